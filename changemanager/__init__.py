@@ -1,0 +1,1 @@
+"""The archive of replaced files. Knows files, not metastores."""

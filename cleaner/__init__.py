@@ -1,0 +1,1 @@
+"""Removes what no reader can see, and archives it first where a replica may still need it."""

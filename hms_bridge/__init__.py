@@ -1,0 +1,1 @@
+"""A Hive-Metastore-compatible service, and everything that reads or writes ACID tables."""

@@ -1,0 +1,137 @@
+"""Every error that this package raises on purpose.
+
+::
+
+    HmsBridgeError
+    ├─ ConfigError                      a setting is unknown, malformed or contradicts another
+    ├─ MetastoreError                   each leaf names its Hive thrift exception in wire/exceptions.py
+    │  ├─ MetaError                     Hive's MetaException: anything without a class of its own
+    │  ├─ NoSuchObjectError             a database, table, partition … that is not there
+    │  ├─ AlreadyExistsError
+    │  ├─ InvalidObjectError            an object that cannot be stored as it is
+    │  ├─ InvalidOperationError         an operation that the object does not allow
+    │  ├─ NoSuchTxnError
+    │  ├─ TxnAbortedError
+    │  ├─ TxnOpenError                  unlocking what only the end of a transaction releases
+    │  ├─ NoSuchLockError
+    │  ├─ NoSuchCompactionError
+    │  └─ MetastoreUnavailableError     client side; the call may be tried again
+    ├─ BackendError                     the database failed
+    │  └─ RetryableBackendError         deadlock, serialization failure; retried in backend/retry.py only
+    ├─ AcidFormatError                  files contradict the ACID format; carries the path
+    │  └─ NotOrcError                   a file that is no ORC file
+    ├─ CompactionError
+    ├─ DmlError                         a statement that cannot be understood or carried out
+    └─ ReplError
+       ├─ DumpIncompleteError           a dump directory without its finish marker
+       ├─ EventGapError                 notification events were purged before they were dumped
+       └─ SourceFileMissingError        a file is neither at its source path nor in the ChangeManager
+
+A message says what went wrong, where, and what to do next.
+"""
+
+from __future__ import annotations
+
+
+class HmsBridgeError(Exception):
+    """Root of all errors of hms_bridge and cleaner."""
+
+
+class ConfigError(HmsBridgeError):
+    """A setting is unknown, malformed or contradicts another."""
+
+
+class MetastoreError(HmsBridgeError):
+    """The metastore refused a call."""
+
+
+class MetaError(MetastoreError):
+    """Hive's MetaException: a refusal without a class of its own."""
+
+
+class NoSuchObjectError(MetastoreError):
+    """A database, table, partition or other object is not there."""
+
+
+class AlreadyExistsError(MetastoreError):
+    """An object of that name is already there."""
+
+
+class InvalidObjectError(MetastoreError):
+    """An object cannot be stored as it is."""
+
+
+class InvalidOperationError(MetastoreError):
+    """The object does not allow the operation."""
+
+
+class NoSuchTxnError(MetastoreError):
+    """A transaction is unknown, or already committed where an open one is due."""
+
+
+class TxnAbortedError(MetastoreError):
+    """A transaction was aborted."""
+
+
+class TxnOpenError(MetastoreError):
+    """A lock belongs to an open transaction, whose end alone releases it."""
+
+
+class NoSuchLockError(MetastoreError):
+    """A lock is unknown, or timed out."""
+
+
+class NoSuchCompactionError(MetastoreError):
+    """A compaction is not in the queue."""
+
+
+class MetastoreUnavailableError(MetastoreError):
+    """The metastore cannot be reached; the call may be tried again."""
+
+
+class BackendError(HmsBridgeError):
+    """The database failed."""
+
+
+class RetryableBackendError(BackendError):
+    """Deadlock, serialization failure or lost connection; the whole transaction may be tried again."""
+
+
+class AcidFormatError(HmsBridgeError):
+    """Files contradict the ACID format."""
+
+    def __init__(self, message: str, path: str = "") -> None:
+        super().__init__(message if not path else f"{path}: {message}")
+        self.path = path
+
+
+class NotOrcError(AcidFormatError):
+    """A file is no ORC file."""
+
+
+class CompactionError(HmsBridgeError):
+    """A compaction cannot be carried out."""
+
+
+class DmlError(HmsBridgeError):
+    """A statement cannot be understood or carried out."""
+
+
+class ReplError(HmsBridgeError):
+    """A dump or a load cannot be carried out."""
+
+
+class DumpIncompleteError(ReplError):
+    """A dump directory has no finish marker."""
+
+
+class EventGapError(ReplError):
+    """Notification events were purged before they were dumped."""
+
+
+class SourceFileMissingError(ReplError):
+    """Files of a dump are neither at their source path nor in the ChangeManager."""
+
+    def __init__(self, message: str, missing: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.missing = missing
