@@ -1,0 +1,1 @@
+"""SQL of the ChangeManager's manifest and of the cleaner's intents."""

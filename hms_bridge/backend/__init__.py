@@ -1,0 +1,1 @@
+"""The database: engine, retry, sequences, Hive's own schema as tables."""

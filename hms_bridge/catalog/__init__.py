@@ -1,0 +1,1 @@
+"""SQL of databases, tables and partitions."""

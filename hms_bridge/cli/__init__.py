@@ -1,0 +1,1 @@
+"""The composition root: `hms-bridge …`. The only place where adapters meet ports."""

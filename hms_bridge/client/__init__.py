@@ -1,0 +1,1 @@
+"""The metastore port over thrift: ours or a real Hive metastore."""

@@ -1,0 +1,1 @@
+"""Hive's settings: declared once, read from hive-site.xml, handed out as frozen records."""

@@ -1,0 +1,1 @@
+"""INSERT, UPDATE, DELETE and SELECT text to plans. No I/O."""

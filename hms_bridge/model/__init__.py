@@ -1,0 +1,1 @@
+"""Records: catalog, transactions, locks, compactions, events, id lists. No I/O."""

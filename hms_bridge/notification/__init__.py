@@ -1,0 +1,1 @@
+"""SQL of notification events, and their messages."""

@@ -1,0 +1,1 @@
+"""ORC files as ACID needs them: footer keys, stripe statistics, stripe-level copy."""

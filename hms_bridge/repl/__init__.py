@@ -1,0 +1,1 @@
+"""REPL DUMP, LOAD, VERIFY and STATUS in Hive's layout."""

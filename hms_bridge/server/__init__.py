@@ -1,0 +1,1 @@
+"""Speaks Hive's thrift protocol to clients."""

@@ -1,0 +1,1 @@
+"""The metastore port over SQL: one verb is one database transaction."""

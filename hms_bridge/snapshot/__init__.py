@@ -1,0 +1,1 @@
+"""Which files, which rows, at which write ids. No I/O."""

@@ -1,0 +1,1 @@
+"""SQL of transactions, write ids, locks and the compaction queue."""
