@@ -76,7 +76,7 @@ def parse_statement(text: str) -> Statement:
     return _statement(tree, text)
 
 
-def _statement(tree: exp.Expression, text: str) -> Statement:
+def _statement(tree: exp.Expr, text: str) -> Statement:
     match tree:
         case exp.Query():
             return Select(text=_sql(tree), tables=table_names(tree))
@@ -123,7 +123,7 @@ def _insert(tree: exp.Insert) -> Insert:
     )
 
 
-def _partition(clause: exp.Expression | None) -> Iterable[tuple[str, str | None]]:
+def _partition(clause: exp.Expr | None) -> Iterable[tuple[str, str | None]]:
     for item in clause.expressions if clause is not None else ():
         if isinstance(item, exp.EQ) and isinstance(item.expression, exp.Literal | exp.Neg):
             value = item.expression
@@ -168,7 +168,7 @@ def table_name(table: exp.Table) -> TableName:
     return TableName(database=table.db.lower() or None, name=table.name.lower())
 
 
-def table_names(tree: exp.Expression) -> tuple[TableName, ...]:
+def table_names(tree: exp.Expr) -> tuple[TableName, ...]:
     """Tables that a query reads: not the names that its WITH clauses define."""
     defined = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     names = {
@@ -180,7 +180,7 @@ def table_names(tree: exp.Expression) -> tuple[TableName, ...]:
     return tuple(sorted(names, key=str))
 
 
-def _sql(tree: exp.Expression) -> str:
+def _sql(tree: exp.Expr) -> str:
     return tree.sql(dialect="hive")
 
 

@@ -66,7 +66,7 @@ def _database_name(table: exp.Table) -> str:
     return str(table.db or table.name).lower()
 
 
-def _column(item: exp.Expression) -> Column:
+def _column(item: exp.Expr) -> Column:
     if not isinstance(item, exp.ColumnDef) or item.kind is None:
         raise DmlError(f"'{item.sql(dialect='hive')}' is no column; write a name and a type")
     comment = item.find(exp.CommentColumnConstraint)
@@ -75,7 +75,7 @@ def _column(item: exp.Expression) -> Column:
     )
 
 
-def _type(kind: exp.Expression) -> str:
+def _type(kind: exp.Expr) -> str:
     """Hive's spelling: lower case, no blanks (``decimal(10,2)``, ``struct<a:int,b:string>``)."""
     return kind.sql(dialect="hive").lower().replace(", ", ",").replace(": ", ":")
 
@@ -92,7 +92,7 @@ def _properties(tree: exp.Create) -> dict[str, str]:
     found = {}
     for item in properties.expressions if properties else ():
         if type(item) is exp.Property:
-            found[item.this.name if isinstance(item.this, exp.Expression) else str(item.this)] = (
+            found[item.this.name if isinstance(item.this, exp.Expr) else str(item.this)] = (
                 item.args["value"].name
             )
         elif isinstance(item, exp.FileFormatProperty) and item.name.lower() != "orc":

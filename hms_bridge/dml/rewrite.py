@@ -68,7 +68,7 @@ def _name_of(table: exp.Table) -> TableName:
 
 
 def _use_views(
-    tree: exp.Expression, tables: Mapping[TableName, Table], has_row_ids: bool
+    tree: exp.Expr, tables: Mapping[TableName, Table], has_row_ids: bool
 ) -> tuple[SourceView, ...]:
     views: dict[str, SourceView] = {}
     if has_row_ids:
@@ -89,14 +89,14 @@ def _use_views(
     return tuple(sorted(views.values(), key=lambda view: view.view_name))
 
 
-def _drop_database(tree: exp.Expression, database: str, alias: str) -> None:
+def _drop_database(tree: exp.Expr, database: str, alias: str) -> None:
     """``d.t.c`` is written ``t.c``: the view has no database."""
     for column in tree.find_all(exp.Column):
         if column.db.lower() == database.lower() and column.table.lower() == alias.lower():
             column.set("db", None)
 
 
-def _hide_row_ids_from_stars(tree: exp.Expression, tables: Mapping[TableName, Table]) -> None:
+def _hide_row_ids_from_stars(tree: exp.Expr, tables: Mapping[TableName, Table]) -> None:
     for scope in traverse_scope(tree):
         select = scope.expression
         if not isinstance(select, exp.Select):
@@ -117,7 +117,7 @@ def _hide_row_ids_from_stars(tree: exp.Expression, tables: Mapping[TableName, Ta
                 item.this.set("except_", [exp.column(_ROW_ID, quoted=True)])
 
 
-def _check_columns(tree: exp.Expression, tables: Mapping[TableName, Table]) -> None:
+def _check_columns(tree: exp.Expr, tables: Mapping[TableName, Table]) -> None:
     """Names in a query that reads one table and nothing else. Others are left to Spark."""
     for scope in traverse_scope(tree):
         sources = list(scope.sources.items())
