@@ -19,8 +19,7 @@
     ├─ BackendError                     the database failed
     │  └─ RetryableBackendError         deadlock, serialization failure; see backend/retry.py
     ├─ AcidFormatError                  files contradict the ACID format; carries the path
-    │  └─ NotOrcError                   a file that is no ORC file
-    ├─ CompactionError
+     ├─ CompactionError
     ├─ DmlError                         a statement that cannot be understood or carried out
     └─ ReplError
        ├─ DumpIncompleteError           a dump directory without its finish marker
@@ -107,6 +106,10 @@ class AcidFormatError(HmsBridgeError):
 
 class NotOrcError(AcidFormatError):
     """A file is no ORC file."""
+
+
+class NotEnoughHistoryError(AcidFormatError):
+    """A table was compacted beyond the snapshot; the read may be tried again with a new one."""
 
 
 class CompactionError(HmsBridgeError):
