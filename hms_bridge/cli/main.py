@@ -33,7 +33,7 @@ _ENTRY_POINTS = "hms_bridge.commands"
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are asked for."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+    def list_commands(self, ctx: click.Context) -> list[str]:
         """All verbs, sorted."""
         return sorted({*_VERBS, *(point.name for point in entry_points(group=_ENTRY_POINTS))})
 
