@@ -20,7 +20,7 @@ from typing import Any
 from hms_bridge.acid.directory import AcidState, resolve
 from hms_bridge.acid.markers import ACID_VERSION, ACID_VERSION_FILE
 from hms_bridge.compaction.executor import CompactionExecutor, TaskResult
-from hms_bridge.compaction.heartbeat import Heartbeat
+from hms_bridge.rows.heartbeat import Heartbeat
 from hms_bridge.compaction.plan import CompactionPlan, NothingToCompact, plan_compaction
 from hms_bridge.compaction.target import CompactionTarget, find_target
 from hms_bridge.errors import CompactionError, HmsBridgeError, MetastoreError

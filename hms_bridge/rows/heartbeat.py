@@ -1,4 +1,4 @@
-"""Keeps a compaction's transaction alive while the work goes on."""
+"""Keeps a transaction alive while the work under it goes on."""
 
 from __future__ import annotations
 
