@@ -18,6 +18,7 @@ from hms_bridge.errors import BackendError, ConfigError
 
 _DRIVERS = {"postgresql": "psycopg", "mysql": "pymysql", "mariadb": "pymysql", "sqlite": "pysqlite"}
 _WRITES = "hms_bridge_writes"
+_MYSQL_MODE = "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_AUTO_VALUE_ON_ZERO'"
 
 
 class Database:
@@ -46,11 +47,14 @@ class Database:
         """
         is_committing = False
         try:
-            with self._sqlite_writer(write=write), self._connect(write=write) as connection:
-                with connection.begin() as transaction:
-                    yield connection
-                    is_committing = True
-                    transaction.commit()
+            with (
+                self._sqlite_writer(write=write),
+                self._connect(write=write) as connection,
+                connection.begin() as transaction,
+            ):
+                yield connection
+                is_committing = True
+                transaction.commit()
         except SQLAlchemyError as error:
             raise translate(error, self.name, is_committing=is_committing) from error
 
@@ -95,6 +99,9 @@ def open_database(url: str, *, busy_timeout_seconds: float = 30.0, pool_size: in
             "max_overflow": pool_size,
             "pool_pre_ping": True,
         }
+    if parsed.get_backend_name() in ("mysql", "mariadb"):
+        # The seed transaction's id is 0, which MySQL takes as "generate one" otherwise.
+        options["connect_args"] = {"init_command": _MYSQL_MODE}
     try:
         engine = create_engine(parsed, **options)
     except (ArgumentError, NoSuchModuleError, ImportError) as error:
@@ -121,7 +128,8 @@ def _parse(url: str) -> URL:
 
 
 def _bad_url(url: str) -> str:
-    shown = url if "@" not in url else f"{url.split('://')[0]}://…@{url.rsplit('@', 1)[1]}"
+    scheme, _, rest = url.partition("://")
+    shown = f"{scheme}://…@{rest.rpartition('@')[2]}" if "@" in rest else url
     return (
         f"'{shown}' is no database URL; write sqlite:///FILE, "
         "postgresql://USER:PASSWORD@HOST/DATABASE or mysql://USER:PASSWORD@HOST/DATABASE"
