@@ -18,9 +18,7 @@ from hms_bridge.model.catalog import Skew
 STRING_LIST_SEQUENCE = "org.apache.hadoop.hive.metastore.model.MStringList"
 
 
-def load_skew(
-    connection: Connection, columns: Mapping[int, Sequence[str]]
-) -> Mapping[int, Skew]:
+def load_skew(connection: Connection, columns: Mapping[int, Sequence[str]]) -> Mapping[int, Skew]:
     """The skew of storage descriptors whose skewed columns are known, by SD_ID."""
     found: dict[int, Skew] = {}
     for piece in batches(list(columns)):

@@ -171,7 +171,9 @@ _STRINGS = ("string", "varchar", "char")
 
 def is_type_compatible(before: str, after: str) -> bool:
     """Whether values of one type can be read as the other (ColumnType.areColTypesCompatible)."""
-    old, new = (text.strip().lower().partition("(")[0].partition("<")[0] for text in (before, after))
+    old, new = (
+        text.strip().lower().partition("(")[0].partition("<")[0] for text in (before, after)
+    )
     if old == new or old == "void":
         return True
     if old in _NUMBERS and new in _NUMBERS:

@@ -249,6 +249,10 @@ PARTITION_KEY_VALS = _table(
 )
 
 
+_UNTIL_4_1 = {"until": "4.1.0"}
+"""Names that Hive keeps beside the id up to 4.0 only."""
+
+
 def _statistics_columns() -> tuple[Column[Any], ...]:
     return (
         Column("COLUMN_NAME", String(767)),
@@ -275,9 +279,9 @@ def _statistics_columns() -> tuple[Column[Any], ...]:
 TAB_COL_STATS = _table(
     "TAB_COL_STATS",
     Column("CS_ID", ID, primary_key=True, autoincrement=False),
-    Column("CAT_NAME", String(256)),
-    Column("DB_NAME", String(128)),
-    Column("TABLE_NAME", String(256)),
+    Column("CAT_NAME", String(256), info=_UNTIL_4_1),
+    Column("DB_NAME", String(128), info=_UNTIL_4_1),
+    Column("TABLE_NAME", String(256), info=_UNTIL_4_1),
     Column("TBL_ID", ID, ForeignKey("TBLS.TBL_ID"), nullable=False, index=True),
     *_statistics_columns(),
 )
@@ -285,10 +289,10 @@ TAB_COL_STATS = _table(
 PART_COL_STATS = _table(
     "PART_COL_STATS",
     Column("CS_ID", ID, primary_key=True, autoincrement=False),
-    Column("CAT_NAME", String(256)),
-    Column("DB_NAME", String(128)),
-    Column("TABLE_NAME", String(256)),
-    Column("PARTITION_NAME", String(767)),
+    Column("CAT_NAME", String(256), info=_UNTIL_4_1),
+    Column("DB_NAME", String(128), info=_UNTIL_4_1),
+    Column("TABLE_NAME", String(256), info=_UNTIL_4_1),
+    Column("PARTITION_NAME", String(767), info=_UNTIL_4_1),
     Column("PART_ID", ID, ForeignKey("PARTITIONS.PART_ID"), nullable=False, index=True),
     *_statistics_columns(),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import Column, Index, Integer, String, Table, Text
 from sqlalchemy.dialects import mysql
 
@@ -50,3 +52,8 @@ TXN_WRITE_NOTIFICATION_LOG = Table(
     Column("WNL_EVENT_TIME", Integer, nullable=False),
     **TABLE_OPTIONS,
 )
+
+SEEDS: tuple[tuple[Table, dict[str, Any]], ...] = (
+    (NOTIFICATION_SEQUENCE, {"NNI_ID": 1, "NEXT_EVENT_ID": 1}),
+)
+"""(table, row): rows to put in where the table is empty."""
