@@ -54,11 +54,11 @@ def install_default(connection: Connection, location: str, now_seconds: int) -> 
 
 def has_catalog(connection: Connection, name: str) -> bool:
     """Whether there is such a catalog."""
-    return bool(connection.scalar(select(exists().where(name == CTLGS.c.NAME))))
+    return bool(connection.scalar(select(exists().where(CTLGS.c.NAME == name))))
 
 
 def _is(name: str, catalog: str) -> ColumnElement[bool]:
-    return and_(name == DBS.c.NAME, catalog == DBS.c.CTLG_NAME)
+    return and_(DBS.c.NAME == name, DBS.c.CTLG_NAME == catalog)
 
 
 def find_database(
@@ -106,7 +106,7 @@ def require_database(
 
 def database_names(connection: Connection, pattern: str | None, catalog: str) -> tuple[str, ...]:
     """Names that match, sorted."""
-    query = select(DBS.c.NAME).where(catalog == DBS.c.CTLG_NAME)
+    query = select(DBS.c.NAME).where(DBS.c.CTLG_NAME == catalog)
     if pattern is not None:
         query = query.where(matches(DBS.c.NAME, pattern))
     return tuple(sorted(connection.scalars(query)))
@@ -131,21 +131,21 @@ def insert_database(connection: Connection, database: Database) -> int:
 
 def update_database(connection: Connection, stored: StoredDatabase, database: Database) -> None:
     """Replace everything but name, catalog and creation time."""
-    connection.execute(update(DBS).where(stored.id == DBS.c.DB_ID).values(**_changeable(database)))
+    connection.execute(update(DBS).where(DBS.c.DB_ID == stored.id).values(**_changeable(database)))
     if stored.database.parameters != database.parameters:
-        connection.execute(delete(DATABASE_PARAMS).where(stored.id == DATABASE_PARAMS.c.DB_ID))
+        connection.execute(delete(DATABASE_PARAMS).where(DATABASE_PARAMS.c.DB_ID == stored.id))
         _insert_parameters(connection, stored.id, database.parameters)
 
 
 def delete_database(connection: Connection, stored: StoredDatabase) -> None:
     """Remove a database; the caller has removed its tables."""
-    connection.execute(delete(DATABASE_PARAMS).where(stored.id == DATABASE_PARAMS.c.DB_ID))
-    connection.execute(delete(DBS).where(stored.id == DBS.c.DB_ID))
+    connection.execute(delete(DATABASE_PARAMS).where(DATABASE_PARAMS.c.DB_ID == stored.id))
+    connection.execute(delete(DBS).where(DBS.c.DB_ID == stored.id))
 
 
 def has_tables(connection: Connection, stored: StoredDatabase) -> bool:
     """Whether a database has any table or view."""
-    return bool(connection.scalar(select(exists().where(stored.id == TBLS.c.DB_ID))))
+    return bool(connection.scalar(select(exists().where(TBLS.c.DB_ID == stored.id))))
 
 
 def _changeable(database: Database) -> dict[str, str | None]:

@@ -71,7 +71,7 @@ def partition_names(
     connection: Connection, stored: StoredTable, max_parts: int = -1
 ) -> tuple[str, ...]:
     """Names, sorted; the first ``max_parts`` of them unless that is negative."""
-    query = select(PARTITIONS.c.PART_NAME).where(stored.id == PARTITIONS.c.TBL_ID)
+    query = select(PARTITIONS.c.PART_NAME).where(PARTITIONS.c.TBL_ID == stored.id)
     if max_parts >= 0:
         query = query.order_by(PARTITIONS.c.PART_NAME).limit(max_parts)
     return tuple(sorted(connection.scalars(query)))
@@ -98,7 +98,7 @@ def _ids_of_names(
     for piece in batches(list(dict.fromkeys(names))):
         rows = connection.execute(
             select(PARTITIONS.c.PART_NAME, PARTITIONS.c.PART_ID).where(
-                stored.id == PARTITIONS.c.TBL_ID, PARTITIONS.c.PART_NAME.in_(piece)
+                PARTITIONS.c.TBL_ID == stored.id, PARTITIONS.c.PART_NAME.in_(piece)
             )
         )
         found.update({row.PART_NAME: row.PART_ID for row in rows})
@@ -109,7 +109,7 @@ def find_all(
     connection: Connection, stored: StoredTable, max_parts: int = -1
 ) -> tuple[StoredPartition, ...]:
     """All partitions, or the first ``max_parts`` by name."""
-    query = select(PARTITIONS.c.PART_ID).where(stored.id == PARTITIONS.c.TBL_ID)
+    query = select(PARTITIONS.c.PART_ID).where(PARTITIONS.c.TBL_ID == stored.id)
     if max_parts >= 0:
         query = query.order_by(PARTITIONS.c.PART_NAME).limit(max_parts)
     return _load(connection, stored.table, list(connection.scalars(query)))
@@ -144,7 +144,7 @@ def find_by_filter(
     reads the values out of each name, so only what is selected is loaded.
     """
     query = select(PARTITIONS.c.PART_NAME, PARTITIONS.c.PART_ID)
-    query = query.where(stored.id == PARTITIONS.c.TBL_ID)
+    query = query.where(PARTITIONS.c.TBL_ID == stored.id)
     for place, texts in chosen.required_values.items():
         values = PARTITION_KEY_VALS.alias()
         query = query.join(
@@ -310,12 +310,12 @@ def _update(
     }
     if new.write_id > 0:
         values["WRITE_ID"] = new.write_id
-    connection.execute(update(PARTITIONS).where(old.id == PARTITIONS.c.PART_ID).values(**values))
+    connection.execute(update(PARTITIONS).where(PARTITIONS.c.PART_ID == old.id).values(**values))
     if old.partition.values != new.values:
-        connection.execute(delete(PARTITION_KEY_VALS).where(old.id == PARTITION_KEY_VALS.c.PART_ID))
+        connection.execute(delete(PARTITION_KEY_VALS).where(PARTITION_KEY_VALS.c.PART_ID == old.id))
         _insert_values(connection, [(old.id, new)])
     if old.partition.parameters != new.parameters:
-        connection.execute(delete(PARTITION_PARAMS).where(old.id == PARTITION_PARAMS.c.PART_ID))
+        connection.execute(delete(PARTITION_PARAMS).where(PARTITION_PARAMS.c.PART_ID == old.id))
         _insert_parameters(connection, [(old.id, new)])
 
 
@@ -333,7 +333,7 @@ def locations(connection: Connection, stored: StoredTable) -> Mapping[str, str]:
     rows = connection.execute(
         select(PARTITIONS.c.PART_NAME, SDS.c.LOCATION)
         .join(SDS, PARTITIONS.c.SD_ID == SDS.c.SD_ID)
-        .where(stored.id == PARTITIONS.c.TBL_ID)
+        .where(PARTITIONS.c.TBL_ID == stored.id)
     )
     return {row.PART_NAME: row.LOCATION for row in rows if row.LOCATION}
 
@@ -344,7 +344,7 @@ def delete_all_of(connection: Connection, stored: StoredTable) -> Mapping[str, s
     rows = connection.execute(
         select(PARTITIONS.c.PART_ID, PARTITIONS.c.SD_ID, SDS.c.SERDE_ID, SDS.c.CD_ID)
         .outerjoin(SDS, PARTITIONS.c.SD_ID == SDS.c.SD_ID)
-        .where(stored.id == PARTITIONS.c.TBL_ID)
+        .where(PARTITIONS.c.TBL_ID == stored.id)
     ).all()
     for piece in batches([row.PART_ID for row in rows]):
         for table in (PARTITION_PARAMS, PARTITION_KEY_VALS, PART_COL_STATS, PARTITIONS):

@@ -52,7 +52,7 @@ class StorageKey:
     column_list_id: int | None
 
 
-def storage_key(row: Row[Any]) -> StorageKey | None:
+def storage_key(row: Row[*tuple[Any, ...]]) -> StorageKey | None:
     """The key in a row that has STORAGE_COLUMNS; None for a view without storage."""
     if row.SD_ID is None:
         return None
@@ -232,12 +232,12 @@ def update_storage(
         return
     connection.execute(
         update(t.SDS)
-        .where(key.storage_id == t.SDS.c.SD_ID)
+        .where(t.SDS.c.SD_ID == key.storage_id)
         .values(CD_ID=column_list_id, **_storage_values(new))
     )
     connection.execute(
         update(t.SERDES)
-        .where(key.serde_id == t.SERDES.c.SERDE_ID)
+        .where(t.SERDES.c.SERDE_ID == key.serde_id)
         .values(**_serde_values(new.serde))
     )
     _delete_lists(connection, [key])

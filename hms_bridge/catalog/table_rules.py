@@ -174,7 +174,7 @@ def is_type_compatible(before: str, after: str) -> bool:
     old, new = (
         text.strip().lower().partition("(")[0].partition("<")[0] for text in (before, after)
     )
-    if old == new or old == "void":
+    if old in (new, "void"):
         return True
     if old in _NUMBERS and new in _NUMBERS:
         return _NUMBERS.index(old) < _NUMBERS.index(new)

@@ -86,9 +86,9 @@ def find_table(
     """One table, with three statements at most; None if it is not there."""
     if lock is not RowLock.NONE:
         key = select(DBS.c.DB_ID).where(DBS.c.NAME == database, DBS.c.CTLG_NAME == catalog)
-        where = and_(name == TBLS.c.TBL_NAME, TBLS.c.DB_ID.in_(key))
+        where = and_(TBLS.c.TBL_NAME == name, TBLS.c.DB_ID.in_(key))
         hold(connection, TBLS.c.TBL_ID, where, lock)
-    found = _load(connection, _in(database, catalog) & (name == TBLS.c.TBL_NAME))
+    found = _load(connection, _in(database, catalog) & (TBLS.c.TBL_NAME == name))
     return found[0] if found else None
 
 
@@ -131,18 +131,18 @@ def table_names(
     if pattern is not None:
         query = query.where(matches(TBLS.c.TBL_NAME, pattern))
     if table_type is not None:
-        query = query.where(table_type == TBLS.c.TBL_TYPE)
+        query = query.where(TBLS.c.TBL_TYPE == table_type)
     return tuple(sorted(connection.scalars(query)))
 
 
 def has_table(connection: Connection, database_id: int, name: str) -> bool:
     """Whether a database has a table of that name."""
-    same = exists().where(name == TBLS.c.TBL_NAME, database_id == TBLS.c.DB_ID)
+    same = exists().where(TBLS.c.TBL_NAME == name, TBLS.c.DB_ID == database_id)
     return bool(connection.scalar(select(same)))
 
 
 def _in(database: str, catalog: str) -> ColumnElement[bool]:
-    return and_(database == DBS.c.NAME, catalog == DBS.c.CTLG_NAME)
+    return and_(DBS.c.NAME == database, DBS.c.CTLG_NAME == catalog)
 
 
 def _load(connection: Connection, where: ColumnElement[bool]) -> Sequence[StoredTable]:
@@ -220,14 +220,14 @@ def update_table(
     values = _changeable(table) | {"DB_ID": database_id}
     if table.is_transactional and table.write_id > 0:
         values["WRITE_ID"] = table.write_id
-    connection.execute(update(TBLS).where(stored.id == TBLS.c.TBL_ID).values(**values))
+    connection.execute(update(TBLS).where(TBLS.c.TBL_ID == stored.id).values(**values))
     if stored.storage is not None:
         _update_storage(connection, stored.storage, old, table)
     if old.parameters != table.parameters:
-        connection.execute(delete(TABLE_PARAMS).where(stored.id == TABLE_PARAMS.c.TBL_ID))
+        connection.execute(delete(TABLE_PARAMS).where(TABLE_PARAMS.c.TBL_ID == stored.id))
         _insert_parameters(connection, stored.id, table)
     if old.partition_columns != table.partition_columns:
-        connection.execute(delete(PARTITION_KEYS).where(stored.id == PARTITION_KEYS.c.TBL_ID))
+        connection.execute(delete(PARTITION_KEYS).where(PARTITION_KEYS.c.TBL_ID == stored.id))
         _insert_partition_columns(connection, stored.id, table)
 
 
@@ -244,15 +244,15 @@ def _update_storage(connection: Connection, key: StorageKey, old: Table, new: Ta
 def delete_table(connection: Connection, stored: StoredTable) -> None:
     """Remove a table; the caller has removed its partitions."""
     for table in (TABLE_PARAMS, PARTITION_KEYS, TAB_COL_STATS):
-        connection.execute(delete(table).where(stored.id == table.c.TBL_ID))
-    connection.execute(delete(TBLS).where(stored.id == TBLS.c.TBL_ID))
+        connection.execute(delete(table).where(table.c.TBL_ID == stored.id))
+    connection.execute(delete(TBLS).where(TBLS.c.TBL_ID == stored.id))
     if stored.storage is not None:
         delete_storages(connection, [stored.storage])
 
 
 def has_partitions(connection: Connection, stored: StoredTable) -> bool:
     """Whether a table has any partition."""
-    return bool(connection.scalar(select(exists().where(stored.id == PARTITIONS.c.TBL_ID))))
+    return bool(connection.scalar(select(exists().where(PARTITIONS.c.TBL_ID == stored.id))))
 
 
 def _changeable(table: Table) -> dict[str, Any]:
