@@ -51,7 +51,15 @@ def test_init_files_have_no_logic() -> None:
 
 def test_nothing_is_left_for_later_or_tied_to_one_machine() -> None:
     later = re.compile(r"\b(TO" r"DO|FIX" r"ME|X" r"XX|NotImplemented" r"Error)\b")
-    machine = re.compile(r"/wo" r"rk/|/ro" r"ot/\.|py" r"pi\.org|python" r"hosted|repo\.ma" r"ven|deb\.deb" r"ian\.org")
+    machine = re.compile(
+        r"/wo"
+        r"rk/|/ro"
+        r"ot/\.|py"
+        r"pi\.org|python"
+        r"hosted|repo\.ma"
+        r"ven|deb\.deb"
+        r"ian\.org"
+    )
     found = []
     for path in _tracked():
         if path.suffix in (".py", ".md", ".toml", ".sh", ".lock", ".xml", ".txt", "") and (
