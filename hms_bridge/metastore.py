@@ -1,0 +1,472 @@
+"""The port: what every room that needs a metastore sees of it.
+
+``Metastore`` is the sum of five protocols. It is implemented by ``service.MetastoreService``
+(over SQL), by ``client.ThriftMetastoreClient`` (ours or a real Hive metastore), and both pass
+the same behaviour suite. ``LocalMetastore`` adds what Hive offers to its own threads only:
+the initiator's, cleaner's and housekeeper's queries, which have no thrift method.
+
+Names are given and returned in lower case. Every method raises the errors of
+``hms_bridge.errors`` that its docstring names, MetaError for a refusal without a class of its
+own, and MetastoreUnavailableError where the metastore is remote and cannot be reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Partition, Table
+from hms_bridge.model.compaction import (
+    Compaction,
+    CompactionRequest,
+    CompactionResponse,
+    ShowCompactionsRequest,
+)
+from hms_bridge.model.event import NotificationEvent, NotificationRequest, WriteNotification
+from hms_bridge.model.ids import CompactionId, EventId, LockId, TxnId, WriteId
+from hms_bridge.model.lock import LockFilter, LockInfo, LockRequest, LockResponse
+from hms_bridge.model.txn import (
+    AbortReason,
+    AbortTxnRequest,
+    AllocateWriteIdsRequest,
+    CommitTxnRequest,
+    DynamicPartitions,
+    HeartbeatRangeResult,
+    OpenTxns,
+    OpenTxnsRequest,
+    TableWriteIdState,
+    TxnInfo,
+    TxnToWriteId,
+    TxnType,
+    WriteEvent,
+)
+from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
+
+
+class CatalogStore(Protocol):
+    """Databases, tables and partitions.
+
+    Patterns are Hive's: ``*`` any text, ``|`` or; None means all. Every change writes its
+    notification event in the same database transaction (I8).
+    """
+
+    def create_database(self, database: Database) -> None:
+        """Create it, and its directory. Raises AlreadyExistsError, InvalidObjectError."""
+        ...
+
+    def get_database(self, name: str, catalog: str = DEFAULT_CATALOG) -> Database:
+        """Raises NoSuchObjectError."""
+        ...
+
+    def get_databases(
+        self, pattern: str | None = None, catalog: str = DEFAULT_CATALOG
+    ) -> tuple[str, ...]:
+        """Names, sorted."""
+        ...
+
+    def alter_database(self, name: str, database: Database) -> None:
+        """Replace everything but name and catalog. Raises NoSuchObjectError."""
+        ...
+
+    def drop_database(
+        self,
+        name: str,
+        *,
+        catalog: str = DEFAULT_CATALOG,
+        is_data_deleted: bool = True,
+        is_cascade: bool = False,
+    ) -> None:
+        """Raises NoSuchObjectError; InvalidOperationError when tables are left and no cascade
+        was asked, or when the database is a replication source."""
+        ...
+
+    def create_table(self, table: Table) -> None:
+        """Create it, and its directory if it is managed and gives no location.
+
+        Raises AlreadyExistsError, InvalidObjectError, NoSuchObjectError (its database).
+        """
+        ...
+
+    def get_table(self, database: str, name: str, catalog: str = DEFAULT_CATALOG) -> Table:
+        """Raises NoSuchObjectError."""
+        ...
+
+    def get_tables(
+        self,
+        database: str,
+        pattern: str | None = None,
+        table_type: str | None = None,
+        catalog: str = DEFAULT_CATALOG,
+    ) -> tuple[str, ...]:
+        """Names, sorted; none for an unknown database."""
+        ...
+
+    def get_tables_by_names(
+        self, database: str, names: Sequence[str], catalog: str = DEFAULT_CATALOG
+    ) -> tuple[Table, ...]:
+        """Those that exist."""
+        ...
+
+    def alter_table(
+        self,
+        database: str,
+        name: str,
+        table: Table,
+        *,
+        environment: Mapping[str, str] | None = None,
+        valid_write_ids: str | None = None,
+    ) -> None:
+        """Replace it (also renames). Raises NoSuchObjectError, InvalidOperationError."""
+        ...
+
+    def drop_table(
+        self,
+        database: str,
+        name: str,
+        *,
+        catalog: str = DEFAULT_CATALOG,
+        is_data_deleted: bool = True,
+        is_purge: bool = False,
+    ) -> None:
+        """Remove it; the files of a managed table go too, archived first where the database is
+        a replication source (I4). Raises NoSuchObjectError."""
+        ...
+
+    def add_partitions(
+        self,
+        database: str,
+        table: str,
+        partitions: Sequence[Partition],
+        *,
+        is_if_not_exists: bool = False,
+        catalog: str = DEFAULT_CATALOG,
+    ) -> tuple[Partition, ...]:
+        """All or none; returns those that were added, with their locations.
+
+        Raises AlreadyExistsError, NoSuchObjectError, InvalidObjectError.
+        """
+        ...
+
+    def get_partition(
+        self, database: str, table: str, values: Sequence[str], catalog: str = DEFAULT_CATALOG
+    ) -> Partition:
+        """Raises NoSuchObjectError."""
+        ...
+
+    def get_partition_names(
+        self, database: str, table: str, max_parts: int = -1, catalog: str = DEFAULT_CATALOG
+    ) -> tuple[str, ...]:
+        """``a=1/b=x`` names, sorted. Raises NoSuchObjectError for an unknown table."""
+        ...
+
+    def get_partitions(
+        self, database: str, table: str, max_parts: int = -1, catalog: str = DEFAULT_CATALOG
+    ) -> tuple[Partition, ...]:
+        """Sorted by name. Raises NoSuchObjectError for an unknown table."""
+        ...
+
+    def get_partitions_by_names(
+        self, database: str, table: str, names: Sequence[str], catalog: str = DEFAULT_CATALOG
+    ) -> tuple[Partition, ...]:
+        """Those that exist. Raises NoSuchObjectError for an unknown table."""
+        ...
+
+    def get_partitions_by_values(
+        self,
+        database: str,
+        table: str,
+        prefix: Sequence[str],
+        max_parts: int = -1,
+        catalog: str = DEFAULT_CATALOG,
+    ) -> tuple[Partition, ...]:
+        """Those whose values match the given ones; "" or a missing one matches all."""
+        ...
+
+    def get_partitions_by_filter(
+        self,
+        database: str,
+        table: str,
+        filter_text: str,
+        max_parts: int = -1,
+        catalog: str = DEFAULT_CATALOG,
+    ) -> tuple[Partition, ...]:
+        """Those that a filter like ``ds = "2024-01-02" and n > 3`` selects.
+
+        Raises MetaError for a filter that cannot be parsed, NoSuchObjectError.
+        """
+        ...
+
+    def alter_partitions(
+        self,
+        database: str,
+        table: str,
+        partitions: Sequence[Partition],
+        *,
+        environment: Mapping[str, str] | None = None,
+        catalog: str = DEFAULT_CATALOG,
+    ) -> None:
+        """Replace them, found by their values; all or none. Raises NoSuchObjectError."""
+        ...
+
+    def drop_partitions(
+        self,
+        database: str,
+        table: str,
+        names: Sequence[str],
+        *,
+        catalog: str = DEFAULT_CATALOG,
+        is_data_deleted: bool = True,
+        is_purge: bool = False,
+        is_if_exists: bool = False,
+    ) -> None:
+        """Remove them, all or none; files as in drop_table. Raises NoSuchObjectError."""
+        ...
+
+
+class TransactionStore(Protocol):
+    """Transactions and write ids. Rules: facts/metastore §2.1-2.9."""
+
+    def open_txns(self, request: OpenTxnsRequest) -> tuple[TxnId, ...]:
+        """Ascending ids. Replayed source transactions that are already mapped keep their ids."""
+        ...
+
+    def get_open_txns(
+        self, excluded_types: frozenset[TxnType] = frozenset({TxnType.READ_ONLY})
+    ) -> OpenTxns:
+        """Open and aborted transactions, with gaps of young ids counted as open."""
+        ...
+
+    def get_open_txns_info(self) -> tuple[TxnInfo, ...]:
+        """What SHOW TRANSACTIONS lists: every transaction that is open or aborted."""
+        ...
+
+    def commit_txn(self, request: CommitTxnRequest) -> None:
+        """Idempotent. Raises NoSuchTxnError; TxnAbortedError, also when the commit lost a
+        write-write conflict (the transaction is then aborted)."""
+        ...
+
+    def abort_txn(self, request: AbortTxnRequest) -> None:
+        """Idempotent. Raises NoSuchTxnError (unknown, or committed)."""
+        ...
+
+    def abort_txns(self, ids: Sequence[TxnId], reason: AbortReason = AbortReason.QUERY) -> None:
+        """Abort those that are open; no error for the others."""
+        ...
+
+    def heartbeat(self, txn_id: TxnId, lock_id: LockId) -> None:
+        """0 means none. Raises NoSuchTxnError, TxnAbortedError, NoSuchLockError."""
+        ...
+
+    def heartbeat_txn_range(self, first: TxnId, last: TxnId) -> HeartbeatRangeResult:
+        """Keep a range alive; never raises for one of them."""
+        ...
+
+    def allocate_table_write_ids(
+        self, request: AllocateWriteIdsRequest
+    ) -> tuple[TxnToWriteId, ...]:
+        """Ascending in both ids; the same again for transactions that have one."""
+        ...
+
+    def get_valid_write_ids(
+        self,
+        full_table_names: Sequence[str],
+        valid_txns: ValidTxnList | None = None,
+        write_id: WriteId | None = None,
+    ) -> tuple[ValidWriteIdList, ...]:
+        """One list a table, in the order asked, under the given transaction snapshot."""
+        ...
+
+    def get_max_allocated_write_id(self, database: str, table: str) -> WriteId:
+        """0 if there is none."""
+        ...
+
+    def seed_write_id(self, database: str, table: str, seed: WriteId) -> None:
+        """The next write id becomes ``seed + 1``. Raises MetaError if there are write ids."""
+        ...
+
+    def seed_txn_id(self, seed: TxnId) -> None:
+        """The next transaction id becomes ``seed + 1``. Raises MetaError if it is passed."""
+        ...
+
+    def add_dynamic_partitions(self, partitions: DynamicPartitions) -> None:
+        """Raises NoSuchTxnError, TxnAbortedError."""
+        ...
+
+    def repl_table_write_id_state(self, state: TableWriteIdState) -> None:
+        """Give a table the write-id state of its source; nothing if it has one already."""
+        ...
+
+
+class LockStore(Protocol):
+    """Locks: granted all or none, first come first served (facts/metastore §2.10)."""
+
+    def lock(self, request: LockRequest) -> LockResponse:
+        """Raises NoSuchTxnError, TxnAbortedError."""
+        ...
+
+    def check_lock(self, lock_id: LockId) -> LockResponse:
+        """Try again, and keep alive. Raises NoSuchLockError, NoSuchTxnError, TxnAbortedError."""
+        ...
+
+    def unlock(self, lock_id: LockId) -> None:
+        """Idempotent. Raises TxnOpenError for acquired locks of a transaction."""
+        ...
+
+    def show_locks(self, lock_filter: LockFilter | None = None) -> tuple[LockInfo, ...]:
+        """Acquired ones first, then by strength and id."""
+        ...
+
+
+class CompactionStore(Protocol):
+    """The compaction queue as workers and users see it (facts/metastore §2.12)."""
+
+    def compact(self, request: CompactionRequest) -> CompactionResponse:
+        """Queue a compaction; refused if the same target is queued already. Writes the event
+        REQUEST_COMPACTION. Raises NoSuchObjectError for an unknown table or partition."""
+        ...
+
+    def show_compactions(
+        self, request: ShowCompactionsRequest | None = None
+    ) -> tuple[Compaction, ...]:
+        """The queue and its history, newest first."""
+        ...
+
+    def find_next_compaction(
+        self, worker_id: str, worker_version: str, pool_name: str | None = None
+    ) -> Compaction | None:
+        """Claim the oldest initiated entry. No two workers get the same (I9)."""
+        ...
+
+    def update_compactor_state(self, compaction: Compaction, txn_id: TxnId) -> None:
+        """Record run_as, highest_write_id and the worker's transaction.
+
+        Raises NoSuchCompactionError if the entry is not this worker's any more (I9).
+        """
+        ...
+
+    def set_hadoop_job_id(self, job_id: str, compaction_id: CompactionId) -> None:
+        """Record which job does the work."""
+        ...
+
+    def mark_compacted(self, compaction: Compaction) -> None:
+        """Ready for cleaning. Raises NoSuchCompactionError if this worker lost the entry."""
+        ...
+
+    def mark_failed(self, compaction: Compaction) -> None:
+        """Into the history with its error_message; writes the event FAIL_COMPACTION."""
+        ...
+
+    def mark_refused(self, compaction: Compaction) -> None:
+        """Into the history as refused, with error_message."""
+        ...
+
+    def mark_cleaned(self, compaction: Compaction) -> None:
+        """Into the history as succeeded; forgets transaction components up to highest_write_id."""
+        ...
+
+    def abort_compactions(self, ids: Sequence[CompactionId]) -> Mapping[CompactionId, str]:
+        """Abort entries that nobody works on yet; one word of outcome for each id."""
+        ...
+
+
+class NotificationStore(Protocol):
+    """Notification events (facts/metastore §2.17, §3)."""
+
+    def get_next_notification(self, request: NotificationRequest) -> tuple[NotificationEvent, ...]:
+        """Ascending, gap-free."""
+        ...
+
+    def get_current_event_id(self) -> EventId:
+        """The newest id; 0 before the first event."""
+        ...
+
+    def get_notification_events_count(
+        self, from_event_id: EventId, database: str, catalog: str = DEFAULT_CATALOG
+    ) -> int:
+        """How many events of one database came after an id."""
+        ...
+
+    def add_write_notifications(self, notifications: Sequence[WriteNotification]) -> None:
+        """Remember which files a transaction wrote; a repeated call adds nothing twice."""
+        ...
+
+    def get_write_events(
+        self, txn_id: TxnId, database: str | None = None, table: str | None = None
+    ) -> tuple[WriteEvent, ...]:
+        """What add_write_notifications recorded for a transaction."""
+        ...
+
+
+class Metastore(
+    CatalogStore, TransactionStore, LockStore, CompactionStore, NotificationStore, Protocol
+):
+    """All that a remote metastore offers."""
+
+    def close(self) -> None:
+        """Give back connections."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PotentialCompaction:
+    """A table or partition that the initiator should look at, and its aborted transactions."""
+
+    database_name: str
+    table_name: str
+    partition_name: str | None = None
+    has_too_many_aborts: bool = False
+    has_old_abort: bool = False
+
+
+class CleaningStore(Protocol):
+    """The initiator's and cleaner's queries (facts/metastore §2.13); no thrift method has them."""
+
+    def find_ready_to_clean(self, retention_ms: int = 0) -> tuple[Compaction, ...]:
+        """Entries whose compaction committed and whose inputs no open transaction may use:
+        ``next_txn_id <= min_open_txn_watermark()``; of each target the one with the lowest
+        highest_write_id. Entries whose compaction transaction did not commit never come."""
+        ...
+
+    def find_ready_to_clean_aborts(self) -> tuple[Compaction, ...]:
+        """Targets with components of aborted transactions to clean up, as entries of type
+        ABORT_TXN_CLEANUP; highest_write_id is below every open write of the target."""
+        ...
+
+    def mark_cleaning_started(self, compaction_id: CompactionId) -> None:
+        """Record the start."""
+        ...
+
+    def mark_cleaning_postponed(
+        self, compaction: Compaction, *, reason: str, retry_retention_ms: int
+    ) -> None:
+        """Keep the entry ready for cleaning, with the reason, and wait before the next try."""
+        ...
+
+    def forget_aborted_components(
+        self, compaction: Compaction, write_ids: Sequence[WriteId]
+    ) -> None:
+        """Drop TXN_COMPONENTS rows of aborted write ids whose files are gone."""
+        ...
+
+    def min_open_txn_watermark(self) -> TxnId:
+        """Every transaction below it has ended and none can appear below it any more."""
+        ...
+
+    def find_potential_compactions(
+        self, aborted_threshold: int, aborted_time_threshold_ms: int
+    ) -> tuple[PotentialCompaction, ...]:
+        """Targets with committed or aborted writes since they were compacted last."""
+        ...
+
+    def revoke_timed_out_workers(self, timeout_ms: int) -> int:
+        """Give entries of workers that started too long ago back to the queue; how many."""
+        ...
+
+    def run_housekeeping(self) -> None:
+        """Time-outs, purge of finished transactions, write sets, event log and history."""
+        ...
+
+
+class LocalMetastore(Metastore, CleaningStore, Protocol):
+    """A metastore over its own database."""

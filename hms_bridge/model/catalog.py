@@ -1,0 +1,189 @@
+"""Records of the catalog: databases, tables, partitions. Field by field what Hive stores.
+
+Names of catalogs, databases, tables and columns are lower case. Times are seconds, as Hive's
+catalog keeps them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+
+DEFAULT_CATALOG = "hive"
+DEFAULT_PARTITION_VALUE = "__HIVE_DEFAULT_PARTITION__"
+
+ORC_INPUT_FORMAT = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
+ORC_OUTPUT_FORMAT = "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat"
+ORC_SERDE = "org.apache.hadoop.hive.ql.io.orc.OrcSerde"
+
+
+class PrincipalType(IntEnum):
+    """Who owns an object; the number stands on the wire."""
+
+    USER = 1
+    ROLE = 2
+    GROUP = 3
+
+
+class TableType(StrEnum):
+    """Hive's table types; the text is stored in TBLS.TBL_TYPE."""
+
+    MANAGED_TABLE = "MANAGED_TABLE"
+    EXTERNAL_TABLE = "EXTERNAL_TABLE"
+    VIRTUAL_VIEW = "VIRTUAL_VIEW"
+    MATERIALIZED_VIEW = "MATERIALIZED_VIEW"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Catalog:
+    """A catalog: a set of databases."""
+
+    name: str
+    description: str | None = None
+    location: str
+    create_time: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Database:
+    """A database."""
+
+    name: str
+    catalog_name: str = DEFAULT_CATALOG
+    description: str | None = None
+    location: str | None = None
+    managed_location: str | None = None
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    owner_name: str | None = None
+    owner_type: PrincipalType | None = None
+    create_time: int | None = None
+
+    @property
+    def is_replication_source(self) -> bool:
+        """Whether replaced files must be archived (property ``repl.source.for``)."""
+        return bool(self.parameters.get("repl.source.for", "").strip())
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Column:
+    """A column: Hive's FieldSchema. ``type`` is Hive's type text, e.g. ``decimal(10,2)``."""
+
+    name: str
+    type: str
+    comment: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SortColumn:
+    """One column of SORTED BY; 1 ascending, 0 descending."""
+
+    name: str
+    order: int = 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SerDe:
+    """How rows are serialised."""
+
+    name: str | None = None
+    library: str | None = None
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    description: str | None = None
+    serializer_class: str | None = None
+    deserializer_class: str | None = None
+    type: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Skew:
+    """Skewed columns: names, value tuples, and where a value tuple has a directory of its own."""
+
+    columns: tuple[str, ...] = ()
+    values: tuple[tuple[str, ...], ...] = ()
+    locations: Mapping[tuple[str, ...], str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Storage:
+    """Hive's StorageDescriptor: columns, place and format."""
+
+    columns: tuple[Column, ...] = ()
+    location: str | None = None
+    input_format: str | None = None
+    output_format: str | None = None
+    is_compressed: bool = False
+    bucket_count: int = -1
+    serde: SerDe = field(default_factory=SerDe)
+    bucket_columns: tuple[str, ...] = ()
+    sort_columns: tuple[SortColumn, ...] = ()
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    skew: Skew = field(default_factory=Skew)
+    is_stored_as_subdirectories: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Table:
+    """A table or view. ``id`` and ``write_id`` are set by the metastore."""
+
+    name: str
+    database_name: str
+    catalog_name: str = DEFAULT_CATALOG
+    owner: str | None = None
+    owner_type: PrincipalType = PrincipalType.USER
+    create_time: int = 0
+    last_access_time: int = 0
+    retention: int = 0
+    storage: Storage = field(default_factory=Storage)
+    partition_columns: tuple[Column, ...] = ()
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    view_original_text: str | None = None
+    view_expanded_text: str | None = None
+    type: str = TableType.MANAGED_TABLE.value
+    is_rewrite_enabled: bool = False
+    is_temporary: bool = False
+    write_id: int = -1
+    id: int | None = None
+
+    @property
+    def full_name(self) -> str:
+        """``database.table``, as write-id lists name it."""
+        return f"{self.database_name}.{self.name}"
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether the table is ACID (full or insert-only). The property's case does not count."""
+        return any(k.lower() == "transactional" and v.lower() == "true"
+                   for k, v in self.parameters.items())  # fmt: skip
+
+    @property
+    def is_insert_only(self) -> bool:
+        """Whether the table is ACID without row identifiers."""
+        return self.is_transactional and (
+            self.parameters.get("transactional_properties", "").lower() == "insert_only"
+        )
+
+    @property
+    def is_full_acid(self) -> bool:
+        """Whether rows have identifiers, so that UPDATE and DELETE work."""
+        return self.is_transactional and not self.is_insert_only
+
+    @property
+    def is_partitioned(self) -> bool:
+        """Whether the table has partition columns."""
+        return bool(self.partition_columns)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Partition:
+    """One partition. Its column list goes stale after ALTER TABLE (facts findings C1)."""
+
+    values: tuple[str, ...]
+    database_name: str
+    table_name: str
+    catalog_name: str = DEFAULT_CATALOG
+    create_time: int = 0
+    last_access_time: int = 0
+    storage: Storage = field(default_factory=Storage)
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    write_id: int = -1

@@ -1,0 +1,136 @@
+"""Records of the compaction queue. Times are milliseconds since the epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from hms_bridge.model.ids import CompactionId, TxnId, WriteId
+
+
+class CompactionType(Enum):
+    """Kind of a compaction: the number on the wire and the character in CQ_TYPE."""
+
+    MINOR = (1, "i")
+    MAJOR = (2, "a")
+    REBALANCE = (3, "r")
+    ABORT_TXN_CLEANUP = (4, "c")
+
+    @property
+    def number(self) -> int:
+        """The number on the wire."""
+        return self.value[0]
+
+    @property
+    def stored(self) -> str:
+        """The character in COMPACTION_QUEUE."""
+        return self.value[1]
+
+
+class CompactionState(Enum):
+    """State of a queue entry: the character in CQ_STATE/CC_STATE and the word that SHOW prints."""
+
+    INITIATED = ("i", "initiated")
+    WORKING = ("w", "working")
+    READY_FOR_CLEANING = ("r", "ready for cleaning")
+    FAILED = ("f", "failed")
+    SUCCEEDED = ("s", "succeeded")
+    DID_NOT_INITIATE = ("a", "did not initiate")
+    REFUSED = ("c", "refused")
+    ABORTED = ("x", "aborted")
+
+    @property
+    def stored(self) -> str:
+        """The character in the queue."""
+        return self.value[0]
+
+    @property
+    def word(self) -> str:
+        """What SHOW COMPACTIONS prints."""
+        return self.value[1]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CompactionRequest:
+    """A request to compact a table, or one partition of it."""
+
+    database_name: str
+    table_name: str
+    partition_name: str | None = None
+    type: CompactionType
+    run_as: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    initiator_id: str | None = None
+    initiator_version: str | None = None
+    pool_name: str | None = None
+    bucket_count: int | None = None
+    order_by: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CompactionResponse:
+    """Whether a request was queued. ``id`` is None when it was refused."""
+
+    id: CompactionId | None
+    is_accepted: bool
+    state: str
+    error_message: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Compaction:
+    """One entry of the queue or of its history (SHOW COMPACTIONS), and what a worker is handed.
+
+    ``next_txn_id`` is the highest transaction id when the compaction committed: its inputs may
+    go when every open transaction is at least that (facts/acid §6.2).
+    """
+
+    id: CompactionId
+    database_name: str
+    table_name: str
+    partition_name: str | None = None
+    type: CompactionType
+    state: CompactionState
+    properties: Mapping[str, str] = field(default_factory=dict)
+    worker_id: str | None = None
+    worker_version: str | None = None
+    initiator_id: str | None = None
+    initiator_version: str | None = None
+    enqueued_ms: int | None = None
+    started_ms: int | None = None
+    ended_ms: int | None = None
+    committed_ms: int | None = None
+    cleaner_started_ms: int | None = None
+    run_as: str | None = None
+    highest_write_id: WriteId | None = None
+    txn_id: TxnId | None = None
+    next_txn_id: TxnId | None = None
+    hadoop_job_id: str | None = None
+    error_message: str | None = None
+    retry_retention_ms: int = 0
+    pool_name: str | None = None
+    bucket_count: int | None = None
+    order_by: str | None = None
+    has_too_many_aborts: bool = False
+    has_old_abort: bool = False
+
+    @property
+    def target(self) -> str:
+        """``database.table`` or ``database.table/partition``, for messages."""
+        full = f"{self.database_name}.{self.table_name}"
+        return full if self.partition_name is None else f"{full}/{self.partition_name}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ShowCompactionsRequest:
+    """Which entries SHOW COMPACTIONS lists; None means all."""
+
+    id: CompactionId | None = None
+    database_name: str | None = None
+    table_name: str | None = None
+    partition_name: str | None = None
+    pool_name: str | None = None
+    type: CompactionType | None = None
+    state: CompactionState | None = None
+    limit: int | None = None

@@ -1,0 +1,80 @@
+"""Records of notification events. Event times are seconds, as NOTIFICATION_LOG keeps them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hms_bridge.model.catalog import DEFAULT_CATALOG
+from hms_bridge.model.ids import EventId
+
+
+class EventType(StrEnum):
+    """Kinds of events; the text is stored in NOTIFICATION_LOG.EVENT_TYPE.
+
+    REQUEST_COMPACTION and FAIL_COMPACTION are ours: Hive logs only a compaction's commit. Hive's
+    REPL DUMP carries kinds it does not know as EVENT_UNKNOWN and its LOAD ignores them.
+    """
+
+    CREATE_DATABASE = "CREATE_DATABASE"
+    ALTER_DATABASE = "ALTER_DATABASE"
+    DROP_DATABASE = "DROP_DATABASE"
+    CREATE_TABLE = "CREATE_TABLE"
+    ALTER_TABLE = "ALTER_TABLE"
+    DROP_TABLE = "DROP_TABLE"
+    ADD_PARTITION = "ADD_PARTITION"
+    ALTER_PARTITION = "ALTER_PARTITION"
+    DROP_PARTITION = "DROP_PARTITION"
+    INSERT = "INSERT"
+    OPEN_TXN = "OPEN_TXN"
+    COMMIT_TXN = "COMMIT_TXN"
+    ABORT_TXN = "ABORT_TXN"
+    ALLOC_WRITE_ID = "ALLOC_WRITE_ID_EVENT"
+    COMMIT_COMPACTION = "COMMIT_COMPACTION_EVENT"
+    REQUEST_COMPACTION = "REQUEST_COMPACTION"
+    FAIL_COMPACTION = "FAIL_COMPACTION"
+    RELOAD = "RELOAD"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NotificationEvent:
+    """One row of NOTIFICATION_LOG. ``type`` is text, so that unknown kinds pass through.
+
+    ``message`` is as stored: plain JSON for format ``json-0.2``, base64 of gzipped JSON for
+    ``gzip(json-2.0)``.
+    """
+
+    id: EventId
+    time_seconds: int
+    type: str
+    catalog_name: str | None = DEFAULT_CATALOG
+    database_name: str | None = None
+    table_name: str | None = None
+    message: str
+    message_format: str = "json-0.2"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NotificationRequest:
+    """Which events to read: those after ``last_event_id``, in order."""
+
+    last_event_id: EventId
+    max_events: int | None = None
+    skipped_types: frozenset[str] = frozenset()
+    catalog_name: str | None = None
+    database_name: str | None = None
+    table_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WriteNotification:
+    """What a writer tells about the files it added under a transaction to a table or partition."""
+
+    txn_id: int
+    write_id: int
+    database_name: str
+    table_name: str
+    partition_values: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    checksums: tuple[str, ...] = ()
+    subdirectories: tuple[str, ...] = ()

@@ -1,0 +1,144 @@
+"""Records of locks. Times are milliseconds since the epoch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+
+from hms_bridge.model.ids import NO_TXN, LockId, TxnId
+
+
+class LockType(Enum):
+    """Kind of a lock: the number on the wire and the character in HIVE_LOCKS.HL_LOCK_TYPE."""
+
+    SHARED_READ = (1, "r")
+    SHARED_WRITE = (2, "w")
+    EXCLUSIVE = (3, "e")
+    EXCL_WRITE = (4, "x")
+
+    @property
+    def number(self) -> int:
+        """The number on the wire."""
+        return self.value[0]
+
+    @property
+    def stored(self) -> str:
+        """The character in HIVE_LOCKS."""
+        return self.value[1]
+
+
+class LockLevel(IntEnum):
+    """What a lock covers; the number stands on the wire."""
+
+    DB = 1
+    TABLE = 2
+    PARTITION = 3
+
+
+class LockState(Enum):
+    """State of a lock: the number on the wire and the character in HIVE_LOCKS.HL_LOCK_STATE."""
+
+    ACQUIRED = (1, "a")
+    WAITING = (2, "w")
+    ABORT = (3, "")
+    NOT_ACQUIRED = (4, "")
+
+    @property
+    def number(self) -> int:
+        """The number on the wire."""
+        return self.value[0]
+
+    @property
+    def stored(self) -> str:
+        """The character in HIVE_LOCKS; empty for states that are never stored."""
+        return self.value[1]
+
+
+class DataOperation(Enum):
+    """What is done under a lock: the number on the wire, the character in TXN_COMPONENTS."""
+
+    SELECT = (1, "s")
+    INSERT = (2, "i")
+    UPDATE = (3, "u")
+    DELETE = (4, "d")
+    UNSET = (5, "")
+    NO_TXN = (6, "")
+    COMPACT = (0, "c")
+
+    @property
+    def number(self) -> int:
+        """The number on the wire (COMPACT has none)."""
+        return self.value[0]
+
+    @property
+    def stored(self) -> str:
+        """The character in TXN_COMPONENTS."""
+        return self.value[1]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LockComponent:
+    """One thing to lock. ``operation`` and ``is_transactional`` are None where the client set
+    nothing, which counts as a write of a transactional table (facts/metastore §2.10)."""
+
+    type: LockType
+    level: LockLevel
+    database_name: str
+    table_name: str | None = None
+    partition_name: str | None = None
+    operation: DataOperation | None = None
+    is_transactional: bool | None = None
+    is_dynamic_partition_write: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LockRequest:
+    """Locks that are granted together or not at all. ``txn_id`` 0 means none."""
+
+    components: tuple[LockComponent, ...]
+    txn_id: TxnId = NO_TXN
+    user: str
+    host: str
+    agent: str | None = None
+    is_zero_wait_read: bool = False
+    is_exclusive_ctas: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LockResponse:
+    """The answer to lock and check_lock."""
+
+    lock_id: LockId
+    state: LockState
+    error_message: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LockFilter:
+    """Which locks SHOW LOCKS lists; None means all."""
+
+    database_name: str | None = None
+    table_name: str | None = None
+    partition_name: str | None = None
+    txn_id: TxnId | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LockInfo:
+    """One line of SHOW LOCKS."""
+
+    lock_id: LockId
+    internal_id: int
+    database_name: str
+    table_name: str | None
+    partition_name: str | None
+    state: LockState
+    type: LockType
+    txn_id: TxnId
+    last_heartbeat_ms: int
+    acquired_at_ms: int | None
+    user: str
+    host: str
+    agent: str | None = None
+    blocked_by_lock_id: LockId | None = None
+    blocked_by_internal_id: int | None = None
