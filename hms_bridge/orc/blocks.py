@@ -46,7 +46,9 @@ def decompress(
         chunk = data[start:at]
         if at > len(data):
             raise AcidFormatError("a compressed section ends inside a chunk", path)
-        part = chunk if header & 1 else _decompress_chunk(chunk, compression, block_size_bytes, path)
+        part = (
+            chunk if header & 1 else _decompress_chunk(chunk, compression, block_size_bytes, path)
+        )
         size += len(part)
         if size > limit_bytes:
             raise AcidFormatError(f"a section is larger than {limit_bytes} bytes", path)

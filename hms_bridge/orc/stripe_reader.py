@@ -130,9 +130,13 @@ class _StripeDecoder:
         except pa.ArrowInvalid as error:
             if not self._is_exact and "nanosecond" in str(error):
                 raise _InexactError from error
-            raise AcidFormatError(f"a stripe cannot be decoded: {error}", self._tail.path) from error
+            raise AcidFormatError(
+                f"a stripe cannot be decoded: {error}", self._tail.path
+            ) from error
         except (pa.ArrowException, OSError) as error:
-            raise AcidFormatError(f"a stripe cannot be decoded: {error}", self._tail.path) from error
+            raise AcidFormatError(
+                f"a stripe cannot be decoded: {error}", self._tail.path
+            ) from error
         if batch.num_rows != row_count:
             raise AcidFormatError(
                 f"{batch.num_rows} of {row_count} rows of a stripe came out", self._tail.path

@@ -3,7 +3,7 @@
 Options
   metastore      URL of a database or ``thrift://host:port``; needed
   table          ``database.table``; needed
-  columns        comma-separated columns to read; all without it (Spark cannot prune a Python source)
+  columns        comma-separated columns to read, else all (Spark cannot prune a Python source)
   row_ids        ``true`` adds ``row__id struct<writeid,bucketid,rowid>`` behind the columns
   valid_txns, valid_write_ids
                  Hive's texts of a snapshot that the caller holds open; without them a snapshot is
