@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -30,7 +30,7 @@ class SqlResult:
     """What a statement gave: rows (to be read before the next statement), or a message."""
 
     columns: tuple[str, ...] = ()
-    rows: Iterator[tuple[object, ...]] = iter(())
+    rows: Iterator[tuple[object, ...]] = field(default_factory=lambda: iter(()))
     message: str | None = None
 
 
