@@ -142,9 +142,7 @@ def purge(connection: Connection, before_seconds: int, limit: int = PURGE_BATCH)
     gone = 0
     if last is not None:
         gone += connection.execute(
-            delete(NOTIFICATION_LOG).where(
-                log.EVENT_ID <= last, log.EVENT_TIME < before_seconds
-            )
+            delete(NOTIFICATION_LOG).where(log.EVENT_ID <= last, log.EVENT_TIME < before_seconds)
         ).rowcount
     gone += connection.execute(
         delete(TXN_WRITE_NOTIFICATION_LOG).where(writes.WNL_EVENT_TIME < before_seconds)

@@ -6,7 +6,7 @@ Names and their order are those of Hive's JSON messages (golden: notifications o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -254,7 +254,7 @@ def write_ids_allocated(
 
 
 def _of_compaction(
-    event: EventType, target: Compaction, now_seconds: int, more: Mapping[str, Any]
+    event: EventType, target: Compaction, now_seconds: int, more: dict[str, Any]
 ) -> EventDraft:
     message = {"txnid": target.txn_id or 0, "timestamp": now_seconds} | _origin()
     message |= {

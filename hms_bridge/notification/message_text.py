@@ -65,7 +65,9 @@ def read_message(event: NotificationEvent) -> dict[str, Any]:
     try:
         message = json.loads(plain_text(event))
     except json.JSONDecodeError as error:
-        raise MetaError(f"event {event.id} ({event.type}): its message is no JSON: {error}") from error
+        raise MetaError(
+            f"event {event.id} ({event.type}): its message is no JSON: {error}"
+        ) from error
     if not isinstance(message, dict):
         raise MetaError(f"event {event.id} ({event.type}): its message is no JSON object")
     return message

@@ -147,9 +147,7 @@ def read(
         query = query.where(_ROW.WNL_DATABASE == database)
     if table is not None:
         query = query.where(_ROW.WNL_TABLE == table)
-    rows = connection.execute(
-        query.order_by(_ROW.WNL_DATABASE, _ROW.WNL_TABLE, _ROW.WNL_PARTITION)
-    )
+    rows = connection.execute(query.order_by(_ROW.WNL_DATABASE, _ROW.WNL_TABLE, _ROW.WNL_PARTITION))
     return tuple(
         WriteEvent(
             write_id=WriteId(row.WNL_WRITEID),
