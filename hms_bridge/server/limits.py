@@ -17,7 +17,7 @@ class ServerLimits:
     message_size_bytes: int = 100 * _MIB
     container_length: int = 1_000_000
     connections: int = 1000
-    message_timeout_seconds: float = 60.0
+    message_timeout_seconds: float = 600.0
 
 
 DEFAULT_LIMITS = ServerLimits()

@@ -7,6 +7,7 @@ import logging
 import socket
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from types import TracebackType
 
 from hms_bridge.clock import Clock, SystemClock
@@ -14,7 +15,6 @@ from hms_bridge.errors import ConfigError
 from hms_bridge.metastore import Metastore
 from hms_bridge.server.answers import collect_answers
 from hms_bridge.server.compaction_calls import CompactionCalls, NotificationCalls
-from hms_bridge.server.connection import ClientConnection
 from hms_bridge.server.database_calls import DatabaseCalls
 from hms_bridge.server.dispatch import Dispatcher
 from hms_bridge.server.limits import DEFAULT_LIMITS, ServerLimits
@@ -35,6 +35,7 @@ def dispatcher_of(
     metastore: Metastore,
     config: Mapping[str, str] | None = None,
     database_uuid: str | None = None,
+    limits: ServerLimits = DEFAULT_LIMITS,
     clock: Clock | None = None,
 ) -> Dispatcher:
     """Everything that the server answers, over a metastore."""
@@ -52,7 +53,7 @@ def dispatcher_of(
         CompactionCalls(metastore),
         NotificationCalls(metastore),
     )
-    return Dispatcher(collect_answers(handlers))
+    return Dispatcher(collect_answers(handlers), limits)
 
 
 class MetastoreServer:
@@ -67,18 +68,18 @@ class MetastoreServer:
         port: int,
         metastore: Metastore,
         *,
-        host: str = "0.0.0.0",
+        host: str = "127.0.0.1",
         config: Mapping[str, str] | None = None,
         database_uuid: str | None = None,
         limits: ServerLimits = DEFAULT_LIMITS,
         clock: Clock | None = None,
     ) -> None:
         self._address = (host, port)
-        self._dispatcher = dispatcher_of(metastore, config, database_uuid, clock)
+        self._dispatcher = dispatcher_of(metastore, config, database_uuid, limits, clock)
         self._limits = limits
         self._listener: socket.socket | None = None
         self._acceptor: threading.Thread | None = None
-        self._connections: dict[ClientConnection, threading.Thread] = {}
+        self._connections: dict[socket.socket, threading.Thread] = {}
         self._lock = threading.Lock()
         self._stopped = threading.Event()
 
@@ -115,8 +116,8 @@ class MetastoreServer:
             self._acceptor.join(_STOP_SECONDS)
         with self._lock:
             open_connections = dict(self._connections)
-        for connection in open_connections:
-            connection.close()
+        for client in open_connections:
+            _wake(client)
         for thread in open_connections.values():
             if thread is not threading.current_thread():
                 thread.join(_STOP_SECONDS)
@@ -153,20 +154,20 @@ class MetastoreServer:
                 return
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             client.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            connection = ClientConnection(client, self._limits)
             thread = threading.Thread(
-                target=self._serve, args=(connection,), name="thrift-client", daemon=True
+                target=self._serve, args=(client,), name="thrift-client", daemon=True
             )
-            self._connections[connection] = thread
+            self._connections[client] = thread
             thread.start()
 
-    def _serve(self, connection: ClientConnection) -> None:
+    def _serve(self, client: socket.socket) -> None:
         try:
-            self._dispatcher.serve(connection)
+            self._dispatcher.serve(client)
         finally:
-            connection.close()
+            _wake(client)
+            client.close()
             with self._lock:
-                self._connections.pop(connection, None)
+                self._connections.pop(client, None)
 
 
 def _listen(address: tuple[str, int]) -> socket.socket:
@@ -195,8 +196,7 @@ def _why_not(host: str, port: int, error: Exception) -> str:
     return f"cannot listen on {host} port {port}: {error}; check the address and the port"
 
 
-def _wake(listener: socket.socket) -> None:
-    try:
-        listener.shutdown(socket.SHUT_RDWR)
-    except OSError as error:
-        _log.debug("the listening socket was closed already: %s", error)
+def _wake(one: socket.socket) -> None:
+    """End what a thread waits for on a socket."""
+    with suppress(OSError):  # it may be closed already
+        one.shutdown(socket.SHUT_RDWR)
