@@ -4,7 +4,7 @@
 
     HmsBridgeError
     ├─ ConfigError                      a setting is unknown, malformed or contradicts another
-    ├─ MetastoreError                   each leaf names its Hive thrift exception in wire/exceptions.py
+    ├─ MetastoreError                   each leaf has a Hive thrift exception (wire/exceptions.py)
     │  ├─ MetaError                     Hive's MetaException: anything without a class of its own
     │  ├─ NoSuchObjectError             a database, table, partition … that is not there
     │  ├─ AlreadyExistsError
@@ -17,15 +17,14 @@
     │  ├─ NoSuchCompactionError
     │  └─ MetastoreUnavailableError     client side; the call may be tried again
     ├─ BackendError                     the database failed
-    │  └─ RetryableBackendError         deadlock, serialization failure; retried in backend/retry.py only
+    │  └─ RetryableBackendError         deadlock, serialization failure; see backend/retry.py
     ├─ AcidFormatError                  files contradict the ACID format; carries the path
-    │  └─ NotOrcError                   a file that is no ORC file
-    ├─ CompactionError
+     ├─ CompactionError
     ├─ DmlError                         a statement that cannot be understood or carried out
     └─ ReplError
        ├─ DumpIncompleteError           a dump directory without its finish marker
        ├─ EventGapError                 notification events were purged before they were dumped
-       └─ SourceFileMissingError        a file is neither at its source path nor in the ChangeManager
+       └─ SourceFileMissingError        a file is neither at its source nor in the ChangeManager
 
 A message says what went wrong, where, and what to do next.
 """
@@ -94,7 +93,7 @@ class BackendError(HmsBridgeError):
 
 
 class RetryableBackendError(BackendError):
-    """Deadlock, serialization failure or lost connection; the whole transaction may be tried again."""
+    """Deadlock, serialization failure, lost connection: the transaction may be tried again."""
 
 
 class AcidFormatError(HmsBridgeError):
@@ -107,6 +106,10 @@ class AcidFormatError(HmsBridgeError):
 
 class NotOrcError(AcidFormatError):
     """A file is no ORC file."""
+
+
+class NotEnoughHistoryError(AcidFormatError):
+    """A table was compacted beyond the snapshot; the read may be tried again with a new one."""
 
 
 class CompactionError(HmsBridgeError):

@@ -88,9 +88,7 @@ class CatalogStore(Protocol):
         """
         ...
 
-    def get_table(
-        self, database: str, name: str, catalog: str = DEFAULT_CATALOG
-    ) -> Table:
+    def get_table(self, database: str, name: str, catalog: str = DEFAULT_CATALOG) -> Table:
         """Raises NoSuchObjectError."""
         ...
 
@@ -252,9 +250,7 @@ class TransactionStore(Protocol):
         """Idempotent. Raises NoSuchTxnError (unknown, or committed)."""
         ...
 
-    def abort_txns(
-        self, ids: Sequence[TxnId], reason: AbortReason = AbortReason.QUERY
-    ) -> None:
+    def abort_txns(self, ids: Sequence[TxnId], reason: AbortReason = AbortReason.QUERY) -> None:
         """Abort those that are open; no error for the others."""
         ...
 
@@ -377,9 +373,7 @@ class CompactionStore(Protocol):
 class NotificationStore(Protocol):
     """Notification events (facts/metastore §2.17, §3)."""
 
-    def get_next_notification(
-        self, request: NotificationRequest
-    ) -> tuple[NotificationEvent, ...]:
+    def get_next_notification(self, request: NotificationRequest) -> tuple[NotificationEvent, ...]:
         """Ascending, gap-free."""
         ...
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum, IntEnum
+from enum import IntEnum, StrEnum
 
 DEFAULT_CATALOG = "hive"
 DEFAULT_PARTITION_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -26,7 +26,7 @@ class PrincipalType(IntEnum):
     GROUP = 3
 
 
-class TableType(str, Enum):
+class TableType(StrEnum):
     """Hive's table types; the text is stored in TBLS.TBL_TYPE."""
 
     MANAGED_TABLE = "MANAGED_TABLE"

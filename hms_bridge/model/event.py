@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 
 from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.model.ids import EventId
 
 
-class EventType(str, Enum):
+class EventType(StrEnum):
     """Kinds of events; the text is stored in NOTIFICATION_LOG.EVENT_TYPE.
 
     REQUEST_COMPACTION and FAIL_COMPACTION are ours: Hive logs only a compaction's commit. Hive's

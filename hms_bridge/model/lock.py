@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
-from hms_bridge.model.ids import LockId, TxnId
+from hms_bridge.model.ids import NO_TXN, LockId, TxnId
 
 
 class LockType(Enum):
@@ -96,7 +96,7 @@ class LockRequest:
     """Locks that are granted together or not at all. ``txn_id`` 0 means none."""
 
     components: tuple[LockComponent, ...]
-    txn_id: TxnId = TxnId(0)
+    txn_id: TxnId = NO_TXN
     user: str
     host: str
     agent: str | None = None

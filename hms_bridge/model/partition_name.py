@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hms_bridge.errors import MetaError
 from hms_bridge.model.catalog import DEFAULT_PARTITION_VALUE, Column
 
-_ESCAPED = frozenset(chr(code) for code in range(1, 0x20)) | frozenset('"#%\'*/:=?\\\x7f{[]^')
+_ESCAPED = frozenset(chr(code) for code in range(1, 0x20)) | frozenset("\"#%'*/:=?\\\x7f{[]^")
 _ESCAPE = re.compile(r"%([0-9a-fA-F]{2})")
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum, IntEnum
+from enum import Enum, IntEnum, StrEnum
 
 from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.lock import DataOperation
 
 
-class TxnState(str, Enum):
+class TxnState(StrEnum):
     """State of a transaction; the character is stored in TXNS.TXN_STATE."""
 
     OPEN = "o"
@@ -211,4 +211,3 @@ class DynamicPartitions:
     table_name: str
     partition_names: tuple[str, ...]
     operation: DataOperation | None = None
-

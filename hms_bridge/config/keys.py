@@ -1,0 +1,209 @@
+"""Every setting, declared once: Hive's name, aliases, kind, default, what it does.
+
+Names, defaults and units are Hive's (facts/metastore §5, facts/acid §7, facts/replication §6);
+those that begin with ``hms.bridge.`` are ours. ``docs/reference/settings.md`` and
+``conf/hive-site.xml.template`` are generated from this list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Kind(Enum):
+    """What the text of a setting must be."""
+
+    TEXT = "text"
+    INTEGER = "integer"
+    DECIMAL = "decimal"
+    BOOLEAN = "true or false"
+    DURATION = "duration"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Key:
+    """One setting. ``unit`` is what a bare number of a duration means."""
+
+    name: str
+    kind: Kind
+    default: str
+    doc: str
+    aliases: tuple[str, ...] = ()
+    unit: str = ""
+    minimum: float | None = None
+    maximum: float | None = None
+
+
+def _text(name: str, default: str, doc: str, *aliases: str) -> Key:
+    return Key(name=name, kind=Kind.TEXT, default=default, doc=doc, aliases=aliases)
+
+
+def _flag(name: str, default: bool, doc: str, *aliases: str) -> Key:
+    return Key(name=name, kind=Kind.BOOLEAN, default=str(default).lower(), doc=doc, aliases=aliases)
+
+
+def _number(
+    name: str, default: int, doc: str, *aliases: str, low: int = 0, high: int | None = None
+) -> Key:
+    return Key(
+        name=name, kind=Kind.INTEGER, default=str(default), doc=doc, aliases=aliases,
+        minimum=low, maximum=high,
+    )  # fmt: skip
+
+
+def _time(name: str, default: str, unit: str, doc: str, *aliases: str, low_ms: int = 0) -> Key:
+    return Key(
+        name=name, kind=Kind.DURATION, default=default, doc=doc, aliases=aliases, unit=unit,
+        minimum=low_ms,
+    )  # fmt: skip
+
+
+WAREHOUSE = _text(
+    "hive.metastore.warehouse.dir", "warehouse",
+    "Where managed tables live: a path or a URI.", "metastore.warehouse.dir",
+)  # fmt: skip
+THRIFT_PORT = _number(
+    "metastore.thrift.port", 9083, "The port of the server; 0 picks a free one.",
+    "hive.metastore.port", high=65535,
+)  # fmt: skip
+MAX_MESSAGE_SIZE = _number(
+    "metastore.server.max.message.size", 104_857_600,
+    "The longest message that a client may send, in bytes.",
+    "hive.metastore.server.max.message.size", low=1024,
+)  # fmt: skip
+EVENT_HOOKS = _text(
+    "hms.bridge.event.hooks", "",
+    "Python objects that are told of every notification event after its commit: "
+    "a comma-separated list of module:attribute.",
+)  # fmt: skip
+EVENT_MESSAGE_FORMAT = _text(
+    "hms.bridge.event.message.format",
+    "gzip(json-2.0)",
+    "How event messages are stored: gzip(json-2.0), as Hive 4, or json-0.2, plain text.",
+)
+EVENT_TTL = _time(
+    "metastore.event.db.listener.timetolive", "1d", "s",
+    "How long notification events are kept.", "hive.metastore.event.db.listener.timetolive",
+)  # fmt: skip
+REPL_EVENT_TTL = _time(
+    "metastore.repl.event.db.listener.timetolive", "10d", "s",
+    "How long notification events are kept while the ChangeManager is on.",
+    "hive.repl.event.db.listener.timetolive",
+)  # fmt: skip
+TXN_TIMEOUT = _time(
+    "metastore.txn.timeout", "300s", "s",
+    "A transaction or lock without a heartbeat for this long is aborted.",
+    "hive.txn.timeout", low_ms=1000,
+)  # fmt: skip
+REPL_TXN_TIMEOUT = _time(
+    "metastore.repl.txn.timeout", "11d", "d", "The same for replayed transactions.",
+    "hive.repl.txn.timeout",
+)  # fmt: skip
+OPEN_TXN_TIMEOUT = _time(
+    "metastore.txn.opentxn.timeout", "1000ms", "ms",
+    "Within this time an opened transaction may not be visible to others yet.",
+    "hive.txn.opentxn.timeout",
+)  # fmt: skip
+MAX_OPEN_BATCH = _number(
+    "metastore.txn.max.open.batch", 1000, "Most transactions that one call opens.",
+    "hive.txn.max.open.batch", low=1,
+)  # fmt: skip
+MAX_OPEN_TXNS = _number(
+    "metastore.max.open.txns", 100_000, "Most transactions that may be open.",
+    "hive.max.open.txns", low=1,
+)  # fmt: skip
+INITIATOR_ON = _flag(
+    "metastore.compactor.initiator.on",
+    False,
+    "Whether the server looks for tables to compact.",
+    "hive.compactor.initiator.on",
+)
+CLEANER_ON = _flag(
+    "metastore.compactor.cleaner.on",
+    False,
+    "Whether the server runs the cleaner.",
+    "hive.compactor.cleaner.on",
+)
+WORKER_THREADS = _number(
+    "metastore.compactor.worker.threads", 0, "Compaction workers of the server.",
+    "hive.compactor.worker.threads", high=64,
+)  # fmt: skip
+WORKER_TIMEOUT = _time(
+    "hive.compactor.worker.timeout",
+    "86400s",
+    "s",
+    "A compaction that takes longer is given back to the queue.",
+)
+CHECK_INTERVAL = _time(
+    "hive.compactor.check.interval", "300s", "s", "How often the initiator looks.", low_ms=100
+)
+DELTA_NUM_THRESHOLD = _number(
+    "hive.compactor.delta.num.threshold", 10, "More deltas than this ask for a minor compaction."
+)
+DELTA_PCT_THRESHOLD = Key(
+    name="hive.compactor.delta.pct.threshold", kind=Kind.DECIMAL, default="0.1",
+    doc="A larger share of delta bytes to base bytes asks for a major compaction.", minimum=0,
+)  # fmt: skip
+ABORTED_TXN_THRESHOLD = _number(
+    "hive.compactor.abortedtxn.threshold",
+    1000,
+    "More aborted writes than this ask for a major compaction.",
+)
+ABORTED_TXN_TIME_THRESHOLD = _time(
+    "hive.compactor.aborted.txn.time.threshold",
+    "12h",
+    "h",
+    "An aborted write older than this is cleaned up.",
+)
+CLEANER_INTERVAL = _time(
+    "hive.compactor.cleaner.run.interval", "5000ms", "ms", "How often the cleaner looks.",
+    low_ms=100,
+)  # fmt: skip
+DELAYED_CLEANUP = _flag(
+    "hive.compactor.delayed.cleanup.enabled",
+    False,
+    "Whether replaced files stay for a while after the last reader.",
+)
+CLEANER_RETENTION = _time(
+    "hive.compactor.cleaner.retention.time.seconds",
+    "300s",
+    "s",
+    "How long, where delayed clean-up is on.",
+)
+CLEANER_MAX_ATTEMPTS = _number(
+    "hive.compactor.cleaner.retry.maxattempts", 5,
+    "Failed attempts after which a clean-up is given up.", high=10,
+)  # fmt: skip
+CLEANER_RETRY_RETENTION = _time(
+    "hive.compactor.cleaner.retry.retention.time", "300s", "s",
+    "The wait after the first failed clean-up; it doubles each time.",
+    "hive.compactor.cleaner.retry.retentionTime",
+)  # fmt: skip
+CM_ENABLED = _flag(
+    "hive.repl.cm.enabled", True,
+    "Whether replaced files of replicated databases are archived (Hive's default is false).",
+    "metastore.repl.cm.enabled",
+)  # fmt: skip
+CM_ROOT = _text(
+    "hive.repl.cmrootdir", "cmroot", "The archive: a path or a URI.", "metastore.repl.cmrootdir"
+)
+CM_RETAIN = _time(
+    "hive.repl.cm.retain", "10d", "h",
+    "How long archived files are kept. A bare number means HOURS, as in Hive's metastore.",
+    "metastore.repl.cm.retain", low_ms=1,
+)  # fmt: skip
+CM_INTERVAL = _time(
+    "hive.repl.cm.interval", "3600s", "s", "How often the archive is purged.",
+    "metastore.repl.cm.interval", low_ms=100,
+)  # fmt: skip
+REPL_ROOT = _text("hive.repl.rootdir", "repl", "Where dumps are written: a path or a URI.")
+REPL_OPEN_TXN_TIMEOUT = _time(
+    "hive.repl.bootstrap.dump.open.txn.timeout",
+    "1h",
+    "h",
+    "How long a bootstrap dump waits for open transactions of the database.",
+)
+
+KEYS: tuple[Key, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Key))
+"""All settings, in the order above."""
