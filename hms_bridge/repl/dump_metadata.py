@@ -7,7 +7,7 @@ Hive 4 writes seven columns and needs six; Hive 3.1 wrote five, without the exec
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 
 from hms_bridge.errors import ReplError
 from hms_bridge.model.ids import EventId
@@ -17,7 +17,7 @@ _COLUMNS = 7
 _COLUMNS_OF_HIVE_3 = 5
 
 
-class DumpType(str, Enum):
+class DumpType(StrEnum):
     """Kinds of dumps and of dumped events; the text stands in the first column."""
 
     BOOTSTRAP = "BOOTSTRAP"

@@ -15,6 +15,7 @@ import json
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from hms_bridge.errors import ReplError
@@ -105,6 +106,13 @@ class Payload:
             if not isinstance(one, dict) or not all(isinstance(v, str) for v in one.values()):
                 raise self.wrong(f"{key} is no list of partition values")
         return tuple(values)
+
+    def partition_values(self, key: str) -> dict[str, str]:
+        """An object with text values that must be there."""
+        value = self.fields.get(key)
+        if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()):
+            raise self.wrong(f"{key} holds no partition values")
+        return value
 
     def is_true(self, key: str) -> bool:
         """A boolean, or Hive's text of one; absent is false."""
@@ -335,7 +343,7 @@ def split_files(text: str | None) -> tuple[str, ...]:
 
 
 def _is_run(ids: Sequence[int]) -> bool:
-    return bool(ids) and all(after == one + 1 for one, after in zip(ids, ids[1:], strict=False))
+    return bool(ids) and all(after == one + 1 for one, after in pairwise(ids))
 
 
 def _timestamp(payload: Payload) -> int:
