@@ -19,7 +19,9 @@
     ├─ BackendError                     the database failed
     │  └─ RetryableBackendError         deadlock, serialization failure; see backend/retry.py
     ├─ AcidFormatError                  files contradict the ACID format; carries the path
-     ├─ CompactionError
+    │  ├─ NotOrcError                   a file that is no ORC file
+    │  └─ NotEnoughHistoryError         compacted beyond the snapshot; read again with a new one
+    ├─ CompactionError
     ├─ DmlError                         a statement that cannot be understood or carried out
     └─ ReplError
        ├─ DumpIncompleteError           a dump directory without its finish marker

@@ -1,7 +1,7 @@
 """The 32-bit bucket property of a row: codec version, bucket (or writer) id, statement id.
 
-Version 0 is the bare bucket id (before Hive 3). Version 1, from the highest bit down: 3 bits version,
-1 reserved, 12 bucket, 4 reserved, 12 statement. Source of the rule: Hive's BucketCodec.
+Version 0 is the bare bucket id (before Hive 3). Version 1, from the highest bit down: 3 bits
+version, 1 reserved, 12 bucket, 4 reserved, 12 statement. Source of the rule: Hive's BucketCodec.
 """
 
 from __future__ import annotations
@@ -55,5 +55,5 @@ def decode_bucket(bucket_property: int) -> BucketProperty:
 
 
 def bucket_id_of(bucket_property: int) -> int:
-    """The bucket (or writer) id in a bucket property: N of the `bucket_N` the row was inserted in."""
+    """The bucket (or writer) id in a bucket property: N of the `bucket_N` of the insert."""
     return decode_bucket(bucket_property).bucket_id

@@ -85,7 +85,8 @@ def resolve(
     """Find the snapshot that the id lists describe.
 
     The listing must be taken after the id lists. Raises NotEnoughHistoryError if the root was
-    compacted beyond the snapshot, unless `requires_history` is False (a cleaner then finds no base).
+    compacted beyond the snapshot; not if `requires_history` is False (a cleaner then finds no
+    base).
     """
     walk = _Walk(txns, write_ids)
     for directory in sorted(listing.directories, key=_base_order):
@@ -179,7 +180,7 @@ class _Walk:
         """Go through the candidates by write id, widest first, and leave out what is covered."""
         reached = max(self.base.name.max_write_id, WriteId(0)) if self.base else WriteId(0)
         cover, previous = self.base, self.base
-        taken: set[tuple[int, int, int | None, DirectoryKind]] = set()
+        compacted: set[tuple[int, int, int | None, DirectoryKind]] = set()
         for directory in sorted(self._candidates, key=_sweep_order):
             name = directory.name
             key = (name.min_write_id, name.max_write_id, name.statement_id, name.kind)
@@ -193,12 +194,13 @@ class _Walk:
                 # Write id 0 alone: never allocated, never read (REPL LOAD leaves such deltas).
                 self.ignored.append(directory)
                 continue
-            elif key in taken or not _is_companion(directory, cover, previous):
+            elif key in compacted or not _is_companion(directory, cover, previous):
                 by = previous if _is_twin(directory, previous) else cover
                 self.obsolete.append(Shadowed(directory=directory, by=by))
                 continue
             self.deltas.append(directory)
-            taken.add(key)
+            if name.visibility_txn_id:
+                compacted.add(key)
             previous = directory
 
     def _is_published(self, directory: ListedDirectory) -> bool:
@@ -238,7 +240,7 @@ def _sweep_order(directory: ListedDirectory) -> tuple[int, int, int, int, str]:
 def _is_companion(
     directory: ListedDirectory, cover: ListedDirectory, previous: ListedDirectory
 ) -> bool:
-    """Whether a directory is read beside one that reaches as far: another statement, or its twin."""
+    """Whether a directory is read beside one that reaches as far: other statement, or twin."""
     is_same_txn = (
         directory.name.max_write_id == cover.name.max_write_id
         and cover.name.statement_id is not None

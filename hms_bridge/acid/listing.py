@@ -54,7 +54,7 @@ class ListedDirectory:
 class DirectoryListing:
     """Everything below a root (table, or one partition), as one look found it.
 
-    Each tuple is sorted by path. `originals`: files from before the table was ACID, nested ones too.
+    Each tuple is sorted by path. `originals`: files from before the table was ACID, nested too.
     `unknown`: visible files that are none of the format; `hidden`: topmost hidden paths. Both are
     never read and never deleted.
     """
@@ -143,9 +143,7 @@ class _FoundDirectory:
             has_acid_version=ACID_VERSION_FILE in self.markers,
         )
 
-    def _has_raw_files(
-        self, files: tuple[ListedFile, ...], is_raw: Callable[[str], bool]
-    ) -> bool:
+    def _has_raw_files(self, files: tuple[ListedFile, ...], is_raw: Callable[[str], bool]) -> bool:
         """Hive: AcidUtils.MetaDataFile.isRawFormat; all files of a directory are of one kind."""
         name = self._name
         if name.is_delete or name.min_write_id != name.max_write_id:

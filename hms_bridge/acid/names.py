@@ -142,9 +142,7 @@ class BucketFileName:
         match = _BUCKET_FILE.fullmatch(name)
         if match is None:
             return None
-        return cls(
-            bucket_id=int(match[1]), attempt_id=None if match[2] is None else int(match[2])
-        )
+        return cls(bucket_id=int(match[1]), attempt_id=None if match[2] is None else int(match[2]))
 
     def format(self) -> str:
         """The name as Hive writes it."""

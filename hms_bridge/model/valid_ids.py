@@ -14,6 +14,8 @@ from typing import TypeVar
 from hms_bridge.errors import MetaError
 from hms_bridge.model.ids import MAX_ID, NO_TXN, TxnId, WriteId
 
+NO_OPEN_TXN = TxnId(MAX_ID)
+NO_OPEN_WRITE_ID = WriteId(MAX_ID)
 IdT = TypeVar("IdT", bound=int)
 
 
@@ -42,7 +44,7 @@ class ValidTxnList:
     """
 
     high_watermark: TxnId
-    min_open: TxnId = TxnId(MAX_ID)
+    min_open: TxnId = NO_OPEN_TXN
     open_ids: tuple[TxnId, ...] = ()
     aborted_ids: tuple[TxnId, ...] = ()
 
@@ -60,7 +62,7 @@ class ValidTxnList:
 
     @classmethod
     def parse(cls, text: str | None) -> ValidTxnList:
-        """Read `hwm:minOpen:open,..:aborted,..`; trailing parts may be absent, no text is all valid.
+        """Read `hwm:minOpen:open,..:aborted,..`; end parts may be absent, no text is all valid.
 
         Raises MetaError if a part is no number.
         """
@@ -148,7 +150,7 @@ class ValidWriteIdList:
 
     table: str | None
     high_watermark: WriteId
-    min_open: WriteId = WriteId(MAX_ID)
+    min_open: WriteId = NO_OPEN_WRITE_ID
     open_ids: tuple[WriteId, ...] = ()
     aborted_ids: tuple[WriteId, ...] = ()
     view: WriteIdView = WriteIdView.READER
@@ -315,7 +317,8 @@ class _Numbers:
             return [int(part) for part in self._parts[index].split(",") if part.strip()]
         except ValueError as error:
             raise MetaError(
-                f"id list {self._text!r} is malformed: expected numbers as in hwm:minOpen:open:aborted"
+                f"id list {self._text!r} is malformed; it should be numbers, as in"
+                " hwm:minOpen:open,open:aborted,aborted"
             ) from error
 
 
