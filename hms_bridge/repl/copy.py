@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from changemanager.errors import ChangeManagerError
-from changemanager.filesystem.volume import FileKind, Placement
+from changemanager.errors import ChecksumMismatchError
+from changemanager.filesystem.volume import FileKind
 from changemanager.location import Location, Resolver
+from changemanager.transfer import PART_PREFIX, copy_verified
+from changemanager.whereabouts import Whereabouts, locate
 from hms_bridge.acid.markers import METADATA_FILE, DataFormat, format_metadata
 from hms_bridge.acid.names import DirectoryName
 from hms_bridge.errors import ReplError, SourceFileMissingError
-from hms_bridge.repl.find import FilePlace, find_file
+from hms_bridge.repl.texts import ensure_content
 from hms_bridge.repl.untrusted import DumpedFile
-
-_UNFINISHED_PREFIX = "_repl_copy_"
-"""Hidden from readers; the next try takes it away."""
 
 _ATTEMPTS = 3
 
@@ -53,109 +51,63 @@ class Copier:
         SourceFileMissingError, or ReplError where the target holds other bytes under the name.
         """
         report = CopyReport()
-        for directory in sorted({file.sub_directory for file in files}):
+        directories = sorted({file.sub_directory for file in files})
+        for directory in directories:
             root.volume.make_directory(root.child(directory).path)
-        for file in _compacted_bases(files):
-            self._write_marker(root.child(file.sub_directory.partition("/")[0]))
+        for base in _compacted_bases(files):
+            marker = root.child(base).child(METADATA_FILE)
+            ensure_content(marker, format_metadata(DataFormat.COMPACTED))
         for file in files:
             report += self._copy(file, root.child(file.relative_path))
-        for directory in sorted({file.sub_directory for file in files}):
+        for directory in directories:
             _sync(root.child(directory))
         return report
 
     def _copy(self, file: DumpedFile, target: Location) -> CopyReport:
-        status = target.status()
-        if status is not None:
-            return self._keep(file, target, status.kind, status.size_bytes)
-        unfinished = target.parent.child(f"{_UNFINISHED_PREFIX}{target.name}")
+        if target.status() is not None:
+            return self._keep(file, target)
+        _remove_if_there(target.parent.child(PART_PREFIX + target.name))
         for attempt in range(_ATTEMPTS):
-            found = find_file(self._resolve, file, is_quick=attempt == 0)
+            found = locate(file.encoded, self._resolve, is_content_checked=attempt > 0)
             if found.location is None:
                 raise SourceFileMissingError(
-                    f"{file.uri}: {found.reason}; run repl verify for the whole dump, and make a "
-                    "new bootstrap dump if the file cannot be brought back",
+                    f"{file.uri} is lost: {found.reason}. Run repl verify for the whole dump; make "
+                    "a new bootstrap dump if the file cannot be brought back",
                     missing=(file.uri,),
                 )
-            _remove_if_there(unfinished)
+            expected = file.checksum or found.location.checksum()
             try:
-                size_bytes = _write_verified(found.location, unfinished, file.checksum)
-            except FileNotFoundError:
+                copy_verified(found.location, target, expected, lambda: target.name)
+            except (ChecksumMismatchError, FileNotFoundError):
                 continue
-            if size_bytes is None:
-                continue
-            _give_name(unfinished, target)
-            is_archived = found.place is FilePlace.ARCHIVE
+            is_archived = found.whereabouts is Whereabouts.IN_CM
             return CopyReport(
                 source_files=int(not is_archived),
                 archive_files=int(is_archived),
-                bytes=size_bytes,
+                bytes=found.size_bytes or 0,
             )
-        _remove_if_there(unfinished)
         raise ReplError(
             f"{file.uri}: its bytes changed while it was copied, {_ATTEMPTS} times; load again"
         )
 
-    def _keep(
-        self, file: DumpedFile, target: Location, kind: FileKind, size_bytes: int
-    ) -> CopyReport:
-        if kind is FileKind.FILE:
-            expected = file.checksum or self._source_checksum(file)
+    def _keep(self, file: DumpedFile, target: Location) -> CopyReport:
+        status = target.status()
+        if status is not None and status.kind is FileKind.FILE:
+            expected = file.checksum or self._resolve(file.uri).checksum()
             if target.checksum_like(expected) == expected:
-                return CopyReport(kept=1, bytes=size_bytes)
+                return CopyReport(kept=1, bytes=status.size_bytes)
         raise ReplError(
             f"{target.uri} is there with other content than {file.uri}; somebody wrote to the "
             "replica. Move it away if it is not wanted, then load again"
         )
 
-    def _source_checksum(self, file: DumpedFile) -> str:
-        return self._resolve(file.uri).checksum()
 
-    def _write_marker(self, base: Location) -> None:
-        marker = base.child(METADATA_FILE)
-        if marker.status() is None:
-            marker.volume.write_new(marker.path, [format_metadata(DataFormat.COMPACTED)])
-
-
-def _compacted_bases(files: tuple[DumpedFile, ...]) -> Iterator[DumpedFile]:
-    for file in files:
-        name = DirectoryName.parse(file.sub_directory.partition("/")[0])
-        if file.is_compacted and name is not None and name.is_base:
-            yield file
-
-
-def _write_verified(source: Location, target: Location, checksum: str | None) -> int | None:
-    """Copy the bytes; how many, or None if they are not those that the checksum means."""
-    digest = hashlib.sha256()
-    size_bytes = 0
-
-    def read() -> Iterator[bytes]:
-        nonlocal size_bytes
-        for chunk in source.chunks():
-            digest.update(chunk)
-            size_bytes += len(chunk)
-            yield chunk
-
-    target.volume.write_new(target.path, read())
-    written = target.status()
-    if written is None or written.size_bytes != size_bytes:
-        return None
-    if checksum is not None:
-        try:
-            return size_bytes if target.checksum_like(checksum) == checksum else None
-        except ChangeManagerError as error:
-            raise ReplError(f"{source.uri}: its checksum cannot be compared: {error}") from error
-    again = hashlib.sha256()
-    for chunk in target.chunks():
-        again.update(chunk)
-    return size_bytes if again.digest() == digest.digest() else None
-
-
-def _give_name(unfinished: Location, target: Location) -> None:
-    placement = target.volume.place(unfinished.path, target.path)
-    if placement is Placement.REFUSED:
-        raise ReplError(f"{target.uri}: its directory spans two devices; move it onto one")
-    if placement is not Placement.MOVED:
-        _remove_if_there(unfinished)
+def _compacted_bases(files: tuple[DumpedFile, ...]) -> Iterator[str]:
+    found = {file.sub_directory.partition("/")[0] for file in files if file.is_compacted}
+    for directory in sorted(found):
+        name = DirectoryName.parse(directory)
+        if name is not None and name.is_base:
+            yield directory
 
 
 def _remove_if_there(location: Location) -> None:

@@ -19,7 +19,7 @@ from hms_bridge.repl.event_payload import (
     Payload,
 )
 from hms_bridge.repl.events import database, partition, table, txn
-from hms_bridge.repl.events.context import ReplayContext
+from hms_bridge.repl.events.context import ReplayContext, TableChange, TableLives
 from hms_bridge.repl.relevance import TxnStep, unrelated_events
 from hms_bridge.repl.replica import Replica
 from hms_bridge.repl.untrusted import checked_name
@@ -73,12 +73,12 @@ _WITHOUT_DATA = (
 class IncrementalPlan:
     """What an incremental load will do, found out without touching the target.
 
-    ``left_out``: transactions of others. ``gone_at``: see ReplayContext. ``counts``: events by kind
-    that will be applied; ``passed``: kinds that have no effect here.
+    ``left_out``: transactions of others. ``lives``: when tables come and go. ``counts``: events by
+    kind that will be applied; ``passed``: kinds that have no effect here.
     """
 
     left_out: frozenset[EventId]
-    gone_at: Mapping[str, EventId]
+    lives: TableLives
     counts: Mapping[str, int]
     passed: Mapping[str, int]
 
@@ -87,7 +87,7 @@ def plan_incremental(reader: DumpReader, after: EventId) -> IncrementalPlan:
     """Read all events once. Raises ReplError for one that cannot be replayed here."""
     source = reader.source_database
     steps: list[TxnStep] = []
-    gone_at: dict[str, EventId] = {}
+    lives: dict[str, list[tuple[EventId, TableChange]]] = {}
     counts: Counter[str] = Counter()
     passed: Counter[str] = Counter()
     ids: dict[EventId, str] = {}
@@ -95,9 +95,8 @@ def plan_incremental(reader: DumpReader, after: EventId) -> IncrementalPlan:
         if event.id <= after:
             continue
         ids[event.id] = event.type
-        gone = _table_gone(event)
-        if gone is not None:
-            gone_at[gone] = event.id
+        for name, change in _table_changes(reader, event):
+            lives.setdefault(name, []).append((event.id, change))
         step = _txn_step(event, source)
         if step is not None:
             steps.append(step)
@@ -107,7 +106,12 @@ def plan_incremental(reader: DumpReader, after: EventId) -> IncrementalPlan:
     for event_id, event_type in ids.items():
         if event_type in _REPLAYS and event_id not in left_out:
             counts[event_type] += 1
-    return IncrementalPlan(left_out=left_out, gone_at=gone_at, counts=counts, passed=passed)
+    return IncrementalPlan(
+        left_out=left_out,
+        lives=TableLives(changes={name: tuple(found) for name, found in lives.items()}),
+        counts=counts,
+        passed=passed,
+    )
 
 
 def _is_passed(event: DumpedEvent) -> bool:
@@ -126,15 +130,21 @@ def _is_passed(event: DumpedEvent) -> bool:
     )
 
 
-def _table_gone(event: DumpedEvent) -> str | None:
+def _table_changes(reader: DumpReader, event: DumpedEvent) -> tuple[tuple[str, TableChange], ...]:
+    if event.type == DumpType.CREATE_TABLE.value:
+        return ((reader.event_table(event).table.name, TableChange.COMES),)
     if event.type == DumpType.DROP_TABLE.value:
         payload = Payload.parse(event.payload, event.where)
-        return checked_name(payload.text("table"), "table")
+        return ((checked_name(payload.text("table"), "table"), TableChange.GONE),)
     if event.type == DumpType.RENAME_TABLE.value:
         payload = Payload.parse(event.payload, event.where)
         before = table_from_json(payload.text("tableObjBeforeJson"))
-        return checked_name(before.name, "table")
-    return None
+        after = table_from_json(payload.text("tableObjAfterJson"))
+        return (
+            (checked_name(before.name, "table"), TableChange.GONE),
+            (checked_name(after.name, "table"), TableChange.COMES),
+        )
+    return ()
 
 
 def _txn_step(event: DumpedEvent, source: str) -> TxnStep | None:
@@ -163,7 +173,7 @@ def replay(reader: DumpReader, replica: Replica, plan: IncrementalPlan) -> None:
     A stop leaves ``repl.last.id`` at an event up to which everything is applied whole; what was
     applied beyond it is not seen, or is repeated without harm.
     """
-    context = ReplayContext(reader=reader, replica=replica, gone_at=plan.gone_at)
+    context = ReplayContext(reader=reader, replica=replica, lives=plan.lives)
     after = replica.recorded
     for event in _pending(reader, after):
         replay_one = None if event.id in plan.left_out else _REPLAYS.get(event.type)

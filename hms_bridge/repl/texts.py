@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from changemanager.filesystem.volume import FileKind
+from changemanager.filesystem.volume import FileKind, Placement
 from changemanager.location import Location
+from changemanager.transfer import PART_PREFIX
 from hms_bridge.errors import DumpIncompleteError, ReplError
 
 _READ_BYTES = 1 << 20
@@ -43,6 +44,21 @@ def write_text(location: Location, text: str) -> None:
     if location.status() is not None:
         location.volume.remove_file(location.path)
     location.volume.write_new(location.path, [text.encode()])
+
+
+def ensure_content(location: Location, content: bytes) -> None:
+    """A small file with this content and no other, whole or not there at any moment."""
+    part = location.parent.child(PART_PREFIX + location.name)
+    if part.status() is not None:
+        location.volume.remove_file(part.path)
+    if location.status() is not None:
+        if b"".join(location.chunks()) == content:
+            return
+        raise ReplError(f"{location.uri} has other content than it should; move it away")
+    location.volume.make_directory(location.parent.path)
+    location.volume.write_new(part.path, [content])
+    if location.volume.place(part.path, location.path) is not Placement.MOVED:
+        location.volume.remove_file(part.path)
 
 
 def is_there(location: Location) -> bool:

@@ -57,6 +57,16 @@ class DumpedFile:
         return self.uri.rpartition("/")[2]
 
     @property
+    def encoded(self) -> EncodedUri:
+        """The reference as the dump has it."""
+        return EncodedUri(
+            uri=self.uri,
+            checksum=self.checksum,
+            cmroot=self.cmroot,
+            sub_directory=self.source_directory or None,
+        )
+
+    @property
     def relative_path(self) -> str:
         """Its path below the table or partition on the target."""
         return f"{self.sub_directory}/{self.name}" if self.sub_directory else self.name

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from changemanager.location import Resolver
+from changemanager.whereabouts import Whereabouts, locate
 from hms_bridge.errors import SourceFileMissingError
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.dump_metadata import DumpType
 from hms_bridge.repl.dump_reader import DumpedTable, DumpReader
-from hms_bridge.repl.find import FilePlace, find_file
 from hms_bridge.repl.layout import DumpPaths
 from hms_bridge.repl.untrusted import DumpedFile, DumpRules
 
@@ -34,7 +34,7 @@ class VerifiedFile:
     """The verdict on one file. ``expires_at_ms``: when a purge may take it from the archive."""
 
     named: NamedFile
-    place: FilePlace
+    place: Whereabouts
     size_bytes: int
     archived_at_ms: int | None = None
     expires_at_ms: int | None = None
@@ -49,14 +49,14 @@ class VerifyReport:
     dump_type: str
     files: tuple[VerifiedFile, ...]
 
-    def count(self, place: FilePlace) -> int:
+    def count(self, place: Whereabouts) -> int:
         """How many files are there."""
         return sum(one.place is place for one in self.files)
 
     @property
     def missing(self) -> tuple[VerifiedFile, ...]:
         """Files that nobody can bring back."""
-        return tuple(one for one in self.files if one.place is FilePlace.MISSING)
+        return tuple(one for one in self.files if one.place is Whereabouts.MISSING)
 
     @property
     def size_bytes(self) -> int:
@@ -119,33 +119,31 @@ def verify_reader(
         file = named.file
         known = seen.get((file.uri, file.checksum, file.cmroot))
         if known is None:
-            found = find_file(resolve, file, is_quick=is_quick)
-            known = VerifiedFile(
-                named=named,
-                place=found.place,
-                size_bytes=found.size_bytes,
-                archived_at_ms=found.archived_at_ms,
-                expires_at_ms=_sum(found.archived_at_ms, retain_ms),
-                reason=found.reason,
-            )
+            known = _verdict(resolve, named, retain_ms, is_quick)
             seen[(file.uri, file.checksum, file.cmroot)] = known
-        files.append(
-            VerifiedFile(
-                named=named,
-                place=known.place,
-                size_bytes=known.size_bytes,
-                archived_at_ms=known.archived_at_ms,
-                expires_at_ms=known.expires_at_ms,
-                reason=known.reason,
-            )
-        )
+        files.append(replace(known, named=named))
     return VerifyReport(
         directory=reader.paths.root, dump_type=reader.metadata.type, files=tuple(files)
     )
 
 
-def _sum(time_ms: int | None, retain_ms: int | None) -> int | None:
-    return None if time_ms is None or retain_ms is None else time_ms + retain_ms
+def _verdict(
+    resolve: Resolver, named: NamedFile, retain_ms: int | None, is_quick: bool
+) -> VerifiedFile:
+    found = locate(named.file.encoded, resolve, is_content_checked=not is_quick)
+    archived_at_ms = None
+    if found.whereabouts is Whereabouts.IN_CM and found.location is not None:
+        status = found.location.status()
+        archived_at_ms = None if status is None else status.mtime_ms
+    expires = None if archived_at_ms is None or retain_ms is None else archived_at_ms + retain_ms
+    return VerifiedFile(
+        named=named,
+        place=found.whereabouts,
+        size_bytes=found.size_bytes or 0,
+        archived_at_ms=archived_at_ms,
+        expires_at_ms=expires,
+        reason=found.reason,
+    )
 
 
 def named_files(reader: DumpReader, after: EventId | None = None) -> Iterator[NamedFile]:

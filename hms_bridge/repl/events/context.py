@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 
 from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import Table
@@ -12,16 +13,32 @@ from hms_bridge.repl.dump_reader import DumpedEvent, DumpReader
 from hms_bridge.repl.replica import Replica
 
 
+class TableChange(Enum):
+    """What an event does to the name of a table."""
+
+    COMES = "comes"
+    GONE = "gone"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TableLives:
+    """For each table of a dump, the events that create, drop or rename it, ascending."""
+
+    changes: Mapping[str, tuple[tuple[EventId, TableChange], ...]]
+
+    def next_change(self, name: str, event_id: EventId) -> TableChange | None:
+        """What happens next to a table after an event; None if nothing does in this dump."""
+        later = (one for at, one in self.changes.get(name, ()) if at > event_id)
+        return next(later, None)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReplayContext:
-    """The dump, the target, and which tables go away later in the dump.
-
-    ``gone_at``: for each table, the last event of this dump that drops it or renames it away.
-    """
+    """The dump, the target, and when tables come and go in the dump."""
 
     reader: DumpReader
     replica: Replica
-    gone_at: Mapping[str, EventId]
+    lives: TableLives
 
     def table_or_gone(self, name: str, event: DumpedEvent) -> Table | None:
         """The target's table; None if it is not there because the source lost it later on.
@@ -31,7 +48,7 @@ class ReplayContext:
         should be there.
         """
         table = self.replica.find_table(name)
-        if table is None and self.gone_at.get(name, EventId(-1)) <= event.id:
+        if table is None and self.lives.next_change(name, event.id) is not TableChange.GONE:
             target = self.replica.names.target_database
             raise ReplError(
                 f"{event.where}: table {target}.{name} is not on the target, and nothing in the "

@@ -8,7 +8,7 @@ from hms_bridge.acid.names import DirectoryName, is_hidden
 from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.ids import WriteId
-from hms_bridge.repl.texts import remove_tree
+from hms_bridge.repl.texts import ensure_content, remove_tree
 
 
 def truncate_directory(root: Location, table: Table, write_id: int, where: str) -> None:
@@ -23,10 +23,7 @@ def truncate_directory(root: Location, table: Table, write_id: int, where: str) 
                 "load a new bootstrap dump"
             )
         base = root.child(DirectoryName.base(WriteId(write_id)).format())
-        marker = base.child(METADATA_FILE)
-        base.volume.make_directory(base.path)
-        if marker.status() is None:
-            marker.volume.write_new(marker.path, [format_metadata(DataFormat.TRUNCATED)])
+        ensure_content(base.child(METADATA_FILE), format_metadata(DataFormat.TRUNCATED))
         return
     if root.status() is None:
         return

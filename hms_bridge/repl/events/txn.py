@@ -27,7 +27,7 @@ from hms_bridge.repl.event_payload import (
     CommitTxnPayload,
     OpenTxnPayload,
 )
-from hms_bridge.repl.events.context import ReplayContext
+from hms_bridge.repl.events.context import ReplayContext, TableChange
 from hms_bridge.repl.events.partition import ensure_partition
 
 
@@ -39,7 +39,8 @@ def open_txn(context: ReplayContext, event: DumpedEvent) -> None:
 def allocate_write_ids(context: ReplayContext, event: DumpedEvent) -> None:
     """Give the source's write ids to its transactions here.
 
-    Ids up to the target's own maximum came with the bootstrap, or with an earlier try. A
+    Ids up to the target's own maximum came with the bootstrap, or with an earlier try. CREATE TABLE
+    AS SELECT takes its write id before the table exists. A
     transaction that the dump does not open (it was open at the bootstrap, or the source filters
     transactions) is opened now: its rows must not get lost.
     """
@@ -47,17 +48,17 @@ def allocate_write_ids(context: ReplayContext, event: DumpedEvent) -> None:
     replica = context.replica
     if payload.database_name != replica.names.source_database:
         return
-    table = context.table_or_gone(payload.table_name, event)
-    if table is None:
+    target, name = replica.names.target_database, payload.table_name
+    is_gone = context.lives.next_change(name, event.id) is TableChange.GONE
+    if is_gone and replica.find_table(name) is None:
         return
-    target = replica.names.target_database
-    known = replica.metastore.get_max_allocated_write_id(target, table.name)
+    known = replica.metastore.get_max_allocated_write_id(target, name)
     new = tuple(one for one in payload.allocated if one.write_id > known)
     if not new:
         return
     if new[0].write_id != known + 1:
         raise ReplError(
-            f"{event.where}: begins with write id {new[0].write_id} of {target}.{table.name}, "
+            f"{event.where}: begins with write id {new[0].write_id} of {target}.{name}, "
             f"which stands at {known}; what was written between is not in any dump. Drop the "
             "target database and load a new bootstrap dump"
         )
@@ -65,7 +66,7 @@ def allocate_write_ids(context: ReplayContext, event: DumpedEvent) -> None:
     replica.metastore.allocate_table_write_ids(
         AllocateWriteIdsRequest(
             database_name=target,
-            table_name=table.name,
+            table_name=name,
             repl_policy=replica.names.policy,
             repl_source=new,
         )
