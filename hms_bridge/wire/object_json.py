@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable
 from typing import Any
 
 from thrift.protocol.TJSONProtocol import TJSONProtocol
@@ -41,7 +42,7 @@ _TAGS = {
     TType.SET: "set",
     TType.LIST: "lst",
 }
-_STRUCT_TAG = "rec"
+_SCALARS: dict[int, Callable[[Any], Any]] = {TType.BOOL: bool, TType.DOUBLE: float}
 
 
 def table_to_json(table: Table, like: str | None = None) -> str:
@@ -88,7 +89,7 @@ def struct_from_json(type_name: str, text: str) -> Struct:
             return _decode_struct(cls, json.loads(text))
         except json.JSONDecodeError:
             # Thrift writes lists as keys of maps (skewed locations), which JSON does not have.
-            struct = cls()
+            struct: Struct = cls()
             struct.read(TJSONProtocol(TMemoryBuffer(text.encode())))
             return struct
     except (TException, EOFError, LookupError, TypeError, ValueError, AttributeError) as error:
@@ -180,6 +181,4 @@ def _decode(value: Any, ttype: int, arguments: Any) -> Any:
         key, _, item, item_arguments, _ = arguments
         decode_key = str if key == TType.STRING else int
         return {decode_key(k): _decode(v, item, item_arguments) for k, v in value[3].items()}
-    if ttype == TType.BOOL:
-        return bool(value)
-    return float(value) if ttype == TType.DOUBLE else int(value)
+    return _SCALARS.get(ttype, int)(value)

@@ -105,13 +105,13 @@ class StructTypes:
         Raises AttributeError for a name that no interface has.
         """
         if name not in self._references:
-            published = getattr(published_types, name, None)
-            is_published = isinstance(published, type) and hasattr(published, "thrift_spec")
-            if not (is_published or name in STRUCTS or name in EXCEPTIONS):
+            published: Any = getattr(published_types, name, None)
+            if not (hasattr(published, "thrift_spec") or name in STRUCTS or name in EXCEPTIONS):
                 raise AttributeError(f"no thrift struct is named {name}")
-            is_error = name in EXCEPTIONS or (is_published and issubclass(published, TException))
-            cls = type(name, (ThriftError if is_error else Struct,), {})
-            self._references[name] = reference = [cls, None]
+            is_error = name in EXCEPTIONS or name.endswith("Exception")
+            cls: type[Struct] = type(name, (ThriftError if is_error else Struct,), {})
+            reference: list[Any] = [cls, None]
+            self._references[name] = reference
             set_spec(cls, self._spec(name, published))
             reference[1] = cls.thrift_spec
             setattr(self, name, cls)
