@@ -69,7 +69,7 @@ def _write_rows(
     path = f"{target}/{output.path}"
     rows_read = 0
     with _new_file(fs, path) as sink, AcidOrcWriter(sink, table, _settings(fs, split.files)) as out:
-        for group in _in_key_order(fs, split.files, task.write_ids):
+        for group in _in_key_order(fs, split.files):
             batches = reader.read(replace(split, files=group))
             events = (_insert_events(batch) for batch in batches)
             for batch in events if len(group) == 1 else _sorted_together(events):
@@ -79,9 +79,7 @@ def _write_rows(
     return _read_back(fs, output, path), rows_read
 
 
-def _in_key_order(
-    fs: Any, files: Sequence[ReadFile], write_ids: ValidWriteIdList
-) -> Iterator[tuple[ReadFile, ...]]:
+def _in_key_order(fs: Any, files: Sequence[ReadFile]) -> Iterator[tuple[ReadFile, ...]]:
     """Files by their first keys; those whose ranges overlap together."""
     ranges = []
     for place, file in enumerate(files):
@@ -121,7 +119,8 @@ def _key_range(
 
 
 def _key_at(keys: pa.RecordBatch, place: int) -> tuple[int, int, int]:
-    return tuple(keys.column(at)[place].as_py() for at in range(3))  # type: ignore[return-value]
+    write_id, bucket, row_id = (keys.column(at)[place].as_py() for at in range(3))
+    return write_id, bucket, row_id
 
 
 def _sorted_together(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -167,11 +166,11 @@ def _write_deletes(
         sort_keys=[*((name, "ascending") for name in _KEY), ("currentTransaction", "descending")],
     )
     row = arrow_type(table, TimestampForm.MICROS)
-    with _new_file(fs, path) as sink:
-        with AcidOrcWriter(sink, table, _settings(fs, task.delete_events)) as out:
-            for batch in events.take(order).combine_chunks().to_batches():
-                out.write(batch.append_column(pa.field(ROW, row), pa.nulls(batch.num_rows, row)))
-            out.close()
+    settings = _settings(fs, task.delete_events)
+    with _new_file(fs, path) as sink, AcidOrcWriter(sink, table, settings) as out:
+        for batch in events.take(order).combine_chunks().to_batches():
+            out.write(batch.append_column(pa.field(ROW, row), pa.nulls(batch.num_rows, row)))
+        out.close()
     return _read_back(fs, output, path), events.num_rows
 
 

@@ -1,7 +1,7 @@
 """Writes event files: one writer's insert or delete events of one partition and bucket.
 
-Files go below a staging directory; ``publication`` gives them their names. Row ids count from 0 in
-each file; a file's events all have the statement's write id, so keys ascend (facts/acid §2.2, §2.3).
+Files go below a staging directory; ``publication`` gives them their names. Row ids count from 0
+in each file; all events of a file have the statement's write id, so keys ascend (facts/acid §2.3).
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from hms_bridge.model.ids import WriteId
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.orc.acid_layout import EVENT_FIELDS, ROW, Operation
 from hms_bridge.orc.acid_writer import AcidOrcWriter
-from hms_bridge.orc.arrow_types import arrow_type
+from hms_bridge.orc.arrow_types import arrow_type, orc_type
 from hms_bridge.orc.assembly import OrcSettings
 from hms_bridge.orc.blocks import Compression
 from hms_bridge.orc.hive_types import parse_hive_type
 from hms_bridge.orc.types import OrcType
-from hms_bridge.rows.evolution import fit_to_type
+from hms_bridge.orc.timestamps import TimestampForm
+from hms_bridge.rows.evolution import adapt
 from hms_bridge.rows.scan import ROW_PARTITION_COLUMN, row_type
 
 BUCKET_COLUMN = "row__bucket"
@@ -226,7 +227,8 @@ def _inserts(
 ) -> pa.RecordBatch:
     count = rows.num_rows
     columns = [
-        fit_to_type(array, child) for array, child in zip(rows.columns, row.children, strict=True)
+        adapt(array, orc_type(array.type), child, TimestampForm.MICROS)
+        for array, child in zip(rows.columns, row.children, strict=True)
     ]
     struct = pa.StructArray.from_arrays(
         columns,
