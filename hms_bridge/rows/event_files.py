@@ -26,8 +26,8 @@ from hms_bridge.orc.arrow_types import arrow_type, orc_type
 from hms_bridge.orc.assembly import OrcSettings
 from hms_bridge.orc.blocks import Compression
 from hms_bridge.orc.hive_types import parse_hive_type
-from hms_bridge.orc.types import OrcType
 from hms_bridge.orc.timestamps import TimestampForm
+from hms_bridge.orc.types import OrcType
 from hms_bridge.rows.evolution import adapt
 from hms_bridge.rows.scan import ROW_PARTITION_COLUMN, row_type
 
