@@ -127,7 +127,7 @@ def _worker_turns() -> list[tuple[GoldenStage, GoldenStage, CompactionType]]:
     return turns
 
 
-@pytest.mark.parametrize(("before", "after", "kind"), _worker_turns(), ids=lambda value: str(value))
+@pytest.mark.parametrize(("before", "after", "kind"), _worker_turns(), ids=str)
 def test_directories_are_those_of_a_real_hive(
     before: GoldenStage, after: GoldenStage, kind: CompactionType, tmp_path: Path
 ) -> None:
