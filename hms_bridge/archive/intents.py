@@ -12,7 +12,7 @@ from changemanager.manifest import ArchiveIntent, IntentFile, IntentState
 from hms_bridge.archive.context_columns import context_from_row, context_values
 from hms_bridge.archive.digest import digest
 from hms_bridge.archive.lock import hold_archive
-from hms_bridge.backend.dialect import PARAMETERS_MAX
+from hms_bridge.backend.batches import BATCH_MAX
 from hms_bridge.backend.schema.archive_tables import (
     HMSB_ARCHIVE_INTENT,
     HMSB_ARCHIVE_INTENT_FILE,
@@ -129,8 +129,8 @@ def forget_intents(connection: Connection, before_ms: int) -> int:
 
 
 def _pieces(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    for start in range(0, len(ids), PARAMETERS_MAX):
-        yield ids[start : start + PARAMETERS_MAX]
+    for start in range(0, len(ids), BATCH_MAX):
+        yield ids[start : start + BATCH_MAX]
 
 
 def _load(connection: Connection, query: Select[Any]) -> tuple[ArchiveIntent, ...]:

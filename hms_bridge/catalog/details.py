@@ -28,7 +28,7 @@ from sqlalchemy import (
     union_all,
 )
 
-from hms_bridge.backend.dialect import PARAMETERS_MAX
+from hms_bridge.backend.batches import BATCH_MAX
 from hms_bridge.backend.schema import catalog_tables as t
 from hms_bridge.model.catalog import Column, SortColumn
 
@@ -37,7 +37,7 @@ T = TypeVar("T")
 ParameterRows = dict[int, dict[str, str]]
 
 
-def batches(items: Collection[T], size: int = PARAMETERS_MAX) -> Iterator[list[T]]:
+def batches(items: Collection[T], size: int = BATCH_MAX) -> Iterator[list[T]]:
     """Pieces that one IN list can hold."""
     rest = iter(items)
     while piece := list(islice(rest, size)):

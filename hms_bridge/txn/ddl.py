@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import Column, ColumnElement, Connection, delete, true, update
 
-from hms_bridge.backend.dialect import PARAMETERS_MAX
+from hms_bridge.backend.batches import BATCH_MAX
 from hms_bridge.backend.schema.txn_tables import (
     COMPACTION_METRICS_CACHE,
     COMPACTION_QUEUE,
@@ -86,8 +86,8 @@ def forget_partitions(
     connection: Connection, database: str, table: str, names: Sequence[str]
 ) -> None:
     """Partitions of a transactional table were dropped."""
-    for start in range(0, len(names), PARAMETERS_MAX):
-        piece = names[start : start + PARAMETERS_MAX]
+    for start in range(0, len(names), BATCH_MAX):
+        piece = names[start : start + BATCH_MAX]
         _forget(
             connection,
             _COMPONENTS,
