@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
@@ -28,20 +27,11 @@ from sqlalchemy import (
     union_all,
 )
 
-from hms_bridge.backend.batches import BATCH_MAX
+from hms_bridge.backend.batches import batches
 from hms_bridge.backend.schema import catalog_tables as t
 from hms_bridge.model.catalog import Column, SortColumn
 
-T = TypeVar("T")
-
 ParameterRows = dict[int, dict[str, str]]
-
-
-def batches(items: Collection[T], size: int = BATCH_MAX) -> Iterator[list[T]]:
-    """Pieces that one IN list can hold."""
-    rest = iter(items)
-    while piece := list(islice(rest, size)):
-        yield piece
 
 
 @dataclass(kw_only=True, slots=True)
@@ -87,7 +77,7 @@ def load_details(connection: Connection, owners: Owners) -> Details:
     return details
 
 
-def _pieces(owners: Owners) -> Iterator[tuple[list[int], ...]]:
+def _pieces(owners: Owners) -> Iterator[tuple[Sequence[int], ...]]:
     sequences = [
         list(batches(list(keys)))
         for keys in (
