@@ -8,7 +8,7 @@ all parameters come by one UNION ALL, and all ordered lists by another.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -101,7 +101,7 @@ _PARAMETER_TABLES: dict[str, tuple[Table, ColumnElement[int]]] = {
 
 
 def _load_parameters(
-    connection: Connection, wanted: dict[str, list[int]], details: Details
+    connection: Connection, wanted: Mapping[str, Sequence[int]], details: Details
 ) -> None:
     parts = [
         select(
@@ -194,7 +194,7 @@ _LIST_PARTS: tuple[tuple[str, Select[Any]], ...] = (
 )
 
 
-def _load_lists(connection: Connection, wanted: dict[str, list[int]], details: Details) -> None:
+def _load_lists(connection: Connection, wanted: Mapping[str, Sequence[int]], details: Details) -> None:
     parts = [part for owners, part in _LIST_PARTS if owners in wanted]
     if not parts:
         return

@@ -245,7 +245,7 @@ def update_storage(
     _insert_lists(connection, [(key, new)])
 
 
-def delete_storages(connection: Connection, keys: Collection[StorageKey]) -> None:
+def delete_storages(connection: Connection, keys: Sequence[StorageKey]) -> None:
     """Remove descriptors and their SerDes; the caller has removed what refers to them."""
     for piece in batches(keys):
         _delete_lists(connection, piece)
