@@ -58,6 +58,9 @@ _PASSED_ON: Mapping[str, str] = {
     "DELETE_PART_COL_STAT_EVENT": "EVENT_DELETE_PART_COL_STAT",
 }
 
+_PASSED_OVER = frozenset({"CREATE_FUNCTION"})
+"""Hive dumps functions only if they have a jar, which a metastore's event does not bring along."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DumpedList:
@@ -102,6 +105,8 @@ class EventWriter:
             return writer(self, event, paths)
         if event.type in _PASSED_ON:
             return self._payload_only(event, paths, _PASSED_ON[event.type])
+        if event.type in _PASSED_OVER:
+            return None
         if event.type == EventType.DROP_DATABASE.value:
             raise _not_dumped(event, f"database {self.database_name} was dropped")
         return self._texts(event, paths, DumpType.UNKNOWN.value, _one_line(event.message))
@@ -168,7 +173,9 @@ class EventWriter:
             group = tuple(one for one in ours if one.table_name == name)
             texts[below.object_metadata] = _commit_metadata(event, group)
             lists += [
-                DumpedList(path=below.files(one.partition or None), files=_decoded(event, one.files))
+                DumpedList(
+                    path=below.files(one.partition or None), files=_decoded(event, one.files)
+                )
                 for one in group
             ]
         return self._texts(
@@ -289,17 +296,13 @@ class EventWriter:
     def _drop_partition(self, event: NotificationEvent, paths: EventPaths) -> EventTexts:
         return self._payload_only(event, paths, DumpType.DROP_PARTITION.value)
 
-    def _insert(self, event: NotificationEvent, paths: EventPaths) -> EventTexts | None:
+    def _insert(self, event: NotificationEvent, _: EventPaths) -> EventTexts | None:
         """Files of external tables are copied whole, those of ACID tables come with the commit."""
         payload = Payload.parse(message_json(event), _where(event))
         table = table_from_json(payload.text("tableObjJson"))
         if is_external(table) or table.is_transactional:
             return None
         raise _not_dumped(event, f"{table.full_name} is managed but not transactional")
-
-    def _pass_over(self, event: NotificationEvent, paths: EventPaths) -> EventTexts | None:
-        """Functions without a jar are not dumped by Hive either."""
-        return None
 
 
 _WRITERS = {
@@ -316,7 +319,6 @@ _WRITERS = {
     _ALTER_PARTITIONS: EventWriter._alter_partition,
     EventType.DROP_PARTITION.value: EventWriter._drop_partition,
     EventType.INSERT.value: EventWriter._insert,
-    "CREATE_FUNCTION": EventWriter._pass_over,
 }
 
 
@@ -376,9 +378,7 @@ def _ddl_metadata(
 def _commit_metadata(event: NotificationEvent, writes: tuple[WriteEvent, ...]) -> str:
     spec = ReplicationSpec(event_id=event.id, last_event_id=event.id, is_replace=False)
     partitions = tuple(one.partition_object for one in writes if one.partition_object)
-    return TableMetadata(
-        spec=spec, table=writes[-1].table_object, partitions=partitions
-    ).format()
+    return TableMetadata(spec=spec, table=writes[-1].table_object, partitions=partitions).format()
 
 
 def _partition_name(event: NotificationEvent, table: Table, text: str) -> str:

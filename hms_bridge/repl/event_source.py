@@ -96,9 +96,7 @@ def txn_step(event: NotificationEvent, database: str) -> TxnStep | None:
         return TxnStep(event_id=event.id, opened=opened.txn_ids)
     if event.type == EventType.ALLOC_WRITE_ID.value:
         allocated = AllocWriteIdPayload.parse(message_json(event), where)
-        return TxnStep(
-            event_id=event.id, touched=tuple(one.txn_id for one in allocated.allocated)
-        )
+        return TxnStep(event_id=event.id, touched=tuple(one.txn_id for one in allocated.allocated))
     if event.type == EventType.COMMIT_TXN.value:
         commit = CommitTxnPayload.parse(message_json(event), where)
         is_ours = database in {one.lower() for one in commit.databases}
