@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 from changemanager.location import Resolver
 from hms_bridge.clock import Clock
 from hms_bridge.dml.parse import parse_script
-from hms_bridge.dml.plan import SourceView, WritePlan, plan_query, plan_write
+from hms_bridge.dml.plan import WritePlan, plan_query, plan_write
+from hms_bridge.dml.rewrite import SourceView
 from hms_bridge.dml.statement import Ddl, Delete, Dml, Insert, Select, TableName, Update, Use
 from hms_bridge.errors import DmlError, NoSuchObjectError
 from hms_bridge.metastore import Metastore
@@ -22,6 +23,7 @@ from hms_bridge.model.txn import TxnType
 from hms_bridge.rows.transaction import Client, Transaction, open_transaction
 from hms_bridge.spark.data_source import FORMAT, register
 from hms_bridge.spark.definitions import run_definition
+from hms_bridge.spark.failures import first_line
 from hms_bridge.spark.write_job import WriteJob
 
 
@@ -168,16 +170,7 @@ class _spark_errors:  # noqa: N801  (reads as a statement: `with _spark_errors()
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, PySparkException):
-            raise DmlError(f"Spark refused the statement: {_first_line(error)}") from error
-
-
-def _first_line(error: PySparkException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    # A Python task's own error stands at the end of its traceback.
-    own = [line for line in lines if line.startswith("hms_bridge.errors.")]
-    if own:
-        return own[-1].partition(": ")[2]
-    return lines[0] if lines else type(error).__name__
+            raise DmlError(f"Spark refused the statement: {first_line(error)}") from error
 
 
 def _lock(table: Table, operation: DataOperation) -> LockComponent:

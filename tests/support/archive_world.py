@@ -43,25 +43,23 @@ class FaultPlan:
     def __init__(self) -> None:
         self.count = 0
         self.crash_at: int | None = None
+        self.crash_label: str | None = None
         self.is_dead = False
         self.labels: list[str] = []
 
     def around(self, label: str, action: Callable[[], Any]) -> Any:
         """Two points for each step: just before it, and just after it."""
-        self._point(f"before {label}")
+        self.point(f"before {label}")
         result = action()
-        self._point(f"after {label}")
+        self.point(f"after {label}")
         return result
 
     def point(self, label: str) -> None:
-        self._point(label)
-
-    def _point(self, label: str) -> None:
         if self.is_dead:
             raise CrashError("the process is dead")
         self.count += 1
         self.labels.append(label)
-        if self.count == self.crash_at:
+        if self.count == self.crash_at or label == self.crash_label:
             self.is_dead = True
             raise CrashError(label)
 
