@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 
 
 class FileKind(Enum):
@@ -60,7 +60,10 @@ class Volume(Protocol):
 
     Every method raises OSError (FileNotFoundError, FileExistsError, PermissionError …) when the
     file system says no. Methods that need a capability are only called where it is there.
+    `fs` is the fsspec file system beneath, for those who read and write data files through it.
     """
+
+    fs: Any
 
     @property
     def capabilities(self) -> FileSystemCapabilities:

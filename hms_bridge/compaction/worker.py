@@ -11,16 +11,17 @@ Source of the order: facts/acid §4.4.
 
 from __future__ import annotations
 
+import functools
 import logging
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from changemanager.location import Resolver
 from hms_bridge.acid.directory import AcidState, resolve
 from hms_bridge.acid.markers import ACID_VERSION, ACID_VERSION_FILE
 from hms_bridge.compaction.executor import CompactionExecutor, TaskResult
-from hms_bridge.compaction.heartbeat import Heartbeat
 from hms_bridge.compaction.plan import CompactionPlan, NothingToCompact, plan_compaction
 from hms_bridge.compaction.target import CompactionTarget, find_target
 from hms_bridge.errors import CompactionError, HmsBridgeError, MetastoreError
@@ -43,14 +44,13 @@ from hms_bridge.model.txn import (
     TxnType,
 )
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
+from hms_bridge.rows.heartbeat import Heartbeat
 from hms_bridge.rows.listing import list_acid_directory
 from hms_bridge.rows.publish import publish_directory
+from hms_bridge.rows.reader import has_raw_rows
 
 _LOG = logging.getLogger(__name__)
 _TEMPORARY = re.compile(r"_tmp_compaction_v(\d+)")
-
-FileSystemOf = Callable[[str], tuple[Any, str]]
-"""From a location to an fsspec file system and a path in it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,7 +90,7 @@ class Worker:
         self,
         metastore: Metastore,
         executor: CompactionExecutor,
-        file_system_of: FileSystemOf,
+        resolver: Resolver,
         identity: WorkerIdentity,
         *,
         heartbeat_seconds: float = 60.0,
@@ -98,7 +98,7 @@ class Worker:
     ) -> None:
         self._metastore = metastore
         self._executor = executor
-        self._file_system_of = file_system_of
+        self._resolver = resolver
         self._identity = identity
         self._heartbeat_seconds = heartbeat_seconds
         self._pool_name = pool_name
@@ -171,13 +171,17 @@ class Worker:
             txns = txns.with_open(txn_id)
         name = target.table.full_name
         write_ids = self._metastore.get_valid_write_ids([name], txns)[0].compactor_view()
-        fs, root = self._file_system_of(target.location)
-        listing = list_acid_directory(fs, root)
+        fs, root = self._root(target)
+        listing = list_acid_directory(fs, root, has_raw_rows=functools.partial(has_raw_rows, fs))
         return _Snapshot(
             txns=txns,
             write_ids=write_ids,
             state=resolve(listing, txns=txns, write_ids=write_ids),
         )
+
+    def _root(self, target: CompactionTarget) -> tuple[Any, str]:
+        location = self._resolver(target.location)
+        return location.volume.fs, location.path
 
     def _decide(
         self, entry: Compaction, target: CompactionTarget, snapshot: _Snapshot, txn_id: TxnId
@@ -207,7 +211,7 @@ class Worker:
         if isinstance(plan, NothingToCompact):
             return self._finish_without_work(claimed, plan, txn_id)
         self._metastore.update_compactor_state(claimed, txn_id)
-        fs, root = self._file_system_of(target.location)
+        fs, root = self._root(target)
         temporary = f"{root}/_tmp_compaction_v{txn_id:07d}"
         self._forget_dead_temporaries(fs, root, snapshot)
         results = self._executor.run(plan.tasks, root=root, temporary=temporary)
@@ -268,7 +272,7 @@ class Worker:
                 _LOG.warning("after a failed compaction of %s: %s", entry.target, error)
 
     def _remove_temporary(self, target: CompactionTarget, txn_id: TxnId) -> None:
-        fs, root = self._file_system_of(target.location)
+        fs, root = self._root(target)
         temporary = f"{root}/_tmp_compaction_v{txn_id:07d}"
         if fs.exists(temporary):
             fs.rm(temporary, recursive=True)
