@@ -1,0 +1,38 @@
+"""Hive's own schema in PostgreSQL, made once a version by Hive's own scripts and then copied."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from integration.referees import install
+from integration.referees.postgresql import Database, PostgreSql
+
+
+class HiveSchemas:
+    """Databases with the schema of a Hive version; the second one of a version is a copy of the first's template."""
+
+    def __init__(self, postgresql: PostgreSql) -> None:
+        self._postgresql = postgresql
+        self._templates: dict[str, Database] = {}
+
+    def database(self, version: str, name: str) -> Database:
+        """A new database with the empty schema of `version`: 3.1.3, 4.0.1 or 4.2.0."""
+        if version not in self._templates:
+            template = self._postgresql.database(f"template_{version.replace('.', '_')}")
+            for script in _scripts(version):
+                self._postgresql.run_script(template, script)
+            self._templates[version] = template
+        return self._postgresql.database(name, template=self._templates[version])
+
+
+def _scripts(version: str) -> list[Path]:
+    if version == "3.1.3":
+        return [_shipped(install.HIVE_313) / "hive-schema-3.1.0.postgres.sql"]
+    shipped = _shipped(install.HIVE_401) / "hive-schema-4.0.0.postgres.sql"
+    if version == "4.0.1":
+        return [shipped]
+    return [shipped, install.RECIPES / "hive-4.2.0-schema.postgres.sql"]
+
+
+def _shipped(part: install.Part) -> Path:
+    return install.ensure(part) / "scripts" / "metastore" / "upgrade" / "postgres"
