@@ -102,19 +102,14 @@ def flavour_313() -> Flavour:
     )
 
 
-def flavour_2310(folder: Path) -> Flavour:
-    """Hive 2.3.10: the jars inside PySpark, on Derby in `folder`, with the tables it makes for itself."""
+def flavour_2310() -> Flavour:
+    """Hive 2.3.10: the jars inside PySpark, which lack the pool that it would choose by itself."""
     return Flavour(
         version="2.3.10",
         java=install.java_17(),
-        class_path=(f"{pyspark_home()}/jars/*",),
+        class_path=(f"{pyspark_home()}/jars/*", str(_postgresql_driver())),
         site_name="hive-site.xml",
-        settings={
-            "javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder}/metastore;create=true",
-            "javax.jdo.option.ConnectionDriverName": "org.apache.derby.jdbc.EmbeddedDriver",
-            "datanucleus.schema.autoCreateAll": "true",
-            "hive.metastore.schema.verification": "false",
-        },
+        settings={"datanucleus.connectionPoolingType": "HikariCP"},
     )
 
 
@@ -134,7 +129,7 @@ class JavaMetastore:
         workplace: Workplace,
         flavour: Flavour,
         *,
-        database: Database | None = None,
+        database: Database,
         settings: Mapping[str, str] | None = None,
     ) -> None:
         self.version = flavour.version
@@ -148,7 +143,7 @@ class JavaMetastore:
             conf / flavour.site_name,
             {
                 **self._warehouse_settings(),
-                **(database_settings(database) if database else {}),
+                **database_settings(database),
                 **flavour.settings,
                 **(settings or {}),
             },
@@ -182,6 +177,8 @@ class JavaMetastore:
             "hive.support.concurrency": "true",
             "hive.compactor.initiator.on": "false",
             "hive.compactor.cleaner.on": "false",
+            # The asynchronous log wants a jar that the distributions do not ship.
+            "metastore.async.log.enabled": "false",
             "metastore.thrift.bind.host": "127.0.0.1",
             "hive.metastore.thrift.bind.host": "127.0.0.1",
         }

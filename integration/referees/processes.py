@@ -7,6 +7,7 @@ server whose parent died without either (`setpriv --pdeathsig`).
 from __future__ import annotations
 
 import atexit
+import itertools
 import os
 import pwd
 import shutil
@@ -111,12 +112,11 @@ class Workplace:
         self.log_folder = log_folder
         self.log_folder.mkdir(parents=True, exist_ok=True)
         self._servers: list[Server] = []
-        self._names: dict[str, int] = {}
         atexit.register(self.close)
 
     def folder(self, name: str, *, owner: str | None = None) -> Path:
         """A new folder under the data folder, owned by `owner`."""
-        path = self.data_folder / self._unique(name)
+        path = _unused(self.data_folder, name)
         path.mkdir()
         if owner is not None:
             account = pwd.getpwnam(owner)
@@ -134,7 +134,7 @@ class Workplace:
         is_piped: bool = False,
     ) -> Server:
         """Start a server; its output goes to NAME.log, or standard output to a pipe if `is_piped`."""
-        log_path = self.log_folder / f"{self._unique(name)}.log"
+        log_path = _unused(self.log_folder, name, ".log")
         identity = ["--reuid", user, "--regid", str(_group_of(user)), "--clear-groups"] if user else []
         with log_path.open("ab") as log:
             process = subprocess.Popen(
@@ -174,7 +174,7 @@ class Workplace:
         )
         output = done.stdout.decode(errors="replace")
         if done.returncode != 0:
-            log_path = self.log_folder / f"{self._unique(name)}.log"
+            log_path = _unused(self.log_folder, name, ".log")
             errors = done.stderr.decode(errors="replace")
             log_path.write_text(output + errors)
             tail = "\n".join((output + errors).splitlines()[-LOG_LINES_SHOWN:])
@@ -187,9 +187,10 @@ class Workplace:
             self._servers.pop().stop()
         shutil.rmtree(self.data_folder, ignore_errors=True)
 
-    def _unique(self, name: str) -> str:
-        count = self._names[name] = self._names.get(name, 0) + 1
-        return name if count == 1 else f"{name}-{count}"
+
+def _unused(folder: Path, name: str, suffix: str = "") -> Path:
+    names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+    return next(path for path in (folder / f"{n}{suffix}" for n in names) if not path.exists())
 
 
 def _group_of(user: str) -> int:
