@@ -7,6 +7,7 @@ different metastores: the embedded one on PostgreSQL, or any thrift URI given as
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 from collections.abc import Mapping
@@ -39,7 +40,9 @@ CAPABILITIES = (
     "HIVEONLYMQTWRITE", "ACCEPTS_UNMODIFIED_METADATA",
 )  # fmt: skip
 ROW_SEPARATOR = "\x1e"
-GATEWAY_START_SECONDS = 60
+
+# py4j logs what it raises anyway, and once more for every object that outlives the Java process.
+logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
 
 
 class Hive42:
@@ -56,6 +59,7 @@ class Hive42:
         self.database = database
         self.folder = workplace.folder(name)
         self.warehouse = self.folder / "warehouse"
+        self.external_warehouse = self.folder / "external"
         self.change_manager_root = self.folder / "cmroot"
         conf = self.folder / "conf"
         write_site(conf / "hive-site.xml", self._settings() | dict(settings or {}))
@@ -104,14 +108,14 @@ class Hive42:
 
     def _settings(self) -> dict[str, str]:
         folder = self.folder
-        for path in (self.warehouse, folder / "external"):
+        for path in (self.warehouse, self.external_warehouse):
             path.mkdir()
         return {
             **database_settings(self.database),
             "hive.metastore.schema.verification": "true",
             "hive.metastore.warehouse.dir": str(self.warehouse),
             "metastore.warehouse.dir": str(self.warehouse),
-            "hive.metastore.warehouse.external.dir": str(folder / "external"),
+            "hive.metastore.warehouse.external.dir": str(self.external_warehouse),
             "hive.support.concurrency": "true",
             "hive.txn.manager": "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager",
             "hive.execution.engine": "tez",

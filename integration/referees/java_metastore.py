@@ -130,13 +130,15 @@ class JavaMetastore:
         flavour: Flavour,
         *,
         database: Database,
+        warehouse: Path | None = None,
+        external_warehouse: Path | None = None,
         settings: Mapping[str, str] | None = None,
     ) -> None:
         self.version = flavour.version
         self.database = database
         self.folder = workplace.folder(f"metastore-{flavour.version}")
-        self.warehouse = self.folder / "warehouse"
-        self.external_warehouse = self.folder / "external"
+        self.warehouse = warehouse or self.folder / "warehouse"
+        self.external_warehouse = external_warehouse or self.folder / "external"
         self.port = free_port()
         conf = self.folder / "conf"
         write_site(
@@ -168,7 +170,7 @@ class JavaMetastore:
 
     def _warehouse_settings(self) -> dict[str, str]:
         for folder in (self.warehouse, self.external_warehouse):
-            folder.mkdir()
+            folder.mkdir(exist_ok=True)
         return {
             "metastore.warehouse.dir": f"file:{self.warehouse}",
             "hive.metastore.warehouse.dir": f"file:{self.warehouse}",
