@@ -19,7 +19,8 @@
     ├─ BackendError                     the database failed
     │  └─ RetryableBackendError         deadlock, serialization failure; see backend/retry.py
     ├─ AcidFormatError                  files contradict the ACID format; carries the path
-    │  └─ NotOrcError                   a file that is no ORC file
+    │  ├─ NotOrcError                   a file that is no ORC file
+    │  └─ NotEnoughHistoryError         compacted beyond the snapshot; read again with a new one
     ├─ CompactionError
     ├─ DmlError                         a statement that cannot be understood or carried out
     └─ ReplError
@@ -107,6 +108,10 @@ class AcidFormatError(HmsBridgeError):
 
 class NotOrcError(AcidFormatError):
     """A file is no ORC file."""
+
+
+class NotEnoughHistoryError(AcidFormatError):
+    """A table was compacted beyond the snapshot; the read may be tried again with a new one."""
 
 
 class CompactionError(HmsBridgeError):

@@ -20,8 +20,9 @@ def test_names_come_back(first: str, second: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "escaped"),
-    [("a/b", "a%2Fb"), ("50%", "50%25"), ("a b", "a b"), ("é", "é"), ("", "__HIVE_DEFAULT_PARTITION__"),
-     ("x=y", "x%3Dy"), ("q?*", "q%3F%2A"), ("#", "%23"), ("a:b", "a%3Ab")],
+    [("a/b", "a%2Fb"), ("50%", "50%25"), ("a b", "a b"), ("é", "é"),
+     ("", "__HIVE_DEFAULT_PARTITION__"), ("x=y", "x%3Dy"), ("q?*", "q%3F%2A"), ("#", "%23"),
+     ("a:b", "a%3Ab")],
 )  # fmt: skip
 def test_what_hive_escapes(value: str, escaped: str) -> None:
     assert escape(value) == escaped

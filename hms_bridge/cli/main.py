@@ -1,0 +1,126 @@
+"""``hms-bridge``: finds the verb that was asked for, and loads nothing else."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import sys
+from importlib.metadata import entry_points
+
+import click
+
+from changemanager.errors import ChangeManagerError
+from hms_bridge.errors import HmsBridgeError
+
+_VERBS = {
+    "serve": "hms_bridge.cli.serve:serve",
+    "schema": "hms_bridge.cli.schema:schema",
+    "sql": "hms_bridge.cli.sql:sql",
+    "table": "hms_bridge.cli.table:table",
+    "compact": "hms_bridge.cli.compaction:compact",
+    "compactions": "hms_bridge.cli.compaction:compactions",
+    "txns": "hms_bridge.cli.transactions:txns",
+    "locks": "hms_bridge.cli.transactions:locks",
+    "cm": "hms_bridge.cli.archive:cm",
+    "repl": "hms_bridge.cli.repl:repl",
+    "demo": "hms_bridge.cli.demo:demo",
+}
+"""Verb, and where its command is. Other packages add theirs as entry points."""
+
+_ENTRY_POINTS = "hms_bridge.commands"
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All verbs, sorted."""
+        return sorted({*_VERBS, *(point.name for point in entry_points(group=_ENTRY_POINTS))})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one verb; None for an unknown one."""
+        if cmd_name in _VERBS:
+            module, _, attribute = _VERBS[cmd_name].partition(":")
+            command = getattr(importlib.import_module(module), attribute)
+            return command if isinstance(command, click.Command) else None
+        for point in entry_points(group=_ENTRY_POINTS, name=cmd_name):
+            command = point.load()
+            return command if isinstance(command, click.Command) else None
+        return None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the verbs with their first lines, which are kept here so that nothing loads."""
+        rows = [(name, _SUMMARIES.get(name, "")) for name in self.list_commands(ctx)]
+        with formatter.section("Verbs"):
+            formatter.write_dl(rows)
+
+
+_SUMMARIES = {
+    "cleaner": "Remove replaced files that no reader can see (archive first).",
+    "cm": "The ChangeManager: what is archived, and its purge.",
+    "compact": "Queue a compaction of a table or partition.",
+    "compactions": "The compaction queue and its history.",
+    "demo": "The main job, end to end, on tables that a real Hive wrote.",
+    "locks": "Who holds which lock, and who waits.",
+    "repl": "Dump, verify and load a database; how far a replica is.",
+    "schema": "Make or check the metastore's database schema.",
+    "serve": "Run the metastore server.",
+    "sql": "Run SQL on ACID tables.",
+    "table": "Adopt a table directory that Hive left behind.",
+    "txns": "Open and aborted transactions.",
+}
+
+
+@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="hms-bridge")
+@click.option("-v", "--verbose", is_flag=True, help="Log more, and show where an error came from.")
+@click.pass_context
+def cli(ctx: click.Context, verbose: bool) -> None:
+    """A Hive-Metastore-compatible service, ACID compactor, cleaner and replication.
+
+    \b
+    Example:
+      hms-bridge sql --metastore sqlite:///metastore.db -e "SELECT * FROM db.t"
+    """
+    ctx.obj = {"verbose": verbose}
+    level = logging.DEBUG if verbose else logging.WARNING
+    logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("sqlglot").setLevel(logging.ERROR)
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+
+
+def main() -> None:
+    """Run. Exit code 0 ok, 1 failed, 2 usage."""
+    is_verbose = any(word in ("-v", "--verbose") for word in sys.argv[1:])
+    try:
+        cli.main(standalone_mode=False)
+    except click.UsageError as error:
+        error.show()
+        sys.exit(2)
+    except click.exceptions.Exit as ending:
+        sys.exit(ending.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("stopped", err=True)
+        sys.exit(1)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(1)
+    except BrokenPipeError:
+        sys.exit(1)
+    except (HmsBridgeError, ChangeManagerError) as error:
+        _fail(str(error), error, is_verbose)
+    except Exception as error:  # the last border: a person never sees a traceback unasked
+        _fail(f"unexpected {type(error).__name__}: {error}", error, is_verbose)
+
+
+def _fail(text: str, error: BaseException, is_verbose: bool) -> None:
+    click.echo(f"error: {text}", err=True)
+    if is_verbose:
+        raise error
+    if not isinstance(error, HmsBridgeError | ChangeManagerError):
+        click.echo("run again with --verbose to see where it came from", err=True)
+    sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

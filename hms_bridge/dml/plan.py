@@ -1,0 +1,204 @@
+"""Statements against tables: what to read, which rows to delete and insert, under which locks.
+
+The result of a plan's query has, in this order: ``row__id`` (UPDATE, DELETE), the new values of
+the table's columns (INSERT, UPDATE), the partition values (partitioned tables).
+Statement ids are Hive 4.2's: an UPDATE deletes in 0 and inserts in 1 (facts findings A).
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from sqlglot import exp
+
+from hms_bridge.dml.rewrite import SourceView, quote, rewrite_query
+from hms_bridge.dml.spark_types import spark_type
+from hms_bridge.dml.statement import Delete, Insert, Select, TableName, Update
+from hms_bridge.errors import DmlError
+from hms_bridge.model.catalog import Column, Table
+from hms_bridge.model.lock import DataOperation, LockType
+
+ROW_ID = "row__id"
+
+
+class Write(Enum):
+    """What a statement does to its table, and under which lock (hive.txn.xlock.write=true)."""
+
+    INSERT = (DataOperation.INSERT, LockType.SHARED_READ)
+    UPDATE = (DataOperation.UPDATE, LockType.EXCL_WRITE)
+    DELETE = (DataOperation.DELETE, LockType.EXCL_WRITE)
+
+    @property
+    def operation(self) -> DataOperation:
+        """What the lock request tells."""
+        return self.value[0]
+
+    @property
+    def lock_type(self) -> LockType:
+        """The lock on the table."""
+        return self.value[1]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class QueryPlan:
+    """A query in Spark's SQL over views of snapshots."""
+
+    query: str
+    sources: tuple[SourceView, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WritePlan:
+    """A write. ``query`` yields the rows, as the module says."""
+
+    kind: Write
+    table: Table
+    query: str
+    sources: tuple[SourceView, ...]
+    delete_statement_id: int | None
+    insert_statement_id: int | None
+
+
+def plan_query(statement: Select, tables: Mapping[TableName, Table]) -> QueryPlan:
+    """Raises DmlError for a column that a table lacks."""
+    query, sources = rewrite_query(statement.text, tables)
+    return QueryPlan(query=query, sources=sources)
+
+
+def plan_write(statement: Insert | Update | Delete, tables: Mapping[TableName, Table]) -> WritePlan:
+    """Raises DmlError for a table that is not full ACID, wrong columns, wrong counts."""
+    table = tables[statement.table]
+    if not table.is_full_acid:
+        raise DmlError(
+            f"{table.full_name} is no full ACID table, so rows cannot be written to it here; "
+            "create it with TBLPROPERTIES ('transactional'='true')"
+        )
+    match statement:
+        case Insert():
+            return _plan_insert(statement, table, tables)
+        case Update():
+            return _plan_update(statement, table, tables)
+        case Delete():
+            return _plan_delete(statement, table, tables)
+
+
+def _plan_insert(statement: Insert, table: Table, tables: Mapping[TableName, Table]) -> WritePlan:
+    given = _insert_columns(statement, table)
+    for count in statement.value_counts:
+        if count != len(given):
+            raise DmlError(
+                f"{table.full_name} takes {len(given)} values here "
+                f"({', '.join(given)}) but a row has {count}"
+            )
+    source, views = rewrite_query(statement.source, tables)
+    names = {name: f"c{index}" for index, name in enumerate(given)}
+    values = [
+        _cast(quote(names[column.name]) if column.name in names else "NULL", column)
+        for column in table.storage.columns
+    ]
+    for column in table.partition_columns:
+        constant = statement.partition.get(column.name)
+        if constant is not None:
+            values.append(_cast(exp.Literal.string(constant).sql(dialect="spark"), column))
+        else:
+            values.append(_cast(quote(names[column.name]), column))
+    columns = ", ".join(quote(alias) for alias in names.values())
+    return WritePlan(
+        kind=Write.INSERT,
+        table=table,
+        query=f"SELECT {', '.join(values)} FROM ({source}) AS source({columns})",
+        sources=views,
+        delete_statement_id=None,
+        insert_statement_id=0,
+    )
+
+
+def _insert_columns(statement: Insert, table: Table) -> tuple[str, ...]:
+    """Names of what the source's columns are, in their order."""
+    keys = [column.name for column in table.partition_columns]
+    for name in statement.partition:
+        _known(name, keys, f"partition column of {table.full_name}")
+    dynamic = [key for key in keys if statement.partition.get(key) is None]
+    if not statement.columns:
+        return (*(column.name for column in table.storage.columns), *dynamic)
+    allowed = [column.name for column in table.storage.columns] + dynamic
+    for name in statement.columns:
+        _known(name, allowed, f"column of {table.full_name}")
+    repeated = {name for name in statement.columns if statement.columns.count(name) > 1}
+    if repeated:
+        raise DmlError(f"column {min(repeated)} is named twice")
+    missing = [key for key in dynamic if key not in statement.columns]
+    if missing:
+        raise DmlError(f"no value for partition column {missing[0]} of {table.full_name}")
+    return statement.columns
+
+
+def _plan_update(statement: Update, table: Table, tables: Mapping[TableName, Table]) -> WritePlan:
+    columns = {column.name: column for column in table.storage.columns}
+    keys = {column.name for column in table.partition_columns}
+    new: dict[str, str] = {}
+    for name, expression in statement.assignments:
+        if name in keys or name in table.storage.bucket_columns:
+            raise DmlError(
+                f"column {name} of {table.full_name} says where rows are stored and cannot be "
+                "updated; delete the rows and insert them again"
+            )
+        _known(name, list(columns), f"column of {table.full_name}")
+        if name in new:
+            raise DmlError(f"column {name} is assigned twice")
+        new[name] = expression
+    alias = statement.table.name
+    values = [f"{new.get(name, f'`{alias}`.`{name}`')} AS `{name}`" for name in columns]
+    values += [f"`{alias}`.`{column.name}`" for column in table.partition_columns]
+    rows, views = _rows_of(statement.table, values, statement.where, tables)
+    outputs = [quote(ROW_ID), *(_cast(quote(name), column) for name, column in columns.items())]
+    outputs += [quote(column.name) for column in table.partition_columns]
+    query = f"SELECT {', '.join(outputs)} FROM ({rows}) AS source"
+    return WritePlan(
+        kind=Write.UPDATE,
+        table=table,
+        query=query,
+        sources=views,
+        delete_statement_id=0,
+        insert_statement_id=1,
+    )
+
+
+def _plan_delete(statement: Delete, table: Table, tables: Mapping[TableName, Table]) -> WritePlan:
+    alias = statement.table.name
+    values = [f"`{alias}`.`{column.name}`" for column in table.partition_columns]
+    query, views = _rows_of(statement.table, values, statement.where, tables)
+    return WritePlan(
+        kind=Write.DELETE,
+        table=table,
+        query=query,
+        sources=views,
+        delete_statement_id=0,
+        insert_statement_id=None,
+    )
+
+
+def _rows_of(
+    name: TableName, values: list[str], where: str | None, tables: Mapping[TableName, Table]
+) -> tuple[str, tuple[SourceView, ...]]:
+    """A query for the identifiers and ``values`` of the rows that ``where`` selects."""
+    selected = ", ".join([f"`{name.name}`.`{ROW_ID}`", *values])
+    source = f"`{name.database}`.`{name.name}`" if name.database else f"`{name.name}`"
+    text = f"SELECT {selected} FROM {source}"
+    if where is not None:
+        text += f" WHERE {where}"
+    return rewrite_query(text, tables)
+
+
+def _cast(expression: str, column: Column) -> str:
+    return f"CAST({expression} AS {spark_type(column.type)}) AS {quote(column.name)}"
+
+
+def _known(name: str, names: list[str], what: str) -> None:
+    if name not in names:
+        near = difflib.get_close_matches(name, names, n=1)
+        hint = f"; did you mean {near[0]}?" if near else f"; it has {', '.join(names)}"
+        raise DmlError(f"{name} is no {what}{hint}")

@@ -1,0 +1,153 @@
+"""Hive queries over tables to Spark queries over views of their snapshots."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.scope import Scope, traverse_scope
+
+from hms_bridge.dml.statement import TableName
+from hms_bridge.errors import DmlError
+from hms_bridge.model.catalog import Table
+
+_ROW_ID = "row__id"
+_ROW_ID_FIELDS = frozenset({"writeid", "bucketid", "rowid"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SourceView:
+    """A temporary view that a query reads: one table at one snapshot.
+
+    ``has_row_ids`` adds the column ``row__id`` behind the table's own ones.
+    """
+
+    view_name: str
+    table: Table
+    has_row_ids: bool
+
+
+def view_for(table: Table) -> str:
+    """The name of a table's view."""
+    return f"hive_acid__{table.database_name}__{table.name}"
+
+
+def quote(name: str) -> str:
+    """An identifier in Spark's quotes."""
+    return exp.to_identifier(name, quoted=True).sql(dialect="spark")
+
+
+def rewrite_query(
+    text: str, tables: Mapping[TableName, Table]
+) -> tuple[str, tuple[SourceView, ...]]:
+    """Spark SQL and the views that it reads. ROW__ID is offered only to queries that name it,
+    and, as in Hive, is not among the columns of ``*``.
+
+    Raises DmlError for a column that no table of a plain query has.
+    """
+    try:
+        tree = sqlglot.parse_one(text, read="hive")
+        has_row_ids = any(_is_row_id(c) for c in tree.find_all(exp.Column))
+        _check_columns(tree, tables)
+        views = _use_views(tree, tables, has_row_ids)
+        return tree.sql(dialect="spark"), views
+    except SqlglotError as error:
+        raise DmlError(f"cannot read the SQL: {str(error).splitlines()[0]}") from error
+
+
+def _is_row_id(column: exp.Column) -> bool:
+    return any(part.name.lower() == _ROW_ID for part in column.parts)
+
+
+def _name_of(table: exp.Table) -> TableName:
+    return TableName(database=table.db.lower() or None, name=table.name.lower())
+
+
+def _use_views(
+    tree: exp.Expr, tables: Mapping[TableName, Table], has_row_ids: bool
+) -> tuple[SourceView, ...]:
+    views: dict[str, SourceView] = {}
+    if has_row_ids:
+        _hide_row_ids_from_stars(tree, tables)
+    for node in list(tree.find_all(exp.Table)):
+        table = tables.get(_name_of(node))
+        if table is None:
+            continue
+        view = SourceView(view_name=view_for(table), table=table, has_row_ids=has_row_ids)
+        views[view.view_name] = view
+        alias = node.alias or node.name
+        database = node.db
+        node.set("this", exp.to_identifier(view.view_name, quoted=True))
+        node.set("db", None)
+        node.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
+        if database:
+            _drop_database(tree, database, alias)
+    return tuple(sorted(views.values(), key=lambda view: view.view_name))
+
+
+def _drop_database(tree: exp.Expr, database: str, alias: str) -> None:
+    """``d.t.c`` is written ``t.c``: the view has no database."""
+    for column in tree.find_all(exp.Column):
+        if column.db.lower() == database.lower() and column.table.lower() == alias.lower():
+            column.set("db", None)
+
+
+def _hide_row_ids_from_stars(tree: exp.Expr, tables: Mapping[TableName, Table]) -> None:
+    for scope in traverse_scope(tree):
+        select = scope.expression
+        if not isinstance(select, exp.Select):
+            continue
+        sources = [
+            name for name, source in scope.sources.items()
+            if isinstance(source, exp.Table) and _name_of(source) in tables
+        ]  # fmt: skip
+        hidden = [exp.column(_ROW_ID, table=name, quoted=True) for name in sources]
+        for item in select.expressions:
+            if isinstance(item, exp.Star) and hidden:
+                item.set("except_", hidden)
+            elif (
+                isinstance(item, exp.Column)
+                and isinstance(item.this, exp.Star)
+                and item.table in sources
+            ):
+                item.this.set("except_", [exp.column(_ROW_ID, quoted=True)])
+
+
+def _check_columns(tree: exp.Expr, tables: Mapping[TableName, Table]) -> None:
+    """Names in a query that reads one table and nothing else. Others are left to Spark."""
+    for scope in traverse_scope(tree):
+        sources = list(scope.sources.items())
+        if len(sources) != 1 or scope.is_subquery or scope.subquery_scopes:
+            continue
+        alias, source = sources[0]
+        table = tables.get(_name_of(source)) if isinstance(source, exp.Table) else None
+        if table is not None and not scope.expression.args.get("laterals"):
+            _check_scope(scope, alias, table)
+
+
+def _check_scope(scope: Scope, alias: str, table: Table) -> None:
+    names = [c.name for c in (*table.storage.columns, *table.partition_columns)]
+    given = {item.alias.lower() for item in scope.expression.expressions if item.alias}
+    for column in scope.columns:
+        parts = [part.name.lower() for part in column.parts if not isinstance(part, exp.Star)]
+        if len(parts) > 1 and parts[0] == table.database_name:
+            parts = parts[1:]
+        if len(parts) > 1 and parts[0] in (alias.lower(), table.name):
+            parts = parts[1:]
+        if not parts or isinstance(column.this, exp.Star):
+            continue
+        if parts[0] in names or parts[0] in given or parts[0] == _ROW_ID:
+            _check_row_id_field(parts)
+            continue
+        near = difflib.get_close_matches(parts[0], names, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(names)}"
+        raise DmlError(f"{parts[0]} is no column of {table.full_name}; {hint}")
+
+
+def _check_row_id_field(parts: list[str]) -> None:
+    if parts[0] == _ROW_ID and len(parts) > 1 and parts[1] not in _ROW_ID_FIELDS:
+        raise DmlError(f"ROW__ID has no field {parts[1]}; it has writeid, bucketid, rowid")

@@ -1,0 +1,132 @@
+"""Statements, as records: what a person typed, understood but not yet checked against tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from hms_bridge.model.catalog import Column
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, order=True)
+class TableName:
+    """A table as written; no database means the current one."""
+
+    database: str | None
+    name: str
+
+    def in_database(self, current: str) -> TableName:
+        """The same with the current database filled in."""
+        return self if self.database else TableName(database=current, name=self.name)
+
+    def __str__(self) -> str:
+        return f"{self.database}.{self.name}" if self.database else self.name
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Select:
+    """A query. ``text`` is Hive SQL."""
+
+    text: str
+    tables: tuple[TableName, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Insert:
+    """INSERT INTO. ``partition`` maps a partition column to its value, or None for dynamic."""
+
+    table: TableName
+    columns: tuple[str, ...] = ()
+    partition: Mapping[str, str | None] = field(default_factory=dict)
+    source: str
+    source_tables: tuple[TableName, ...] = ()
+    value_counts: frozenset[int] = frozenset()
+    """How many values each row of VALUES has; empty where the source is a query."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Update:
+    """UPDATE … SET … WHERE …; expressions are Hive SQL."""
+
+    table: TableName
+    assignments: tuple[tuple[str, str], ...]
+    where: str | None = None
+    source_tables: tuple[TableName, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Delete:
+    """DELETE FROM … WHERE …."""
+
+    table: TableName
+    where: str | None = None
+    source_tables: tuple[TableName, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CreateDatabase:
+    """CREATE DATABASE."""
+
+    name: str
+    is_if_not_exists: bool = False
+    location: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DropDatabase:
+    """DROP DATABASE."""
+
+    name: str
+    is_if_exists: bool = False
+    is_cascade: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CreateTable:
+    """CREATE TABLE of an ORC table."""
+
+    table: TableName
+    columns: tuple[Column, ...]
+    partition_columns: tuple[Column, ...] = ()
+    bucket_columns: tuple[str, ...] = ()
+    bucket_count: int = -1
+    properties: Mapping[str, str] = field(default_factory=dict)
+    location: str | None = None
+    is_if_not_exists: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DropTable:
+    """DROP TABLE."""
+
+    table: TableName
+    is_if_exists: bool = False
+    is_purge: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Use:
+    """USE: the current database."""
+
+    database: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Show:
+    """SHOW DATABASES, or SHOW TABLES of a database (None: the current one)."""
+
+    what: str
+    database: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Describe:
+    """DESCRIBE a table."""
+
+    table: TableName
+
+
+Dml: TypeAlias = Select | Insert | Update | Delete
+Ddl: TypeAlias = CreateDatabase | DropDatabase | CreateTable | DropTable | Use | Show | Describe
+Statement: TypeAlias = Dml | Ddl

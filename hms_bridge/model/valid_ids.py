@@ -1,0 +1,353 @@
+"""Which transactions and which write ids a snapshot may see, in Hive's own texts.
+
+Source of the rules: Hive's ValidReadTxnList, ValidReaderWriteIdList, ValidCompactorWriteIdList.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TypeVar
+
+from hms_bridge.errors import MetaError
+from hms_bridge.model.ids import MAX_ID, NO_TXN, TxnId, WriteId
+
+NO_OPEN_TXN = TxnId(MAX_ID)
+NO_OPEN_WRITE_ID = WriteId(MAX_ID)
+IdT = TypeVar("IdT", bound=int)
+
+
+class RangeResponse(Enum):
+    """How many ids of a range fulfil a condition."""
+
+    NONE = "none"
+    SOME = "some"
+    ALL = "all"
+
+
+class WriteIdView(Enum):
+    """Whose eyes a write-id list is for; decides how ranges that straddle its end are judged."""
+
+    READER = "reader"
+    COMPACTOR = "compactor"
+    CLEANER = "cleaner"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidTxnList:
+    """The transactions that a snapshot sees: up to the high watermark, without the exceptions.
+
+    Ids are kept sorted and unique; an id that is called both open and aborted counts as open.
+    Aborted ids may lie above the high watermark (they are final whatever the snapshot).
+    """
+
+    high_watermark: TxnId
+    min_open: TxnId = NO_OPEN_TXN
+    open_ids: tuple[TxnId, ...] = ()
+    aborted_ids: tuple[TxnId, ...] = ()
+
+    def __post_init__(self) -> None:
+        open_ids, aborted_ids = _normalised(self.open_ids, self.aborted_ids)
+        object.__setattr__(self, "open_ids", open_ids)
+        object.__setattr__(self, "aborted_ids", aborted_ids)
+        if open_ids:
+            object.__setattr__(self, "min_open", min(self.min_open, open_ids[0]))
+
+    @classmethod
+    def everything(cls) -> ValidTxnList:
+        """The list that finds every transaction valid."""
+        return cls(high_watermark=TxnId(MAX_ID))
+
+    @classmethod
+    def parse(cls, text: str | None) -> ValidTxnList:
+        """Read `hwm:minOpen:open,..:aborted,..`; end parts may be absent, no text is all valid.
+
+        Raises MetaError if a part is no number.
+        """
+        if not text:
+            return cls.everything()
+        numbers = _Numbers(text, text.split(":"))
+        return cls(
+            high_watermark=TxnId(numbers.single(0, MAX_ID)),
+            min_open=TxnId(numbers.single(1, MAX_ID)),
+            open_ids=tuple(TxnId(value) for value in numbers.several(2)),
+            aborted_ids=tuple(TxnId(value) for value in numbers.several(3)),
+        )
+
+    @classmethod
+    def from_open_txns(
+        cls,
+        high_watermark: TxnId,
+        txn_ids: Sequence[TxnId],
+        is_aborted: Sequence[bool],
+        current_txn: TxnId = NO_TXN,
+    ) -> ValidTxnList:
+        """Build a reader's list from an open-transactions listing, as TxnCommonUtils does.
+
+        With a current transaction the list ends there: its own id is valid, later ones are not.
+        """
+        pairs = list(zip(txn_ids, is_aborted, strict=True))
+        if current_txn > 0:
+            high_watermark = min(current_txn, high_watermark)
+            pairs = [pair for pair in pairs if pair[0] < current_txn]
+        return cls(
+            high_watermark=high_watermark,
+            open_ids=tuple(txn_id for txn_id, aborted in pairs if not aborted),
+            aborted_ids=tuple(txn_id for txn_id, aborted in pairs if aborted),
+        )
+
+    def format(self) -> str:
+        """Hive's text."""
+        return _format(self.high_watermark, self.min_open, self.open_ids, self.aborted_ids)
+
+    def is_valid(self, txn_id: TxnId) -> bool:
+        """Whether the snapshot sees the transaction as committed. 0 (no transaction) always is."""
+        if txn_id == NO_TXN:
+            return True
+        return (
+            txn_id <= self.high_watermark
+            and not _contains(self.open_ids, txn_id)
+            and not _contains(self.aborted_ids, txn_id)
+        )
+
+    def is_aborted(self, txn_id: TxnId) -> bool:
+        """Whether the transaction is known to be aborted."""
+        return _contains(self.aborted_ids, txn_id)
+
+    def with_open(self, *txn_ids: TxnId) -> ValidTxnList:
+        """The same list with these transactions open.
+
+        A compactor's own transaction must be among them, or it reads its own unfinished output.
+        """
+        return replace(self, open_ids=(*self.open_ids, *txn_ids))
+
+    def cleaner_view(
+        self, oldest_reader: TxnId | None, not_seen: Iterable[TxnId] = ()
+    ) -> ValidTxnList:
+        """What every reader sees: nothing at or above the oldest open transaction that may read.
+
+        `oldest_reader` None: no transaction that may read is open. `not_seen`: transactions below
+        it that ended after it began, so that it may still count them as open (they are committed
+        now, but not for everyone).
+        """
+        high_watermark = self.high_watermark
+        if oldest_reader is not None:
+            high_watermark = min(high_watermark, TxnId(oldest_reader - 1))
+        return replace(
+            self, high_watermark=high_watermark, open_ids=(*self.open_ids, *tuple(not_seen))
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidWriteIdList:
+    """The write ids of one table that a snapshot sees.
+
+    `table` is `db.table`, None if unknown. `min_open` is the lowest open id, MAX_ID if none.
+    Ids are kept sorted and unique; an id that is called both open and aborted counts as open.
+    """
+
+    table: str | None
+    high_watermark: WriteId
+    min_open: WriteId = NO_OPEN_WRITE_ID
+    open_ids: tuple[WriteId, ...] = ()
+    aborted_ids: tuple[WriteId, ...] = ()
+    view: WriteIdView = WriteIdView.READER
+
+    def __post_init__(self) -> None:
+        open_ids, aborted_ids = _normalised(self.open_ids, self.aborted_ids)
+        object.__setattr__(self, "open_ids", open_ids)
+        object.__setattr__(self, "aborted_ids", aborted_ids)
+        if open_ids:
+            object.__setattr__(self, "min_open", min(self.min_open, open_ids[0]))
+
+    @classmethod
+    def everything(cls, table: str | None = None) -> ValidWriteIdList:
+        """The list that finds every write id valid."""
+        return cls(table=table, high_watermark=WriteId(MAX_ID))
+
+    @classmethod
+    def parse(cls, text: str | None) -> ValidWriteIdList:
+        """Read `db.table:hwm:minOpen:open,..:aborted,..`, as tolerantly as ValidTxnList.parse.
+
+        Raises MetaError if a part is no number.
+        """
+        if not text:
+            return cls.everything()
+        parts = text.split(":")
+        numbers = _Numbers(text, parts[1:])
+        return cls(
+            table=None if parts[0] in ("", "null") else parts[0],
+            high_watermark=WriteId(numbers.single(0, MAX_ID)),
+            min_open=WriteId(numbers.single(1, MAX_ID)),
+            open_ids=tuple(WriteId(value) for value in numbers.several(2)),
+            aborted_ids=tuple(WriteId(value) for value in numbers.several(3)),
+        )
+
+    def format(self) -> str:
+        """Hive's text."""
+        numbers = _format(self.high_watermark, self.min_open, self.open_ids, self.aborted_ids)
+        return f"{self.table or 'null'}:{numbers}"
+
+    def is_valid(self, write_id: WriteId) -> bool:
+        """Whether rows of this write id are seen. 0 (from before the table was ACID) always is."""
+        if write_id == 0:
+            return True
+        return (
+            write_id <= self.high_watermark
+            and not _contains(self.open_ids, write_id)
+            and not _contains(self.aborted_ids, write_id)
+        )
+
+    def is_open(self, write_id: WriteId) -> bool:
+        """Whether the write id is listed as open."""
+        return _contains(self.open_ids, write_id)
+
+    def is_aborted(self, write_id: WriteId) -> bool:
+        """Whether the write id is listed as aborted."""
+        return _contains(self.aborted_ids, write_id)
+
+    def is_base_valid(self, write_id: WriteId) -> bool:
+        """Whether a compacted base of this number holds nothing that the snapshot must not see.
+
+        Strictly below the lowest open id: a base that ends at an open id would show its rows.
+        """
+        return write_id < self.min_open and write_id <= self.high_watermark
+
+    def range_valid(self, min_write_id: WriteId, max_write_id: WriteId) -> RangeResponse:
+        """How many ids of the range (both ends included) are seen.
+
+        Compactor and cleaner never see a range that goes beyond their high watermark.
+        """
+        if min_write_id > self.high_watermark:
+            return RangeResponse.NONE
+        if self.view is not WriteIdView.READER and max_write_id > self.high_watermark:
+            return RangeResponse.NONE
+        if self.view is WriteIdView.COMPACTOR:
+            return RangeResponse.ALL
+        end = min(max_write_id, self.high_watermark)
+        invalid = (
+            (max_write_id - end)
+            + _count(self.open_ids, min_write_id, end)
+            + _count(self.aborted_ids, min_write_id, end)
+        )
+        return _response(max_write_id - min_write_id + 1 - invalid, max_write_id, min_write_id)
+
+    def range_aborted(self, min_write_id: WriteId, max_write_id: WriteId) -> RangeResponse:
+        """How many ids of the range (both ends included) are aborted."""
+        aborted = _count(self.aborted_ids, min_write_id, max_write_id)
+        return _response(aborted, max_write_id, min_write_id)
+
+    def aborted_between(self, min_write_id: WriteId, max_write_id: WriteId) -> tuple[WriteId, ...]:
+        """The aborted ids of the range, both ends included."""
+        ids = self.aborted_ids
+        return ids[bisect_left(ids, min_write_id) : bisect_right(ids, max_write_id)]
+
+    def has_open_between(self, min_write_id: WriteId, max_write_id: WriteId) -> bool:
+        """Whether an open id lies in the range, both ends included."""
+        return _count(self.open_ids, min_write_id, max_write_id) > 0
+
+    def compactor_view(self) -> ValidWriteIdList:
+        """What may be compacted: everything below the lowest open id, aborted rows dropped.
+
+        Hive: TxnUtils.createValidCompactWriteIdList.
+        """
+        end = min(self.high_watermark, WriteId(self.min_open - 1))
+        return replace(
+            self,
+            high_watermark=end,
+            open_ids=(),
+            aborted_ids=tuple(write_id for write_id in self.aborted_ids if write_id <= end),
+            view=WriteIdView.COMPACTOR,
+        )
+
+    def cleaner_view(self, highest_write_id: WriteId | None = None) -> ValidWriteIdList:
+        """What a cleaner may judge: up to the compaction's highest write id, below any open id.
+
+        None caps at the lowest open id alone. Open and aborted ids stay as they are.
+        """
+        end = min(self.high_watermark, WriteId(self.min_open - 1))
+        if highest_write_id is not None:
+            end = min(end, highest_write_id)
+        return replace(self, high_watermark=end, view=WriteIdView.CLEANER)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidTxnWriteIdList:
+    """The write-id lists of several tables under one transaction's snapshot."""
+
+    txn_id: TxnId
+    lists: tuple[ValidWriteIdList, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> ValidTxnWriteIdList:
+        """Read `txnId$list$list…`. Raises MetaError if the first part is no number."""
+        first, *others = text.split("$")
+        numbers = _Numbers(text, [first])
+        return cls(
+            txn_id=TxnId(numbers.single(0, NO_TXN)),
+            lists=tuple(ValidWriteIdList.parse(part) for part in others if part),
+        )
+
+    def format(self) -> str:
+        """Hive's text."""
+        return "$".join([str(self.txn_id), *(one.format() for one in self.lists)])
+
+    def of(self, table: str) -> ValidWriteIdList | None:
+        """The list of a table, given as `db.table`."""
+        return next((one for one in self.lists if one.table == table), None)
+
+
+class _Numbers:
+    """The numbers between the colons of an id list."""
+
+    def __init__(self, text: str, parts: Sequence[str]) -> None:
+        self._text = text
+        self._parts = parts
+
+    def single(self, index: int, absent: int) -> int:
+        values = self.several(index)
+        return values[0] if values else absent
+
+    def several(self, index: int) -> list[int]:
+        if index >= len(self._parts):
+            return []
+        try:
+            return [int(part) for part in self._parts[index].split(",") if part.strip()]
+        except ValueError as error:
+            raise MetaError(
+                f"id list {self._text!r} is malformed; it should be numbers, as in"
+                " hwm:minOpen:open,open:aborted,aborted"
+            ) from error
+
+
+def _normalised(
+    open_ids: Iterable[IdT], aborted_ids: Iterable[IdT]
+) -> tuple[tuple[IdT, ...], tuple[IdT, ...]]:
+    # Hive's arrays may carry a stray 0, which is no id.
+    opened = {one for one in open_ids if one != 0}
+    aborted = {one for one in aborted_ids if one != 0} - opened
+    return tuple(sorted(opened)), tuple(sorted(aborted))
+
+
+def _contains(ids: Sequence[int], wanted: int) -> bool:
+    index = bisect_left(ids, wanted)
+    return index < len(ids) and ids[index] == wanted
+
+
+def _count(ids: Sequence[int], first: int, last: int) -> int:
+    return max(0, bisect_right(ids, last) - bisect_left(ids, first))
+
+
+def _response(count: int, last: int, first: int) -> RangeResponse:
+    if count <= 0:
+        return RangeResponse.NONE
+    return RangeResponse.ALL if count == last - first + 1 else RangeResponse.SOME
+
+
+def _format(
+    high_watermark: int, min_open: int, open_ids: Sequence[int], aborted_ids: Sequence[int]
+) -> str:
+    opened, aborted = ",".join(map(str, open_ids)), ",".join(map(str, aborted_ids))
+    return f"{high_watermark}:{min_open}:{opened}:{aborted}"

@@ -1,0 +1,254 @@
+"""Which files a snapshot reads, in which role, and which rows of them it sees.
+
+A row is seen if its write id (`currentTransaction`) is valid and no seen delete event names it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from hms_bridge.acid.bucket_codec import encode_bucket
+from hms_bridge.acid.directory import AcidState, resolve
+from hms_bridge.acid.listing import DirectoryListing, ListedDirectory, ListedFile
+from hms_bridge.acid.names import BucketFileName, DirectoryKind, OriginalFileName, side_file_of
+from hms_bridge.model.ids import WriteId
+from hms_bridge.model.valid_ids import RangeResponse, ValidTxnList, ValidWriteIdList
+
+
+class FileRole(Enum):
+    """What the rows of a file are."""
+
+    BASE = "base"
+    DELTA = "delta"
+    ORIGINAL = "original"
+    DELETE_DELTA = "delete delta"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawRows:
+    """How the rows of a file without ACID columns get their identity.
+
+    Row n (from 0) of the file is RowId(write_id, bucket_property, first + n), where `first` is the
+    number of rows of all `preceding` files (full paths) together. Its current write id is write_id.
+    """
+
+    write_id: WriteId
+    bucket_property: int
+    preceding: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadFile:
+    """One file to read. `path` is full (the listing's root before it).
+
+    `min_write_id`, `max_write_id`: write ids that its rows can have (originals and bases: from 0).
+    `is_filtered`: some rows' write ids may be invalid, so each must be tested. `raw`: set if the
+    file has the table's columns only. `side_file`: tells how many bytes are readable. `bucket_id`
+    and `statement_id`: None if unknown or, for the statement, absent.
+    """
+
+    path: str
+    size_bytes: int
+    role: FileRole
+    min_write_id: WriteId
+    max_write_id: WriteId
+    bucket_id: int | None = None
+    statement_id: int | None = None
+    is_filtered: bool = False
+    raw: RawRows | None = None
+    side_file: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadSplit:
+    """Rows that can be read without knowing any other split.
+
+    `deletes`: every file whose delete events can name rows of `files`; they match by the whole row
+    id (write id, bucket property, row id).
+    """
+
+    bucket_id: int | None
+    files: tuple[ReadFile, ...]
+    deletes: tuple[ReadFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadPlan:
+    """Everything that a reader of one root needs.
+
+    `files`: base, insert-delta and original files; `deletes`: delete-delta files; both sorted by
+    directory then path. `write_ids`: the filter for rows of files that are `is_filtered`.
+    `unread`: visible files (full paths) that were left out because they are none of the format.
+    """
+
+    root: str
+    write_ids: ValidWriteIdList
+    files: tuple[ReadFile, ...] = ()
+    deletes: tuple[ReadFile, ...] = ()
+    is_bucketed: bool = False
+    unread: tuple[str, ...] = ()
+
+    def bucket_splits(self) -> tuple[ReadSplit, ...]:
+        """One split a bucket id (of the files' names), ascending: what a compaction task takes."""
+        groups: dict[int | None, list[ReadFile]] = {}
+        for file in self.files:
+            groups.setdefault(file.bucket_id, []).append(file)
+        ordered = sorted(groups.items(), key=lambda group: -1 if group[0] is None else group[0])
+        return tuple(self._split(bucket_id, tuple(files)) for bucket_id, files in ordered)
+
+    def file_splits(self) -> tuple[ReadSplit, ...]:
+        """One split a file: what a scan takes."""
+        return tuple(self._split(file.bucket_id, (file,)) for file in self.files)
+
+    def _split(self, bucket_id: int | None, files: tuple[ReadFile, ...]) -> ReadSplit:
+        """A row can only be deleted by its own write or a later one."""
+        oldest = min(file.min_write_id for file in files)
+        deletes = tuple(
+            one
+            for one in self.deletes
+            if one.max_write_id >= oldest and (not self.is_bucketed or one.bucket_id == bucket_id)
+        )
+        return ReadSplit(bucket_id=bucket_id, files=files, deletes=deletes)
+
+
+def plan_read(
+    listing: DirectoryListing,
+    *,
+    txns: ValidTxnList,
+    write_ids: ValidWriteIdList,
+    is_bucketed: bool = False,
+    is_insert_only: bool = False,
+) -> ReadPlan:
+    """Plan the reading of one root under a snapshot.
+
+    `is_bucketed`: the table is declared CLUSTERED BY, so that delete events lie in the file of
+    their victim's bucket. Raises NotEnoughHistoryError as acid.directory.resolve does.
+    """
+    state = resolve(listing, txns=txns, write_ids=write_ids)
+    return plan_files(state, write_ids, is_bucketed=is_bucketed, is_insert_only=is_insert_only)
+
+
+def plan_files(
+    state: AcidState,
+    write_ids: ValidWriteIdList,
+    *,
+    is_bucketed: bool = False,
+    is_insert_only: bool = False,
+) -> ReadPlan:
+    """Plan the reading of a snapshot that is already resolved."""
+    planner = _Planner(state, write_ids, is_insert_only)
+    planner.add_originals()
+    for directory in state.current:
+        planner.add_directory(directory)
+    return ReadPlan(
+        root=state.listing.root,
+        write_ids=write_ids,
+        files=tuple(planner.files),
+        deletes=tuple(planner.deletes),
+        is_bucketed=is_bucketed,
+        unread=tuple(sorted(planner.unread)),
+    )
+
+
+_ROLES = {
+    DirectoryKind.BASE: FileRole.BASE,
+    DirectoryKind.DELTA: FileRole.DELTA,
+    DirectoryKind.DELETE_DELTA: FileRole.DELETE_DELTA,
+}
+
+
+class _Planner:
+    """Gathers the files of a snapshot with their roles."""
+
+    def __init__(self, state: AcidState, write_ids: ValidWriteIdList, is_insert_only: bool) -> None:
+        self._state = state
+        self._write_ids = write_ids
+        self._is_insert_only = is_insert_only
+        self.files: list[ReadFile] = []
+        self.deletes: list[ReadFile] = []
+        self.unread: list[str] = [self._full(file) for file in state.listing.unknown]
+
+    def add_originals(self) -> None:
+        """Files at the root: write id 0, one numbering of rows for the whole root."""
+        template = ReadFile(
+            path="",
+            size_bytes=0,
+            role=FileRole.ORIGINAL,
+            min_write_id=WriteId(0),
+            max_write_id=WriteId(0),
+        )
+        self._add_files(template, self._state.originals, is_raw=True)
+
+    def add_directory(self, directory: ListedDirectory) -> None:
+        """Files of a base or delta; raw ones carry the write id and statement of its name."""
+        name = directory.name
+        template = ReadFile(
+            path="",
+            size_bytes=0,
+            role=_ROLES[name.kind],
+            # A base holds everything up to its number, the rows of an overwrite only its own.
+            min_write_id=WriteId(0) if name.is_base else name.min_write_id,
+            max_write_id=max(name.max_write_id, WriteId(0)),
+            statement_id=name.statement_id,
+            is_filtered=self._is_filtered(directory),
+        )
+        self._add_files(template, directory.files, is_raw=directory.is_raw)
+        self._note_side_files(directory)
+
+    def _add_files(
+        self, template: ReadFile, files: tuple[ListedFile, ...], *, is_raw: bool
+    ) -> None:
+        into = self.deletes if template.role is FileRole.DELETE_DELTA else self.files
+        preceding: dict[int, tuple[str, ...]] = {}
+        for file in files:
+            path = self._full(file)
+            found = replace(template, path=path, size_bytes=file.size_bytes)
+            if self._is_insert_only:
+                into.append(found)
+                continue
+            bucket_id = _bucket_id(file, is_raw)
+            if bucket_id is None:
+                self.unread.append(path)
+                continue
+            if file.size_bytes == 0:
+                continue  # Hive takes an empty file for a missing one.
+            raw = None
+            if is_raw:
+                before = preceding.get(bucket_id, ())
+                raw = RawRows(
+                    write_id=template.max_write_id,
+                    bucket_property=encode_bucket(bucket_id, template.statement_id),
+                    preceding=before,
+                )
+                preceding[bucket_id] = (*before, path)
+            into.append(replace(found, bucket_id=bucket_id, raw=raw))
+
+    def _note_side_files(self, directory: ListedDirectory) -> None:
+        present = {self._full(file) for file in directory.side_files}
+        if present:
+            self.files = [
+                replace(file, side_file=side_file_of(file.path))
+                if side_file_of(file.path) in present
+                else file
+                for file in self.files
+            ]
+
+    def _is_filtered(self, directory: ListedDirectory) -> bool:
+        """Compactors drop aborted rows; what is open or later may still be in any delta."""
+        first, last = directory.name.min_write_id, directory.name.max_write_id
+        if directory.name.is_base:
+            return False
+        if directory.is_compacted:
+            is_beyond = last > self._write_ids.high_watermark
+            return is_beyond or self._write_ids.has_open_between(first, last)
+        return self._write_ids.range_valid(first, last) is not RangeResponse.ALL
+
+    def _full(self, file: ListedFile) -> str:
+        return self._state.listing.full_path(file.path)
+
+
+def _bucket_id(file: ListedFile, is_raw: bool) -> int | None:
+    """The bucket (or writer) id in a file's name; None if it is no data file of its directory."""
+    parsed = OriginalFileName.parse(file.name) if is_raw else BucketFileName.parse(file.name)
+    return None if parsed is None else parsed.bucket_id
