@@ -74,6 +74,8 @@ def flavour_42() -> Flavour:
         settings={
             "hive.metastore.transactional.event.listeners": LISTENER,
             "hive.metastore.dml.events": "true",
+            # else only a configured proxy user may read the log
+            "hive.metastore.event.db.notification.api.auth": "false",
         },
     )
 

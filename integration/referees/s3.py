@@ -7,7 +7,7 @@ from integration.referees.processes import Workplace, free_port, is_listening
 
 ACCESS_KEY = "referee"
 SECRET_KEY = "referee-secret"
-REGION = "us-east-1"
+REGION = "eu-central-1"  # moto refuses us-east-1 where s3fs names it
 
 
 class S3:
