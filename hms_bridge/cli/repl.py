@@ -176,8 +176,8 @@ def verify(
         print_rows(rows, columns, output_format)
     say(
         f"{len(report.files)} files, {size_text(report.size_bytes)}: "
-        f"{report.count(Whereabouts.AT_SOURCE)} at source, {report.count(Whereabouts.IN_CM)} in CM, "
-        f"{len(report.missing)} missing"
+        f"{report.count(Whereabouts.AT_SOURCE)} at source, "
+        f"{report.count(Whereabouts.IN_CM)} in CM, {len(report.missing)} missing"
     )
     if report.load_before_ms:
         say(f"without pins the archive keeps them until {time_text(report.load_before_ms)}")
@@ -256,6 +256,8 @@ def _load_report(report: LoadReport) -> dict[str, object]:
         "last_repl_id": report.last_event_id,
         "tables": list(report.tables),
         "events": dict(report.events),
-        "files copied": report.copied.file_count,
-        "from the archive": report.copied.from_archive_count,
+        "files from source": report.copied.source_files,
+        "files from the archive": report.copied.archive_files,
+        "files kept": report.copied.kept,
+        "bytes": report.copied.bytes,
     }
