@@ -20,11 +20,13 @@ from tests.conformance.objects import (
     COLUMNS,
     DS_HR,
     acid_table,
+    commit,
     new_database,
     new_table,
     orc_storage,
     partition,
     unique,
+    write,
 )
 
 
@@ -116,7 +118,11 @@ class TableBehaviour:
             skew=Skew(columns=("id",), values=(("1",), ("2",))),
         )
         made = new_table(
-            metastore, name, storage=storage, partition_columns=DS_HR, parameters=ACID | {"k": "ü中"}
+            metastore,
+            name,
+            storage=storage,
+            partition_columns=DS_HR,
+            parameters=ACID | {"k": "ü中"},
         )
         assert made.storage.columns == COLUMNS
         assert made.partition_columns == DS_HR
@@ -260,9 +266,7 @@ class TableBehaviour:
                 name, "t", replace(made, storage=replace(made.storage, columns=narrow))
             )
         wide = (Column(name="id", type="bigint"), COLUMNS[1])
-        metastore.alter_table(
-            name, "t", replace(made, storage=replace(made.storage, columns=wide))
-        )
+        metastore.alter_table(name, "t", replace(made, storage=replace(made.storage, columns=wide)))
         assert metastore.get_table(name, "t").storage.columns[0].type == "bigint"
 
     def test_partition_columns_do_not_change(self, metastore: Metastore) -> None:
@@ -284,8 +288,6 @@ class TableBehaviour:
         assert metastore.get_table(name, "t").is_full_acid
 
     def test_a_renamed_table_keeps_its_write_ids(self, metastore: Metastore) -> None:
-        from tests.conformance.objects import commit, write
-
         name = new_database(metastore)
         made = new_table(metastore, name, partition_columns=DS_HR)
         metastore.add_partitions(name, "t", [partition(name, "t", "a", "1")])
@@ -312,8 +314,6 @@ class TableBehaviour:
         assert metastore.get_tables(name) == ("t", "t2")
 
     def test_a_dropped_table_starts_again_at_one(self, metastore: Metastore) -> None:
-        from tests.conformance.objects import commit, write
-
         name = new_database(metastore)
         new_table(metastore, name)
         txn, _ = write(metastore, name)

@@ -19,7 +19,7 @@ from hms_bridge.model.catalog import (
     TableType,
 )
 from hms_bridge.model.event import NotificationEvent, NotificationRequest
-from hms_bridge.model.ids import TxnId, WriteId
+from hms_bridge.model.ids import NO_TXN, EventId, TxnId, WriteId
 from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockRequest, LockType
 from hms_bridge.model.txn import (
     AbortTxnRequest,
@@ -118,7 +118,7 @@ def component(
     )
 
 
-def request(*components: LockComponent, txn: TxnId = TxnId(0), **given: object) -> LockRequest:
+def request(*components: LockComponent, txn: TxnId = NO_TXN, **given: object) -> LockRequest:
     return LockRequest(
         components=components, txn_id=txn, user="u", host="h", **given  # type: ignore[arg-type]
     )  # fmt: skip
@@ -141,6 +141,4 @@ def write(
 
 
 def events_after(metastore: Metastore, last: int) -> tuple[NotificationEvent, ...]:
-    from hms_bridge.model.ids import EventId
-
     return metastore.get_next_notification(NotificationRequest(last_event_id=EventId(last)))

@@ -22,6 +22,7 @@ from hms_bridge.model.txn import (
     TxnState,
     TxnType,
 )
+from hms_bridge.model.valid_ids import ValidTxnList
 from tests.conformance.objects import (
     abort,
     commit,
@@ -154,7 +155,9 @@ class TransactionBehaviour:
                 database_name=name, table_name="t", txn_ids=(ids[2], ids[0], ids[1])
             )
         )
-        assert [(one.txn_id, one.write_id) for one in given] == list(zip(ids, (1, 2, 3)))
+        assert [(one.txn_id, one.write_id) for one in given] == list(
+            zip(ids, (1, 2, 3), strict=True)
+        )
         metastore.abort_txns(ids)
 
     def test_only_open_writers_get_write_ids(self, metastore: Metastore) -> None:
@@ -201,8 +204,6 @@ class TransactionBehaviour:
         assert [one.high_watermark for one in lists] == [0, 0]
 
     def test_an_older_snapshot_does_not_see_later_writes(self, metastore: Metastore) -> None:
-        from hms_bridge.model.valid_ids import ValidTxnList
-
         name = new_database(metastore)
         new_table(metastore, name)
         first, one = write(metastore, name)
