@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, Table, select, update
 
+from hms_bridge.backend.batches import batches
 from hms_bridge.backend.dialect import insert_or_update
 from hms_bridge.backend.schema.catalog_tables import (
     DATABASE_PARAMS,
@@ -15,7 +16,6 @@ from hms_bridge.backend.schema.catalog_tables import (
     TABLE_PARAMS,
     TBLS,
 )
-from hms_bridge.catalog.details import batches
 from hms_bridge.errors import MetaError
 from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.model.txn import CommitKeyValue, ReplLastId
