@@ -1,4 +1,4 @@
-"""The story that ``hms-bridge demo`` tells, step by step, on a warehouse that a real Hive 4.2 wrote.
+"""The story that ``hms-bridge demo`` tells, on a warehouse that a real Hive 4.2 wrote.
 
 It is what the vendor documentation of Hive ACID replication describes: compaction between dump and
 load, with the ChangeManager keeping what the replica has not copied yet.
