@@ -84,8 +84,8 @@ class ReadSplit:
 class ReadPlan:
     """Everything that a reader of one root needs.
 
-    `files`: base, insert-delta and original files; `deletes`: delete-delta files; both in the order
-    of directories (by write id), then buckets, then paths. `write_ids`: the filter for rows of files
+    `files`: base, insert-delta and original files; `deletes`: delete-delta files; both by order
+    of directories (by write id), buckets, paths. `write_ids`: the filter for rows of files
     that are `is_filtered`. `unread`: visible files (full paths) that are none of the format.
     """
 
