@@ -132,7 +132,8 @@ def _columns(text: str | None) -> tuple[Column, ...]:
     """``id int,name varchar(10)``: the commas inside of types do not count."""
     if not text:
         return ()
-    row = parse_hive_type(f"struct<{_COLUMN.sub(r'\1:', text)}>")
+    fields = _COLUMN.sub(r"\1:", text)
+    row = parse_hive_type(f"struct<{fields}>")
     return tuple(
         Column(name=name.lower(), type=hive_type_text(child))
         for name, child in zip(row.names, row.children, strict=True)
