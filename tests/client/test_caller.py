@@ -303,7 +303,9 @@ def test_addresses(text: str, expected: list[Address]) -> None:
         assert parse_addresses(str(address)) == (address,)
 
 
-@pytest.mark.parametrize("text", ["", ",", "http://h:1", "thrift://", "h:x", "h:0", "h:70000", ":1"])
+@pytest.mark.parametrize(
+    "text", ["", ",", "http://h:1", "thrift://", "h:x", "h:0", "h:70000", ":1"]
+)
 def test_addresses_that_are_none(text: str) -> None:
     with pytest.raises(ConfigError, match="thrift://host:port"):
         parse_addresses(text)

@@ -5,6 +5,7 @@ import resource
 import socket
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 from thrift.Thrift import TApplicationException, TMessageType
@@ -81,9 +82,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE.keys())
-def test_hostile_messages_end_their_connection_only(
-    server: MetastoreServer, data: bytes
-) -> None:
+def test_hostile_messages_end_their_connection_only(server: MetastoreServer, data: bytes) -> None:
     before = _peak_kib()
     with RawClient(server.port) as client:
         try:
@@ -92,8 +91,8 @@ def test_hostile_messages_end_their_connection_only(
             client.socket.settimeout(10)
             while client.socket.recv(65536):
                 pass  # a refusal may come first
-        except (ConnectionResetError, BrokenPipeError):
-            pass
+        except OSError:
+            pass  # the server hung up before everything was sent
     assert _peak_kib() - before < 50_000
 
 
@@ -151,7 +150,8 @@ def test_random_bytes(server: MetastoreServer) -> None:
             if rng.random() < 0.8:
                 data = header(rng.choice(["get_table", "lock", "create_table", "x"])) + data
             client.send(data)
-            client.socket.shutdown(socket.SHUT_WR)
+            with suppress(OSError):  # it may have hung up already
+                client.socket.shutdown(socket.SHUT_WR)
 
 
 def test_real_requests_with_one_byte_changed(server: MetastoreServer) -> None:
@@ -162,7 +162,8 @@ def test_real_requests_with_one_byte_changed(server: MetastoreServer) -> None:
         damaged[rng.randrange(8, len(damaged))] = rng.randrange(256)
         with RawClient(server.port) as client:
             client.send(bytes(damaged))
-            client.socket.shutdown(socket.SHUT_WR)
+            with suppress(OSError):
+                client.socket.shutdown(socket.SHUT_WR)
 
 
 def test_real_requests_cut_short(server: MetastoreServer) -> None:

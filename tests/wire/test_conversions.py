@@ -52,7 +52,9 @@ SKEWS = st.builds(
     Skew,
     columns=st.lists(NAMES, max_size=2).map(tuple),
     values=st.lists(st.lists(TEXTS, max_size=2).map(tuple), max_size=2).map(tuple),
-    locations=st.dictionaries(st.lists(TEXTS, min_size=1, max_size=2).map(tuple), TEXTS, max_size=2),
+    locations=st.dictionaries(
+        st.lists(TEXTS, min_size=1, max_size=2).map(tuple), TEXTS, max_size=2
+    ),
 )
 STORAGES = st.builds(
     Storage,
