@@ -47,6 +47,8 @@ def _has_bounds(statistics: Any, name: str) -> bool:
     if name == "string_statistics":
         lows = statistics.HasField("minimum") or statistics.HasField("lower_bound")
         return bool(lows and (statistics.HasField("maximum") or statistics.HasField("upper_bound")))
+    if name == "timestamp_statistics" and statistics.HasField("minimum_utc"):
+        return bool(statistics.HasField("maximum_utc"))
     return bool(statistics.HasField("minimum") and statistics.HasField("maximum"))
 
 

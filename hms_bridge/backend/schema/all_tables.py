@@ -23,5 +23,6 @@ TABLE_MODULES = (archive_tables, catalog_tables, notification_tables, txn_tables
 SEEDS: tuple[tuple[Table, dict[str, Any]], ...] = (
     *txn_tables.SEEDS,
     *notification_tables.SEEDS,
+    *archive_tables.SEEDS,
 )
 """(table, row): rows to put in where the table is empty."""

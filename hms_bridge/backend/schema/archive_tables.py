@@ -120,6 +120,14 @@ HMSB_ARCHIVE_PIN_NAME = Table(
     **TABLE_OPTIONS,
 )
 
+HMSB_ARCHIVE_LOCK = Table(
+    "HMSB_ARCHIVE_LOCK",
+    METADATA,
+    Column("LOCK_ID", ID, primary_key=True, autoincrement=False),
+    **TABLE_OPTIONS,
+)
+"""One row, which is only locked: a purge and a claim on the same file exclude each other."""
+
 HMSB_FILE_TASK = Table(
     "HMSB_FILE_TASK",
     METADATA,
@@ -139,3 +147,6 @@ HMSB_FILE_TASK = Table(
 )
 """A directory that a committed verb left to be deleted (``d``), or one that is being moved
 (``m``) by a verb that has not committed yet."""
+
+SEEDS: tuple[tuple[Table, dict[str, Any]], ...] = ((HMSB_ARCHIVE_LOCK, {"LOCK_ID": 1}),)
+"""(table, row): rows to put in where the table is empty."""
