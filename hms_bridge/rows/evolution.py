@@ -1,7 +1,7 @@
-"""Rows of old files as the table's columns are declared now.
+"""Values of one type as values of another: old files' rows, and rows to be written, as declared.
 
 Columns match by position, whatever they are called (facts: real Hive after RENAME and CHANGE).
-Values that the new type cannot hold become null, as in ORC's own readers.
+Numbers that the new type cannot hold become null, texts are cut, as in Hive.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _INTEGER_DIGITS: Final = {
 
 
 def adapt(array: pa.Array, source: OrcType, target: OrcType, form: TimestampForm) -> pa.Array:
-    """Values of a file's type as values of the table's.
+    """Values of one type as values of another; `form` is that of missing timestamps.
 
     Raises AcidFormatError for a change of type that is not supported.
     """
@@ -49,8 +49,8 @@ def adapt(array: pa.Array, source: OrcType, target: OrcType, form: TimestampForm
     if source.kind in (*_INTEGERS, OrcKind.DATE) and target.kind in _TEXTS:
         return _fit_text(array.cast(pa.string()), target)
     raise AcidFormatError(
-        f"a column of {hive_type_text(source)} cannot be read as {hive_type_text(target)};"
-        " change the column's type back"
+        f"values of {hive_type_text(source)} cannot be taken as {hive_type_text(target)};"
+        " cast them, or change the column's type back"
     )
 
 
