@@ -184,7 +184,7 @@ def _finished_below(connection: Connection, settings: TxnSettings, clock: Clock)
     aborted = select(func.min(_T.TXN_ID)).where(_T.TXN_STATE == TxnState.ABORTED.value)
     history = select(func.min(MIN_HISTORY_LEVEL.c.MHL_MIN_OPEN_TXNID))
     others = connection.execute(select(aborted.scalar_subquery(), history.scalar_subquery())).one()
-    return TxnId(min(watermark, *(one for one in others if one is not None)))
+    return TxnId(min([watermark, *(one for one in others if one is not None)]))
 
 
 def _lowest_staying(connection: Connection, bound: TxnId) -> Mapping[tuple[str, str], WriteId]:
