@@ -154,12 +154,15 @@ class ArchiveRecords(Protocol):
         False, and no change, if its clock is not what was seen (None: no row, or a PURGED one),
         or if a live pin of a holder not overridden, or an open intent, holds it. A row that is
         PURGING with the same clock is claimed again (its purge was interrupted). A name without
-        a row gets one.
+        a row gets one, with the clock 0 and no checksum.
         """
         ...
 
     def release_purge(self, cmroot: str, name: str) -> None:
-        """A claimed file was not deleted: back to ARCHIVED. No effect in other states."""
+        """A claimed file was not deleted: back to ARCHIVED; a row that the claim made vanishes.
+
+        No effect in other states.
+        """
         ...
 
     def record_purged(self, cmroot: str, name: str, now_ms: int) -> None:

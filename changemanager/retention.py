@@ -28,6 +28,7 @@ class ArchivedItem:
 
     `is_present` False: the manifest has an entry, the directory no file. `is_tagged`: Hive's
     remain-in-trash, from the manifest or the file (files are asked only once they are expired).
+    `problem`: why the file could not be looked at; empty if it could.
     """
 
     name: str
@@ -37,6 +38,7 @@ class ArchivedItem:
     entry: ArchiveEntry | None
     is_tagged: bool
     is_present: bool = True
+    problem: str = ""
 
     @property
     def clock_ms(self) -> int | None:
@@ -103,6 +105,11 @@ class PurgePlan:
         return tuple(one for one in self.decisions if one.disposition is disposition)
 
 
+_WAITING_FOR_TIME = frozenset(
+    {Disposition.DELETE, Disposition.TRASH, Disposition.FORGET, Disposition.NO_TRASH}
+)
+
+
 def is_expired(clock_ms: int, now_ms: int, retain_ms: int) -> bool:
     """Whether an age is more than the retention; one that is just as long is not."""
     return now_ms - clock_ms > retain_ms
@@ -130,7 +137,7 @@ def plan_purge(
     def decide(item: ArchivedItem) -> PurgeDecision:
         held = holders.get(item.name, ())
         disposition, reason = _recognise(item, has_trash=has_trash)
-        if disposition in {Disposition.DELETE, Disposition.TRASH, Disposition.FORGET}:
+        if disposition in _WAITING_FOR_TIME:
             clock_ms = item.clock_ms
             if _is_interrupted(item) and not item.is_present:
                 reason = "its purge was interrupted after the file was gone"
@@ -171,6 +178,7 @@ def _recognise(item: ArchivedItem, *, has_trash: bool) -> tuple[Disposition, str
             Disposition.UNKNOWN,
             f"a {item.kind.value}, which no ChangeManager makes",
         ),
+        (bool(item.problem), Disposition.UNKNOWN, item.problem),
         (is_part, Disposition.DELETE, "an unfinished copy"),
         (is_null, Disposition.NO_CHECKSUM, "Hive had no checksum: its content cannot be proved"),
         (
@@ -270,7 +278,10 @@ class Purge:
             return item
         if not cmroot.volume.keeps_attributes(cmroot.path):
             return item
-        tag = cmroot.volume.attribute(cmroot.child(item.name).path, REMAIN_IN_TRASH)
+        try:
+            tag = cmroot.volume.attribute(cmroot.child(item.name).path, REMAIN_IN_TRASH)
+        except OSError as error:
+            return replace(item, problem=f"its attributes cannot be read: {error}")
         return replace(item, is_tagged=tag is not None)
 
     def run(self, plan: PurgePlan) -> PurgeReport:

@@ -28,12 +28,10 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.dialects import mysql, postgresql, sqlite
+from sqlalchemy.exc import IntegrityError
 
 from hms_bridge.backend.schema.txn_tables import TXN_LOCK_TBL, TXNS
 from hms_bridge.clock import Clock, SystemClock
-
-PARAMETERS_MAX = 1000
-"""How many values one IN list or one batch may hold (Hive's metastore.jdbc.max.batch.size)."""
 
 
 def is_sqlite(connection: Connection) -> bool:
@@ -52,13 +50,13 @@ def is_mysql(connection: Connection) -> bool:
 
 
 def now_expression(connection: Connection, clock: Clock) -> ColumnElement[int]:
-    """The time in milliseconds, to be put into a statement.
+    """The time in milliseconds, to be put into a statement; the same wherever it stands in it.
 
     The database's own time, so that several servers on one database agree; the given clock's on
     SQLite (one host), and wherever the clock is simulated.
     """
     if is_postgresql(connection) and isinstance(clock, SystemClock):
-        return cast(extract("epoch", func.clock_timestamp()) * 1000, BigInteger)
+        return cast(func.floor(extract("epoch", func.statement_timestamp()) * 1000), BigInteger)
     if is_mysql(connection) and isinstance(clock, SystemClock):
         return cast(func.unix_timestamp(func.now(text("3"))) * 1000, BigInteger)
     return literal(clock.now_ms(), BigInteger)
@@ -128,18 +126,17 @@ def insert_if_missing(
     connection: Connection, table: Table, keys: Sequence[Column[Any]], row: Mapping[str, Any]
 ) -> bool:
     """Insert a row unless one with the same unique keys is there; whether it was inserted."""
-    if is_postgresql(connection):
-        result = connection.execute(
-            postgresql.insert(table).values(row).on_conflict_do_nothing(index_elements=keys)
-        )
-    elif is_sqlite(connection):
-        result = connection.execute(
-            sqlite.insert(table).values(row).on_conflict_do_nothing(index_elements=keys)
-        )
-    else:
-        same = {key.name: key for key in keys}
-        result = connection.execute(mysql.insert(table).values(row).on_duplicate_key_update(same))
-    return result.rowcount == 1
+    if is_mysql(connection):
+        # Neither INSERT IGNORE (hides other errors) nor the count of an empty update can tell.
+        try:
+            with connection.begin_nested():
+                connection.execute(insert(table).values(row))
+        except IntegrityError:
+            return False
+        return True
+    make = postgresql.insert if is_postgresql(connection) else sqlite.insert
+    statement = make(table).values(row)
+    return connection.execute(statement.on_conflict_do_nothing(index_elements=keys)).rowcount == 1
 
 
 def insert_or_update(

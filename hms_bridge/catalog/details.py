@@ -8,10 +8,9 @@ all parameters come by one UNION ALL, and all ordered lists by another.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
@@ -28,20 +27,11 @@ from sqlalchemy import (
     union_all,
 )
 
-from hms_bridge.backend.dialect import PARAMETERS_MAX
+from hms_bridge.backend.batches import batches
 from hms_bridge.backend.schema import catalog_tables as t
 from hms_bridge.model.catalog import Column, SortColumn
 
-T = TypeVar("T")
-
 ParameterRows = dict[int, dict[str, str]]
-
-
-def batches(items: Collection[T], size: int = PARAMETERS_MAX) -> Iterator[list[T]]:
-    """Pieces that one IN list can hold."""
-    rest = iter(items)
-    while piece := list(islice(rest, size)):
-        yield piece
 
 
 @dataclass(kw_only=True, slots=True)
@@ -87,7 +77,7 @@ def load_details(connection: Connection, owners: Owners) -> Details:
     return details
 
 
-def _pieces(owners: Owners) -> Iterator[tuple[list[int], ...]]:
+def _pieces(owners: Owners) -> Iterator[tuple[Sequence[int], ...]]:
     sequences = [
         list(batches(list(keys)))
         for keys in (
@@ -111,7 +101,7 @@ _PARAMETER_TABLES: dict[str, tuple[Table, ColumnElement[int]]] = {
 
 
 def _load_parameters(
-    connection: Connection, wanted: dict[str, list[int]], details: Details
+    connection: Connection, wanted: Mapping[str, Sequence[int]], details: Details
 ) -> None:
     parts = [
         select(
@@ -204,7 +194,7 @@ _LIST_PARTS: tuple[tuple[str, Select[Any]], ...] = (
 )
 
 
-def _load_lists(connection: Connection, wanted: dict[str, list[int]], details: Details) -> None:
+def _load_lists(connection: Connection, wanted: Mapping[str, Sequence[int]], details: Details) -> None:
     parts = [part for owners, part in _LIST_PARTS if owners in wanted]
     if not parts:
         return

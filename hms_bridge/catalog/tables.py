@@ -19,6 +19,7 @@ from sqlalchemy import (
     update,
 )
 
+from hms_bridge.backend.batches import batches
 from hms_bridge.backend.schema.catalog_tables import (
     DBS,
     PARTITION_KEYS,
@@ -30,7 +31,7 @@ from hms_bridge.backend.schema.catalog_tables import (
     TBLS,
 )
 from hms_bridge.backend.sequences import next_sequence_values
-from hms_bridge.catalog.details import batches, load_details
+from hms_bridge.catalog.details import load_details
 from hms_bridge.catalog.patterns import matches
 from hms_bridge.catalog.row_locks import RowLock, hold
 from hms_bridge.catalog.storage import (

@@ -117,6 +117,13 @@ class Worker:
             return CompactionOutcome(entry=entry, state="refused", message=str(error))
         return self._in_transaction(entry, target)
 
+    def run_until_idle(self) -> int:
+        """Take entries until the queue is empty; how many were taken."""
+        count = 0
+        while self.run_once() is not None:
+            count += 1
+        return count
+
     def plan(self, entry: Compaction) -> CompactionPlan | NothingToCompact:
         """What would be done now, for ``--dry-run``; nothing is opened or written."""
         target = find_target(self._metastore, entry)

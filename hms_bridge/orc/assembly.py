@@ -119,16 +119,16 @@ class OrcAssembler:
 
     def finish(self, user_metadata: Mapping[str, bytes]) -> None:
         """Write the tail."""
-        self._sink.write(
-            encode_tail(
-                self._footer(user_metadata),
-                proto.Metadata(stripe_statistics=self._statistics),
-                compression=self._settings.compression,
-                block_size_bytes=self._settings.block_size_bytes,
-                version=self._settings.version,
-                writer_version=self._settings.writer_version,
-            )
+        tail = encode_tail(
+            self._footer(user_metadata),
+            proto.Metadata(stripe_statistics=self._statistics),
+            compression=self._settings.compression,
+            block_size_bytes=self._settings.block_size_bytes,
+            version=self._settings.version,
+            writer_version=self._settings.writer_version,
         )
+        self._sink.write(tail)
+        self._offset += len(tail)
 
     def _footer(self, user_metadata: Mapping[str, bytes]) -> Any:
         footer = proto.Footer(

@@ -46,7 +46,8 @@ def decompress(
         chunk = data[start:at]
         if at > len(data):
             raise AcidFormatError("a compressed section ends inside a chunk", path)
-        part = chunk if header & 1 else _decompress_chunk(chunk, compression, block_size_bytes, path)
+        is_plain = bool(header & 1)
+        part = chunk if is_plain else _unpack(chunk, compression, block_size_bytes, path)
         size += len(part)
         if size > limit_bytes:
             raise AcidFormatError(f"a section is larger than {limit_bytes} bytes", path)
@@ -54,7 +55,7 @@ def decompress(
     return b"".join(parts)
 
 
-def _decompress_chunk(chunk: bytes, compression: Compression, limit_bytes: int, path: str) -> bytes:
+def _unpack(chunk: bytes, compression: Compression, limit_bytes: int, path: str) -> bytes:
     try:
         match compression:
             case Compression.ZLIB:

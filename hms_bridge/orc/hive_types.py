@@ -111,7 +111,8 @@ class _HiveTypeParser:
         return tuple(children)
 
     def _struct(self, depth: int) -> OrcType:
-        names, children = [], []
+        names: list[str] = []
+        children: list[OrcType] = []
         self._expect("<")
         while self._peek() != ">":
             if names:

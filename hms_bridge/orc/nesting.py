@@ -11,7 +11,7 @@ from hms_bridge.orc.types import OrcKind, OrcType
 
 
 def bare_children(array: pa.Array) -> list[pa.Array]:
-    """The arrays directly below, as stored: a list's are all values of its buffer; none of a plain array."""
+    """The arrays directly below, as stored (a list's: all values of its buffer); none of a leaf."""
     if pa.types.is_struct(array.type):
         return [array.field(at) for at in range(array.type.num_fields)]
     if pa.types.is_map(array.type):

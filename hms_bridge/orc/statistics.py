@@ -1,6 +1,8 @@
 """Sums of column statistics: those of a file from those of its stripes.
 
-What is not known of one part is not known of the whole; a bound is never guessed.
+What is not known of one part is not known of the whole; a bound is never guessed. Statistics of a
+kind without bounds are left out altogether: ORC's Java reader takes a missing bound of present
+values for "no values" and would skip rows.
 """
 
 from __future__ import annotations
@@ -36,7 +38,18 @@ def merge_statistics(parts: Sequence[Any]) -> Any:
                 [bool(part.number_of_values) for part in telling],
                 into,
             )
+            if merged.number_of_values and name in _BOUNDED and not _has_bounds(into, name):
+                merged.ClearField(name)
     return merged
+
+
+def _has_bounds(statistics: Any, name: str) -> bool:
+    if name == "string_statistics":
+        lows = statistics.HasField("minimum") or statistics.HasField("lower_bound")
+        return bool(lows and (statistics.HasField("maximum") or statistics.HasField("upper_bound")))
+    if name == "timestamp_statistics" and statistics.HasField("minimum_utc"):
+        return bool(statistics.HasField("maximum_utc"))
+    return bool(statistics.HasField("minimum") and statistics.HasField("maximum"))
 
 
 def _merge_bounds(
@@ -57,11 +70,10 @@ def _merge_integers(parts: Sequence[Any], filled: Sequence[bool], into: Any) -> 
 
 
 def _merge_doubles(parts: Sequence[Any], filled: Sequence[bool], into: Any) -> None:
-    bounds = [bound for part in parts for bound in (part.minimum, part.maximum)]
-    if not any(math.isnan(bound) for bound in bounds):
-        _merge_bounds(parts, filled, into)
+    # NaN has no place between bounds; a sum of NaN tells readers not to trust them.
+    _merge_bounds(parts, filled, into, key=lambda value: (math.isnan(value), value))
     if all(part.HasField("sum") for part in parts):
-        into.sum = math.fsum(part.sum for part in parts)
+        into.sum = sum(part.sum for part in parts)
 
 
 def _merge_strings(parts: Sequence[Any], filled: Sequence[bool], into: Any) -> None:
@@ -129,6 +141,16 @@ def _merge_collections(parts: Sequence[Any], filled: Sequence[bool], into: Any) 
     into.total_children = sum(part.total_children for part in parts)
 
 
+_BOUNDED: Final = frozenset(
+    {
+        "int_statistics",
+        "double_statistics",
+        "string_statistics",
+        "decimal_statistics",
+        "date_statistics",
+        "timestamp_statistics",
+    }
+)
 _MERGERS: Final[dict[str, Callable[[Sequence[Any], Sequence[bool], Any], None]]] = {
     "int_statistics": _merge_integers,
     "double_statistics": _merge_doubles,

@@ -127,12 +127,11 @@ class _StripeDecoder:
         image = build_image(self._streams, root, row_count, make)
         try:
             batch = orc.ORCFile(pa.BufferReader(image)).read_stripe(0)
-        except pa.ArrowInvalid as error:
+        except (pa.ArrowException, OSError) as error:
             if not self._is_exact and "nanosecond" in str(error):
                 raise _InexactError from error
-            raise AcidFormatError(f"a stripe cannot be decoded: {error}", self._tail.path) from error
-        except (pa.ArrowException, OSError) as error:
-            raise AcidFormatError(f"a stripe cannot be decoded: {error}", self._tail.path) from error
+            message = f"a stripe cannot be decoded: {error}"
+            raise AcidFormatError(message, self._tail.path) from error
         if batch.num_rows != row_count:
             raise AcidFormatError(
                 f"{batch.num_rows} of {row_count} rows of a stripe came out", self._tail.path

@@ -13,6 +13,7 @@ from changemanager.location import Resolver
 from hms_bridge.errors import AcidFormatError
 from hms_bridge.metastore import CatalogStore
 from hms_bridge.model.catalog import DEFAULT_PARTITION_VALUE, Column, Table
+from hms_bridge.model.partition_name import partition_name
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.orc.arrow_types import arrow_type
 from hms_bridge.orc.hive_types import parse_hive_type
@@ -20,6 +21,8 @@ from hms_bridge.orc.types import OrcType, struct_type
 from hms_bridge.rows.listing import list_acid_directory
 from hms_bridge.rows.reader import ROW_ID_COLUMN, Projection, SnapshotReader, has_raw_rows
 from hms_bridge.snapshot.plan import ReadSplit, plan_read
+
+ROW_PARTITION_COLUMN = "row__partition"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,8 +79,12 @@ def plan_scan(
 def read_scan_split(
     resolver: Resolver, split: ScanSplit, columns: Sequence[Column], *, has_row_ids: bool
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a split: ``columns`` in their order, then ``row__id`` if asked for."""
+    """The rows of a split: ``columns`` in their order, then, if asked for, ``row__id`` and
+    ``row__partition`` (the partition's name, empty for none)."""
     partition = {column.name: (column, value) for column, value in split.partition}
+    name = partition_name(
+        [column for column, _ in split.partition], [value for _, value in split.partition]
+    )
     stored = tuple(column.name for column in columns if column.name not in partition)
     projection = Projection(table=row_type(split.columns), columns=stored, has_row_id=has_row_ids)
     reader = SnapshotReader(resolver(split.location).volume.fs, split.write_ids, projection)
@@ -92,6 +99,8 @@ def read_scan_split(
         if has_row_ids:
             names.append(ROW_ID_COLUMN.lower())
             arrays.append(batch.column(ROW_ID_COLUMN))
+            names.append(ROW_PARTITION_COLUMN)
+            arrays.append(pa.repeat(pa.scalar(name, pa.string()), batch.num_rows))
         yield pa.RecordBatch.from_arrays(arrays, names=names)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hms_bridge.clock import Clock
 from hms_bridge.errors import DmlError, HmsBridgeError
 from hms_bridge.metastore import Metastore
-from hms_bridge.model.ids import LockId, TxnId
+from hms_bridge.model.ids import NO_TXN, LockId, TxnId
 from hms_bridge.model.lock import LockComponent, LockFilter, LockRequest, LockState
 from hms_bridge.model.txn import (
     AbortReason,
@@ -78,7 +78,7 @@ def open_transaction(
         raise
 
 
-def current_snapshot(metastore: Metastore, txn_id: TxnId = TxnId(0)) -> ValidTxnList:
+def current_snapshot(metastore: Metastore, txn_id: TxnId = NO_TXN) -> ValidTxnList:
     """What a reader sees that starts now, under a transaction of its own if it has one."""
     opened = metastore.get_open_txns()
     return ValidTxnList.from_open_txns(

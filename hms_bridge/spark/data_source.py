@@ -3,8 +3,8 @@
 Options
   metastore      URL of a database or ``thrift://host:port``; needed
   table          ``database.table``; needed
-  columns        comma-separated columns to read; all without it (Spark cannot prune a Python source)
-  row_ids        ``true`` adds ``row__id struct<writeid,bucketid,rowid>`` behind the columns
+  columns        comma-separated columns to read, else all (Spark cannot prune a Python source)
+  row_ids        ``true`` adds ``row__id struct<writeid,bucketid,rowid>`` and ``row__partition``
   valid_txns, valid_write_ids
                  Hive's texts of a snapshot that the caller holds open; without them a snapshot is
                  taken when Spark plans, under a read-only transaction that lives for
@@ -83,7 +83,7 @@ class HiveAcidDataSource(DataSource):  # type: ignore[misc]
             metastore.close()
         fields = [f"`{column.name}` {spark_type(column.type)}" for column in columns]
         if request.has_row_ids:
-            fields.append(f"`row__id` {ROW_ID_TYPE}")
+            fields += [f"`row__id` {ROW_ID_TYPE}", "`row__partition` string"]
         return ", ".join(fields)
 
     def reader(self, schema: StructType) -> AcidReader:  # noqa: ARG002

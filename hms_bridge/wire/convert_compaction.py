@@ -98,7 +98,7 @@ def compaction_info_to_struct(compaction: Compaction) -> Struct:
         enqueueTime=compaction.enqueued_ms or 0,
         retryRetention=compaction.retry_retention_ms,
         poolname=compaction.pool_name,
-        numberOfBuckets=compaction.bucket_count,
+        numberOfBuckets=compaction.bucket_count or 0,
         orderByClause=compaction.order_by,
     )
 
@@ -170,7 +170,7 @@ def compaction_to_element(compaction: Compaction) -> Struct:
         runAs=compaction.run_as,
         hightestTxnId=compaction.highest_write_id or 0,
         endTime=compaction.ended_ms,
-        hadoopJobId=compaction.hadoop_job_id or _NO_JOB,
+        hadoopJobId=compaction.hadoop_job_id,
         id=compaction.id,
         errorMessage=compaction.error_message,
         enqueueTime=compaction.enqueued_ms,
@@ -179,9 +179,9 @@ def compaction_to_element(compaction: Compaction) -> Struct:
         initiatorVersion=compaction.initiator_version,
         cleanerStart=compaction.cleaner_started_ms,
         poolName=compaction.pool_name,
-        nextTxnId=compaction.next_txn_id,
-        txnId=compaction.txn_id,
-        commitTime=compaction.committed_ms,
+        nextTxnId=compaction.next_txn_id or 0,
+        txnId=compaction.txn_id or 0,
+        commitTime=compaction.committed_ms or 0,
         hightestWriteId=compaction.highest_write_id,
     )
 

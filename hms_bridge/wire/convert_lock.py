@@ -137,7 +137,6 @@ def lock_info_to_struct(info: LockInfo) -> Struct:
         acquiredat=info.acquired_at_ms,
         user=info.user,
         hostname=info.host,
-        heartbeatCount=0,
         agentInfo=info.agent,
         blockedByExtId=info.blocked_by_lock_id,
         blockedByIntId=info.blocked_by_internal_id,

@@ -127,7 +127,6 @@ def txn_info_to_struct(info: TxnInfo) -> Struct:
         user=info.user,
         hostname=info.host,
         agentInfo=info.agent or _UNKNOWN_AGENT,
-        heartbeatCount=0,
         metaInfo=info.meta,
         startedTime=info.started_ms,
         lastHeartbeatTime=info.last_heartbeat_ms,

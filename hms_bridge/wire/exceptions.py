@@ -30,7 +30,7 @@ from hms_bridge.wire.structs import ThriftError
 META_EXCEPTION = "MetaException"
 
 EXCEPTIONS: dict[type[MetastoreError], tuple[str, ...]] = {
-    MetaError: (META_EXCEPTION,),
+    MetaError: (META_EXCEPTION, "ConfigValSecurityException"),
     NoSuchObjectError: (
         "NoSuchObjectException",
         "UnknownTableException",
