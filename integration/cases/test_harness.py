@@ -55,7 +55,8 @@ def test_part_that_maven_cannot_give_fails_loudly(
 ) -> None:
     (tmp_path / "nowhere.pom.xml").write_text(NOWHERE_POM)
     monkeypatch.setattr(install, "RECIPES", tmp_path)
-    monkeypatch.setenv("MAVEN_ARGS", "--offline")
+    (tmp_path / ".mvn").mkdir()
+    (tmp_path / ".mvn" / "maven.config").write_text("--offline\n")  # no registry is asked
     with pytest.raises(InstallError, match="mvn ended with 1"):
         install.ensure(replace(install.HADOOP, recipe="nowhere.pom.xml"))
 
