@@ -6,6 +6,8 @@ A case counts for every system whose fixture it names; cases marked as expected 
 from __future__ import annotations
 
 import collections
+import contextlib
+import io
 import sys
 from pathlib import Path
 
@@ -36,8 +38,10 @@ class Counter:
 def count() -> Counter:
     """Collect all cases, in this process, without running any."""
     counter = Counter()
-    arguments = ["-c", str(HERE / "pytest.ini"), str(HERE / "cases"), "--collect-only", "-q", "-p", "no:terminal"]
-    if pytest.main(arguments, plugins=[counter]) != pytest.ExitCode.OK:
+    arguments = ["-c", str(HERE / "pytest.ini"), str(HERE / "cases"), "--collect-only", "-q"]
+    with contextlib.redirect_stdout(io.StringIO()):
+        status = pytest.main(arguments, plugins=[counter])
+    if status != pytest.ExitCode.OK:
         raise SystemExit("the cases cannot be collected: run pytest on them to see why")
     return counter
 
