@@ -276,7 +276,10 @@ class CatalogClient:
         self, database: str, table: str, names: Sequence[str], catalog: str = DEFAULT_CATALOG
     ) -> tuple[Partition, ...]:
         """Those that exist. Raises NoSuchObjectError for an unknown table."""
-        found = self._read("get_partitions_by_names", catalog, database, table, names=list(names))
+        with self._missing_table_told(database, table, catalog):
+            found = self._read(
+                "get_partitions_by_names", catalog, database, table, names=list(names)
+            )
         if not found:
             self.get_table(database, table, catalog)
         return _partitions(found, database, table, catalog)
