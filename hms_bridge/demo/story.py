@@ -257,8 +257,8 @@ class Story:
         return found
 
     def _clean(self) -> None:
-        for point in entry_points(group="hms_bridge.daemons", name="cleaner"):
-            point.load()(self._source.store)()
+        (point,) = entry_points(group="hms_bridge.daemons", name="cleaner")
+        point.load()(self._source.store)()
 
     def _archived(self) -> int:
         store = self._source.store
