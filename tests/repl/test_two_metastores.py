@@ -140,6 +140,21 @@ def test_a_transaction_that_is_open_but_idle_at_the_bootstrap_keeps_its_rows(wor
     assert 12 in [row["id"] for row in world.rows("dst", "t")]
 
 
+def test_writes_that_nobody_reported_are_found_by_their_directories(world):
+    world.create_table("part", is_partitioned=True)
+    world.add_partition("part", "1")
+    world.replicate()
+    silent = OpenWrite(world)
+    silent.is_reporting = False
+    silent.insert("t", [(20, "silent")])
+    silent.insert("part", [(21, "silent")], "p=1", statement=1)
+    silent.commit()
+    world.replicate()
+    world.assert_same()
+    assert 20 in [row["id"] for row in world.rows("dst", "t")]
+    assert [row["id"] for row in world.rows("dst", "part")] == [21]
+
+
 def test_a_bootstrap_waits_for_open_writers(world):
     writer = OpenWrite(world)
     writer.insert("t", [(13, "w")])
@@ -460,7 +475,9 @@ def test_a_load_that_was_aborted_by_hand_on_the_replica_is_noticed(world):
     long = OpenWrite(world)
     long.insert("t", [(7, "long")])
     world.replicate()
-    world.target.abort_txns([one.id for one in world.target.get_open_txns_info()], AbortReason.QUERY)
+    world.target.abort_txns(
+        [one.id for one in world.target.get_open_txns_info()], AbortReason.QUERY
+    )
     long.commit()
     world.dump()
     with pytest.raises(ReplError, match=r"repl\.incompatible"):

@@ -84,6 +84,7 @@ class OpenWrite:
 
     def __init__(self, world: ReplWorld) -> None:
         self._world = world
+        self.is_reporting = True
         (self.id,) = world.source.open_txns(OpenTxnsRequest(user="u", host="h"))
 
     def lock(self, table: str) -> None:
@@ -154,6 +155,8 @@ class OpenWrite:
         resolve = self._world.resolve
         files = [resolve(bucket.path) for bucket in written.buckets]
         values = tuple(v for _, v in parse_partition_name(partition)) if partition else ()
+        if not self.is_reporting:
+            return
         self._world.source.add_write_notifications(
             [
                 WriteNotification(
@@ -331,9 +334,7 @@ class ReplWorld:
 
     @property
     def load_request(self) -> LoadRequest:
-        return LoadRequest(
-            root=str(self.repl_root), source_database="src", target_database="dst"
-        )
+        return LoadRequest(root=str(self.repl_root), source_database="src", target_database="dst")
 
     def load(self) -> LoadReport:
         loader = self.loader()
@@ -362,6 +363,4 @@ class ReplWorld:
         return self.target.get_database("dst").parameters["repl.last.id"]
 
     def open_txn_ids(self) -> list[TxnId]:
-        return [
-            one.id for one in self.source.get_open_txns_info() if one.state is TxnState.OPEN
-        ]
+        return [one.id for one in self.source.get_open_txns_info() if one.state is TxnState.OPEN]
