@@ -26,6 +26,8 @@ def fast_folder(tmp_path):
         yield Path(folder)
 
 
-@pytest.fixture(scope="session", params=golden_cycles(), ids=["own", "shared"][: len(golden_cycles())])
+@pytest.fixture(
+    scope="session", params=golden_cycles(), ids=["own", "shared"][: len(golden_cycles())]
+)
 def cycle(request, tmp_path_factory) -> GoldenRepl:
     return open_cycle(request.param, tmp_path_factory.mktemp("cycle"))

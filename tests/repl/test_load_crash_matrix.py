@@ -44,9 +44,7 @@ class World:
             found = self.cycle.resolve(text)
             if not found.path.startswith(str(self.folder)):
                 return found
-            volume = volumes.setdefault(
-                id(found.volume), FaultyVolume(found.volume, faults)
-            )
+            volume = volumes.setdefault(id(found.volume), FaultyVolume(found.volume, faults))
             return Location(found.uri, found.path, volume)
 
         load = ReplLoad(FaultyMetastore(self.metastore, faults), resolve)
