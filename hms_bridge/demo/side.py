@@ -8,8 +8,7 @@ import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-from pyspark.sql import SparkSession
+from typing import Any
 
 from changemanager.location import FsspecResolver
 from hms_bridge.clock import Clock
@@ -57,7 +56,7 @@ class Side:
         return found
 
 
-def open_side(name: str, folder: Path, dumps: Path, spark: SparkSession, clock: Clock) -> Side:
+def open_side(name: str, folder: Path, dumps: Path, spark: Any, clock: Clock) -> Side:
     """Make a metastore in ``folder``: SQLite, local files, archive on."""
     folder.mkdir(parents=True)
     url = f"sqlite:///{folder / 'metastore.db'}"

@@ -77,8 +77,14 @@ class PartitionChangeCalls:
         name = table_name(request.dbName, request.tableName, request.catalogName)
         return self._append(name, request.partVals or self._values_of(name, request.name))
 
-    @answers("alter_partition", "alter_partition_with_environment_context")
+    @answers("alter_partition")
     def alter_partition(self, args: Struct) -> None:
+        """Replace one, found by its values."""
+        name = table_name(args.db_name, args.tbl_name)
+        self._alter(name, [given(args.new_part, "new_part")], {})
+
+    @answers("alter_partition_with_environment_context")
+    def alter_partition_with_environment(self, args: Struct) -> None:
         """Replace one, found by its values."""
         name = table_name(args.db_name, args.tbl_name)
         parts = [given(args.new_part, "new_part")]

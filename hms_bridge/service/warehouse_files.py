@@ -16,12 +16,11 @@ from dataclasses import replace
 from changemanager.archive import ChangeManager, RecycleKind
 from changemanager.delete_protocol import DeleteProtocol
 from changemanager.errors import ChangeManagerError, DirectoryChangedError, PathNotContainedError
-from changemanager.location import Resolver
 from changemanager.manifest import ArchiveContext
 from hms_bridge.archive import file_tasks
 from hms_bridge.archive.file_tasks import FileTask, FileTaskKind
 from hms_bridge.errors import InvalidOperationError, MetaError
-from hms_bridge.service import directory_moves
+from hms_bridge.service.directories import Directories
 from hms_bridge.service.locations import WarehouseRoots, is_below, parent
 from hms_bridge.service.unit_of_work import Transactions, UnitOfWork
 
@@ -43,7 +42,7 @@ class WarehouseFiles:
         *,
         transactions: Transactions,
         roots: WarehouseRoots,
-        resolve: Resolver,
+        directories: Directories,
         protocol: DeleteProtocol,
         archive: ChangeManager | None,
         new_id: Callable[[], str],
@@ -51,7 +50,7 @@ class WarehouseFiles:
         self.roots = roots
         self._transactions = transactions
         self._clock = transactions.clock
-        self._resolve = resolve
+        self._directories = directories
         self._protocol = protocol
         self._archive = archive
         self._new_id = new_id
@@ -65,7 +64,7 @@ class WarehouseFiles:
     def make_directory(self, location: str) -> bool:
         """Make it; whether it was not there before. Raises MetaError."""
         try:
-            return directory_moves.make_directory(location)
+            return self._directories.make(location)
         except (OSError, ChangeManagerError, ValueError) as error:
             raise MetaError(
                 f"{location} is not a directory or unable to create one: {error}"
@@ -74,7 +73,7 @@ class WarehouseFiles:
     def remove_if_empty(self, location: str) -> None:
         """Undo :meth:`make_directory`; what is not empty stays."""
         with suppress(OSError, ChangeManagerError):
-            directory_moves.remove_empty(self._resolve, location)
+            self._directories.remove_empty(location)
 
     def deletion(
         self, location: str, *, context: ArchiveContext, is_archived: bool, is_purge: bool
@@ -203,7 +202,7 @@ class WarehouseFiles:
 
         Raises InvalidOperationError if the target is there, MetaError if it cannot be moved.
         """
-        if directory_moves.exists(self._resolve, target):
+        if self._directories.exists(target):
             raise InvalidOperationError(
                 f"New location for this table {target} already exists; remove it, or give the "
                 "table another location"
@@ -220,8 +219,8 @@ class WarehouseFiles:
                 self._archive.recycle(
                     source, RecycleKind.COPY, is_purge=True, root=task.root, context=context
                 )
-            if directory_moves.exists(self._resolve, source):
-                directory_moves.move_directory(self._resolve, source, target)
+            if self._directories.exists(source):
+                self._directories.move(source, target)
         except (ChangeManagerError, OSError) as error:
             self._try(task)
             raise MetaError(f"{source} cannot be moved to {target}: {error}") from error
@@ -238,14 +237,12 @@ class WarehouseFiles:
     def _move_back(self, task: FileTask) -> None:
         """The rows still name the old place, because a commit would have removed the task."""
         target = task.target or ""
-        if not directory_moves.exists(self._resolve, target):
+        if not self._directories.exists(target):
             return
-        if not directory_moves.has_directories(self._resolve(target)):
-            directory_moves.complete_move(self._resolve, target, task.location)
-        elif directory_moves.exists(self._resolve, task.location):
+        is_at_once = self._directories.is_renamed_at_once(target)
+        if is_at_once and self._directories.exists(task.location):
             raise OSError(
                 f"both {task.location} and {target} are there; the table is at the first: check "
                 "what is in the second and move it away"
             )
-        else:
-            directory_moves.move_directory(self._resolve, target, task.location)
+        self._directories.move(target, task.location)

@@ -250,3 +250,11 @@ METHODS: tuple[MethodAddition, ...] = (
                    (("o1", "MetaException"),)),
 )  # fmt: skip
 """Methods that 4.x added."""
+
+_INVALID = (Field(3, "o3", "InvalidObjectException"),)
+
+THROWS: dict[str, tuple[Field, ...]] = {
+    "get_partitions_by_names": _INVALID,
+    "get_partitions_by_names_req": _INVALID,
+}
+"""Exceptions that 4.x added to methods of the published bindings."""

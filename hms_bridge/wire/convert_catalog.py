@@ -137,7 +137,8 @@ def partition_from_struct(
 
     Raises InvalidObjectError if it has no values.
     """
-    values = _required(struct.values, f"a partition of {database}.{table}", "values")
+    of_table = f"a partition of {struct.dbName or database}.{struct.tableName or table}"
+    values = _required(struct.values, of_table, "values")
     struct_catalog, struct_database = split_catalog(struct.dbName)
     return Partition(
         values=tuple(values),

@@ -14,7 +14,7 @@ from fb303 import FacebookService
 from hive_metastore import ThriftHiveMetastore
 from thrift.Thrift import TType
 
-from hms_bridge.wire.additions import METHODS, Field, MethodAddition
+from hms_bridge.wire.additions import METHODS, THROWS, Field, MethodAddition
 from hms_bridge.wire.structs import Spec, Struct, hive, set_spec
 
 SUCCESS = "success"
@@ -141,7 +141,9 @@ def method(name: str) -> Method:
             return _method(
                 name,
                 hive.own_spec(arguments.thrift_spec or ()),
-                None if result is None else hive.own_spec(result.thrift_spec or ()),
+                None
+                if result is None
+                else hive.own_spec(result.thrift_spec or (), THROWS.get(name, ())),
             )
     raise KeyError(name)
 

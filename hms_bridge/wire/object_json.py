@@ -47,7 +47,7 @@ _SCALARS: dict[int, Callable[[Any], Any]] = {TType.BOOL: bool, TType.DOUBLE: flo
 
 def table_to_json(table: Table, like: str | None = None) -> str:
     """A table's text. Fields of ``like`` (the text it was read from) that a record does not
-    hold, such as access types, are kept."""
+    hold, such as access types, are kept (not with skewed locations, whose text is no JSON)."""
     return _to_json(table_to_struct(table), like)
 
 

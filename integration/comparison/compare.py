@@ -160,5 +160,8 @@ def _value_differences(one: Any, other: Any, path: str) -> Iterable[tuple[str, A
     if isinstance(one, dict) and isinstance(other, dict):
         for key in sorted(one.keys() | other.keys()):
             yield from _value_differences(one.get(key), other.get(key), f"{path}.{key}" if path else key)
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for our, their in zip(one, other, strict=True):
+            yield from _value_differences(our, their, f"{path}.[]")
     elif one != other:
         yield path, one, other
