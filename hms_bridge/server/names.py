@@ -48,4 +48,4 @@ def limit_of(count: int | None) -> int:
 
 def pattern_of(pattern: str | None) -> str | None:
     """A name pattern; None for those that match everything."""
-    return None if pattern in (None, "", "*", ".*") else pattern
+    return None if pattern in (None, "*", ".*") else pattern
