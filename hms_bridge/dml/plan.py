@@ -1,7 +1,8 @@
 """Statements against tables: what to read, which rows to delete and insert, under which locks.
 
-The result of a plan's query has, in this order: ``row__id`` (UPDATE, DELETE), the new values of
-the table's columns (INSERT, UPDATE), the partition values (partitioned tables).
+The result of a plan's query has, in this order: for UPDATE and DELETE ``row__id`` and
+``row__partition``; for INSERT and UPDATE the values of the table's columns; for INSERT the values
+of its partition columns.
 Statement ids are Hive 4.2's: an UPDATE deletes in 0 and inserts in 1 (facts findings A).
 """
 
@@ -22,6 +23,7 @@ from hms_bridge.model.catalog import Column, Table
 from hms_bridge.model.lock import DataOperation, LockType
 
 ROW_ID = "row__id"
+ROW_PARTITION = "row__partition"
 
 
 class Write(Enum):
@@ -152,10 +154,9 @@ def _plan_update(statement: Update, table: Table, tables: Mapping[TableName, Tab
         new[name] = expression
     alias = statement.table.name
     values = [f"{new.get(name, f'`{alias}`.`{name}`')} AS `{name}`" for name in columns]
-    values += [f"`{alias}`.`{column.name}`" for column in table.partition_columns]
     rows, views = _rows_of(statement.table, values, statement.where, tables)
-    outputs = [quote(ROW_ID), *(_cast(quote(name), column) for name, column in columns.items())]
-    outputs += [quote(column.name) for column in table.partition_columns]
+    casts = [_cast(quote(name), column) for name, column in columns.items()]
+    outputs = [quote(ROW_ID), quote(ROW_PARTITION), *casts]
     query = f"SELECT {', '.join(outputs)} FROM ({rows}) AS source"
     return WritePlan(
         kind=Write.UPDATE,
@@ -168,9 +169,7 @@ def _plan_update(statement: Update, table: Table, tables: Mapping[TableName, Tab
 
 
 def _plan_delete(statement: Delete, table: Table, tables: Mapping[TableName, Table]) -> WritePlan:
-    alias = statement.table.name
-    values = [f"`{alias}`.`{column.name}`" for column in table.partition_columns]
-    query, views = _rows_of(statement.table, values, statement.where, tables)
+    query, views = _rows_of(statement.table, [], statement.where, tables)
     return WritePlan(
         kind=Write.DELETE,
         table=table,
@@ -185,7 +184,8 @@ def _rows_of(
     name: TableName, values: list[str], where: str | None, tables: Mapping[TableName, Table]
 ) -> tuple[str, tuple[SourceView, ...]]:
     """A query for the identifiers and ``values`` of the rows that ``where`` selects."""
-    selected = ", ".join([f"`{name.name}`.`{ROW_ID}`", *values])
+    identity = [f"`{name.name}`.`{ROW_ID}`", f"`{name.name}`.`{ROW_PARTITION}`"]
+    selected = ", ".join([*identity, *values])
     source = f"`{name.database}`.`{name.name}`" if name.database else f"`{name.name}`"
     text = f"SELECT {selected} FROM {source}"
     if where is not None:

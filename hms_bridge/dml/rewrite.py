@@ -16,6 +16,7 @@ from hms_bridge.errors import DmlError
 from hms_bridge.model.catalog import Table
 
 _ROW_ID = "row__id"
+_ROW_PARTITION = "row__partition"
 _ROW_ID_FIELDS = frozenset({"writeid", "bucketid", "rowid"})
 
 
@@ -23,7 +24,8 @@ _ROW_ID_FIELDS = frozenset({"writeid", "bucketid", "rowid"})
 class SourceView:
     """A temporary view that a query reads: one table at one snapshot.
 
-    ``has_row_ids`` adds the column ``row__id`` behind the table's own ones.
+    ``has_row_ids`` adds the columns ``row__id`` and ``row__partition`` (the partition's name as the
+    metastore has it, empty for none) behind the table's own ones.
     """
 
     view_name: str
@@ -105,7 +107,11 @@ def _hide_row_ids_from_stars(tree: exp.Expr, tables: Mapping[TableName, Table]) 
             name for name, source in scope.sources.items()
             if isinstance(source, exp.Table) and _name_of(source) in tables
         ]  # fmt: skip
-        hidden = [exp.column(_ROW_ID, table=name, quoted=True) for name in sources]
+        hidden = [
+            exp.column(column, table=name, quoted=True)
+            for name in sources
+            for column in (_ROW_ID, _ROW_PARTITION)
+        ]
         for item in select.expressions:
             if isinstance(item, exp.Star) and hidden:
                 item.set("except_", hidden)
@@ -114,7 +120,10 @@ def _hide_row_ids_from_stars(tree: exp.Expr, tables: Mapping[TableName, Table]) 
                 and isinstance(item.this, exp.Star)
                 and item.table in sources
             ):
-                item.this.set("except_", [exp.column(_ROW_ID, quoted=True)])
+                item.this.set(
+                    "except_",
+                    [exp.column(column, quoted=True) for column in (_ROW_ID, _ROW_PARTITION)],
+                )
 
 
 def _check_columns(tree: exp.Expr, tables: Mapping[TableName, Table]) -> None:
@@ -140,7 +149,7 @@ def _check_scope(scope: Scope, alias: str, table: Table) -> None:
             parts = parts[1:]
         if not parts or isinstance(column.this, exp.Star):
             continue
-        if parts[0] in names or parts[0] in given or parts[0] == _ROW_ID:
+        if parts[0] in names or parts[0] in given or parts[0] in (_ROW_ID, _ROW_PARTITION):
             _check_row_id_field(parts)
             continue
         near = difflib.get_close_matches(parts[0], names, n=1)

@@ -1,0 +1,140 @@
+"""Settings of the archive, and Hive's unit rules for durations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from changemanager.errors import ChangeManagerConfigError
+
+NAME_LENGTH_MAX = 255
+"""Default of `dfs.namenode.fs-limits.max-component-length`."""
+
+NAME_LENGTH_MIN = 64
+
+
+class DurationUnit(Enum):
+    """A unit that Hive's time validator knows: its short name and its length in nanoseconds."""
+
+    DAYS = ("d", 86_400_000_000_000)
+    HOURS = ("h", 3_600_000_000_000)
+    MINUTES = ("m", 60_000_000_000)
+    SECONDS = ("s", 1_000_000_000)
+    MILLISECONDS = ("ms", 1_000_000)
+    MICROSECONDS = ("us", 1_000)
+    NANOSECONDS = ("ns", 1)
+
+    @property
+    def suffix(self) -> str:
+        """The shortest suffix, such as `ms`."""
+        return self.value[0]
+
+    @property
+    def nanoseconds(self) -> int:
+        """How many nanoseconds one unit has."""
+        return self.value[1]
+
+
+_WORD_BEGINNINGS = (
+    ("day", DurationUnit.DAYS),
+    ("hour", DurationUnit.HOURS),
+    ("min", DurationUnit.MINUTES),
+    ("sec", DurationUnit.SECONDS),
+    ("msec", DurationUnit.MILLISECONDS),
+    ("usec", DurationUnit.MICROSECONDS),
+    ("nsec", DurationUnit.NANOSECONDS),
+)
+
+
+def _unit_of(suffix: str, bare: DurationUnit) -> DurationUnit | None:
+    if suffix in {"", "l"}:
+        return bare
+    for unit in DurationUnit:
+        if suffix == unit.suffix:
+            return unit
+    return next((unit for word, unit in _WORD_BEGINNINGS if suffix.startswith(word)), None)
+
+
+def parse_duration_ms(text: str, bare: DurationUnit) -> int:
+    """Milliseconds of a duration such as `10d`, `24 hours`, `500ms`, `-1`; rounded down.
+
+    `bare` is the unit of a number without suffix (MetastoreConf.convertTimeStr, unitFor).
+    """
+    stripped = text.strip()
+    split = next(
+        (i for i, c in enumerate(stripped) if not (c in "0123456789" or c == "-")), len(stripped)
+    )
+    unit = _unit_of(stripped[split:].strip().lower(), bare)
+    try:
+        count = int(stripped[:split])
+    except ValueError:
+        count = None
+    if count is None or unit is None:
+        raise ChangeManagerConfigError(
+            f"{text!r} is no duration; write a whole number and one of d, h, m, s, ms, us, ns"
+        )
+    return count * unit.nanoseconds // DurationUnit.MILLISECONDS.nanoseconds
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ChangeManagerConfig:
+    """Where replaced files go, and for how long.
+
+    `trash` is the directory for purged files that a DROP without PURGE put into the archive
+    (tag `user.remain-in-trash`); without it such files are kept and reported.
+    """
+
+    cmroot: str
+    retain_ms: int
+    interval_seconds: float = 3600.0
+    name_length_max: int = NAME_LENGTH_MAX
+    trash: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.cmroot.strip():
+            raise ChangeManagerConfigError("hive.repl.cmrootdir is empty; name a directory")
+        if "#" in self.cmroot:
+            raise ChangeManagerConfigError(
+                f"hive.repl.cmrootdir {self.cmroot!r} contains '#', which separates the parts "
+                "of a file reference; choose another directory"
+            )
+        if self.retain_ms <= 0:
+            raise ChangeManagerConfigError(
+                "hive.repl.cm.retain must be longer than 0: nothing archived would outlive "
+                "the next purge; write a duration with its unit, such as 10d"
+            )
+        if self.interval_seconds <= 0:
+            raise ChangeManagerConfigError("hive.repl.cm.interval must be longer than 0")
+        if self.name_length_max < NAME_LENGTH_MIN:
+            raise ChangeManagerConfigError(
+                f"dfs.namenode.fs-limits.max-component-length {self.name_length_max} is below "
+                f"{NAME_LENGTH_MIN}: archived names would lose their checksum"
+            )
+
+    @classmethod
+    def from_hive_texts(
+        cls,
+        *,
+        cmroot: str,
+        retain: str = "240h",
+        interval: str = "3600s",
+        name_length_max: str = str(NAME_LENGTH_MAX),
+        trash: str | None = None,
+    ) -> ChangeManagerConfig:
+        """Read the values of hive.repl.cmrootdir, hive.repl.cm.retain and hive.repl.cm.interval.
+
+        A bare number means hours in `retain` and seconds in `interval` (MetastoreConf).
+        """
+        try:
+            length_max = int(name_length_max)
+        except ValueError:
+            raise ChangeManagerConfigError(
+                f"dfs.namenode.fs-limits.max-component-length {name_length_max!r} is no number"
+            ) from None
+        return cls(
+            cmroot=cmroot,
+            retain_ms=parse_duration_ms(retain, DurationUnit.HOURS),
+            interval_seconds=parse_duration_ms(interval, DurationUnit.SECONDS) / 1000,
+            name_length_max=length_max,
+            trash=trash,
+        )

@@ -1,0 +1,50 @@
+"""Which paths may be recycled or deleted at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from changemanager.errors import PathNotContainedError
+from changemanager.filesystem.volume import FileKind
+from changemanager.location import Location, parse_uri
+
+
+def _levels(path: str) -> tuple[str, ...]:
+    return tuple(level for level in path.split("/") if level)
+
+
+def is_within(inner: str, outer: str) -> bool:
+    """Whether a path is another one or below it; compared level by level."""
+    outer_levels = _levels(outer)
+    return _levels(inner)[: len(outer_levels)] == outer_levels
+
+
+def require_contained(victim: Location, root: Location, spared: Sequence[Location] = ()) -> None:
+    """Refuse every path that must not be recycled or deleted.
+
+    A victim is strictly below `root` (a warehouse, or the directory of a table), also once links
+    are followed; it is no link itself; it neither holds nor lies in a `spared` directory (the
+    cmroot, the trash). A whole file system is never a root. Raises PathNotContainedError.
+    """
+
+    def refuse(why: str) -> PathNotContainedError:
+        return PathNotContainedError(f"{victim.uri} is left alone: {why}", victim.uri)
+
+    if parse_uri(root.uri).path == "/" and root.volume.capabilities.has_directories:
+        raise refuse(f"its root {root.uri} is a whole file system; name the warehouse directory")
+    if victim.volume is not root.volume or not is_within(victim.path, root.path):
+        raise refuse(f"it is not below {root.uri}")
+    if len(_levels(victim.path)) == len(_levels(root.path)):
+        raise refuse("it is the root itself")
+    status = victim.status()
+    if status is not None and status.kind not in {FileKind.FILE, FileKind.DIRECTORY}:
+        raise refuse("it is a symbolic link or a special file")
+    real = victim.volume.real_path(victim.path)
+    if not is_within(real, root.volume.real_path(root.path)):
+        raise refuse(f"a symbolic link on its way leads out of {root.uri}, to {real}")
+    for place in spared:
+        if place.volume is not victim.volume:
+            continue
+        real_place = place.volume.real_path(place.path)
+        if is_within(real, real_place) or is_within(real_place, real):
+            raise refuse(f"{place.uri} keeps archived files and is never a victim")

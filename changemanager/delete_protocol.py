@@ -1,0 +1,347 @@
+"""Archive, then delete: a write-ahead row makes it resumable after a crash at any point.
+
+1. PLANNED: the victim is listed and read; the row names every file with length and checksum.
+2. ARCHIVED: every file that must be kept is in the cmroot, verified and on the disk.
+3. DELETED: the files of the row are removed one by one, then the directories, which must be empty.
+4. DONE: whoever asked has recorded it.
+
+Where a file is, is always looked up, never concluded from what an earlier call returned. A name
+that the row does not know stops the protocol before anything more is touched (ABANDONED).
+
+A row says what was to be deleted, not that it still may be: a table can be dropped and made again
+in between. So nothing resumes by itself. Who calls `remove` knows, now, that the victim may go; an
+interrupted row of the same victim is then taken up where it stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from changemanager.archive import ChangeManager, KeptFile, RecycleKind, plan_recycle
+from changemanager.clock import Clock
+from changemanager.containment import require_contained
+from changemanager.errors import (
+    ArchivedFileLostError,
+    ChangeManagerConfigError,
+    ChangeManagerError,
+    DirectoryChangedError,
+    IntentError,
+)
+from changemanager.filesystem.volume import FileKind
+from changemanager.location import ListedFile, Location, Resolver, list_tree
+from changemanager.manifest import (
+    ArchiveContext,
+    ArchiveIntent,
+    ArchiveIntents,
+    IntentFile,
+    IntentState,
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DeletionReport:
+    """What became of one victim. `intent` is None if it was not there at all."""
+
+    victim: str
+    intent: ArchiveIntent | None
+    kept: tuple[KeptFile, ...] = ()
+    deleted_count: int = 0
+    is_resumed: bool = False
+
+    @property
+    def archived_count(self) -> int:
+        """Files newly archived by this call."""
+        return sum(one.is_new for one in self.kept)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes that the victim had when it was planned."""
+        return sum(file.size_bytes for file in self.intent.files) if self.intent else 0
+
+
+def unplanned_changes(
+    intent: ArchiveIntent, listing: Iterable[ListedFile], *, is_time_compared: bool
+) -> tuple[str, ...]:
+    """How a victim differs from its row, except for files that are gone; pure.
+
+    Times are compared only while nothing was archived: archiving sets them.
+    """
+    known = {file.path: file for file in intent.files}
+    changes = []
+    for found in listing:
+        planned = known.get(found.path)
+        if found.kind is FileKind.DIRECTORY:
+            continue
+        if planned is None or found.kind is not FileKind.FILE:
+            changes.append(f"{found.path} is new")
+        elif planned.size_bytes != found.size_bytes:
+            changes.append(f"{found.path} has {found.size_bytes} bytes, not {planned.size_bytes}")
+        elif is_time_compared and planned.mtime_ms != found.mtime_ms:
+            changes.append(f"{found.path} was written since")
+    return tuple(changes)
+
+
+class DeleteProtocol:
+    """Removes victims. `archive` is None where the ChangeManager is off: nothing may be archived.
+
+    `new_id` gives ids that no other intent has.
+    """
+
+    def __init__(
+        self,
+        *,
+        resolve: Resolver,
+        intents: ArchiveIntents,
+        archive: ChangeManager | None,
+        clock: Clock,
+        new_id: Callable[[], str],
+    ) -> None:
+        self._resolve = resolve
+        self._intents = intents
+        self._archive = archive
+        self._clock = clock
+        self._new_id = new_id
+
+    def plan(
+        self,
+        victim: str,
+        *,
+        root: str,
+        context: ArchiveContext,
+        is_archived: bool,
+        is_purge: bool = True,
+    ) -> ArchiveIntent | None:
+        """What `remove` would do, without a trace; None if the victim is not there.
+
+        Raises PathNotContainedError; ChangeManagerConfigError if files must be archived and the
+        ChangeManager is off; ChangeManagerError if a file cannot be read.
+        """
+        place = self._resolve(victim)
+        archive = self._archive
+        require_contained(place, self._resolve(root), archive.spared if archive else ())
+        if is_archived and archive is None:
+            raise ChangeManagerConfigError(
+                f"{place.uri} must be archived before it is deleted, but the ChangeManager is off; "
+                "set hive.repl.cm.enabled=true and hive.repl.cmrootdir"
+            )
+        if place.status() is None:
+            return None
+        listing = list_tree(place)
+        chosen = plan_recycle(place.uri, listing, kind=RecycleKind.MOVE, is_purge=is_purge)
+        keeper = archive if is_archived else None
+        named = (
+            {file.path: file for file in keeper.fingerprint(place, chosen.files)} if keeper else {}
+        )
+        now_ms = self._clock.now_ms()
+        return ArchiveIntent(
+            intent_id=self._new_id(),
+            victim=place.uri,
+            cmroot=keeper.cmroot.uri if keeper else None,
+            files=tuple(
+                named.get(file.path)
+                or IntentFile(path=file.path, size_bytes=file.size_bytes, mtime_ms=file.mtime_ms)
+                for file in listing
+                if file.kind is FileKind.FILE
+            ),
+            context=context,
+            is_remaining_in_trash=chosen.is_remaining_in_trash and keeper is not None,
+            state=IntentState.PLANNED,
+            created_at_ms=now_ms,
+            updated_at_ms=now_ms,
+        )
+
+    def remove(
+        self,
+        victim: str,
+        *,
+        root: str,
+        context: ArchiveContext,
+        is_archived: bool,
+        is_purge: bool = True,
+    ) -> DeletionReport:
+        """Archive and delete a victim that, as the caller knows now, may go.
+
+        Takes up an interrupted row of the same victim; one that is out of date is abandoned and a
+        new one is made. Afterwards the row is DELETED. Besides the errors of `plan`:
+        ArchiveBusyError, ArchiveUnwritableError, ArchiveCollisionError, ChecksumMismatchError (the
+        row stays, call again later); DirectoryChangedError, ArchivedFileLostError (the row is
+        ABANDONED, calling again plans anew).
+        """
+        place = self._resolve(victim)
+        require_contained(place, self._resolve(root), self._archive.spared if self._archive else ())
+        open_states = [state for state in IntentState if state.is_open]
+        for intent in self._intents.intents(open_states, victim=place.uri):
+            if (intent.cmroot is not None) == is_archived or place.status() is None:
+                return self._drive(intent, is_resumed=True)
+            self.abandon(intent, "whether the database is a replication source has changed")
+        planned = self.plan(
+            victim, root=root, context=context, is_archived=is_archived, is_purge=is_purge
+        )
+        if planned is None:
+            return DeletionReport(victim=place.uri, intent=None)
+        return self._drive(self._intents.add_intent(planned), is_resumed=False)
+
+    def settle(self, intent: ArchiveIntent) -> DeletionReport | None:
+        """Bring an interrupted row to its end if its victim is gone; None (no change) if it is not.
+
+        Raises ArchivedFileLostError if a file of it is in no archive (the row is ABANDONED).
+        """
+        if not intent.state.is_open or self._resolve(intent.victim).status() is not None:
+            return None
+        return self._drive(intent, is_resumed=True)
+
+    def abandon(self, intent: ArchiveIntent, reason: str) -> None:
+        """Stop an open row for a reason; what it has archived stays archived."""
+        self._advance(intent, IntentState.ABANDONED, reason)
+
+    def finish(self, intents: Iterable[ArchiveIntent]) -> None:
+        """Whoever asked has recorded the deletion: DELETED rows become DONE, others stay."""
+        for intent in intents:
+            self._intents.advance_intent(
+                intent.intent_id, IntentState.DELETED, IntentState.DONE, self._clock.now_ms()
+            )
+
+    def _advance(
+        self, intent: ArchiveIntent, to_state: IntentState, reason: str = ""
+    ) -> ArchiveIntent:
+        now_ms = self._clock.now_ms()
+        if not self._intents.advance_intent(
+            intent.intent_id, intent.state, to_state, now_ms, reason
+        ):
+            raise IntentError(
+                f"the removal {intent.intent_id} of {intent.victim} is no longer "
+                f"{intent.state.name}: another process works on it; try again later"
+            )
+        stored = self._intents.intent(intent.intent_id)
+        if stored is None:
+            raise IntentError(f"the removal {intent.intent_id} of {intent.victim} is unknown")
+        return stored
+
+    def _drive(self, intent: ArchiveIntent, *, is_resumed: bool) -> DeletionReport:
+        kept: tuple[KeptFile, ...] = ()
+        deleted_count = 0
+        is_read_again = is_resumed
+        try:
+            if intent.state is IntentState.PLANNED:
+                kept = self._archive_files(intent, is_resumed=is_resumed)
+                intent = self._advance(intent, IntentState.ARCHIVED)
+                is_read_again = False
+            if intent.state is IntentState.ARCHIVED:
+                deleted_count = self._delete(intent, is_read_again=is_read_again)
+                intent = self._advance(intent, IntentState.DELETED)
+        except (DirectoryChangedError, ArchivedFileLostError) as error:
+            self.abandon(intent, str(error))
+            raise
+        return DeletionReport(
+            victim=intent.victim,
+            intent=intent,
+            kept=kept,
+            deleted_count=deleted_count,
+            is_resumed=is_resumed,
+        )
+
+    def _require_unchanged(
+        self, intent: ArchiveIntent, place: Location, *, is_time_compared: bool
+    ) -> Mapping[str, ListedFile]:
+        """The victim's files that are still there. Raises DirectoryChangedError."""
+        listing = list_tree(place)
+        changes = unplanned_changes(intent, listing, is_time_compared=is_time_compared)
+        if changes:
+            raise DirectoryChangedError(
+                f"{place.uri} is not what was planned ({'; '.join(changes[:5])}); nothing more was "
+                "touched: plan again",
+                place.uri,
+                changes,
+            )
+        return {file.path: file for file in listing}
+
+    def _require_content(
+        self, intent: ArchiveIntent, place: Location, found: Mapping[str, ListedFile]
+    ) -> None:
+        """Files that may have been written since the row was made still have their checksums."""
+        for file in intent.archived_files:
+            if file.path not in found or file.checksum is None:
+                continue
+            if place.child(file.path).checksum_like(file.checksum) != file.checksum:
+                raise DirectoryChangedError(
+                    f"{place.child(file.path).uri} was written anew since its removal was planned; "
+                    "it was left alone: plan again",
+                    place.uri,
+                    (file.path,),
+                )
+
+    def _archive_files(self, intent: ArchiveIntent, *, is_resumed: bool) -> tuple[KeptFile, ...]:
+        if intent.cmroot is None:
+            return ()
+        place = self._resolve(intent.victim)
+        if is_resumed:
+            found = self._require_unchanged(intent, place, is_time_compared=False)
+            self._require_content(intent, place, found)
+        return self._keeper(intent).keep(
+            place,
+            intent.archived_files,
+            kind=RecycleKind.MOVE,
+            is_remaining_in_trash=intent.is_remaining_in_trash,
+            context=intent.context,
+        )
+
+    def _keeper(self, intent: ArchiveIntent) -> ChangeManager:
+        archive = self._archive
+        if archive is None or archive.cmroot.uri != intent.cmroot:
+            raise ChangeManagerConfigError(
+                f"the removal of {intent.victim} was begun with the cmroot {intent.cmroot}, which "
+                "is not the configured one; set hive.repl.cmrootdir back until it is finished"
+            )
+        return archive
+
+    def _delete(self, intent: ArchiveIntent, *, is_read_again: bool) -> int:
+        place = self._resolve(intent.victim)
+        found = self._require_unchanged(intent, place, is_time_compared=intent.cmroot is None)
+        if is_read_again and intent.cmroot is not None:
+            self._require_content(intent, place, found)
+        present = [file for file in intent.files if file.path in found]
+        for file in present:
+            if file.archive_name is not None:
+                self._require_archived(intent, place, file)
+        try:
+            for file in present:
+                with suppress(FileNotFoundError):
+                    place.volume.remove_file(place.child(file.path).path)
+            self._remove_directories(
+                place, [path for path in found if found[path].kind is FileKind.DIRECTORY]
+            )
+        except OSError as error:
+            # Names that came meanwhile are the one thing that abandons; the rest is tried again.
+            self._require_unchanged(intent, place, is_time_compared=False)
+            raise ChangeManagerError(
+                f"cannot delete {place.uri}: {error}; what must be kept is in the archive, the "
+                "rest is deleted when this runs again"
+            ) from error
+        return len(present)
+
+    def _require_archived(self, intent: ArchiveIntent, place: Location, file: IntentFile) -> None:
+        copy = self._keeper(intent).cmroot.child(file.archive_name or "")
+        status = copy.status()
+        if status is None or status.size_bytes != file.size_bytes:
+            raise ArchivedFileLostError(
+                f"the archived copy {copy.uri} vanished; {place.child(file.path).uri} was not "
+                "deleted: plan again, and it is archived anew",
+                (copy.uri,),
+            )
+
+    def _remove_directories(self, place: Location, directories: Sequence[str]) -> None:
+        """Remove directories that must be empty now, the deepest first, then the victim itself."""
+        volume = place.volume
+        if not volume.capabilities.has_directories:
+            if list_tree(place):
+                raise FileExistsError(f"{place.uri} still has files")
+            return
+        for below in sorted(directories, reverse=True):
+            with suppress(FileNotFoundError):
+                volume.remove_empty_directory(place.child(below).path)
+        if place.status() is not None:
+            volume.remove_empty_directory(place.path)
+        if volume.capabilities.has_sync and place.parent.status() is not None:
+            volume.sync_directory(place.parent.path)

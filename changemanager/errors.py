@@ -1,0 +1,101 @@
+"""Every error that the archive of replaced files raises on purpose.
+
+::
+
+    ChangeManagerError
+    ├─ ChangeManagerConfigError   a setting is missing, malformed or dangerous
+    ├─ LocationError              a path or URI that cannot be understood, an unknown file system
+    │  └─ EncodedUriError         a `file#checksum#cmroot#subdir` text that is ambiguous
+    ├─ PathNotContainedError      a path that must never be recycled or deleted
+    ├─ ArchiveUnwritableError     the cmroot takes no file; every source is still in its place
+    ├─ ArchiveCollisionError      the archive name is taken by other content; the source stays
+    ├─ ArchiveBusyError           the archived file is being purged at this moment; try again
+    ├─ ChecksumMismatchError      bytes are not what their checksum says
+    ├─ DirectoryChangedError      a directory is no longer what the plan saw
+    ├─ ArchivedFileLostError      a file is neither at its place nor in the archive
+    └─ IntentError                an archive-then-delete row is unknown or in another state
+
+A message says what went wrong, where, and what to do next.
+"""
+
+from __future__ import annotations
+
+
+class ChangeManagerError(Exception):
+    """Root of all errors of this package."""
+
+
+class ChangeManagerConfigError(ChangeManagerError):
+    """A setting is missing, malformed or dangerous."""
+
+
+class LocationError(ChangeManagerError):
+    """A path or URI cannot be understood, or its file system is unknown."""
+
+
+class EncodedUriError(LocationError):
+    """A file URI with checksum, cmroot and sub-directory is ambiguous or malformed."""
+
+
+class PathNotContainedError(ChangeManagerError):
+    """A path must never be recycled or deleted: a root, the cmroot, or outside its warehouse."""
+
+    def __init__(self, message: str, path: str) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+class ArchiveUnwritableError(ChangeManagerError):
+    """The cmroot takes no file. Sources are untouched."""
+
+    def __init__(self, message: str, cmroot: str) -> None:
+        super().__init__(message)
+        self.cmroot = cmroot
+
+
+class ArchiveCollisionError(ChangeManagerError):
+    """The name in the archive is taken by other content. The source is untouched."""
+
+    def __init__(self, message: str, *, source: str, archived: str) -> None:
+        super().__init__(message)
+        self.source = source
+        self.archived = archived
+
+
+class ArchiveBusyError(ChangeManagerError):
+    """Archived files are being purged at this moment; the source is untouched, try again."""
+
+    def __init__(self, message: str, names: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.names = names
+
+
+class ChecksumMismatchError(ChangeManagerError):
+    """The bytes of a file are not what their checksum says."""
+
+    def __init__(self, message: str, *, path: str, expected: str, found: str) -> None:
+        super().__init__(message)
+        self.path = path
+        self.expected = expected
+        self.found = found
+
+
+class DirectoryChangedError(ChangeManagerError):
+    """A directory is no longer what the plan saw. What the plan did not name was not touched."""
+
+    def __init__(self, message: str, path: str, changes: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.path = path
+        self.changes = changes
+
+
+class ArchivedFileLostError(ChangeManagerError):
+    """Files are neither at their place nor in the archive: someone else took them away."""
+
+    def __init__(self, message: str, missing: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.missing = missing
+
+
+class IntentError(ChangeManagerError):
+    """An archive-then-delete intent is unknown, or not in the state that a step needs."""

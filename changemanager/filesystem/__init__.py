@@ -1,0 +1,1 @@
+"""What file systems can do, asked once; one module for each that is special."""

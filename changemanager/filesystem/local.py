@@ -1,0 +1,119 @@
+"""The local file system: links, file times, attributes and syncs of the operating system."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from changemanager.filesystem.plain import PlainVolume
+from changemanager.filesystem.volume import FileSystemCapabilities, Placement
+
+_NO_LINKS_HERE = frozenset(
+    {errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EINVAL}
+)
+_NO_SUCH_ATTRIBUTE = frozenset({errno.ENODATA})
+_PROBE_ATTRIBUTE = "user.original-loc"
+
+
+class LocalVolume(PlainVolume):
+    """Files of this machine."""
+
+    def __init__(self, fs: Any) -> None:
+        super().__init__(
+            fs,
+            FileSystemCapabilities(
+                has_atomic_rename=True,
+                has_directories=True,
+                can_set_mtime=True,
+                has_native_checksum=False,
+                has_sync=True,
+            ),
+        )
+
+    def real_path(self, path: str) -> str:
+        """The path with every symbolic link followed."""
+        return os.path.realpath(path)
+
+    def open_input(self, path: str) -> BinaryIO:
+        """Read a file from its start."""
+        return Path(path).open("rb")
+
+    def write_new(self, path: str, chunks: Iterable[bytes]) -> None:
+        """Write a whole file and sync it; FileExistsError if the name is taken."""
+        with Path(path).open("xb") as output:
+            for chunk in chunks:
+                output.write(chunk)
+            output.flush()
+            os.fsync(output.fileno())
+
+    def make_directory(self, path: str) -> None:
+        """Make a directory for owner and group only; one that is there keeps its permissions."""
+        if Path(path).is_dir():
+            return
+        Path(path).mkdir(parents=True, exist_ok=True)
+        Path(path).chmod(0o770)
+
+    def place(self, source: str, target: str) -> Placement:
+        """Link: the one way to a new name that never replaces another file.
+
+        A mount without links gets a rename after a look; another device refuses.
+        """
+        try:
+            os.link(source, target, follow_symlinks=False)
+        except OSError as error:
+            if error.errno == errno.EXDEV:
+                return Placement.REFUSED
+            if error.errno not in _NO_LINKS_HERE:
+                raise
+        else:
+            return Placement.LINKED
+        if os.path.lexists(target):
+            raise FileExistsError(target)
+        Path(source).rename(target)
+        return Placement.MOVED
+
+    def set_mtime(self, path: str, mtime_ms: int) -> None:
+        """Set the modification time; the access time stays."""
+        stat = Path(path).lstat()
+        os.utime(path, ns=(stat.st_atime_ns, mtime_ms * 1_000_000), follow_symlinks=False)
+
+    def sync_file(self, path: str) -> None:
+        """fsync of a file."""
+        self._sync(path)
+
+    def sync_directory(self, path: str) -> None:
+        """fsync of a directory."""
+        self._sync(path)
+
+    def _sync(self, path: str) -> None:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def keeps_attributes(self, directory: str) -> bool:
+        """Whether the mount knows extended attributes: asked by reading one."""
+        if not hasattr(os, "getxattr"):
+            return False
+        try:
+            os.getxattr(directory, _PROBE_ATTRIBUTE)
+        except OSError as error:
+            return error.errno in _NO_SUCH_ATTRIBUTE
+        return True
+
+    def attribute(self, path: str, name: str) -> bytes | None:
+        """An extended attribute; None if it is not set."""
+        try:
+            return os.getxattr(path, name, follow_symlinks=False)
+        except OSError as error:
+            if error.errno in _NO_SUCH_ATTRIBUTE:
+                return None
+            raise
+
+    def set_attribute(self, path: str, name: str, value: bytes) -> None:
+        """Set an extended attribute."""
+        os.setxattr(path, name, value, follow_symlinks=False)

@@ -1,0 +1,161 @@
+"""Any fsspec file system: object stores, memory, and those without special treatment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, BinaryIO, cast
+
+from changemanager.filesystem.volume import (
+    FileKind,
+    FileStatus,
+    FileSystemCapabilities,
+    Placement,
+)
+
+_KINDS = {"file": FileKind.FILE, "directory": FileKind.DIRECTORY, "link": FileKind.LINK}
+_MTIME_KEYS = ("mtime", "LastModified", "modificationTime", "updated", "last_modified")
+
+OBJECT_STORE = FileSystemCapabilities(
+    has_atomic_rename=False,
+    has_directories=False,
+    can_set_mtime=False,
+    has_native_checksum=False,
+    has_sync=False,
+)
+"""S3 and its kin: a copy appears whole or not at all, and that is all there is."""
+
+RENAMING = FileSystemCapabilities(
+    has_atomic_rename=True,
+    has_directories=True,
+    can_set_mtime=False,
+    has_native_checksum=False,
+    has_sync=False,
+)
+"""HDFS through libhdfs: real directories and renames, but no times, attributes or checksums."""
+
+
+def mtime_ms_of(info: Mapping[str, Any]) -> int | None:
+    """The modification time in a file's fsspec description; None if it has none.
+
+    Numbers are seconds, except WebHDFS's `modificationTime`, which is milliseconds.
+    """
+    for key in _MTIME_KEYS:
+        value = info.get(key)
+        if isinstance(value, datetime):
+            aware = value if value.tzinfo else value.replace(tzinfo=UTC)
+            return round(aware.timestamp() * 1000)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return int(value) if key == "modificationTime" else round(value * 1000)
+    return None
+
+
+def name_of(path: str) -> str:
+    """The last level of a path."""
+    return path.rstrip("/").rpartition("/")[2]
+
+
+class PlainVolume:
+    """An fsspec file system, used through what every one of them offers."""
+
+    def __init__(self, fs: Any, capabilities: FileSystemCapabilities) -> None:
+        self.fs = fs
+        self._capabilities = capabilities
+
+    @property
+    def capabilities(self) -> FileSystemCapabilities:
+        """What this file system can do."""
+        return self._capabilities
+
+    def status(self, path: str) -> FileStatus | None:
+        """What is there; None if nothing is."""
+        self.fs.invalidate_cache(path)
+        try:
+            return self._status_of(self.fs.info(path))
+        except FileNotFoundError:
+            return None
+
+    def children(self, path: str) -> tuple[FileStatus, ...]:
+        """The names of one directory, sorted, freshly read."""
+        self.fs.invalidate_cache(path)
+        infos = self.fs.ls(path, detail=True)
+        own = path.strip("/")
+        # An object store may list a marker object under the directory's own name.
+        found = [self._status_of(info) for info in infos if info["name"].strip("/") != own]
+        return tuple(sorted(found, key=lambda status: status.name))
+
+    def _status_of(self, info: Mapping[str, Any]) -> FileStatus:
+        kind = FileKind.LINK if info.get("islink") else _KINDS.get(info["type"], FileKind.OTHER)
+        return FileStatus(
+            name=name_of(info["name"]),
+            kind=kind,
+            size_bytes=int(info.get("size") or 0),
+            mtime_ms=mtime_ms_of(info),
+        )
+
+    def real_path(self, path: str) -> str:
+        """The path itself: there are no links."""
+        return path
+
+    def open_input(self, path: str) -> BinaryIO:
+        """Read a file from its start."""
+        return cast(BinaryIO, self.fs.open(path, "rb"))
+
+    def write_new(self, path: str, chunks: Iterable[bytes]) -> None:
+        """Write a whole file; an object store keeps it once the stream is closed."""
+        with self.fs.open(path, "wb") as output:
+            for chunk in chunks:
+                output.write(chunk)
+
+    def make_directory(self, path: str) -> None:
+        """Make a directory, with whatever permissions; an object store needs none."""
+        if self._capabilities.has_directories:
+            self.fs.makedirs(path, exist_ok=True)
+
+    def place(self, source: str, target: str) -> Placement:
+        """Rename where that is one step, else copy on the server's side."""
+        if self.status(target) is not None:
+            raise FileExistsError(target)
+        if self._capabilities.has_atomic_rename:
+            self.fs.mv(source, target)
+            return Placement.MOVED
+        self.fs.cp_file(source, target)
+        return Placement.COPIED
+
+    def remove_file(self, path: str) -> None:
+        """Remove one file."""
+        self.fs.rm_file(path)
+
+    def remove_empty_directory(self, path: str) -> None:
+        """Remove one empty directory; an object store has none to remove."""
+        if self._capabilities.has_directories:
+            self.fs.rmdir(path)
+
+    def set_mtime(self, path: str, mtime_ms: int) -> None:
+        """Not offered here."""
+        raise NotImplementedError(f"no file time can be set: {path} to {mtime_ms}")
+
+    def sync_file(self, path: str) -> None:
+        """Not offered here."""
+        raise NotImplementedError(f"no explicit sync: {path}")
+
+    def sync_directory(self, path: str) -> None:
+        """Not offered here."""
+        raise NotImplementedError(f"no explicit sync: {path}")
+
+    def native_checksum(self, path: str) -> str:
+        """Not offered here."""
+        raise NotImplementedError(f"no checksum of its own: {path}")
+
+    def keeps_attributes(self, directory: str) -> bool:
+        """No."""
+        del directory
+        return False
+
+    def attribute(self, path: str, name: str) -> bytes | None:
+        """Not offered here."""
+        raise NotImplementedError(f"no extended attributes: {name} of {path}")
+
+    def set_attribute(self, path: str, name: str, value: bytes) -> None:
+        """Not offered here."""
+        raise NotImplementedError(f"no extended attributes: {name}={value!r} of {path}")

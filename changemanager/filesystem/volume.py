@@ -1,0 +1,135 @@
+"""The file-system port: what the archive needs, and what a file system can do of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, BinaryIO, Protocol
+
+
+class FileKind(Enum):
+    """What a name in a directory is."""
+
+    FILE = "file"
+    DIRECTORY = "directory"
+    LINK = "link"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FileStatus:
+    """One name in a directory. A link is never followed; `mtime_ms` is None where it is unknown."""
+
+    name: str
+    kind: FileKind
+    size_bytes: int
+    mtime_ms: int | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FileSystemCapabilities:
+    """What a file system can do.
+
+    `has_atomic_rename`: a file moves in one step, or not at all, and never over another one.
+    `has_directories`: directories exist by themselves (not so in an object store).
+    """
+
+    has_atomic_rename: bool
+    has_directories: bool
+    can_set_mtime: bool
+    has_native_checksum: bool
+    has_sync: bool
+
+
+class Placement(Enum):
+    """How a file came to a new name inside one file system."""
+
+    MOVED = "moved"
+    """One step; the old name is gone."""
+    LINKED = "linked"
+    """Both names are there, with the same bytes on disk."""
+    COPIED = "copied"
+    """Both names are there, with bytes of their own."""
+    REFUSED = "refused"
+    """Not possible between these two directories: copy through a stream instead."""
+
+
+class Volume(Protocol):
+    """One file system. Paths are its own (no scheme), names are never patterns.
+
+    Every method raises OSError (FileNotFoundError, FileExistsError, PermissionError …) when the
+    file system says no. Methods that need a capability are only called where it is there.
+    `fs` is the fsspec file system beneath, for those who read and write data files through it.
+    """
+
+    fs: Any
+
+    @property
+    def capabilities(self) -> FileSystemCapabilities:
+        """What this file system can do; asked once."""
+        ...
+
+    def status(self, path: str) -> FileStatus | None:
+        """What is there; None if nothing is."""
+        ...
+
+    def children(self, path: str) -> tuple[FileStatus, ...]:
+        """The names of one directory, sorted, freshly read. FileNotFoundError if there is none."""
+        ...
+
+    def real_path(self, path: str) -> str:
+        """The path with every symbolic link followed; the path itself where there are none."""
+        ...
+
+    def open_input(self, path: str) -> BinaryIO:
+        """Read a file from its start."""
+        ...
+
+    def write_new(self, path: str, chunks: Iterable[bytes]) -> None:
+        """Write a whole file and bring it to the disk; a failure may leave a part of it."""
+        ...
+
+    def make_directory(self, path: str) -> None:
+        """Make a directory for owner and group only (770); no error if one is there."""
+        ...
+
+    def place(self, source: str, target: str) -> Placement:
+        """Give a file the name `target`, whole or not at all. FileExistsError if it is taken."""
+        ...
+
+    def remove_file(self, path: str) -> None:
+        """Remove one file (never a directory)."""
+        ...
+
+    def remove_empty_directory(self, path: str) -> None:
+        """Remove one directory, which must be empty; nothing where directories do not exist."""
+        ...
+
+    def set_mtime(self, path: str, mtime_ms: int) -> None:
+        """Set a file's modification time (capability `can_set_mtime`)."""
+        ...
+
+    def sync_file(self, path: str) -> None:
+        """Bring a file's bytes to the disk (capability `has_sync`)."""
+        ...
+
+    def sync_directory(self, path: str) -> None:
+        """Bring a directory's names to the disk (capability `has_sync`)."""
+        ...
+
+    def native_checksum(self, path: str) -> str:
+        """The file system's own checksum, in hex (capability `has_native_checksum`)."""
+        ...
+
+    def keeps_attributes(self, directory: str) -> bool:
+        """Whether files in this directory can have extended attributes (mounts differ)."""
+        ...
+
+    def attribute(self, path: str, name: str) -> bytes | None:
+        """An extended attribute; None if it is not set (where `keeps_attributes`)."""
+        ...
+
+    def set_attribute(self, path: str, name: str, value: bytes) -> None:
+        """Set an extended attribute (where `keeps_attributes`)."""
+        ...

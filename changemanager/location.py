@@ -1,0 +1,254 @@
+"""From a path or URI to a file system and a path in it.
+
+Texts are taken as Hadoop takes them: nothing is percent-decoded, a path without scheme belongs to
+the default file system, `file:/x` and `file:///x` are one file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import fsspec
+
+from changemanager.checksum import HDFS_LAYOUT, checksum_like, composite_checksum
+from changemanager.errors import LocationError
+from changemanager.filesystem.local import LocalVolume
+from changemanager.filesystem.plain import OBJECT_STORE, RENAMING, PlainVolume
+from changemanager.filesystem.volume import FileKind, FileStatus, Volume
+from changemanager.filesystem.webhdfs import WebHdfsVolume
+
+_URI = re.compile(
+    r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?://(?P<authority>[^/]*))?)?(?P<path>.*)"
+)
+_BUCKET_SCHEMES = frozenset({"s3", "s3a", "s3n", "gs", "gcs", "abfs", "abfss"})
+_SAME_FILE_SYSTEM = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs"}
+_READ_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ParsedUri:
+    """The parts of a path or URI. `scheme` is empty for a bare path; the path starts with "/"."""
+
+    scheme: str
+    authority: str
+    path: str
+
+    @property
+    def prefix(self) -> str:
+        """Everything before the path, in the one form that this project writes."""
+        if not self.scheme:
+            return ""
+        if self.scheme == "memory":
+            return "memory:/"
+        return f"{self.scheme}://{self.authority}" if self.authority else f"{self.scheme}:"
+
+    @property
+    def uri(self) -> str:
+        """The whole text again, in its one form: `file:/x`, `hdfs://host:port/x`, `/x`."""
+        return self.prefix + self.path
+
+
+def parse_uri(text: str) -> ParsedUri:
+    """Take a path or URI apart; slashes that say nothing are dropped.
+
+    Raises LocationError for what is not absolute, and for the levels `.` and `..`.
+    """
+    match = _URI.fullmatch(text) if "\n" not in text and "\0" not in text else None
+    if match is None or not (
+        match["path"].startswith("/") or (match["authority"] and not match["path"])
+    ):
+        raise LocationError(f"{text!r} is no absolute path and no URI with one")
+    levels = [level for level in match["path"].split("/") if level]
+    if "." in levels or ".." in levels:
+        raise LocationError(f"{text!r} has a level '.' or '..'; write the path in full")
+    scheme = (match["scheme"] or "").lower()
+    authority = match["authority"] or ""
+    if scheme == "memory" and authority:
+        levels, authority = [authority, *levels], ""
+    if scheme == "file" and authority not in {"", "localhost"}:
+        raise LocationError(f"{text!r} names the host {authority!r}; a file: URI has none")
+    if scheme == "file":
+        authority = ""
+    return ParsedUri(scheme=scheme, authority=authority, path="/" + "/".join(levels))
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A path of one file system, and its URI."""
+
+    uri: str
+    path: str
+    volume: Volume = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """The last level of the path."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def parent(self) -> Location:
+        """The directory above; a root is its own parent."""
+        if parse_uri(self.uri).path == "/":
+            return self
+        uri, path = self.uri.rpartition("/")[0], self.path.rpartition("/")[0]
+        if not path:
+            return Location(uri + "/", "/", self.volume)
+        return Location(uri, path, self.volume)
+
+    def child(self, relative: str) -> Location:
+        """A path below; the empty text is the location itself."""
+        if not relative:
+            return self
+        uri = self.uri if self.uri.endswith("/") else f"{self.uri}/"
+        path = self.path if self.path.endswith("/") else f"{self.path}/"
+        return Location(uri + relative, path + relative, self.volume)
+
+    def status(self) -> FileStatus | None:
+        """What is there; None if nothing is."""
+        return self.volume.status(self.path)
+
+    def chunks(self) -> Iterator[bytes]:
+        """The bytes of the file, a mebibyte at a time."""
+        with self.volume.open_input(self.path) as stream:
+            while data := stream.read(_READ_BYTES):
+                yield data
+
+    def checksum(self) -> str:
+        """The file system's own checksum, or the one that HDFS would give for these bytes."""
+        if self.volume.capabilities.has_native_checksum:
+            return self.volume.native_checksum(self.path)
+        with self.volume.open_input(self.path) as stream:
+            return composite_checksum(stream, HDFS_LAYOUT)
+
+    def checksum_like(self, like: str) -> str:
+        """The checksum to compare with another one: of the same mode and layout.
+
+        A file system's own is asked first; where it differs, the bytes decide (a copy may have
+        other block sizes).
+        """
+        if self.volume.capabilities.has_native_checksum:
+            native = self.volume.native_checksum(self.path)
+            if native == like:
+                return native
+        with self.volume.open_input(self.path) as stream:
+            return checksum_like(stream, like)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ListedFile:
+    """One name below a directory; `path` is relative to it (empty: the listed path is a file)."""
+
+    path: str
+    kind: FileKind
+    size_bytes: int
+    mtime_ms: int | None
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether a level of its path starts with a dot: what the ChangeManager does not keep."""
+        return any(level.startswith(".") for level in self.path.split("/"))
+
+
+def list_tree(location: Location) -> tuple[ListedFile, ...]:
+    """Everything below a directory, links not followed; directories before what is in them.
+
+    A plain file gives one entry with an empty path; nothing there gives none.
+    """
+    status = location.status()
+    if status is None:
+        return ()
+    if status.kind is not FileKind.DIRECTORY:
+        return (_listed("", status),)
+    return tuple(_walk(location, ""))
+
+
+def _walk(directory: Location, prefix: str) -> Iterator[ListedFile]:
+    for status in directory.volume.children(directory.path):
+        relative = prefix + status.name
+        yield _listed(relative, status)
+        if status.kind is FileKind.DIRECTORY:
+            yield from _walk(directory.child(status.name), relative + "/")
+
+
+def _listed(relative: str, status: FileStatus) -> ListedFile:
+    return ListedFile(
+        path=relative, kind=status.kind, size_bytes=status.size_bytes, mtime_ms=status.mtime_ms
+    )
+
+
+Resolver = Callable[[str], Location]
+"""Turns a path or URI into a location; everything in this package is given one."""
+
+FileSystemFactory = Callable[[str, str], Any]
+"""Opens the fsspec file system of a scheme and an authority."""
+
+
+def open_file_system(scheme: str, authority: str, web_hdfs: Mapping[str, str] | None = None) -> Any:
+    """The fsspec file system of a scheme, with fsspec's own settings (environment, fsspec.json).
+
+    `web_hdfs` maps the authority of an `hdfs:` URI to its NameNode's HTTP address `host:port`
+    (Hadoop's dfs.namenode.http-address); without it, hdfs: goes through libhdfs, which needs
+    Hadoop on this machine. Raises LocationError for a scheme whose driver is unknown or missing.
+    """
+    address = (web_hdfs or {}).get(authority) if scheme == "hdfs" else None
+    if address is not None:
+        scheme, authority = "webhdfs", address
+    options: dict[str, Any] = {}
+    if scheme in {"hdfs", "webhdfs"} and authority:
+        host, _, port = authority.partition(":")
+        options = {"host": host} | ({"port": int(port)} if port.isdecimal() else {})
+    if scheme in _BUCKET_SCHEMES:
+        options = {"use_listings_cache": False}
+    try:
+        return fsspec.filesystem(scheme, **options)
+    except (ValueError, ImportError, OSError) as error:
+        reason = str(error).partition("\n")[0]
+        raise LocationError(
+            f"no file system for {scheme}://{authority} ({reason}); install its fsspec driver, or "
+            "write the path with another scheme"
+        ) from error
+
+
+def volume_of(fs: Any) -> Volume:
+    """What an fsspec file system can do: the one place that knows their differences."""
+    protocols = {fs.protocol} if isinstance(fs.protocol, str) else set(fs.protocol)
+    if protocols & {"file", "local"}:
+        return LocalVolume(fs)
+    if "webhdfs" in protocols:
+        return WebHdfsVolume(fs)
+    if protocols & {"hdfs", "arrow_hdfs"}:
+        return PlainVolume(fs, RENAMING)
+    return PlainVolume(fs, OBJECT_STORE)
+
+
+class FsspecResolver:
+    """Resolves through fsspec; one volume for each file system, so that two paths can be compared.
+
+    `default` is the file system of bare paths (Hadoop's fs.defaultFS), such as `hdfs://host:8020`.
+    """
+
+    def __init__(
+        self, open_file_system: FileSystemFactory = open_file_system, default: str = "file:/"
+    ) -> None:
+        self._open = open_file_system
+        self._default = parse_uri(default)
+        self._volumes: dict[tuple[str, str], Volume] = {}
+
+    def __call__(self, text: str) -> Location:
+        """The location that a path or URI names. Raises LocationError."""
+        parsed = parse_uri(text)
+        if not parsed.scheme:
+            parsed = ParsedUri(
+                scheme=self._default.scheme, authority=self._default.authority, path=parsed.path
+            )
+        in_bucket = parsed.scheme in _BUCKET_SCHEMES
+        # One object store holds all buckets; elsewhere the authority is the file system.
+        scheme = _SAME_FILE_SYSTEM.get(parsed.scheme, parsed.scheme)
+        key = (scheme, "" if in_bucket else parsed.authority)
+        if key not in self._volumes:
+            self._volumes[key] = volume_of(self._open(*key))
+        path = f"{parsed.authority}{parsed.path}".rstrip("/") if in_bucket else parsed.path
+        return Location(parsed.uri, path, self._volumes[key])

@@ -1,0 +1,1 @@
+"""Registers table directories that Hive left behind, after a metastore was lost."""

@@ -1,0 +1,142 @@
+"""File work that outlives a transaction: written with it, done after it, found after a crash.
+
+A verb that drops something cannot delete files before its commit (a rollback would leave rows
+without files), and after its commit it may die. So the directory is written down inside the
+transaction, and whoever comes first deletes it: the verb itself, or housekeeping.
+
+A move is written down before it begins, in a transaction of its own; the transaction that gives
+the rows their new place removes the task. A task that is still there was not committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, delete, insert, or_, select, update
+
+from changemanager.manifest import ArchiveContext
+from hms_bridge.archive.context_columns import context_from_row, context_values
+from hms_bridge.backend.schema.archive_tables import HMSB_FILE_TASK
+
+_ROW = HMSB_FILE_TASK.c
+
+
+class FileTaskKind(Enum):
+    """What is to be done; the value is stored."""
+
+    DELETE = "d"
+    MOVE = "m"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FileTask:
+    """One directory to be deleted, or being moved to ``target``. Paths are URIs.
+
+    ``root`` is what the directory must lie below; ``is_archived`` says that its files must be in
+    the archive first (I4).
+    """
+
+    id: str
+    kind: FileTaskKind
+    location: str
+    target: str | None = None
+    root: str
+    is_archived: bool = False
+    is_purge: bool = False
+    context: ArchiveContext
+    created_at_ms: int
+
+    def touches(self, location: str) -> bool:
+        """Whether the work is at a place, below it or above it."""
+        places = [self.location] if self.target is None else [self.location, self.target]
+        return any(is_at_or_below(location, p) or is_at_or_below(p, location) for p in places)
+
+
+def is_at_or_below(inner: str, outer: str) -> bool:
+    """Whether one URI is another one or below it."""
+    outer = outer.rstrip("/")
+    return inner.rstrip("/") == outer or inner.startswith(f"{outer}/")
+
+
+def add(connection: Connection, tasks: Sequence[FileTask]) -> None:
+    """Write tasks down."""
+    if tasks:
+        connection.execute(
+            insert(HMSB_FILE_TASK),
+            [
+                {
+                    "TASK_ID": task.id,
+                    "KIND": task.kind.value,
+                    "LOCATION": task.location,
+                    "TARGET": task.target,
+                    "ROOT": task.root,
+                    "IS_ARCHIVED": int(task.is_archived),
+                    "IS_PURGE": int(task.is_purge),
+                    "CREATED_AT_MS": task.created_at_ms,
+                    **context_values(task.context),
+                }
+                for task in tasks
+            ],
+        )
+
+
+def find(connection: Connection) -> tuple[FileTask, ...]:
+    """All tasks, the oldest first."""
+    rows = connection.execute(select(HMSB_FILE_TASK).order_by(_ROW.CREATED_AT_MS, _ROW.TASK_ID))
+    return tuple(_task(row) for row in rows)
+
+
+def claim(
+    connection: Connection, task_id: str, *, owner: str, now_ms: int, lease_ms: int
+) -> FileTask | None:
+    """Take a task for ``lease_ms``; None if it is done, or someone else's claim has not run out."""
+    is_free = or_(
+        _ROW.CLAIMED_AT_MS.is_(None),
+        _ROW.CLAIMED_AT_MS < now_ms - lease_ms,
+        _ROW.CLAIMED_BY == owner,
+    )
+    changed = connection.execute(
+        update(HMSB_FILE_TASK)
+        .where(_ROW.TASK_ID == task_id, is_free)
+        .values(CLAIMED_AT_MS=now_ms, CLAIMED_BY=owner)
+    )
+    if not changed.rowcount:
+        return None
+    row = connection.execute(select(HMSB_FILE_TASK).where(_ROW.TASK_ID == task_id)).one()
+    return _task(row)
+
+
+def give_back(connection: Connection, task_id: str, *, owner: str, error: str) -> None:
+    """A claimed task failed: anyone may try it again; the error stays for people to read."""
+    connection.execute(
+        update(HMSB_FILE_TASK)
+        .where(_mine(task_id, owner))
+        .values(CLAIMED_AT_MS=None, CLAIMED_BY=None, ERROR=error)
+    )
+
+
+def finish(connection: Connection, task_id: str, *, owner: str) -> bool:
+    """A claimed task is done; False, and no change, if someone else has taken it over."""
+    gone = connection.execute(delete(HMSB_FILE_TASK).where(_mine(task_id, owner)))
+    return gone.rowcount == 1
+
+
+def _mine(task_id: str, owner: str) -> ColumnElement[bool]:
+    return (_ROW.TASK_ID == task_id) & (_ROW.CLAIMED_BY == owner)
+
+
+def _task(row: Row[*tuple[Any, ...]]) -> FileTask:
+    return FileTask(
+        id=row.TASK_ID,
+        kind=FileTaskKind(row.KIND),
+        location=row.LOCATION,
+        target=row.TARGET,
+        root=row.ROOT,
+        is_archived=bool(row.IS_ARCHIVED),
+        is_purge=bool(row.IS_PURGE),
+        context=context_from_row(row),
+        created_at_ms=row.CREATED_AT_MS,
+    )

@@ -1,0 +1,137 @@
+"""Who still needs which archived files, in SQL."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from sqlalchemy import Connection, Row, delete, insert, or_, select
+
+from changemanager.manifest import ArchiveEntry, EntryState, IntentState, Pin, PinKind
+from hms_bridge.archive.digest import digest
+from hms_bridge.archive.lock import hold_archive
+from hms_bridge.backend.batches import batches
+from hms_bridge.backend.schema.archive_tables import (
+    HMSB_ARCHIVE_INTENT,
+    HMSB_ARCHIVE_INTENT_FILE,
+    HMSB_ARCHIVE_PIN,
+    HMSB_ARCHIVE_PIN_NAME,
+    HMSB_ARCHIVED_FILE,
+)
+
+_PIN = HMSB_ARCHIVE_PIN.c
+_NAME = HMSB_ARCHIVE_PIN_NAME.c
+_OPEN = tuple(state.value for state in IntentState if state.is_open)
+
+Entries: TypeAlias = Callable[[Connection, str, Collection[str] | None], Mapping[str, ArchiveEntry]]
+"""``records.entries``, given by the caller, because records ask who holds a file."""
+
+
+def _pieces(names: Collection[str]) -> Iterator[Sequence[str]]:
+    return batches(sorted(set(names)))
+
+
+def put_pin(connection: Connection, pin: Pin) -> tuple[str, ...]:
+    """See ArchivePins.put_pin."""
+    hold_archive(connection)
+    remove_pin(connection, pin.holder)
+    connection.execute(
+        insert(HMSB_ARCHIVE_PIN).values(
+            HOLDER_DIGEST=digest(pin.holder),
+            HOLDER=pin.holder,
+            KIND=pin.kind.value,
+            REASON=pin.reason,
+            CREATED_AT_MS=pin.created_at_ms,
+            EXPIRES_AT_MS=pin.expires_at_ms,
+            DB_NAME=pin.database,
+            TBL_NAME=pin.table,
+            ARCHIVED_SINCE_MS=pin.archived_since_ms,
+        )
+    )
+    late: list[str] = []
+    for piece in _pieces(pin.names):
+        connection.execute(
+            insert(HMSB_ARCHIVE_PIN_NAME),
+            [{"HOLDER_DIGEST": digest(pin.holder), "NAME": name} for name in piece],
+        )
+        late += connection.scalars(
+            select(HMSB_ARCHIVED_FILE.c.NAME).where(
+                HMSB_ARCHIVED_FILE.c.NAME.in_(piece),
+                HMSB_ARCHIVED_FILE.c.STATE == EntryState.PURGING.value,
+            )
+        )
+    return tuple(sorted(set(late)))
+
+
+def remove_pin(connection: Connection, holder: str) -> bool:
+    """See ArchivePins.remove_pin."""
+    key = digest(holder)
+    connection.execute(delete(HMSB_ARCHIVE_PIN_NAME).where(_NAME.HOLDER_DIGEST == key))
+    gone = connection.execute(delete(HMSB_ARCHIVE_PIN).where(_PIN.HOLDER_DIGEST == key))
+    return gone.rowcount == 1
+
+
+def pins(connection: Connection) -> tuple[Pin, ...]:
+    """See ArchivePins.pins."""
+    names: dict[str, list[str]] = defaultdict(list)
+    for key, name in connection.execute(select(_NAME.HOLDER_DIGEST, _NAME.NAME)):
+        names[key].append(name)
+    found = [
+        _pin(row, names.get(row.HOLDER_DIGEST, ()))
+        for row in connection.execute(select(HMSB_ARCHIVE_PIN))
+    ]
+    return tuple(sorted(found, key=lambda pin: pin.holder))
+
+
+def _pin(row: Row[*tuple[Any, ...]], names: Sequence[str]) -> Pin:
+    return Pin(
+        holder=row.HOLDER,
+        kind=PinKind(row.KIND),
+        reason=row.REASON,
+        created_at_ms=row.CREATED_AT_MS,
+        expires_at_ms=row.EXPIRES_AT_MS,
+        names=frozenset(names),
+        database=row.DB_NAME,
+        table=row.TBL_NAME,
+        archived_since_ms=row.ARCHIVED_SINCE_MS,
+    )
+
+
+def holders(
+    connection: Connection, cmroot: str, names: Collection[str], now_ms: int, entries: Entries
+) -> Mapping[str, tuple[str, ...]]:
+    """See ArchivePins.holders."""
+    is_live = or_(_PIN.EXPIRES_AT_MS.is_(None), _PIN.EXPIRES_AT_MS > now_ms)
+    of_databases = [
+        _pin(row, ())
+        for row in connection.execute(
+            select(HMSB_ARCHIVE_PIN).where(is_live, _PIN.DB_NAME.is_not(None))
+        )
+    ]
+    found: dict[str, set[str]] = defaultdict(set)
+    for piece in _pieces(names):
+        by_name = connection.execute(
+            select(_NAME.NAME, _PIN.HOLDER)
+            .join(HMSB_ARCHIVE_PIN, _PIN.HOLDER_DIGEST == _NAME.HOLDER_DIGEST)
+            .where(_NAME.NAME.in_(piece), is_live)
+        )
+        for name, holder in by_name:
+            found[name].add(holder)
+        for name, intent_id in _open_intents(connection, cmroot, piece):
+            found[name].add(f"intent:{intent_id}")
+        if of_databases:
+            for name, entry in entries(connection, cmroot, piece).items():
+                found[name] |= {pin.holder for pin in of_databases if pin.holds(name, entry)}
+    return {name: tuple(sorted(who)) for name, who in found.items() if who}
+
+
+def _open_intents(
+    connection: Connection, cmroot: str, names: Collection[str]
+) -> Sequence[Row[str, str]]:
+    intent, file = HMSB_ARCHIVE_INTENT.c, HMSB_ARCHIVE_INTENT_FILE.c
+    return connection.execute(
+        select(file.ARCHIVE_NAME, file.INTENT_ID)
+        .join(HMSB_ARCHIVE_INTENT, intent.INTENT_ID == file.INTENT_ID)
+        .where(file.ARCHIVE_NAME.in_(names), intent.STATE.in_(_OPEN), intent.CMROOT == cmroot)
+    ).all()

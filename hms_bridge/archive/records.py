@@ -1,0 +1,324 @@
+"""What is archived, in SQL: one row for a file of a cmroot, one for each place it came from."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, delete, insert, select, update
+
+from changemanager.errors import ArchiveBusyError, IntentError
+from changemanager.manifest import (
+    ArchivedFile,
+    ArchiveEntry,
+    ArchiveOrigin,
+    EntryState,
+    ReservedFile,
+)
+from hms_bridge.archive import pins
+from hms_bridge.archive.context_columns import context_from_row, context_values
+from hms_bridge.archive.digest import digest
+from hms_bridge.archive.lock import hold_archive
+from hms_bridge.backend.batches import batches
+from hms_bridge.backend.schema.archive_tables import HMSB_ARCHIVE_ORIGIN, HMSB_ARCHIVED_FILE
+
+_FILE = HMSB_ARCHIVED_FILE.c
+_ORIGIN = HMSB_ARCHIVE_ORIGIN.c
+_NO_CLOCK = 0
+"""The clock of a file of Hive's, which had no row before its purge."""
+
+_LIVE = frozenset({EntryState.RESERVED, EntryState.ARCHIVED})
+
+
+def _pieces(names: Collection[str]) -> Iterator[Sequence[str]]:
+    return batches(sorted(set(names)))
+
+
+def _held(
+    connection: Connection, cmroot: str, names: Collection[str]
+) -> Mapping[str, Row[*tuple[Any, ...]]]:
+    """Rows by name, held until the transaction ends, in the order of names (no deadlocks)."""
+    return {
+        row.NAME: row
+        for piece in _pieces(names)
+        for row in connection.execute(
+            select(HMSB_ARCHIVED_FILE)
+            .where(_FILE.CMROOT_DIGEST == digest(cmroot), _FILE.NAME.in_(piece))
+            .order_by(_FILE.NAME)
+            .with_for_update()
+        )
+    }
+
+
+def _at(cmroot: str, name: str) -> ColumnElement[bool]:
+    return (_FILE.CMROOT_DIGEST == digest(cmroot)) & (_FILE.NAME == name)
+
+
+def reserve(
+    connection: Connection, cmroot: str, files: Sequence[ReservedFile], now_ms: int
+) -> None:
+    """See ArchiveRecords.reserve. Raises ArchiveBusyError."""
+    known = _held(connection, cmroot, [file.name for file in files])
+    busy = tuple(n for n, row in known.items() if row.STATE == EntryState.PURGING.value)
+    if busy:
+        raise ArchiveBusyError(
+            f"{', '.join(busy[:5])} of {cmroot}: being purged at this moment; try again", busy
+        )
+    purged = [n for n, row in known.items() if row.STATE == EntryState.PURGED.value]
+    _delete(connection, cmroot, purged)
+    new = {file.name: file for file in files if file.name not in known or file.name in purged}
+    if new:
+        connection.execute(
+            insert(HMSB_ARCHIVED_FILE),
+            [
+                {
+                    "CMROOT_DIGEST": digest(cmroot),
+                    "NAME": file.name,
+                    "CMROOT": cmroot,
+                    "CHECKSUM": file.checksum,
+                    "SIZE_BYTES": file.size_bytes,
+                    "STATE": EntryState.RESERVED.value,
+                    "ARCHIVED_AT_MS": now_ms,
+                    "IS_REMAINING_IN_TRASH": 0,
+                }
+                for file in new.values()
+            ],
+        )
+    _advance_clock(connection, cmroot, [n for n in known if n not in new], now_ms)
+
+
+def _advance_clock(
+    connection: Connection, cmroot: str, names: Collection[str], now_ms: int
+) -> None:
+    for piece in _pieces(names):
+        connection.execute(
+            update(HMSB_ARCHIVED_FILE)
+            .where(
+                _FILE.CMROOT_DIGEST == digest(cmroot),
+                _FILE.NAME.in_(piece),
+                _FILE.ARCHIVED_AT_MS < now_ms,
+            )
+            .values(ARCHIVED_AT_MS=now_ms)
+        )
+
+
+def record_archived(
+    connection: Connection, cmroot: str, files: Sequence[ArchivedFile], now_ms: int
+) -> None:
+    """See ArchiveRecords.record_archived. Raises IntentError."""
+    names = [file.name for file in files]
+    known = _held(connection, cmroot, names)
+    for name in names:
+        if name not in known or EntryState(known[name].STATE) not in _LIVE:
+            raise IntentError(f"{name} of {cmroot} was not reserved; archive it anew")
+    for piece in _pieces(names):
+        connection.execute(
+            update(HMSB_ARCHIVED_FILE)
+            .where(_FILE.CMROOT_DIGEST == digest(cmroot), _FILE.NAME.in_(piece))
+            .values(STATE=EntryState.ARCHIVED.value)
+        )
+    _advance_clock(connection, cmroot, names, now_ms)
+    tagged = [file.name for file in files if file.is_remaining_in_trash]
+    for piece in _pieces(tagged):
+        connection.execute(
+            update(HMSB_ARCHIVED_FILE)
+            .where(_FILE.CMROOT_DIGEST == digest(cmroot), _FILE.NAME.in_(piece))
+            .values(IS_REMAINING_IN_TRASH=1)
+        )
+    _insert_origins(connection, cmroot, files)
+
+
+def _insert_origins(connection: Connection, cmroot: str, files: Sequence[ArchivedFile]) -> None:
+    known = {
+        (row.NAME, row.ORIGIN_DIGEST)
+        for piece in _pieces([file.name for file in files])
+        for row in connection.execute(
+            select(_ORIGIN.NAME, _ORIGIN.ORIGIN_DIGEST).where(
+                _ORIGIN.CMROOT_DIGEST == digest(cmroot), _ORIGIN.NAME.in_(piece)
+            )
+        )
+    }
+    rows = {}
+    for file in files:
+        context = context_values(file.origin.context)
+        key = (file.name, digest(file.origin.uri, *context.values()))
+        if key not in known:
+            rows[key] = {
+                "CMROOT_DIGEST": digest(cmroot),
+                "NAME": file.name,
+                "ORIGIN_DIGEST": key[1],
+                "URI": file.origin.uri,
+                "DIRECTORY": file.origin.directory,
+                "ARCHIVED_AT_MS": file.origin.archived_at_ms,
+                **context,
+            }
+    if rows:
+        connection.execute(insert(HMSB_ARCHIVE_ORIGIN), list(rows.values()))
+
+
+def withdraw(connection: Connection, cmroot: str, names: Collection[str]) -> None:
+    """See ArchiveRecords.withdraw."""
+    held = _held(connection, cmroot, names)
+    reserved = [n for n, row in held.items() if row.STATE == EntryState.RESERVED.value]
+    with_origins = {
+        name
+        for piece in _pieces(reserved)
+        for name in connection.scalars(
+            select(_ORIGIN.NAME).where(
+                _ORIGIN.CMROOT_DIGEST == digest(cmroot), _ORIGIN.NAME.in_(piece)
+            )
+        )
+    }
+    _delete(connection, cmroot, [name for name in reserved if name not in with_origins])
+
+
+def _delete(connection: Connection, cmroot: str, names: Collection[str]) -> None:
+    for piece in _pieces(names):
+        for table in (HMSB_ARCHIVE_ORIGIN, HMSB_ARCHIVED_FILE):
+            connection.execute(
+                delete(table).where(
+                    table.c.CMROOT_DIGEST == digest(cmroot), table.c.NAME.in_(piece)
+                )
+            )
+
+
+def entries(
+    connection: Connection, cmroot: str, names: Collection[str] | None = None
+) -> Mapping[str, ArchiveEntry]:
+    """See ArchiveRecords.entries."""
+    in_root = _FILE.CMROOT_DIGEST == digest(cmroot)
+    if names is None:
+        is_wanted = in_root & (_FILE.STATE != EntryState.PURGED.value)
+        rows = list(connection.execute(select(HMSB_ARCHIVED_FILE).where(is_wanted)))
+        origins = _origins(connection, _ORIGIN.CMROOT_DIGEST == digest(cmroot))
+        return {row.NAME: _entry(row, origins) for row in rows}
+    found: dict[str, ArchiveEntry] = {}
+    for piece in _pieces(names):
+        rows = list(
+            connection.execute(select(HMSB_ARCHIVED_FILE).where(in_root, _FILE.NAME.in_(piece)))
+        )
+        origins = _origins(
+            connection,
+            (_ORIGIN.CMROOT_DIGEST == digest(cmroot)) & _ORIGIN.NAME.in_(piece),
+        )
+        found.update({row.NAME: _entry(row, origins) for row in rows})
+    return found
+
+
+def _origins(
+    connection: Connection, condition: ColumnElement[bool]
+) -> Mapping[str, list[ArchiveOrigin]]:
+    found: dict[str, list[ArchiveOrigin]] = defaultdict(list)
+    rows = connection.execute(
+        select(HMSB_ARCHIVE_ORIGIN)
+        .where(condition)
+        .order_by(_ORIGIN.ARCHIVED_AT_MS, _ORIGIN.ORIGIN_DIGEST)
+    )
+    for row in rows:
+        found[row.NAME].append(
+            ArchiveOrigin(
+                uri=row.URI,
+                directory=row.DIRECTORY,
+                context=context_from_row(row),
+                archived_at_ms=row.ARCHIVED_AT_MS,
+            )
+        )
+    return found
+
+
+def _entry(
+    row: Row[*tuple[Any, ...]], origins: Mapping[str, Sequence[ArchiveOrigin]]
+) -> ArchiveEntry:
+    return ArchiveEntry(
+        cmroot=row.CMROOT,
+        name=row.NAME,
+        checksum=row.CHECKSUM,
+        size_bytes=row.SIZE_BYTES,
+        state=EntryState(row.STATE),
+        archived_at_ms=row.ARCHIVED_AT_MS,
+        is_remaining_in_trash=bool(row.IS_REMAINING_IN_TRASH),
+        origins=tuple(origins.get(row.NAME, ())),
+    )
+
+
+def claim_purge(
+    connection: Connection,
+    cmroot: str,
+    name: str,
+    *,
+    seen_archived_at_ms: int | None,
+    overridden_holders: Collection[str],
+    now_ms: int,
+) -> bool:
+    """See ArchiveRecords.claim_purge."""
+    # Before anything is looked at: a pin that comes meanwhile waits, and then sees PURGING.
+    hold_archive(connection)
+    row = _held(connection, cmroot, [name]).get(name)
+    is_purged = row is not None and row.STATE == EntryState.PURGED.value
+    clock = None if row is None or is_purged else row.ARCHIVED_AT_MS
+    if clock != seen_archived_at_ms:
+        return False
+    holders = pins.holders(connection, cmroot, [name], now_ms, entries).get(name, ())
+    if set(holders) - set(overridden_holders):
+        return False
+    if clock is not None:
+        connection.execute(
+            update(HMSB_ARCHIVED_FILE)
+            .where(_at(cmroot, name))
+            .values(STATE=EntryState.PURGING.value)
+        )
+        return True
+    _delete(connection, cmroot, [name])
+    connection.execute(
+        insert(HMSB_ARCHIVED_FILE).values(
+            CMROOT_DIGEST=digest(cmroot),
+            NAME=name,
+            CMROOT=cmroot,
+            CHECKSUM="",
+            SIZE_BYTES=0,
+            STATE=EntryState.PURGING.value,
+            ARCHIVED_AT_MS=_NO_CLOCK,
+            IS_REMAINING_IN_TRASH=0,
+        )
+    )
+    return True
+
+
+def release_purge(connection: Connection, cmroot: str, name: str) -> None:
+    """See ArchiveRecords.release_purge."""
+    row = _held(connection, cmroot, [name]).get(name)
+    if row is None or row.STATE != EntryState.PURGING.value:
+        return
+    if row.ARCHIVED_AT_MS == _NO_CLOCK:
+        _delete(connection, cmroot, [name])
+        return
+    connection.execute(
+        update(HMSB_ARCHIVED_FILE).where(_at(cmroot, name)).values(STATE=EntryState.ARCHIVED.value)
+    )
+
+
+def record_purged(connection: Connection, cmroot: str, name: str, now_ms: int) -> None:
+    """See ArchiveRecords.record_purged."""
+    connection.execute(
+        update(HMSB_ARCHIVED_FILE)
+        .where(_at(cmroot, name), _FILE.STATE == EntryState.PURGING.value)
+        .values(STATE=EntryState.PURGED.value, ARCHIVED_AT_MS=now_ms)
+    )
+
+
+def forget_purged(connection: Connection, cmroot: str, before_ms: int) -> int:
+    """See ArchiveRecords.forget_purged."""
+    gone = list(
+        connection.scalars(
+            select(_FILE.NAME)
+            .where(
+                _FILE.CMROOT_DIGEST == digest(cmroot),
+                _FILE.STATE == EntryState.PURGED.value,
+                _FILE.ARCHIVED_AT_MS < before_ms,
+            )
+            .with_for_update()
+        )
+    )
+    _delete(connection, cmroot, gone)
+    return len(gone)

@@ -1,0 +1,17 @@
+"""Long lists in pieces that a statement can carry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+BATCH_MAX = 1000
+"""How many values one IN list holds (Hive's metastore.jdbc.max.batch.size)."""
+
+
+def batches(values: Sequence[T], size: int = BATCH_MAX) -> Iterator[Sequence[T]]:
+    """The values in order, ``size`` at a time; nothing for no values."""
+    for start in range(0, len(values), size):
+        yield values[start : start + size]

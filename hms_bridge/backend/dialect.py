@@ -1,0 +1,188 @@
+"""The one place where SQLite, PostgreSQL and MySQL/MariaDB differ.
+
+Row locks need no function here: ``select(…).with_for_update()`` is left out on SQLite, where the
+immediate transaction is the lock. Neither does ``column.is_not_distinct_from(other)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ColumnClause,
+    ColumnElement,
+    Connection,
+    Table,
+    TableClause,
+    cast,
+    extract,
+    func,
+    insert,
+    literal,
+    select,
+    text,
+    true,
+    update,
+)
+from sqlalchemy.dialects import mysql, postgresql, sqlite
+from sqlalchemy.exc import IntegrityError
+
+from hms_bridge.backend.schema.txn_tables import TXN_LOCK_TBL, TXNS
+from hms_bridge.clock import Clock, SystemClock
+
+
+def is_sqlite(connection: Connection) -> bool:
+    """Whether the database is SQLite."""
+    return connection.dialect.name == "sqlite"
+
+
+def is_postgresql(connection: Connection) -> bool:
+    """Whether the database is PostgreSQL."""
+    return connection.dialect.name == "postgresql"
+
+
+def is_mysql(connection: Connection) -> bool:
+    """Whether the database is MySQL or MariaDB."""
+    return connection.dialect.name in ("mysql", "mariadb")
+
+
+def now_expression(connection: Connection, clock: Clock) -> ColumnElement[int]:
+    """The time in milliseconds, to be put into a statement; the same wherever it stands in it.
+
+    The database's own time, so that several servers on one database agree; the given clock's on
+    SQLite (one host), and wherever the clock is simulated.
+    """
+    if is_postgresql(connection) and isinstance(clock, SystemClock):
+        return cast(func.floor(extract("epoch", func.statement_timestamp()) * 1000), BigInteger)
+    if is_mysql(connection) and isinstance(clock, SystemClock):
+        return cast(func.unix_timestamp(func.now(text("3"))) * 1000, BigInteger)
+    return literal(clock.now_ms(), BigInteger)
+
+
+def now_ms(connection: Connection, clock: Clock) -> int:
+    """The time in milliseconds; see :func:`now_expression`."""
+    if is_sqlite(connection) or not isinstance(clock, SystemClock):
+        return clock.now_ms()
+    return int(connection.execute(select(now_expression(connection, clock))).scalar_one())
+
+
+def lock_txns(connection: Connection, *, is_exclusive: bool) -> None:
+    """Hold TXN_LOCK_TBL until the transaction ends: openers shared, conflicting commits alone.
+
+    What is read after it must see everything that was committed before it, hence READ COMMITTED.
+    """
+    if is_postgresql(connection):
+        mode = "EXCLUSIVE" if is_exclusive else "SHARE"
+        connection.execute(text(f'LOCK TABLE "{TXN_LOCK_TBL.name}" IN {mode} MODE'))
+    elif is_mysql(connection):
+        connection.execute(select(TXN_LOCK_TBL).with_for_update(read=not is_exclusive)).all()
+
+
+def lock_row(connection: Connection, table: Table, condition: ColumnElement[bool]) -> bool:
+    """Hold the rows that match until the transaction ends; whether there are any."""
+    first = next(iter(table.c))
+    return connection.execute(select(first).where(condition).with_for_update()).first() is not None
+
+
+def insert_generating_ids(
+    connection: Connection, table: Table, key: Column[Any], rows: Sequence[Mapping[str, Any]]
+) -> tuple[int, ...]:
+    """Insert rows whose key the database generates; the keys, ascending."""
+    if not rows:
+        return ()
+    if connection.dialect.insert_returning:
+        if len(rows) == 1:
+            return (connection.execute(insert(table).values(rows[0]).returning(key)).scalar_one(),)
+        found = connection.execute(insert(table).returning(key), list(rows)).scalars()
+        return tuple(sorted(found))
+    return tuple(
+        int(connection.execute(insert(table).values(row)).inserted_primary_key[0])  # type: ignore[index]
+        for row in rows
+    )
+
+
+def advance_generated_txn_id(connection: Connection, next_id: int) -> bool:
+    """Make ``next_id`` the next TXN_ID; false if ids up to there were given already.
+
+    The caller holds :func:`lock_txns` exclusively and has inserted the row ``next_id - 1``, which
+    is enough for SQLite and MySQL; PostgreSQL's sequence does not look at rows.
+    """
+    if not is_postgresql(connection):
+        return True
+    sequence = func.pg_get_serial_sequence(f'"{TXNS.name}"', TXNS.c.TXN_ID.name)
+    last = connection.execute(
+        select(func.pg_sequence_last_value(cast(sequence, postgresql.REGCLASS)))
+    ).scalar_one()
+    if last is not None and last >= next_id:
+        return False
+    connection.execute(select(func.setval(cast(sequence, postgresql.REGCLASS), next_id, False)))
+    return True
+
+
+def insert_if_missing(
+    connection: Connection, table: Table, keys: Sequence[Column[Any]], row: Mapping[str, Any]
+) -> bool:
+    """Insert a row unless one with the same unique keys is there; whether it was inserted."""
+    if is_mysql(connection):
+        # Neither INSERT IGNORE (hides other errors) nor the count of an empty update can tell.
+        try:
+            with connection.begin_nested():
+                connection.execute(insert(table).values(row))
+        except IntegrityError:
+            return False
+        return True
+    make = postgresql.insert if is_postgresql(connection) else sqlite.insert
+    statement = make(table).values(row)
+    return connection.execute(statement.on_conflict_do_nothing(index_elements=keys)).rowcount == 1
+
+
+def insert_or_update(
+    connection: Connection,
+    table: Table,
+    keys: Sequence[Column[Any]],
+    rows: Sequence[Mapping[str, Any]],
+) -> None:
+    """Insert rows, or overwrite those with the same unique keys; all rows name the same columns."""
+    if not rows:
+        return
+    key_names = {key.name for key in keys}
+    changed = [name for name in rows[0] if name not in key_names]
+    if is_mysql(connection):
+        replace = mysql.insert(table)
+        new = {name: replace.inserted[name] for name in changed}
+        connection.execute(replace.on_duplicate_key_update(new), list(rows))
+    elif is_postgresql(connection):
+        upsert = postgresql.insert(table)
+        new = {name: upsert.excluded[name] for name in changed}
+        connection.execute(upsert.on_conflict_do_update(index_elements=keys, set_=new), list(rows))
+    else:
+        merge = sqlite.insert(table)
+        new = {name: merge.excluded[name] for name in changed}
+        connection.execute(merge.on_conflict_do_update(index_elements=keys, set_=new), list(rows))
+
+
+def null_safe_equals(column: ColumnElement[Any], value: Any) -> ColumnElement[bool]:
+    """``column = value`` where None equals NULL; indexes stay usable."""
+    return column.is_(None) if value is None else column == value
+
+
+def take_from_counter(
+    connection: Connection,
+    table: TableClause,
+    column: ColumnClause[Any],
+    count: int,
+    condition: ColumnElement[bool] | None = None,
+) -> int | None:
+    """Add ``count`` to a counter under its row lock; the value before, None if it has no row."""
+    where = true() if condition is None else condition
+    change = update(table).where(where).values({column: column + count})
+    if connection.dialect.update_returning:
+        after = connection.execute(change.returning(column)).scalar()
+    elif connection.execute(change).rowcount:
+        after = connection.execute(select(column).where(where)).scalar()
+    else:
+        after = None
+    return None if after is None else int(after) - count

@@ -1,0 +1,166 @@
+"""The database behind the metastore: one URL, one engine, transactions with the right options."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.pool import QueuePool
+
+from hms_bridge.backend.failures import translate
+from hms_bridge.errors import BackendError, ConfigError
+
+_DRIVERS = {"postgresql": "psycopg", "mysql": "pymysql", "mariadb": "pymysql", "sqlite": "pysqlite"}
+_WRITES = "hms_bridge_writes"
+_MYSQL_MODE = "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_AUTO_VALUE_ON_ZERO'"
+
+
+class Database:
+    """An open database; hands out connections inside transactions.
+
+    One metastore verb is one transaction, opened by ``service`` only.
+    """
+
+    def __init__(self, engine: Engine, *, busy_timeout_seconds: float) -> None:
+        self.engine = engine
+        self._busy_timeout_seconds = busy_timeout_seconds
+        self._writer = threading.Lock() if engine.dialect.name == "sqlite" else None
+
+    @property
+    def name(self) -> str:
+        """The URL without its password, for messages."""
+        return self.engine.url.render_as_string(hide_password=True)
+
+    @contextmanager
+    def transaction(self, *, write: bool) -> Iterator[Connection]:
+        """A connection inside a transaction: committed at the end, rolled back on any error.
+
+        ``write`` must be true for everything that changes rows (on SQLite it takes the write
+        lock at once). Transactions do not nest. Raises BackendError for what the database
+        refuses, RetryableBackendError where the whole transaction may be tried again.
+        """
+        is_committing = False
+        try:
+            with (
+                self._sqlite_writer(write=write),
+                self._connect(write=write) as connection,
+                connection.begin() as transaction,
+            ):
+                yield connection
+                is_committing = True
+                transaction.commit()
+        except SQLAlchemyError as error:
+            raise translate(error, self.name, is_committing=is_committing) from error
+
+    def close(self) -> None:
+        """Give back all connections."""
+        self.engine.dispose()
+
+    def _connect(self, *, write: bool) -> Connection:
+        return self.engine.connect().execution_options(**{_WRITES: write})
+
+    @contextmanager
+    def _sqlite_writer(self, *, write: bool) -> Iterator[None]:
+        """Threads of this process queue here, instead of polling SQLite's own lock."""
+        if self._writer is None or not write:
+            yield
+            return
+        if not self._writer.acquire(timeout=self._busy_timeout_seconds):
+            raise BackendError(
+                f"{self.name}: another write has held the database for more than "
+                f"{self._busy_timeout_seconds:g} s; try again, or use a database server"
+            )
+        try:
+            yield
+        finally:
+            self._writer.release()
+
+
+def open_database(url: str, *, busy_timeout_seconds: float = 30.0, pool_size: int = 16) -> Database:
+    """Open ``sqlite:///file``, ``sqlite://`` (memory), ``postgresql://…``, ``mysql://…`` or
+    ``mariadb://…``. Nothing is connected yet, except that a SQLite file's folder must exist.
+
+    Raises ConfigError for a URL that cannot be understood.
+    """
+    parsed = _parse(url)
+    options: dict[str, Any] = {"poolclass": QueuePool, "pool_timeout": busy_timeout_seconds}
+    if parsed.get_backend_name() == "sqlite":
+        options |= _sqlite_options(parsed, busy_timeout_seconds, pool_size)
+    else:
+        options |= {
+            "isolation_level": "READ COMMITTED",
+            "pool_size": pool_size,
+            "max_overflow": pool_size,
+            "pool_pre_ping": True,
+        }
+    if parsed.get_backend_name() in ("mysql", "mariadb"):
+        # The seed transaction's id is 0, which MySQL takes as "generate one" otherwise.
+        options["connect_args"] = {"init_command": _MYSQL_MODE}
+    try:
+        engine = create_engine(parsed, **options)
+    except (ArgumentError, NoSuchModuleError, ImportError) as error:
+        raise ConfigError(
+            f"database URL {parsed.render_as_string(hide_password=True)}: {error}; "
+            "install its driver (pip install 'hms-bridge[postgresql]' or '[mysql]')"
+        ) from error
+    if engine.dialect.name == "sqlite":
+        _prepare_sqlite(engine, busy_timeout_seconds)
+    return Database(engine, busy_timeout_seconds=busy_timeout_seconds)
+
+
+def _parse(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+        backend = parsed.get_backend_name()
+    except (ArgumentError, NoSuchModuleError, ValueError) as error:
+        raise ConfigError(_bad_url(url)) from error
+    if backend not in _DRIVERS:
+        raise ConfigError(_bad_url(url))
+    if "+" not in parsed.drivername:
+        parsed = parsed.set(drivername=f"{backend}+{_DRIVERS[backend]}")
+    return parsed
+
+
+def _bad_url(url: str) -> str:
+    scheme, _, rest = url.partition("://")
+    shown = f"{scheme}://…@{rest.rpartition('@')[2]}" if "@" in rest else url
+    return (
+        f"'{shown}' is no database URL; write sqlite:///FILE, "
+        "postgresql://USER:PASSWORD@HOST/DATABASE or mysql://USER:PASSWORD@HOST/DATABASE"
+    )
+
+
+def _sqlite_options(url: URL, busy_timeout_seconds: float, pool_size: int) -> dict[str, Any]:
+    connect = {"timeout": busy_timeout_seconds, "check_same_thread": False}
+    if not url.database or url.database == ":memory:":
+        # A second connection would see an empty database of its own.
+        return {"connect_args": connect, "pool_size": 1, "max_overflow": 0}
+    folder = Path(url.database).absolute().parent
+    if not url.database.startswith("file:") and not folder.is_dir():
+        raise ConfigError(f"cannot open {url.database}: folder {folder} is missing; create it")
+    return {"connect_args": connect, "pool_size": pool_size, "max_overflow": pool_size}
+
+
+def _prepare_sqlite(engine: Engine, busy_timeout_seconds: float) -> None:
+    @event.listens_for(engine, "connect")
+    def connected(dbapi_connection: Any, _record: Any) -> None:
+        # The driver must not begin transactions by itself: it would begin deferred ones.
+        dbapi_connection.isolation_level = None
+        cursor = dbapi_connection.cursor()
+        cursor.execute(f"PRAGMA busy_timeout = {int(busy_timeout_seconds * 1000)}")
+        cursor.execute("PRAGMA journal_mode = WAL")
+        cursor.execute("PRAGMA synchronous = FULL")
+        cursor.execute("PRAGMA foreign_keys = ON")
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def begun(connection: Connection) -> None:
+        # A deferred transaction that turns to writing fails at once, busy_timeout or not.
+        writes = connection.get_execution_options().get(_WRITES, True)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -1,0 +1,28 @@
+"""Every table module, so that METADATA is complete, and the rows that a new schema starts with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import MetaData, Table
+
+from hms_bridge.backend.schema import (
+    archive_tables,
+    catalog_tables,
+    notification_tables,
+    txn_tables,
+)
+from hms_bridge.backend.schema.metadata import METADATA
+
+TABLES: MetaData = METADATA
+"""All tables."""
+
+TABLE_MODULES = (archive_tables, catalog_tables, notification_tables, txn_tables)
+"""Who declares them."""
+
+SEEDS: tuple[tuple[Table, dict[str, Any]], ...] = (
+    *txn_tables.SEEDS,
+    *notification_tables.SEEDS,
+    *archive_tables.SEEDS,
+)
+"""(table, row): rows to put in where the table is empty."""

@@ -1,0 +1,151 @@
+"""Install Hive's schema into an empty database, and look at the schema of one that is in use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, insert, inspect, select
+from sqlalchemy.engine.reflection import Inspector
+from sqlalchemy.exc import SQLAlchemyError
+
+from hms_bridge.backend.engine import Database
+from hms_bridge.backend.schema.all_tables import SEEDS, TABLES
+from hms_bridge.backend.schema.txn_tables import VERSION
+from hms_bridge.errors import BackendError
+
+SCHEMA_VERSION = "4.0.0"
+"""The version of Hive's schema that :func:`install` makes."""
+
+OLDEST_VERSION = (4, 0)
+"""Before it transaction ids came from a table of their own, and names were lower case."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SchemaInfo:
+    """What was found: ``version`` is None where no metastore schema is."""
+
+    version: str | None
+    missing_tables: tuple[str, ...]
+    missing_columns: tuple[str, ...]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything that we use is there."""
+        return self.version is not None and not self.missing_tables and not self.missing_columns
+
+
+def install(database: Database) -> SchemaInfo:
+    """Create what is missing of the schema, its seed rows and its version; idempotent.
+
+    Raises BackendError for a database that holds a schema which is too old.
+    """
+    found = schema_info(database)
+    if found.version is not None:
+        _refuse_old(found.version, database.name)
+    with database.transaction(write=True) as connection:
+        TABLES.create_all(connection)
+        put_seeds(connection)
+    return check_schema(database)
+
+
+def schema_info(database: Database) -> SchemaInfo:
+    """Which version is there, and what of our tables and columns is not."""
+    with database.transaction(write=False) as connection:
+        inspector = inspect(connection)
+        existing = frozenset(inspector.get_table_names())
+        version = _version(connection) if VERSION.name in existing else None
+        columns = _missing_columns(inspector, existing, version)
+    missing = tuple(sorted(set(TABLES.tables) - existing))
+    return SchemaInfo(version=version, missing_tables=missing, missing_columns=columns)
+
+
+def check_schema(database: Database) -> SchemaInfo:
+    """The schema, if it can be worked with.
+
+    Raises BackendError if it is not there, too old, or incomplete.
+    """
+    found = schema_info(database)
+    if found.version is None:
+        raise BackendError(
+            f"{database.name} holds no metastore schema; run 'hms-bridge schema init'"
+        )
+    _refuse_old(found.version, database.name)
+    if not found.is_complete:
+        raise BackendError(
+            f"{database.name}: schema {found.version} lacks {_shorten(found)}; 'hms-bridge schema "
+            "init' adds missing tables, Hive's 'schematool -upgradeSchema' missing columns"
+        )
+    return found
+
+
+def version_number(version: str) -> tuple[int, ...]:
+    """``4.1.0`` or ``4.1.0-SNAPSHOT`` as numbers that compare; () if it starts with none."""
+    match = re.match(r"\d+(\.\d+)*", version)
+    return tuple(int(part) for part in match.group().split(".")) if match else ()
+
+
+def _version(connection: Connection) -> str | None:
+    try:
+        return connection.execute(
+            select(VERSION.c.SCHEMA_VERSION).order_by(VERSION.c.VER_ID)
+        ).scalar()
+    except SQLAlchemyError as error:
+        raise BackendError(
+            f"table {VERSION.name} is there but is not Hive's: {error}; use a database of its own"
+        ) from error
+
+
+def _refuse_old(version: str, name: str) -> None:
+    if version_number(version) < OLDEST_VERSION:
+        raise BackendError(
+            f"{name} holds Hive's schema {version}; {SCHEMA_VERSION} or later is needed: upgrade "
+            "it with Hive's 'schematool -upgradeSchema', or use an empty database"
+        )
+
+
+def _missing_columns(
+    inspector: Inspector, existing: Iterable[str], version: str | None
+) -> tuple[str, ...]:
+    """A column with ``info["until"]`` is missed only in versions before that one."""
+    at = version_number(version or SCHEMA_VERSION)
+    present = inspector.get_multi_columns()
+    have = {key[1]: {column["name"] for column in columns} for key, columns in present.items()}
+    return tuple(
+        f"{table.name}.{column.name}"
+        for table in TABLES.sorted_tables
+        if table.name in existing
+        for column in table.columns
+        if column.name not in have[table.name]
+        and not ("until" in column.info and at >= version_number(column.info["until"]))
+    )
+
+
+def put_seeds(connection: Connection) -> None:
+    """Put the first rows into tables that have none."""
+    rows = (
+        *SEEDS,
+        (
+            VERSION,
+            {
+                "VER_ID": 1,
+                "SCHEMA_VERSION": SCHEMA_VERSION,
+                "VERSION_COMMENT": f"Hive release version {SCHEMA_VERSION}",
+            },
+        ),
+    )
+    filled = {
+        table
+        for table in {table for table, _ in rows}
+        if connection.execute(select(1).select_from(table).limit(1)).first() is not None
+    }
+    for table, row in rows:
+        if table not in filled:
+            connection.execute(insert(table).values(row))
+
+
+def _shorten(found: SchemaInfo) -> str:
+    lacking = (*found.missing_tables, *found.missing_columns)
+    shown = ", ".join(lacking[:8])
+    return shown if len(lacking) <= 8 else f"{shown} and {len(lacking) - 8} more"

@@ -1,0 +1,167 @@
+"""Catalogs and databases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, Connection, and_, delete, exists, insert, select, update
+
+from hms_bridge.backend.schema.catalog_tables import CTLGS, DATABASE_PARAMS, DBS, TBLS
+from hms_bridge.backend.sequences import next_sequence_values
+from hms_bridge.catalog.patterns import matches
+from hms_bridge.catalog.row_locks import RowLock, hold
+from hms_bridge.errors import NoSuchObjectError
+from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, PrincipalType
+
+DEFAULT_DATABASE = "default"
+DATABASE_SEQUENCE = "org.apache.hadoop.hive.metastore.model.MDatabase"
+CATALOG_SEQUENCE = "org.apache.hadoop.hive.metastore.model.MCatalog"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredDatabase:
+    """A database and its key."""
+
+    id: int
+    database: Database
+
+
+def install_default(connection: Connection, location: str, now_seconds: int) -> None:
+    """Make the catalog ``hive`` and its database ``default`` if they are not there."""
+    if not connection.scalar(select(exists().where(CTLGS.c.NAME == DEFAULT_CATALOG))):
+        connection.execute(
+            insert(CTLGS).values(
+                CTLG_ID=next_sequence_values(connection, CATALOG_SEQUENCE, 1),
+                NAME=DEFAULT_CATALOG,
+                DESC="Default catalog for Hive",
+                LOCATION_URI=location,
+            )
+        )
+    if find_database(connection, DEFAULT_DATABASE) is None:
+        insert_database(
+            connection,
+            Database(
+                name=DEFAULT_DATABASE,
+                description="Default Hive database",
+                location=location,
+                owner_name="public",
+                owner_type=PrincipalType.ROLE,
+                create_time=now_seconds,
+            ),
+        )
+
+
+def has_catalog(connection: Connection, name: str) -> bool:
+    """Whether there is such a catalog."""
+    return bool(connection.scalar(select(exists().where(CTLGS.c.NAME == name))))
+
+
+def _is(name: str, catalog: str) -> ColumnElement[bool]:
+    return and_(DBS.c.NAME == name, DBS.c.CTLG_NAME == catalog)
+
+
+def find_database(
+    connection: Connection,
+    name: str,
+    catalog: str = DEFAULT_CATALOG,
+    lock: RowLock = RowLock.NONE,
+) -> StoredDatabase | None:
+    """One database; None if it is not there."""
+    hold(connection, DBS.c.DB_ID, _is(name, catalog), lock)
+    rows = connection.execute(
+        select(DBS, DATABASE_PARAMS.c.PARAM_KEY, DATABASE_PARAMS.c.PARAM_VALUE)
+        .outerjoin(DATABASE_PARAMS, DATABASE_PARAMS.c.DB_ID == DBS.c.DB_ID)
+        .where(_is(name, catalog))
+    ).all()
+    if not rows:
+        return None
+    row = rows[0]
+    database = Database(
+        name=row.NAME,
+        catalog_name=row.CTLG_NAME,
+        description=row.DESC,
+        location=row.DB_LOCATION_URI,
+        managed_location=row.DB_MANAGED_LOCATION_URI,
+        parameters={r.PARAM_KEY: r.PARAM_VALUE or "" for r in rows if r.PARAM_KEY is not None},
+        owner_name=row.OWNER_NAME,
+        owner_type=PrincipalType[row.OWNER_TYPE] if row.OWNER_TYPE else None,
+        create_time=row.CREATE_TIME,
+    )
+    return StoredDatabase(id=row.DB_ID, database=database)
+
+
+def require_database(
+    connection: Connection,
+    name: str,
+    catalog: str = DEFAULT_CATALOG,
+    lock: RowLock = RowLock.NONE,
+) -> StoredDatabase:
+    """One database. Raises NoSuchObjectError."""
+    found = find_database(connection, name, catalog, lock)
+    if found is None:
+        raise NoSuchObjectError(f"database {catalog}.{name}")
+    return found
+
+
+def database_names(connection: Connection, pattern: str | None, catalog: str) -> tuple[str, ...]:
+    """Names that match, sorted."""
+    query = select(DBS.c.NAME).where(DBS.c.CTLG_NAME == catalog)
+    if pattern is not None:
+        query = query.where(matches(DBS.c.NAME, pattern))
+    return tuple(sorted(connection.scalars(query)))
+
+
+def insert_database(connection: Connection, database: Database) -> int:
+    """A new database; its DB_ID."""
+    key = next_sequence_values(connection, DATABASE_SEQUENCE, 1)
+    connection.execute(
+        insert(DBS).values(
+            DB_ID=key,
+            NAME=database.name,
+            CTLG_NAME=database.catalog_name,
+            CREATE_TIME=database.create_time,
+            TYPE="NATIVE",
+            **_changeable(database),
+        )
+    )
+    _insert_parameters(connection, key, database.parameters)
+    return key
+
+
+def update_database(connection: Connection, stored: StoredDatabase, database: Database) -> None:
+    """Replace everything but name, catalog and creation time."""
+    connection.execute(update(DBS).where(DBS.c.DB_ID == stored.id).values(**_changeable(database)))
+    if stored.database.parameters != database.parameters:
+        connection.execute(delete(DATABASE_PARAMS).where(DATABASE_PARAMS.c.DB_ID == stored.id))
+        _insert_parameters(connection, stored.id, database.parameters)
+
+
+def delete_database(connection: Connection, stored: StoredDatabase) -> None:
+    """Remove a database; the caller has removed its tables."""
+    connection.execute(delete(DATABASE_PARAMS).where(DATABASE_PARAMS.c.DB_ID == stored.id))
+    connection.execute(delete(DBS).where(DBS.c.DB_ID == stored.id))
+
+
+def has_tables(connection: Connection, stored: StoredDatabase) -> bool:
+    """Whether a database has any table or view."""
+    return bool(connection.scalar(select(exists().where(TBLS.c.DB_ID == stored.id))))
+
+
+def _changeable(database: Database) -> dict[str, str | None]:
+    return {
+        "DESC": database.description,
+        "DB_LOCATION_URI": database.location,
+        "DB_MANAGED_LOCATION_URI": database.managed_location,
+        "OWNER_NAME": database.owner_name,
+        "OWNER_TYPE": database.owner_type.name if database.owner_type else None,
+    }
+
+
+def _insert_parameters(connection: Connection, key: int, parameters: Mapping[str, str]) -> None:
+    rows = [
+        {"DB_ID": key, "PARAM_KEY": name, "PARAM_VALUE": value}
+        for name, value in parameters.items()
+    ]
+    if rows:
+        connection.execute(insert(DATABASE_PARAMS), rows)

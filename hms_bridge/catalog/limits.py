@@ -1,0 +1,136 @@
+"""What a name or a text may be: checked before it reaches the database.
+
+The lengths are those of Hive's columns; a text that is too long would be refused, or cut, by
+the database in words that no user understands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from hms_bridge.errors import InvalidObjectError
+from hms_bridge.model.catalog import Column, Database, Partition, Storage, Table
+
+DATABASE_NAME_LENGTH_MAX = 128
+TABLE_NAME_LENGTH_MAX = 256
+COLUMN_NAME_LENGTH_MAX = 767
+PARTITION_COLUMN_NAME_LENGTH_MAX = 128
+PARTITION_COLUMN_TYPE_LENGTH_MAX = 767
+PARTITION_NAME_LENGTH_MAX = 767
+PARTITION_VALUE_LENGTH_MAX = 256
+PARAMETER_KEY_LENGTH_MAX = 256
+DATABASE_PARAMETER_KEY_LENGTH_MAX = 180
+DATABASE_PARAMETER_VALUE_LENGTH_MAX = 4000
+TEXT_LENGTH_MAX = 4000
+OWNER_LENGTH_MAX = 767
+DATABASE_OWNER_LENGTH_MAX = 128
+SKEWED_VALUE_LENGTH_MAX = 256
+
+
+def check_database(database: Database) -> None:
+    """Raises InvalidObjectError for names and texts that cannot be stored."""
+    what = f"database '{_short(database.name)}'"
+    if not _is_name(database.name):
+        raise InvalidObjectError(f"{database.name} is not a valid database name")
+    _limit(database.name, DATABASE_NAME_LENGTH_MAX, f"{what}: its name")
+    _limit(database.description, TEXT_LENGTH_MAX, f"{what}: its description")
+    _limit(database.location, TEXT_LENGTH_MAX, f"{what}: its location")
+    _limit(database.managed_location, TEXT_LENGTH_MAX, f"{what}: its managed location")
+    _limit(database.owner_name, DATABASE_OWNER_LENGTH_MAX, f"{what}: its owner")
+    for key, value in database.parameters.items():
+        _limit(key, DATABASE_PARAMETER_KEY_LENGTH_MAX, f"{what}: property name")
+        _limit(value, DATABASE_PARAMETER_VALUE_LENGTH_MAX, f"{what}: value of property '{key}'")
+
+
+def check_table(table: Table) -> None:
+    """Raises InvalidObjectError for names and texts that cannot be stored."""
+    if not _is_name(table.name):
+        raise InvalidObjectError(f"{table.name} is not a valid object name")
+    what = f"table '{_short(table.full_name)}'"
+    _limit(table.name, TABLE_NAME_LENGTH_MAX, f"{what}: its name")
+    _limit(table.owner, OWNER_LENGTH_MAX, f"{what}: its owner")
+    _check_parameters(table.parameters, what)
+    for column in table.partition_columns:
+        _limit(column.name, PARTITION_COLUMN_NAME_LENGTH_MAX, f"{what}: partition column name")
+        _limit(
+            column.type,
+            PARTITION_COLUMN_TYPE_LENGTH_MAX,
+            f"{what}: type of partition column '{column.name}'",
+        )
+        _limit(
+            column.comment, TEXT_LENGTH_MAX, f"{what}: comment of partition column '{column.name}'"
+        )
+    _check_distinct((c.name for c in table.partition_columns), f"{what}: partition column")
+    check_storage(table.storage, what)
+
+
+def check_partition(partition: Partition, name: str) -> None:
+    """Raises InvalidObjectError for values and texts that cannot be stored."""
+    what = f"partition '{_short(name)}' of {partition.database_name}.{partition.table_name}"
+    _limit(name, PARTITION_NAME_LENGTH_MAX, f"{what}: its name")
+    for value in partition.values:
+        _limit(value, PARTITION_VALUE_LENGTH_MAX, f"{what}: partition value")
+    _check_parameters(partition.parameters, what)
+    check_storage(partition.storage, what)
+
+
+def check_storage(storage: Storage, what: str) -> None:
+    """Raises InvalidObjectError for columns and texts that cannot be stored."""
+    for column in storage.columns:
+        _check_column(column, what)
+    _check_distinct((column.name.lower() for column in storage.columns), f"{what}: column")
+    _limit(storage.location, TEXT_LENGTH_MAX, f"{what}: its location")
+    _limit(storage.input_format, TEXT_LENGTH_MAX, f"{what}: its input format")
+    _limit(storage.output_format, TEXT_LENGTH_MAX, f"{what}: its output format")
+    _limit(storage.serde.library, TEXT_LENGTH_MAX, f"{what}: its SerDe library")
+    _limit(storage.serde.name, 128, f"{what}: its SerDe name")
+    _check_parameters(storage.parameters, f"{what}: storage")
+    _check_parameters(storage.serde.parameters, f"{what}: SerDe")
+    for values in storage.skew.values:
+        for value in values:
+            _limit(value, SKEWED_VALUE_LENGTH_MAX, f"{what}: skewed value")
+
+
+def _check_column(column: Column, what: str) -> None:
+    if not column.name:
+        raise InvalidObjectError(f"{what}: a column has no name; give it one")
+    if not column.type:
+        raise InvalidObjectError(f"{what}: column '{column.name}' has no type; give it one")
+    _limit(column.name, COLUMN_NAME_LENGTH_MAX, f"{what}: column name")
+    _limit(column.comment, TEXT_LENGTH_MAX, f"{what}: comment of column '{column.name}'")
+
+
+def _check_parameters(parameters: Mapping[str, str], what: str) -> None:
+    for key in parameters:
+        if not key:
+            raise InvalidObjectError(f"{what}: a property has no name; give it one")
+        _limit(key, PARAMETER_KEY_LENGTH_MAX, f"{what}: property name")
+
+
+def _check_distinct(names: Iterable[str], what: str) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise InvalidObjectError(f"{what} '{name}' is there twice; name each once")
+        seen.add(name)
+
+
+def _is_name(name: str) -> bool:
+    """Hive takes nearly any text; what would leave its directory is refused."""
+    return (
+        bool(name.strip())
+        and name not in (".", "..")
+        and "/" not in name
+        and all(character >= " " for character in name)
+    )
+
+
+def _limit(text: str | None, length_max: int, what: str) -> None:
+    if text is not None and len(text) > length_max:
+        raise InvalidObjectError(
+            f"{what} has {len(text)} characters ('{_short(text)}'); at most {length_max} fit"
+        )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:60]}…"

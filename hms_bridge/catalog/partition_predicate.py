@@ -1,0 +1,186 @@
+"""What a partition filter selects: a parsed filter, bound to the partition columns of a table.
+
+A comparison with a value that its type cannot read (the default partition, as a number) is
+unknown, as in SQL; what is not known to be true is not selected.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
+
+from hms_bridge.catalog.partition_filter import Comparison, Junction, Literal, Node, Not, Value
+from hms_bridge.errors import MetaError
+from hms_bridge.model.catalog import DEFAULT_PARTITION_VALUE, Column
+
+
+@dataclass(frozen=True, slots=True)
+class BoundFilter:
+    """A filter whose columns are places in the values of a partition."""
+
+    test: Callable[[Sequence[str]], bool | None]
+    required_values: Mapping[int, frozenset[str]]
+    """Places whose raw text must be one of these in everything that is selected."""
+
+    def selects(self, values: Sequence[str]) -> bool:
+        """Whether a partition with these values is selected; unknown counts as no."""
+        return self.test(values) is True
+
+
+def bind_filter(node: Node, columns: Sequence[Column]) -> BoundFilter:
+    """Bind a tree to the partition columns of a table.
+
+    Raises MetaError for a column that is none, or a constant that its type cannot equal.
+    """
+    places = {column.name.lower(): place for place, column in enumerate(columns)}
+    return BoundFilter(_bind(node, places, columns), _required(node, places, columns))
+
+
+def _bind(
+    node: Node, places: Mapping[str, int], columns: Sequence[Column]
+) -> Callable[[Sequence[str]], bool | None]:
+    if isinstance(node, Not):
+        inner = _bind(node.operand, places, columns)
+        return lambda values: None if (found := inner(values)) is None else not found
+    if isinstance(node, Junction):
+        tests = [_bind(operand, places, columns) for operand in node.operands]
+        decisive = not node.is_and
+        return lambda values: _combine((test(values) for test in tests), decisive)
+    place = places.get(node.column)
+    if place is None:
+        raise MetaError(f"Specified key <{node.column}> is not a partitioning key for the table")
+    return _comparison_test(node, place, columns[place])
+
+
+def _combine(results: Iterator[bool | None], decisive: bool) -> bool | None:
+    is_unknown = False
+    for result in results:
+        if result is decisive:
+            return decisive
+        is_unknown |= result is None
+    return None if is_unknown else not decisive
+
+
+_INTEGRAL = frozenset({"tinyint", "smallint", "int", "integer", "bigint"})
+_FRACTIONAL = frozenset({"float", "double", "decimal"})
+
+
+def _comparison_test(
+    node: Comparison, place: int, column: Column
+) -> Callable[[Sequence[str]], bool | None]:
+    if node.operator == "is null":
+        return lambda values: values[place] in ("", DEFAULT_PARTITION_VALUE)
+    kind = column.type.strip().lower().partition("(")[0]
+    if node.operator == "like":
+        pattern = _like_pattern(str(_text_of(node.literals[0])))
+        return lambda values: pattern.fullmatch(values[place]) is not None
+    read, literals = _reader(kind, node)
+    decide = _DECISIONS[node.operator]
+
+    def test(values: Sequence[str]) -> bool | None:
+        value = read(values[place])
+        return None if value is None else decide(value, literals)
+
+    return test
+
+
+_DECISIONS: Mapping[str, Callable[..., bool]] = {
+    "=": lambda value, given: value == given[0],
+    "!=": lambda value, given: value != given[0],
+    "<": lambda value, given: value < given[0],
+    "<=": lambda value, given: value <= given[0],
+    ">": lambda value, given: value > given[0],
+    ">=": lambda value, given: value >= given[0],
+    "between": lambda value, given: given[0] <= value <= given[1],
+    "in": lambda value, given: value in given,
+}
+
+
+def _reader(kind: str, node: Comparison) -> tuple[Callable[[str], Value | None], tuple[Value, ...]]:
+    """How to read a stored value of a type, and the constants in the same type."""
+    if kind in _INTEGRAL or kind in _FRACTIONAL:
+        if not all(isinstance(literal.value, Decimal) for literal in node.literals):
+            raise MetaError("Filtering is supported only on partition keys of type string")
+        return _read_number, tuple(literal.value for literal in node.literals)
+    if kind == "date":
+        return _read_date, tuple(_as_date(literal) for literal in node.literals)
+    if kind == "timestamp":
+        return _read_timestamp, tuple(_as_timestamp(literal) for literal in node.literals)
+    return (lambda text: text), tuple(_text_of(literal) for literal in node.literals)
+
+
+def _text_of(literal: Literal) -> str:
+    """A constant as the text that a string column would hold."""
+    if isinstance(literal.value, datetime):
+        return literal.value.isoformat(sep=" ")
+    return literal.value if isinstance(literal.value, str) else str(literal.value)
+
+
+def _read_number(text: str) -> Decimal | None:
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return None
+
+
+def _read_date(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text[:10])
+    except ValueError:
+        return None
+
+
+def _read_timestamp(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _as_date(literal: Literal) -> date:
+    value = literal.value
+    if isinstance(value, datetime):
+        return value.date()
+    found = value if isinstance(value, date) else _read_date(str(value))
+    if found is None:
+        raise MetaError(f"'{value}' in a partition filter is no date; write yyyy-mm-dd")
+    return found
+
+
+def _as_timestamp(literal: Literal) -> datetime:
+    value = literal.value
+    if isinstance(value, datetime):
+        return value
+    found = _read_timestamp(str(value))
+    if found is None:
+        raise MetaError(
+            f"'{value}' in a partition filter is no timestamp; write yyyy-mm-dd hh:mm:ss"
+        )
+    return found
+
+
+def _like_pattern(text: str) -> re.Pattern[str]:
+    """``%`` and ``.*`` any text, ``_`` any character (Hive's SQL and Spark's clients)."""
+    pieces = re.split(r"(%|\.\*|_)", text)
+    wildcards = {"%": ".*", ".*": ".*", "_": "."}
+    return re.compile("".join(wildcards.get(p) or re.escape(p) for p in pieces), re.DOTALL)
+
+
+def _required(
+    node: Node, places: Mapping[str, int], columns: Sequence[Column]
+) -> Mapping[int, frozenset[str]]:
+    """What every selected partition must have at a place: from ``=`` and ``in`` joined by and."""
+    operands = node.operands if isinstance(node, Junction) and node.is_and else (node,)
+    required: dict[int, frozenset[str]] = {}
+    for operand in operands:
+        if not isinstance(operand, Comparison) or operand.operator not in ("=", "in"):
+            continue
+        place = places[operand.column]
+        # Numbers and dates can be written in several ways, so only texts are compared as such.
+        if columns[place].type.strip().lower() == "string":
+            texts = frozenset(_text_of(literal) for literal in operand.literals)
+            required[place] = required.get(place, texts) & texts
+    return required

@@ -1,0 +1,355 @@
+"""Partitions of a table: found by name, values or filter; added, changed, removed in bulk."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, and_, delete, insert, select, update
+
+from hms_bridge.backend.batches import batches
+from hms_bridge.backend.schema.catalog_tables import (
+    PART_COL_STATS,
+    PARTITION_KEY_VALS,
+    PARTITION_PARAMS,
+    PARTITIONS,
+    SDS,
+    SERDES,
+)
+from hms_bridge.backend.sequences import next_sequence_values
+from hms_bridge.catalog.details import load_details
+from hms_bridge.catalog.partition_predicate import BoundFilter
+from hms_bridge.catalog.storage import (
+    STORAGE_COLUMNS,
+    StorageKey,
+    delete_storages,
+    delete_unused_column_lists,
+    insert_column_list,
+    insert_storages,
+    load_skews,
+    owners_of,
+    storage_from_row,
+    storage_key,
+    update_storage,
+)
+from hms_bridge.catalog.tables import StoredTable
+from hms_bridge.errors import MetaError
+from hms_bridge.model.catalog import Column, Partition, Storage, Table
+from hms_bridge.model.partition_name import partition_name, unescape
+
+PARTITION_SEQUENCE = "org.apache.hadoop.hive.metastore.model.MPartition"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredPartition:
+    """A partition, its name and the keys of its rows."""
+
+    id: int
+    name: str
+    partition: Partition
+    storage: StorageKey | None
+
+
+_SELECT: Select[Any] = (
+    select(PARTITIONS, *(column for column in STORAGE_COLUMNS if column is not SDS.c.SD_ID))
+    .select_from(PARTITIONS)
+    .outerjoin(SDS, PARTITIONS.c.SD_ID == SDS.c.SD_ID)
+    .outerjoin(SERDES, SDS.c.SERDE_ID == SERDES.c.SERDE_ID)
+)
+
+
+def name_of(table: Table, values: Sequence[str]) -> str:
+    """The name of the partition with these values. Raises MetaError for a wrong number."""
+    if len(values) != len(table.partition_columns):
+        keys = "".join(f"{column.name}, " for column in table.partition_columns)
+        given = "".join(f"{value}, " for value in values)
+        raise MetaError(f"Invalid partition key & values; keys [{keys}], values [{given}]")
+    return partition_name(table.partition_columns, values)
+
+
+def partition_names(
+    connection: Connection, stored: StoredTable, max_parts: int = -1
+) -> tuple[str, ...]:
+    """Names, sorted; the first ``max_parts`` of them unless that is negative."""
+    query = select(PARTITIONS.c.PART_NAME).where(PARTITIONS.c.TBL_ID == stored.id)
+    if max_parts >= 0:
+        query = query.order_by(PARTITIONS.c.PART_NAME).limit(max_parts)
+    return tuple(sorted(connection.scalars(query)))
+
+
+def find_by_names(
+    connection: Connection, stored: StoredTable, names: Collection[str]
+) -> tuple[StoredPartition, ...]:
+    """Those that exist, sorted by name."""
+    return _load(connection, stored.table, list(_ids_of_names(connection, stored, names).values()))
+
+
+def existing_names(
+    connection: Connection, stored: StoredTable, names: Collection[str]
+) -> frozenset[str]:
+    """Which of these partitions exist."""
+    return frozenset(_ids_of_names(connection, stored, names))
+
+
+def _ids_of_names(
+    connection: Connection, stored: StoredTable, names: Collection[str]
+) -> Mapping[str, int]:
+    found: dict[str, int] = {}
+    for piece in batches(list(dict.fromkeys(names))):
+        rows = connection.execute(
+            select(PARTITIONS.c.PART_NAME, PARTITIONS.c.PART_ID).where(
+                PARTITIONS.c.TBL_ID == stored.id, PARTITIONS.c.PART_NAME.in_(piece)
+            )
+        )
+        found.update({row.PART_NAME: row.PART_ID for row in rows})
+    return found
+
+
+def find_all(
+    connection: Connection, stored: StoredTable, max_parts: int = -1
+) -> tuple[StoredPartition, ...]:
+    """All partitions, or the first ``max_parts`` by name."""
+    query = select(PARTITIONS.c.PART_ID).where(PARTITIONS.c.TBL_ID == stored.id)
+    if max_parts >= 0:
+        query = query.order_by(PARTITIONS.c.PART_NAME).limit(max_parts)
+    return _load(connection, stored.table, list(connection.scalars(query)))
+
+
+def find_by_values(
+    connection: Connection, stored: StoredTable, prefix: Sequence[str], max_parts: int = -1
+) -> tuple[StoredPartition, ...]:
+    """Those whose values match; "" or a missing value matches all.
+
+    Raises MetaError for more values than there are partition columns.
+    """
+    keys = len(stored.table.partition_columns)
+    if len(prefix) > keys:
+        raise MetaError(
+            f"Incorrect number of partition values. numPartKeys={keys}, "
+            f"part_val=[{', '.join(prefix)}]"
+        )
+    required = {place: frozenset({value}) for place, value in enumerate(prefix) if value}
+    chosen = BoundFilter(
+        lambda values: all(values[place] in texts for place, texts in required.items()), required
+    )
+    return find_by_filter(connection, stored, chosen, max_parts)
+
+
+def find_by_filter(
+    connection: Connection, stored: StoredTable, chosen: BoundFilter, max_parts: int = -1
+) -> tuple[StoredPartition, ...]:
+    """Those that a filter selects, sorted by name.
+
+    The database narrows the names down by the values that the filter requires; the filter then
+    reads the values out of each name, so only what is selected is loaded.
+    """
+    query = select(PARTITIONS.c.PART_NAME, PARTITIONS.c.PART_ID)
+    query = query.where(PARTITIONS.c.TBL_ID == stored.id)
+    for place, texts in chosen.required_values.items():
+        values = PARTITION_KEY_VALS.alias()
+        query = query.join(
+            values,
+            and_(values.c.PART_ID == PARTITIONS.c.PART_ID, values.c.INTEGER_IDX == place),
+        ).where(values.c.PART_KEY_VAL.in_(sorted(texts)))
+    selected = sorted(
+        (name, key) for name, key in connection.execute(query) if chosen.selects(_values_in(name))
+    )
+    if max_parts >= 0:
+        selected = selected[:max_parts]
+    return _load(connection, stored.table, [key for _, key in selected])
+
+
+def _values_in(name: str) -> list[str]:
+    return [unescape(part.partition("=")[2]) for part in name.split("/")]
+
+
+def _load(connection: Connection, table: Table, keys: Sequence[int]) -> tuple[StoredPartition, ...]:
+    rows = [
+        row
+        for piece in batches(keys)
+        for row in connection.execute(_SELECT.where(PARTITIONS.c.PART_ID.in_(piece)))
+    ]
+    storages = {row.PART_ID: storage_key(row) for row in rows}
+    owners = owners_of([key for key in storages.values() if key is not None])
+    owners.partitions = list(storages)
+    details = load_details(connection, owners)
+    skews = load_skews(connection, details)
+    columns: Mapping[int | None, tuple[Column, ...]] = {
+        key: tuple(found) for key, found in details.columns.items()
+    }
+    found = [
+        StoredPartition(
+            id=row.PART_ID,
+            name=row.PART_NAME,
+            storage=storages[row.PART_ID],
+            partition=_partition(
+                row,
+                table,
+                values=tuple(details.partition_values.get(row.PART_ID, ())),
+                storage=storage_from_row(row, details, skews, columns.get(row.CD_ID, ())),
+                parameters=details.parameters["partitions"].get(row.PART_ID, {}),
+            ),
+        )
+        for row in rows
+    ]
+    return tuple(sorted(found, key=lambda stored: stored.name))
+
+
+def _partition(row: Row[Any], table: Table, **details: Any) -> Partition:
+    return Partition(
+        database_name=table.database_name,
+        table_name=table.name,
+        catalog_name=table.catalog_name,
+        create_time=row.CREATE_TIME,
+        last_access_time=row.LAST_ACCESS_TIME,
+        write_id=row.WRITE_ID or 0,
+        **details,
+    )
+
+
+def insert_partitions(
+    connection: Connection, stored: StoredTable, partitions: Sequence[Partition]
+) -> None:
+    """New partitions; the caller has seen that none of them exists.
+
+    Those with the columns of the table share its column list.
+    """
+    if not partitions:
+        return
+    lists = _column_lists(connection, stored, [partition.storage for partition in partitions])
+    storages = insert_storages(
+        connection, [p.storage for p in partitions], [lists[p.storage.columns] for p in partitions]
+    )
+    first = next_sequence_values(connection, PARTITION_SEQUENCE, len(partitions))
+    numbered = list(enumerate(partitions, first))
+    connection.execute(
+        insert(PARTITIONS),
+        [
+            {
+                "PART_ID": key,
+                "TBL_ID": stored.id,
+                "SD_ID": storage.storage_id,
+                "CREATE_TIME": partition.create_time,
+                "LAST_ACCESS_TIME": partition.last_access_time,
+                "PART_NAME": name_of(stored.table, partition.values),
+                "WRITE_ID": partition.write_id,
+            }
+            for (key, partition), storage in zip(numbered, storages, strict=True)
+        ],
+    )
+    _insert_values(connection, numbered)
+    _insert_parameters(connection, numbered)
+
+
+def _column_lists(
+    connection: Connection, stored: StoredTable, storages: Sequence[Storage]
+) -> Mapping[tuple[Column, ...], int]:
+    lists: dict[tuple[Column, ...], int] = {}
+    if stored.storage is not None and stored.storage.column_list_id is not None:
+        lists[stored.table.storage.columns] = stored.storage.column_list_id
+    for storage in storages:
+        if storage.columns not in lists:
+            lists[storage.columns] = insert_column_list(connection, storage.columns)
+    return lists
+
+
+def _insert_values(connection: Connection, numbered: Sequence[tuple[int, Partition]]) -> None:
+    rows = [
+        {"PART_ID": key, "PART_KEY_VAL": value, "INTEGER_IDX": place}
+        for key, partition in numbered
+        for place, value in enumerate(partition.values)
+    ]
+    if rows:
+        connection.execute(insert(PARTITION_KEY_VALS), rows)
+
+
+def _insert_parameters(connection: Connection, numbered: Sequence[tuple[int, Partition]]) -> None:
+    rows = [
+        {"PART_ID": key, "PARAM_KEY": name, "PARAM_VALUE": value}
+        for key, partition in numbered
+        for name, value in partition.parameters.items()
+    ]
+    if rows:
+        connection.execute(insert(PARTITION_PARAMS), rows)
+
+
+def update_partitions(
+    connection: Connection,
+    table: StoredTable,
+    changes: Sequence[tuple[StoredPartition, Partition]],
+) -> None:
+    """Replace partitions; other values rename one (its place among its siblings is free)."""
+    lists = _column_lists(
+        connection,
+        table,
+        [
+            new.storage
+            for old, new in changes
+            if new.storage.columns != old.partition.storage.columns
+        ],
+    )
+    left: set[int] = set()
+    for old, new in changes:
+        _update(connection, table, old, new)
+        if old.storage is None:
+            continue
+        column_list = old.storage.column_list_id
+        if column_list is None or new.storage.columns != old.partition.storage.columns:
+            left |= {column_list} if column_list is not None else set()
+            column_list = lists[new.storage.columns]
+        update_storage(connection, old.storage, old.partition.storage, new.storage, column_list)
+    delete_unused_column_lists(connection, left)
+
+
+def _update(
+    connection: Connection, table: StoredTable, old: StoredPartition, new: Partition
+) -> None:
+    values: dict[str, Any] = {
+        "PART_NAME": name_of(table.table, new.values),
+        "LAST_ACCESS_TIME": new.last_access_time,
+    }
+    if new.write_id > 0:
+        values["WRITE_ID"] = new.write_id
+    connection.execute(update(PARTITIONS).where(PARTITIONS.c.PART_ID == old.id).values(**values))
+    if old.partition.values != new.values:
+        connection.execute(delete(PARTITION_KEY_VALS).where(PARTITION_KEY_VALS.c.PART_ID == old.id))
+        _insert_values(connection, [(old.id, new)])
+    if old.partition.parameters != new.parameters:
+        connection.execute(delete(PARTITION_PARAMS).where(PARTITION_PARAMS.c.PART_ID == old.id))
+        _insert_parameters(connection, [(old.id, new)])
+
+
+def delete_partitions(connection: Connection, partitions: Sequence[StoredPartition]) -> None:
+    """Remove partitions and what belongs to them."""
+    for piece in batches(partitions):
+        keys = [stored.id for stored in piece]
+        for table in (PARTITION_PARAMS, PARTITION_KEY_VALS, PART_COL_STATS, PARTITIONS):
+            connection.execute(delete(table).where(table.c.PART_ID.in_(keys)))
+    delete_storages(connection, [s.storage for s in partitions if s.storage is not None])
+
+
+def locations(connection: Connection, stored: StoredTable) -> Mapping[str, str]:
+    """Where each partition of a table lies, by name, without loading them."""
+    rows = connection.execute(
+        select(PARTITIONS.c.PART_NAME, SDS.c.LOCATION)
+        .join(SDS, PARTITIONS.c.SD_ID == SDS.c.SD_ID)
+        .where(PARTITIONS.c.TBL_ID == stored.id)
+    )
+    return {row.PART_NAME: row.LOCATION for row in rows if row.LOCATION}
+
+
+def delete_all_of(connection: Connection, stored: StoredTable) -> Mapping[str, str]:
+    """Remove every partition of a table; the locations that they had, by name."""
+    found = locations(connection, stored)
+    rows = connection.execute(
+        select(PARTITIONS.c.PART_ID, PARTITIONS.c.SD_ID, SDS.c.SERDE_ID, SDS.c.CD_ID)
+        .outerjoin(SDS, PARTITIONS.c.SD_ID == SDS.c.SD_ID)
+        .where(PARTITIONS.c.TBL_ID == stored.id)
+    ).all()
+    for piece in batches([row.PART_ID for row in rows]):
+        for table in (PARTITION_PARAMS, PARTITION_KEY_VALS, PART_COL_STATS, PARTITIONS):
+            connection.execute(delete(table).where(table.c.PART_ID.in_(piece)))
+    keys = [key for row in rows if (key := storage_key(row)) is not None]
+    delete_storages(connection, keys)
+    return found

@@ -1,0 +1,299 @@
+"""Tables and views."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    and_,
+    delete,
+    exists,
+    insert,
+    select,
+    update,
+)
+
+from hms_bridge.backend.batches import batches
+from hms_bridge.backend.schema.catalog_tables import (
+    DBS,
+    PARTITION_KEYS,
+    PARTITIONS,
+    SDS,
+    SERDES,
+    TAB_COL_STATS,
+    TABLE_PARAMS,
+    TBLS,
+)
+from hms_bridge.backend.sequences import next_sequence_values
+from hms_bridge.catalog.details import load_details
+from hms_bridge.catalog.patterns import matches
+from hms_bridge.catalog.row_locks import RowLock, hold
+from hms_bridge.catalog.storage import (
+    STORAGE_COLUMNS,
+    StorageKey,
+    delete_storages,
+    delete_unused_column_lists,
+    insert_column_list,
+    insert_storages,
+    load_skews,
+    owners_of,
+    storage_from_row,
+    storage_key,
+    update_storage,
+)
+from hms_bridge.errors import NoSuchObjectError
+from hms_bridge.model.catalog import DEFAULT_CATALOG, PrincipalType, Table
+
+TABLE_SEQUENCE = "org.apache.hadoop.hive.metastore.model.MTable"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredTable:
+    """A table and the keys of its rows; ``storage`` is None for a view stored without any."""
+
+    id: int
+    database_id: int
+    table: Table
+    storage: StorageKey | None
+
+
+_SELECT: Select[Any] = (
+    select(
+        TBLS,
+        DBS.c.NAME.label("DATABASE_NAME"),
+        DBS.c.CTLG_NAME,
+        *(column for column in STORAGE_COLUMNS if column is not SDS.c.SD_ID),
+    )
+    .select_from(TBLS)
+    .join(DBS, TBLS.c.DB_ID == DBS.c.DB_ID)
+    .outerjoin(SDS, TBLS.c.SD_ID == SDS.c.SD_ID)
+    .outerjoin(SERDES, SDS.c.SERDE_ID == SERDES.c.SERDE_ID)
+)
+
+
+def find_table(
+    connection: Connection,
+    database: str,
+    name: str,
+    catalog: str = DEFAULT_CATALOG,
+    lock: RowLock = RowLock.NONE,
+) -> StoredTable | None:
+    """One table, with three statements at most; None if it is not there."""
+    if lock is not RowLock.NONE:
+        key = select(DBS.c.DB_ID).where(DBS.c.NAME == database, DBS.c.CTLG_NAME == catalog)
+        where = and_(TBLS.c.TBL_NAME == name, TBLS.c.DB_ID.in_(key))
+        hold(connection, TBLS.c.TBL_ID, where, lock)
+    found = _load(connection, _in(database, catalog) & (TBLS.c.TBL_NAME == name))
+    return found[0] if found else None
+
+
+def require_table(
+    connection: Connection,
+    database: str,
+    name: str,
+    catalog: str = DEFAULT_CATALOG,
+    lock: RowLock = RowLock.NONE,
+) -> StoredTable:
+    """One table. Raises NoSuchObjectError."""
+    found = find_table(connection, database, name, catalog, lock)
+    if found is None:
+        raise NoSuchObjectError(f"{catalog}.{database}.{name} table not found")
+    return found
+
+
+def find_tables(
+    connection: Connection, database: str, names: Collection[str], catalog: str = DEFAULT_CATALOG
+) -> tuple[StoredTable, ...]:
+    """Those that exist, sorted by name."""
+    found = [
+        stored
+        for piece in batches(list(dict.fromkeys(names)))
+        for stored in _load(connection, _in(database, catalog) & TBLS.c.TBL_NAME.in_(piece))
+    ]
+    return tuple(sorted(found, key=lambda stored: stored.table.name))
+
+
+def table_names(
+    connection: Connection,
+    database: str,
+    pattern: str | None = None,
+    table_type: str | None = None,
+    catalog: str = DEFAULT_CATALOG,
+) -> tuple[str, ...]:
+    """Names that match, sorted."""
+    query = select(TBLS.c.TBL_NAME).join(DBS, TBLS.c.DB_ID == DBS.c.DB_ID)
+    query = query.where(_in(database, catalog))
+    if pattern is not None:
+        query = query.where(matches(TBLS.c.TBL_NAME, pattern))
+    if table_type is not None:
+        query = query.where(TBLS.c.TBL_TYPE == table_type)
+    return tuple(sorted(connection.scalars(query)))
+
+
+def has_table(connection: Connection, database_id: int, name: str) -> bool:
+    """Whether a database has a table of that name."""
+    same = exists().where(TBLS.c.TBL_NAME == name, TBLS.c.DB_ID == database_id)
+    return bool(connection.scalar(select(same)))
+
+
+def _in(database: str, catalog: str) -> ColumnElement[bool]:
+    return and_(DBS.c.NAME == database, DBS.c.CTLG_NAME == catalog)
+
+
+def _load(connection: Connection, where: ColumnElement[bool]) -> Sequence[StoredTable]:
+    rows = connection.execute(_SELECT.where(where)).all()
+    if not rows:
+        return ()
+    keys = {row.TBL_ID: storage_key(row) for row in rows}
+    owners = owners_of([key for key in keys.values() if key is not None])
+    owners.tables = list(keys)
+    details = load_details(connection, owners)
+    skews = load_skews(connection, details)
+    return [
+        StoredTable(
+            id=row.TBL_ID,
+            database_id=row.DB_ID,
+            storage=keys[row.TBL_ID],
+            table=_table(
+                row,
+                storage=storage_from_row(
+                    row, details, skews, tuple(details.columns.get(row.CD_ID, ()))
+                ),
+                partition_columns=tuple(details.partition_columns.get(row.TBL_ID, ())),
+                parameters=details.parameters["tables"].get(row.TBL_ID, {}),
+            ),
+        )
+        for row in rows
+    ]
+
+
+def _table(row: Row[Any], **details: Any) -> Table:
+    return Table(
+        id=row.TBL_ID,
+        name=row.TBL_NAME,
+        database_name=row.DATABASE_NAME,
+        catalog_name=row.CTLG_NAME,
+        owner=row.OWNER,
+        owner_type=PrincipalType[row.OWNER_TYPE] if row.OWNER_TYPE else PrincipalType.USER,
+        create_time=row.CREATE_TIME,
+        last_access_time=row.LAST_ACCESS_TIME,
+        retention=row.RETENTION,
+        view_original_text=row.VIEW_ORIGINAL_TEXT,
+        view_expanded_text=row.VIEW_EXPANDED_TEXT,
+        type=row.TBL_TYPE,
+        is_rewrite_enabled=bool(row.IS_REWRITE_ENABLED),
+        write_id=row.WRITE_ID or 0,
+        **details,
+    )
+
+
+def insert_table(connection: Connection, database_id: int, table: Table) -> int:
+    """A new table; its TBL_ID."""
+    column_list = insert_column_list(connection, table.storage.columns)
+    (storage,) = insert_storages(connection, [table.storage], [column_list])
+    key = next_sequence_values(connection, TABLE_SEQUENCE, 1)
+    connection.execute(
+        insert(TBLS).values(
+            TBL_ID=key,
+            DB_ID=database_id,
+            SD_ID=storage.storage_id,
+            CREATE_TIME=table.create_time,
+            # The column is about transactional tables; Hive writes 0 for others.
+            WRITE_ID=table.write_id if table.is_transactional else 0,
+            **_changeable(table),
+        )
+    )
+    _insert_lists(connection, key, table)
+    return key
+
+
+def update_table(
+    connection: Connection, stored: StoredTable, table: Table, database_id: int
+) -> None:
+    """Replace a table, and its name and database too. Its partitions stay as they are."""
+    old = stored.table
+    values = _changeable(table) | {"DB_ID": database_id}
+    if table.is_transactional and table.write_id > 0:
+        values["WRITE_ID"] = table.write_id
+    connection.execute(update(TBLS).where(TBLS.c.TBL_ID == stored.id).values(**values))
+    if stored.storage is not None:
+        _update_storage(connection, stored.storage, old, table)
+    if old.parameters != table.parameters:
+        connection.execute(delete(TABLE_PARAMS).where(TABLE_PARAMS.c.TBL_ID == stored.id))
+        _insert_parameters(connection, stored.id, table)
+    if old.partition_columns != table.partition_columns:
+        connection.execute(delete(PARTITION_KEYS).where(PARTITION_KEYS.c.TBL_ID == stored.id))
+        _insert_partition_columns(connection, stored.id, table)
+
+
+def _update_storage(connection: Connection, key: StorageKey, old: Table, new: Table) -> None:
+    column_list = key.column_list_id
+    if column_list is None or old.storage.columns != new.storage.columns:
+        # Partitions keep the old list, which Hive leaves stale too (findings C1).
+        column_list = insert_column_list(connection, new.storage.columns)
+    update_storage(connection, key, old.storage, new.storage, column_list)
+    if key.column_list_id is not None and key.column_list_id != column_list:
+        delete_unused_column_lists(connection, [key.column_list_id])
+
+
+def delete_table(connection: Connection, stored: StoredTable) -> None:
+    """Remove a table; the caller has removed its partitions."""
+    for table in (TABLE_PARAMS, PARTITION_KEYS, TAB_COL_STATS):
+        connection.execute(delete(table).where(table.c.TBL_ID == stored.id))
+    connection.execute(delete(TBLS).where(TBLS.c.TBL_ID == stored.id))
+    if stored.storage is not None:
+        delete_storages(connection, [stored.storage])
+
+
+def has_partitions(connection: Connection, stored: StoredTable) -> bool:
+    """Whether a table has any partition."""
+    return bool(connection.scalar(select(exists().where(PARTITIONS.c.TBL_ID == stored.id))))
+
+
+def _changeable(table: Table) -> dict[str, Any]:
+    return {
+        "TBL_NAME": table.name,
+        "TBL_TYPE": table.type,
+        "LAST_ACCESS_TIME": table.last_access_time,
+        "OWNER": table.owner,
+        "OWNER_TYPE": table.owner_type.name,
+        "RETENTION": table.retention,
+        "VIEW_EXPANDED_TEXT": table.view_expanded_text,
+        "VIEW_ORIGINAL_TEXT": table.view_original_text,
+        "IS_REWRITE_ENABLED": table.is_rewrite_enabled,
+    }
+
+
+def _insert_lists(connection: Connection, key: int, table: Table) -> None:
+    _insert_parameters(connection, key, table)
+    _insert_partition_columns(connection, key, table)
+
+
+def _insert_parameters(connection: Connection, key: int, table: Table) -> None:
+    rows = [
+        {"TBL_ID": key, "PARAM_KEY": name, "PARAM_VALUE": value}
+        for name, value in table.parameters.items()
+    ]
+    if rows:
+        connection.execute(insert(TABLE_PARAMS), rows)
+
+
+def _insert_partition_columns(connection: Connection, key: int, table: Table) -> None:
+    rows = [
+        {
+            "TBL_ID": key,
+            "PKEY_NAME": column.name.lower(),
+            "PKEY_TYPE": column.type,
+            "PKEY_COMMENT": column.comment,
+            "INTEGER_IDX": place,
+        }
+        for place, column in enumerate(table.partition_columns)
+    ]
+    if rows:
+        connection.execute(insert(PARTITION_KEYS), rows)

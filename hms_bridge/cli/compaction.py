@@ -1,0 +1,191 @@
+"""``hms-bridge compact`` and ``hms-bridge compactions``."""
+
+from __future__ import annotations
+
+import time
+
+import click
+from rich.console import Console
+
+from hms_bridge.cli.options import (
+    dry_run_option,
+    format_option,
+    metastore_option,
+    settings_options,
+    split_table_name,
+)
+from hms_bridge.cli.output import print_record, print_rows, say, time_text
+from hms_bridge.config.settings import Settings
+from hms_bridge.connect import connected
+from hms_bridge.errors import CompactionError
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.compaction import (
+    Compaction,
+    CompactionRequest,
+    CompactionState,
+    CompactionType,
+    ShowCompactionsRequest,
+)
+from hms_bridge.model.ids import CompactionId
+
+COLUMNS = (
+    "compactionid", "dbname", "tabname", "partname", "type", "state", "workerid", "enqueuetime",
+    "starttime", "duration_ms", "errormessage", "poolname", "txnid", "nexttxnid", "committime",
+    "highestwriteid",
+)  # fmt: skip
+_UNFINISHED = {CompactionState.INITIATED, CompactionState.WORKING}
+
+
+@click.command()
+@click.argument("table_name", metavar="TABLE")
+@click.argument("kind", metavar="KIND", type=click.Choice(["minor", "major"]))
+@click.option("--partition", "partition_name", help="One partition: key=value/key=value.")
+@click.option("--pool", "pool_name", help="Only workers of this pool take it.")
+@click.option("--wait", "is_waited", is_flag=True, help="Wait until a worker has done it.")
+@click.option("--run", "is_run", is_flag=True, help="Do it here and now, with Spark.")
+@dry_run_option
+@metastore_option
+@format_option
+@settings_options
+def compact(
+    table_name: str,
+    kind: str,
+    partition_name: str | None,
+    pool_name: str | None,
+    is_waited: bool,
+    is_run: bool,
+    is_dry_run: bool,
+    metastore_url: str,
+    output_format: str,
+    settings: Settings,
+) -> None:
+    """Queue a compaction of TABLE (database.table); KIND is minor or major.
+
+    A worker does it: `hms-bridge serve --worker`, or this program with --run.
+
+    \b
+    Examples:
+      hms-bridge compact sales.orders major --run
+      hms-bridge compact sales.orders minor --partition day=2024-01-02 --wait
+      hms-bridge compact sales.orders major --dry-run
+    """
+    database, name = split_table_name(table_name)
+    request = CompactionRequest(
+        database_name=database,
+        table_name=name,
+        partition_name=partition_name,
+        type=CompactionType[kind.upper()],
+        pool_name=pool_name,
+        initiator_id="hms-bridge compact",
+    )
+    with connected(metastore_url, settings) as metastore:
+        if is_dry_run:
+            _print_plan(metastore, request, output_format)
+            return
+        answer = metastore.compact(request)
+        if not answer.is_accepted or answer.id is None:
+            raise CompactionError(f"{database}.{name}: {answer.error_message or answer.state}")
+        if is_run:
+            _run_queue(metastore, answer.id)
+        elif is_waited:
+            _wait(metastore, answer.id)
+        entry = _find(metastore, answer.id)
+    print_record(_row(entry), output_format)
+    if entry.state is CompactionState.FAILED:
+        raise CompactionError(f"compaction {entry.id} failed: {entry.error_message}")
+
+
+def _print_plan(metastore: Metastore, request: CompactionRequest, output_format: str) -> None:
+    from hms_bridge.cli.worker import plan_compaction_of
+
+    print_record(plan_compaction_of(metastore, request), output_format)
+
+
+def _run_queue(metastore: Metastore, compaction_id: CompactionId) -> None:
+    """Work until our entry is done; entries before it in the queue are done first."""
+    from hms_bridge.cli.worker import spark_worker
+
+    with spark_worker(metastore) as worker:
+        while _find(metastore, compaction_id).state is CompactionState.INITIATED:
+            outcome = worker.run_once()
+            if outcome is None:
+                break
+            say(f"compaction {outcome.entry.id} of {outcome.entry.target}: {outcome.message}")
+
+
+def _wait(metastore: Metastore, compaction_id: CompactionId) -> None:
+    pause_seconds = 0.1
+    with Console(stderr=True).status("waiting for a worker"):
+        while _find(metastore, compaction_id).state in _UNFINISHED:
+            time.sleep(pause_seconds)
+            pause_seconds = min(pause_seconds * 2, 5.0)
+
+
+def _find(metastore: Metastore, compaction_id: CompactionId) -> Compaction:
+    found = metastore.show_compactions(ShowCompactionsRequest(id=compaction_id))
+    matching = [entry for entry in found if entry.id == compaction_id]
+    if not matching:
+        raise CompactionError(f"compaction {compaction_id} is not in the queue any more")
+    return matching[0]
+
+
+@click.command()
+@click.option("--table", "table_name", help="Only this table: database.table.")
+@click.option(
+    "--state",
+    type=click.Choice([state.word for state in CompactionState]),
+    help="Only entries in this state.",
+)
+@click.option("--limit", type=click.IntRange(min=1), help="At most so many.")
+@metastore_option
+@format_option
+@settings_options
+def compactions(
+    table_name: str | None,
+    state: str | None,
+    limit: int | None,
+    metastore_url: str,
+    output_format: str,
+    settings: Settings,
+) -> None:
+    """The compaction queue and its history, newest first.
+
+    \b
+    Examples:
+      hms-bridge compactions
+      hms-bridge compactions --table sales.orders --state "ready for cleaning" --format json
+    """
+    database, name = split_table_name(table_name) if table_name else (None, None)
+    request = ShowCompactionsRequest(
+        database_name=database,
+        table_name=name,
+        state=next((one for one in CompactionState if one.word == state), None),
+        limit=limit,
+    )
+    with connected(metastore_url, settings) as metastore:
+        rows = [_row(entry) for entry in metastore.show_compactions(request)]
+    print_rows(rows, COLUMNS, output_format)
+
+
+def _row(entry: Compaction) -> dict[str, object]:
+    duration = None
+    if entry.started_ms and entry.ended_ms:
+        duration = entry.ended_ms - entry.started_ms
+    return {
+        "compactionid": entry.id,
+        "dbname": entry.database_name,
+        "tabname": entry.table_name,
+        "partname": entry.partition_name,
+        "type": entry.type.name,
+        "state": entry.state.word,
+        "workerid": entry.worker_id,
+        "enqueuetime": time_text(entry.enqueued_ms),
+        "starttime": time_text(entry.started_ms),
+        "duration_ms": duration,
+        "errormessage": entry.error_message,
+        "poolname": entry.pool_name,
+        "txnid": entry.txn_id,
+        "nexttxnid": entry.next_txn_id,
+        "committime": time_text(entry.committed_ms),
+        "highestwriteid": entry.highest_write_id,
+    }

@@ -1,0 +1,88 @@
+"""Writes the pages that are generated from the code: settings, verbs, the template of hive-site."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+import click
+
+from hms_bridge.cli.main import cli
+from hms_bridge.config.keys import KEYS
+from hms_bridge.wire.reference import wire_methods_page
+
+_ROOT = Path(__file__).parents[2]
+
+
+def pages() -> dict[str, str]:
+    """Path below the project's root, and text."""
+    return {
+        "docs/reference/settings.md": _settings_page(),
+        "docs/reference/cli.md": _cli_page(),
+        "docs/reference/wire-methods.md": wire_methods_page(),
+        "conf/hive-site.xml.template": _template(),
+    }
+
+
+def write_pages(root: Path = _ROOT) -> None:
+    """Write them all."""
+    for name, text in pages().items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def _settings_page() -> str:
+    lines = [
+        "# Settings",
+        "",
+        "Read from a `hive-site.xml` (`--config`), and from `--set key=value`, which wins. Names,",
+        "defaults and units are Hive's unless the name begins with `hms.bridge.`.",
+        "Durations take `d`, `h`, `m`, `s`, `ms`; the unit of a bare number stands in the table.",
+        "",
+        "| setting | also written | kind | default | bare number | meaning |",
+        "|---|---|---|---|---|---|",
+    ]
+    for key in KEYS:
+        aliases = ", ".join(f"`{alias}`" for alias in key.aliases)
+        default = f"`{key.default}`" if key.default else ""
+        lines.append(
+            f"| `{key.name}` | {aliases} | {key.kind.value} | {default} | {key.unit} | {key.doc} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _template() -> str:
+    lines = ['<?xml version="1.0"?>', "<!-- Every setting with its default. -->", "<configuration>"]
+    for key in KEYS:
+        lines += [
+            "  <property>",
+            f"    <name>{key.name}</name>",
+            f"    <value>{escape(key.default)}</value>",
+            f"    <description>{escape(key.doc)}</description>",
+            "  </property>",
+        ]
+    return "\n".join([*lines, "</configuration>"]) + "\n"
+
+
+def _cli_page() -> str:
+    lines = ["# The program hms-bridge", "", "Exit codes: 0 ok, 1 failed, 2 usage.", ""]
+    for path, command in _commands(cli, "hms-bridge"):
+        context = click.Context(command, info_name=path, max_content_width=100, terminal_width=100)
+        lines += [f"## {path}", "", "```", command.get_help(context).rstrip(), "```", ""]
+    return "\n".join(lines)
+
+
+def _commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
+    yield path, command
+    if isinstance(command, click.Group):
+        context = click.Context(command, info_name=path)
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            if inner is not None:
+                yield from _commands(inner, f"{path} {name}")
+
+
+if __name__ == "__main__":
+    write_pages()

@@ -1,0 +1,51 @@
+"""``hms-bridge schema``."""
+
+from __future__ import annotations
+
+import click
+
+from hms_bridge.cli.options import format_option, metastore_option, settings_options
+from hms_bridge.cli.output import print_record, say
+from hms_bridge.config.settings import Settings
+from hms_bridge.connect import describe_schema, install_schema
+
+
+@click.group()
+def schema() -> None:
+    """Make or check the metastore's database schema (Hive's own tables).
+
+    \b
+    Examples:
+      hms-bridge schema init --database sqlite:///metastore.db
+      hms-bridge schema info --database postgresql+psycopg://hive@localhost/metastore
+    """
+
+
+@schema.command()
+@metastore_option
+@settings_options
+def init(metastore_url: str, settings: Settings) -> None:
+    """Make the tables that are missing; those that are there stay as they are.
+
+    \b
+    Example:
+      hms-bridge schema init --database sqlite:///metastore.db
+    """
+    install_schema(metastore_url, settings)
+    say(f"the schema of {metastore_url} is ready")
+
+
+@schema.command()
+@metastore_option
+@format_option
+def info(metastore_url: str, output_format: str) -> None:
+    """What schema a database has, and what it lacks. Exit code 1 if it cannot be used.
+
+    \b
+    Example:
+      hms-bridge schema info --database sqlite:///metastore.db --format json
+    """
+    found = describe_schema(metastore_url)
+    print_record(found, output_format)
+    if not found["usable"]:
+        raise SystemExit(1)

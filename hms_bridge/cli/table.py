@@ -1,0 +1,140 @@
+"""``hms-bridge table``."""
+
+from __future__ import annotations
+
+import getpass
+import re
+import socket
+
+import click
+
+from changemanager.location import FsspecResolver
+from hms_bridge.adoption.adopt import adopt as carry_out
+from hms_bridge.adoption.adopt import describe, look
+from hms_bridge.adoption.plan import AdoptionRequest
+from hms_bridge.cli.options import (
+    dry_run_option,
+    format_option,
+    metastore_option,
+    settings_options,
+    split_table_name,
+)
+from hms_bridge.cli.output import print_record, say
+from hms_bridge.config.settings import Settings
+from hms_bridge.connect import absolute_location, connected
+from hms_bridge.errors import NoSuchObjectError
+from hms_bridge.model.catalog import Column, Database
+from hms_bridge.model.valid_ids import ValidWriteIdList
+from hms_bridge.orc.hive_types import hive_type_text, parse_hive_type
+
+_COLUMN = re.compile(r"(?<![^,])\s*(\w+)\s+")
+
+
+@click.group()
+def table() -> None:
+    """Table directories that Hive left behind.
+
+    \b
+    Example:
+      hms-bridge table adopt /warehouse/sales.db/orders --name sales.orders
+    """
+
+
+@table.command()
+@click.argument("directory", metavar="DIR")
+@click.option("--name", "table_name", required=True, help="database.table to register it as.")
+@click.option(
+    "--valid-write-ids",
+    "valid_write_ids",
+    metavar="TEXT",
+    help="Hive's write-id list of the table, as db.t:9:9223372036854775807::3 "
+    "(high watermark, lowest open, open ids, aborted ids).",
+)
+@click.option(
+    "--partition-type",
+    "partition_types",
+    multiple=True,
+    metavar="COLUMN=TYPE",
+    help="Type of a partition column; string without it. May be repeated.",
+)
+@click.option(
+    "--columns",
+    "columns_text",
+    metavar="LIST",
+    help="The table's own columns, as 'id int,name varchar(10)', if no file tells them.",
+)
+@click.option("--clustered-by", "bucket_columns", help="Bucket columns, comma-separated.")
+@click.option("--buckets", "bucket_count", type=click.IntRange(min=1), help="How many buckets.")
+@dry_run_option
+@metastore_option
+@format_option
+@settings_options
+def adopt(
+    directory: str,
+    table_name: str,
+    valid_write_ids: str | None,
+    partition_types: tuple[str, ...],
+    columns_text: str | None,
+    bucket_columns: str | None,
+    bucket_count: int | None,
+    is_dry_run: bool,
+    metastore_url: str,
+    output_format: str,
+    settings: Settings,
+) -> None:
+    """Register DIR as a full ACID table: columns from its files, write ids from names.
+
+    The files stay where they are and as they are.
+
+    \b
+    Examples:
+      hms-bridge table adopt /warehouse/sales.db/orders --name sales.orders --dry-run
+      hms-bridge table adopt /wh/s.db/o --name s.o --partition-type day=date
+      hms-bridge table adopt /wh/s.db/o --name s.o --valid-write-ids 's.o:9:9223372036854775807::3'
+    """
+    database, name = split_table_name(table_name)
+    types = dict(_pair(text) for text in partition_types)
+    if bool(bucket_columns) != bool(bucket_count):
+        raise click.UsageError("--clustered-by and --buckets go together")
+    request = AdoptionRequest(
+        database_name=database,
+        table_name=name,
+        location=absolute_location(directory),
+        partition_types=types,
+        bucket_columns=tuple(c.strip().lower() for c in (bucket_columns or "").split(",") if c),
+        bucket_count=bucket_count or -1,
+        columns=_columns(columns_text),
+        valid_write_ids=ValidWriteIdList.parse(valid_write_ids) if valid_write_ids else None,
+        owner=getpass.getuser(),
+    )
+    plan = look(request, FsspecResolver())
+    for warning in plan.warnings:
+        say(f"note: {warning}")
+    if not is_dry_run:
+        with connected(metastore_url, settings) as metastore:
+            try:
+                metastore.get_database(database)
+            except NoSuchObjectError:
+                metastore.create_database(Database(name=database))
+            carry_out(plan, metastore, user=getpass.getuser(), host=socket.gethostname())
+    print_record(describe(plan), output_format)
+    say("would be adopted" if is_dry_run else f"{database}.{name} adopted")
+
+
+def _pair(text: str) -> tuple[str, str]:
+    column, separator, kind = text.partition("=")
+    if not separator or not column or not kind:
+        raise click.UsageError(f"--partition-type takes COLUMN=TYPE, not '{text}'")
+    return column.strip().lower(), kind.strip().lower()
+
+
+def _columns(text: str | None) -> tuple[Column, ...]:
+    """``id int,name varchar(10)``: the commas inside of types do not count."""
+    if not text:
+        return ()
+    fields = _COLUMN.sub(r"\1:", text)
+    row = parse_hive_type(f"struct<{fields}>")
+    return tuple(
+        Column(name=name.lower(), type=hive_type_text(child))
+        for name, child in zip(row.names, row.children, strict=True)
+    )

@@ -1,0 +1,42 @@
+"""Addresses of metastores: ``thrift://host:port``, several separated by commas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hms_bridge.errors import ConfigError
+
+DEFAULT_PORT = 9083
+_SCHEME = "thrift://"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where one metastore listens."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{_SCHEME}{host}:{self.port}"
+
+
+def parse_addresses(text: str) -> tuple[Address, ...]:
+    """Addresses that are tried in turn. Raises ConfigError for a malformed one."""
+    found = tuple(_parse(part.strip()) for part in text.split(",") if part.strip())
+    if not found:
+        raise ConfigError("no metastore address was given; write thrift://host:port")
+    return found
+
+
+def _parse(text: str) -> Address:
+    rest = text.removeprefix(_SCHEME).rstrip("/")
+    if "://" in rest or not rest:
+        raise ConfigError(f"{text!r} is no metastore address; write thrift://host:port")
+    host, separator, port = rest.rpartition(":")
+    if not separator or rest.endswith("]"):
+        host, port = rest, str(DEFAULT_PORT)
+    if not port.isdigit() or not 0 < int(port) < 65536 or not host:
+        raise ConfigError(f"{text!r} has no usable port; write thrift://host:port")
+    return Address(host.strip("[]"), int(port))

@@ -1,0 +1,245 @@
+"""Calls thrift methods of a metastore: connections, time-outs, retries."""
+
+from __future__ import annotations
+
+import select
+import socket
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from thrift.protocol.TProtocol import TProtocolException
+from thrift.Thrift import TApplicationException
+from thrift.transport.TTransport import TTransportException
+
+from hms_bridge.client.addresses import Address
+from hms_bridge.clock import Clock
+from hms_bridge.errors import MetaError, MetastoreUnavailableError
+from hms_bridge.wire.exceptions import error_from_exception, error_from_text
+from hms_bridge.wire.messages import KINDS, ApplicationError, MessageStream
+from hms_bridge.wire.methods import SUCCESS, method
+from hms_bridge.wire.structs import Struct
+
+_MESSAGE_SIZE_BYTES = 2**31 - 1
+_CONTAINER_LENGTH = 2**31 - 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CallSettings:
+    """How a client connects and waits; ``user`` is told to the metastore if given.
+
+    ``attempts`` counts for calls that may be repeated: those that only read, and those whose
+    repetition changes nothing. Others are tried again only where nothing was sent yet.
+    """
+
+    user: str | None = None
+    connect_timeout_seconds: float = 10.0
+    call_timeout_seconds: float = 600.0
+    attempts: int = 3
+    retry_delay_seconds: float = 0.5
+
+
+class UnknownMethodError(MetaError):
+    """The metastore is of a generation that does not have the method."""
+
+
+class _NotSentError(Exception):
+    """The call did not leave this machine."""
+
+
+@dataclass(slots=True)
+class _Connection:
+    socket: socket.socket
+    stream: MessageStream
+    address: Address
+    sequence: int = 0
+
+
+class Caller:
+    """A connection for each thread that calls; reconnects, also to another address."""
+
+    def __init__(
+        self, addresses: tuple[Address, ...], settings: CallSettings, clock: Clock
+    ) -> None:
+        self._addresses = addresses
+        self._settings = settings
+        self._clock = clock
+        self._mine = threading.local()
+        self._lock = threading.Lock()
+        self._open: set[socket.socket] = set()
+        self._unknown: set[str] = set()
+
+    def call(self, name: str, /, *, is_repeatable: bool = False, **arguments: Any) -> Any:
+        """Call a method; what it returns.
+
+        Raises the error that the metastore threw, UnknownMethodError, MetaError for an answer
+        that cannot be read, MetastoreUnavailableError if no metastore answered.
+        """
+        described = method(name)
+        body = described.arguments(**arguments)
+        for attempt in range(1, self._settings.attempts + 1):
+            is_last = attempt == self._settings.attempts
+            try:
+                return self._call_once(name, body)
+            except _NotSentError as error:
+                if is_last:
+                    raise self._unavailable(name, error.__cause__ or error) from error
+            except (TTransportException, OSError) as error:
+                if is_last or not is_repeatable:
+                    raise self._lost(name, error, is_repeatable) from error
+            self._clock.sleep_seconds(self._settings.retry_delay_seconds * attempt)
+        raise MetastoreUnavailableError(f"{name} was not tried; allow at least one attempt")
+
+    def call_first_known(
+        self, forms: Iterable[tuple[str, dict[str, Any]]], *, is_repeatable: bool = False
+    ) -> tuple[str, Any]:
+        """Call the first method that the metastore has; its name and what it returns.
+
+        Which methods it does not have is remembered. Raises as :meth:`call`.
+        """
+        refusal: UnknownMethodError | None = None
+        for name, arguments in forms:
+            if name in self._unknown:
+                continue
+            try:
+                return name, self.call(name, is_repeatable=is_repeatable, **arguments)
+            except UnknownMethodError as error:
+                self._unknown.add(name)
+                refusal = error
+        self._unknown.clear()  # it may have been replaced by another version
+        raise refusal or UnknownMethodError("the metastore knows no form of this call")
+
+    def close(self) -> None:
+        """Close the connections of all threads."""
+        with self._lock:
+            for one in self._open:
+                one.close()
+            self._open.clear()
+        self._mine = threading.local()
+
+    def _call_once(self, name: str, body: Struct) -> Any:
+        connection = self._connection()
+        connection.sequence += 1
+        stream = connection.stream
+        message = stream.encode(name, KINDS.CALL, connection.sequence, body)
+        try:
+            stream.send(message)
+            return self._read_answer(name, connection)
+        except (TTransportException, TProtocolException, OSError) as error:
+            self._drop(connection)
+            if isinstance(error, TProtocolException):
+                raise MetaError(
+                    f"the answer of {connection.address} to {name} cannot be read: {error}"
+                ) from error
+            raise
+
+    def _read_answer(self, name: str, connection: _Connection) -> Any:
+        stream, described = connection.stream, method(name)
+        answered, kind, sequence = stream.read_header()
+        if answered != name or sequence != connection.sequence:
+            raise TProtocolException(
+                TProtocolException.INVALID_DATA, f"an answer to {answered} came"
+            )
+        if kind == KINDS.EXCEPTION:
+            refusal = ApplicationError()
+            stream.read_struct(refusal)
+            raise self._refused(name, connection, refusal)
+        result: Any = described.result and described.result()
+        stream.read_struct(result)
+        for field in described.exceptions.values():
+            thrown = getattr(result, field)
+            if thrown is not None:
+                raise error_from_exception(thrown)
+        if described.is_void:
+            return None
+        value = getattr(result, SUCCESS)
+        if value is None:
+            raise MetaError(f"{connection.address} answered {name} without a result")
+        return value
+
+    def _refused(self, name: str, connection: _Connection, refusal: Struct) -> Exception:
+        message = refusal.message or ""
+        if refusal.type == TApplicationException.UNKNOWN_METHOD:
+            return UnknownMethodError(f"{connection.address} has no method {name}")
+        if refusal.type == TApplicationException.PROTOCOL_ERROR:
+            self._drop(connection)  # servers close it then
+        return error_from_text(message)
+
+    def _connection(self) -> _Connection:
+        current: _Connection | None = getattr(self._mine, "connection", None)
+        if current is not None and _is_stale(current.socket):
+            self._drop(current)
+            current = None
+        if current is None:
+            current = self._connect()
+            self._mine.connection = current
+        return current
+
+    def _connect(self) -> _Connection:
+        failure: OSError | None = None
+        for address in self._addresses:
+            try:
+                opened = socket.create_connection(
+                    (address.host, address.port), self._settings.connect_timeout_seconds
+                )
+            except OSError as error:
+                failure = error
+                continue
+            return self._introduce(opened, address)
+        raise _NotSentError from failure
+
+    def _introduce(self, opened: socket.socket, address: Address) -> _Connection:
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        opened.settimeout(self._settings.call_timeout_seconds)
+        with self._lock:
+            self._open.add(opened)
+        stream = MessageStream(
+            opened, message_size_bytes=_MESSAGE_SIZE_BYTES, container_length=_CONTAINER_LENGTH
+        )
+        connection = _Connection(opened, stream, address)
+        user = self._settings.user
+        if user is not None:
+            body = method("set_ugi").arguments(user_name=user, group_names=[user])
+            try:
+                stream.send(stream.encode("set_ugi", KINDS.CALL, 0, body))
+                self._read_answer("set_ugi", connection)
+            except (TTransportException, TProtocolException, OSError) as error:
+                self._drop(connection)
+                raise _NotSentError from error
+        return connection
+
+    def _drop(self, connection: _Connection) -> None:
+        connection.stream.close()
+        with self._lock:
+            self._open.discard(connection.socket)
+        if getattr(self._mine, "connection", None) is connection:
+            self._mine.connection = None
+
+    def _unavailable(self, name: str, cause: BaseException) -> MetastoreUnavailableError:
+        tried = ", ".join(str(address) for address in self._addresses)
+        return MetastoreUnavailableError(
+            f"no metastore answers at {tried} ({cause}); {name} was not sent; check that it runs "
+            "and that the address is right"
+        )
+
+    def _lost(
+        self, name: str, cause: BaseException, is_repeatable: bool
+    ) -> MetastoreUnavailableError:
+        tried = ", ".join(str(address) for address in self._addresses)
+        advice = (
+            "try again"
+            if is_repeatable
+            else "whether it took effect is unknown: look before you try again"
+        )
+        return MetastoreUnavailableError(f"{name} got no answer from {tried} ({cause}); {advice}")
+
+
+def _is_stale(one: socket.socket) -> bool:
+    """Whether the other side closed an idle connection; nothing else can be readable on it."""
+    try:
+        readable, _, _ = select.select([one], [], [], 0)
+    except (OSError, ValueError):
+        return True  # closed here, by close()
+    return bool(readable)

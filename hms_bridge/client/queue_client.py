@@ -1,0 +1,197 @@
+"""The compaction queue and notification events over thrift."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import Any
+
+from hms_bridge.client.caller import Caller
+from hms_bridge.errors import NoSuchCompactionError
+from hms_bridge.model.catalog import DEFAULT_CATALOG
+from hms_bridge.model.compaction import (
+    Compaction,
+    CompactionRequest,
+    CompactionResponse,
+    ShowCompactionsRequest,
+)
+from hms_bridge.model.event import NotificationEvent, NotificationRequest, WriteNotification
+from hms_bridge.model.ids import CompactionId, EventId, TxnId
+from hms_bridge.model.txn import WriteEvent
+from hms_bridge.wire import convert_compaction, convert_event, convert_txn
+from hms_bridge.wire.structs import Struct, hive
+
+
+class CompactionClient:
+    """CompactionStore over thrift."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def compact(self, request: CompactionRequest) -> CompactionResponse:
+        """Raises NoSuchObjectError (ours; a Hive metastore queues anything)."""
+        struct = convert_compaction.compaction_request_to_struct(request)
+        found = self._caller.call("compact2", rqst=struct)
+        return convert_compaction.compaction_response_from_struct(found)
+
+    def show_compactions(
+        self, request: ShowCompactionsRequest | None = None
+    ) -> tuple[Compaction, ...]:
+        """The queue and its history. Metastores before 4.0 do not know the wish: it is checked
+        here again."""
+        struct = convert_compaction.show_request_to_struct(request)
+        found = self._caller.call("show_compact", is_repeatable=True, rqst=struct)
+        entries = tuple(convert_compaction.compaction_from_element(e) for e in found.compacts)
+        if request is None:
+            return entries
+        matching = tuple(entry for entry in entries if _is_wanted(entry, request))
+        return matching if request.limit is None else matching[: request.limit]
+
+    def find_next_compaction(
+        self, worker_id: str, worker_version: str, pool_name: str | None = None
+    ) -> Compaction | None:
+        """Claim the oldest initiated entry."""
+        request = hive.FindNextCompactRequest(
+            workerId=worker_id, workerVersion=worker_version, poolName=pool_name
+        )
+        _, found = self._caller.call_first_known(
+            (
+                ("find_next_compact2", {"rqst": request}),
+                ("find_next_compact", {"workerId": worker_id}),
+            )
+        )
+        if found.ci is None:
+            return None
+        if found.ci.workerId is None:
+            found.ci.workerId = worker_id
+        return convert_compaction.compaction_info_from_struct(found.ci)
+
+    def update_compactor_state(self, compaction: Compaction, txn_id: TxnId) -> None:
+        """Raises NoSuchCompactionError if the entry is not this worker's any more."""
+        struct = convert_compaction.compaction_info_to_struct(compaction)
+        self._caller.call("update_compactor_state", cr=struct, txn_id=txn_id)
+
+    def set_hadoop_job_id(self, job_id: str, compaction_id: CompactionId) -> None:
+        """Record which job does the work."""
+        self._caller.call("set_hadoop_jobid", is_repeatable=True, jobId=job_id, cq_id=compaction_id)
+
+    def mark_compacted(self, compaction: Compaction) -> None:
+        """Raises NoSuchCompactionError if this worker lost the entry."""
+        self._mark("mark_compacted", compaction)
+
+    def mark_failed(self, compaction: Compaction) -> None:
+        """Into the history with its error_message."""
+        self._mark("mark_failed", compaction)
+
+    def mark_refused(self, compaction: Compaction) -> None:
+        """Into the history as refused."""
+        self._mark("mark_refused", compaction)
+
+    def mark_cleaned(self, compaction: Compaction) -> None:
+        """Into the history as succeeded."""
+        self._mark("mark_cleaned", compaction)
+
+    def abort_compactions(self, ids: Sequence[CompactionId]) -> Mapping[CompactionId, str]:
+        """One word of outcome for each id."""
+        request = hive.AbortCompactionRequest(compactionIds=list(ids))
+        try:
+            found = self._caller.call("abort_Compactions", rqst=request)
+        except NoSuchCompactionError:
+            return {}
+        return {
+            CompactionId(number): one.status or "" for number, one in found.abortedcompacts.items()
+        }
+
+    def _mark(self, name: str, compaction: Compaction) -> None:
+        self._caller.call(name, cr=convert_compaction.compaction_info_to_struct(compaction))
+
+
+class NotificationClient:
+    """NotificationStore over thrift."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def get_next_notification(self, request: NotificationRequest) -> tuple[NotificationEvent, ...]:
+        """Ascending, gap-free. Old metastores do not know every filter: it is applied here
+        again, and more is fetched until there is enough."""
+        wanted, last, limit = [], request.last_event_id, request.max_events
+        while True:
+            struct = convert_event.notification_request_to_struct(
+                replace(request, last_event_id=last)
+            )
+            found = self._caller.call("get_next_notification", is_repeatable=True, rqst=struct)
+            events = [convert_event.event_from_struct(event) for event in found.events]
+            wanted += [event for event in events if _is_selected(event, request)]
+            if limit is None or len(events) < limit or len(wanted) >= limit:
+                return tuple(wanted if limit is None else wanted[:limit])
+            last = events[-1].id
+
+    def get_current_event_id(self) -> EventId:
+        """The newest id."""
+        found = self._caller.call("get_current_notificationEventId", is_repeatable=True)
+        return EventId(found.eventId)
+
+    def get_notification_events_count(
+        self, from_event_id: EventId, database: str, catalog: str = DEFAULT_CATALOG
+    ) -> int:
+        """How many events of one database came after an id."""
+        struct = hive.NotificationEventsCountRequest(
+            fromEventId=from_event_id, dbName=database, catName=catalog
+        )
+        found = self._caller.call("get_notification_events_count", is_repeatable=True, rqst=struct)
+        return int(found.eventsCount)
+
+    def add_write_notifications(self, notifications: Sequence[WriteNotification]) -> None:
+        """Remember which files a transaction wrote."""
+        ordered = sorted(notifications, key=_table_of)
+        for (database, table), group in groupby(ordered, key=_table_of):
+            structs = [convert_event.write_notification_to_struct(one) for one in group]
+            if len(structs) == 1:
+                self._add_one(structs[0])
+                continue
+            batch = hive.WriteNotificationLogBatchRequest(
+                catalog=DEFAULT_CATALOG, db=database, table=table, requestList=structs
+            )
+            self._add_batch(batch)
+
+    def get_write_events(
+        self, txn_id: TxnId, database: str | None = None, table: str | None = None
+    ) -> tuple[WriteEvent, ...]:
+        """What add_write_notifications recorded for a transaction."""
+        request = hive.GetAllWriteEventInfoRequest(txnId=txn_id, dbName=database, tableName=table)
+        found = self._caller.call("get_all_write_event_info", is_repeatable=True, request=request)
+        return tuple(convert_txn.write_event_from_struct(event) for event in found)
+
+    def _add_one(self, struct: Struct) -> None:
+        self._caller.call("add_write_notification_log", is_repeatable=True, rqst=struct)
+
+    def _add_batch(self, batch: Any) -> None:
+        name = "add_write_notification_log_in_batch"
+        self._caller.call(name, is_repeatable=True, rqst=batch)
+
+
+def _table_of(notification: WriteNotification) -> tuple[str, str]:
+    return notification.database_name, notification.table_name
+
+
+def _is_wanted(entry: Compaction, request: ShowCompactionsRequest) -> bool:
+    pairs = (
+        (request.id, entry.id),
+        (request.database_name, entry.database_name),
+        (request.table_name, entry.table_name),
+        (request.partition_name, entry.partition_name),
+        (request.type, entry.type),
+        (request.state, entry.state),
+    )
+    return all(wanted is None or wanted == actual for wanted, actual in pairs)
+
+
+def _is_selected(event: NotificationEvent, request: NotificationRequest) -> bool:
+    if event.type in request.skipped_types:
+        return False
+    if request.database_name and (event.database_name or "").lower() != request.database_name:
+        return False
+    tables = request.table_names
+    return not tables or (event.table_name or "").lower() in tables

@@ -1,0 +1,178 @@
+"""Transactions, write ids and locks over thrift."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hms_bridge.client.caller import Caller
+from hms_bridge.errors import MetaError
+from hms_bridge.model.ids import LockId, TxnId, WriteId
+from hms_bridge.model.lock import LockFilter, LockInfo, LockRequest, LockResponse
+from hms_bridge.model.txn import (
+    AbortReason,
+    AbortTxnRequest,
+    AllocateWriteIdsRequest,
+    CommitTxnRequest,
+    DynamicPartitions,
+    HeartbeatRangeResult,
+    OpenTxns,
+    OpenTxnsRequest,
+    TableWriteIdState,
+    TxnInfo,
+    TxnToWriteId,
+    TxnType,
+)
+from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
+from hms_bridge.wire import convert_lock, convert_txn
+from hms_bridge.wire.structs import hive
+
+_READ_ONLY = frozenset({TxnType.READ_ONLY})
+
+
+class TransactionClient:
+    """TransactionStore over thrift."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def open_txns(self, request: OpenTxnsRequest) -> tuple[TxnId, ...]:
+        """Ascending ids."""
+        found = self._caller.call(
+            "open_txns",
+            is_repeatable=request.repl_policy is not None,
+            rqst=convert_txn.open_request_to_struct(request),
+        )
+        return tuple(TxnId(number) for number in found.txn_ids)
+
+    def get_open_txns(self, excluded_types: frozenset[TxnType] = _READ_ONLY) -> OpenTxns:
+        """Open and aborted transactions; thrift does not tell their types."""
+        if excluded_types == _READ_ONLY:
+            found = self._caller.call("get_open_txns", is_repeatable=True)
+        else:
+            numbers = sorted(int(one) for one in excluded_types)
+            request = hive.GetOpenTxnsRequest(excludeTxnTypes=numbers)
+            found = self._caller.call(
+                "get_open_txns_req", is_repeatable=True, getOpenTxnsRequest=request
+            )
+        return convert_txn.open_txns_from_struct(found)
+
+    def get_open_txns_info(self) -> tuple[TxnInfo, ...]:
+        """Every transaction that is open or aborted."""
+        found = self._caller.call("get_open_txns_info", is_repeatable=True)
+        return tuple(convert_txn.txn_info_from_struct(info) for info in found.open_txns)
+
+    def commit_txn(self, request: CommitTxnRequest) -> None:
+        """Raises NoSuchTxnError, TxnAbortedError."""
+        struct = convert_txn.commit_request_to_struct(request)
+        self._caller.call("commit_txn", is_repeatable=True, rqst=struct)
+
+    def abort_txn(self, request: AbortTxnRequest) -> None:
+        """Raises NoSuchTxnError."""
+        struct = convert_txn.abort_request_to_struct(request)
+        self._caller.call("abort_txn", is_repeatable=True, rqst=struct)
+
+    def abort_txns(self, ids: Sequence[TxnId], reason: AbortReason = AbortReason.QUERY) -> None:
+        """Abort those that are open."""
+        struct = hive.AbortTxnsRequest(txn_ids=list(ids), errorCode=reason.code)
+        self._caller.call("abort_txns", is_repeatable=True, rqst=struct)
+
+    def heartbeat(self, txn_id: TxnId, lock_id: LockId) -> None:
+        """Raises NoSuchTxnError, TxnAbortedError, NoSuchLockError."""
+        struct = hive.HeartbeatRequest(lockid=lock_id or None, txnid=txn_id or None)
+        self._caller.call("heartbeat", is_repeatable=True, ids=struct)
+
+    def heartbeat_txn_range(self, first: TxnId, last: TxnId) -> HeartbeatRangeResult:
+        """Keep a range alive."""
+        struct = hive.HeartbeatTxnRangeRequest(min=first, max=last)
+        found = self._caller.call("heartbeat_txn_range", is_repeatable=True, txns=struct)
+        return convert_txn.heartbeat_range_from_struct(found)
+
+    def allocate_table_write_ids(
+        self, request: AllocateWriteIdsRequest
+    ) -> tuple[TxnToWriteId, ...]:
+        """Ascending in both ids."""
+        found = self._caller.call(
+            "allocate_table_write_ids",
+            is_repeatable=not request.is_reallocation,
+            rqst=convert_txn.allocate_request_to_struct(request),
+        )
+        return convert_txn.pairs_from_structs(found.txnToWriteIds)
+
+    def get_valid_write_ids(
+        self,
+        full_table_names: Sequence[str],
+        valid_txns: ValidTxnList | None = None,
+        write_id: WriteId | None = None,
+    ) -> tuple[ValidWriteIdList, ...]:
+        """One list a table, in the order asked."""
+        struct = hive.GetValidWriteIdsRequest(
+            fullTableNames=list(full_table_names),
+            validTxnList=None if valid_txns is None else valid_txns.format(),
+            writeId=write_id,
+        )
+        found = self._caller.call("get_valid_write_ids", is_repeatable=True, rqst=struct)
+        lists = {
+            one.fullTableName: convert_txn.valid_write_ids_from_struct(one)
+            for one in found.tblValidWriteIds
+        }
+        missing = [name for name in full_table_names if name not in lists]
+        if missing:
+            raise MetaError(f"the metastore told no write ids of {', '.join(missing)}")
+        return tuple(lists[name] for name in full_table_names)
+
+    def get_max_allocated_write_id(self, database: str, table: str) -> WriteId:
+        """0 if there is none."""
+        struct = hive.MaxAllocatedTableWriteIdRequest(dbName=database, tableName=table)
+        found = self._caller.call(
+            "get_max_allocated_table_write_id", is_repeatable=True, rqst=struct
+        )
+        return WriteId(found.maxWriteId)
+
+    def seed_write_id(self, database: str, table: str, seed: WriteId) -> None:
+        """Raises MetaError if there are write ids."""
+        struct = hive.SeedTableWriteIdsRequest(dbName=database, tableName=table, seedWriteId=seed)
+        self._caller.call("seed_write_id", rqst=struct)
+
+    def seed_txn_id(self, seed: TxnId) -> None:
+        """Raises MetaError if it is passed."""
+        self._caller.call("seed_txn_id", rqst=hive.SeedTxnIdRequest(seedTxnId=seed))
+
+    def add_dynamic_partitions(self, partitions: DynamicPartitions) -> None:
+        """Raises NoSuchTxnError, TxnAbortedError."""
+        struct = convert_txn.dynamic_partitions_to_struct(partitions)
+        self._caller.call("add_dynamic_partitions", rqst=struct)
+
+    def repl_table_write_id_state(self, state: TableWriteIdState) -> None:
+        """Nothing if the table has a state already."""
+        struct = convert_txn.write_id_state_to_struct(state)
+        self._caller.call("repl_tbl_writeid_state", is_repeatable=True, rqst=struct)
+
+
+class LockClient:
+    """LockStore over thrift."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def lock(self, request: LockRequest) -> LockResponse:
+        """Raises NoSuchTxnError, TxnAbortedError. Never repeated: the second would wait for the
+        first."""
+        struct = convert_lock.lock_request_to_struct(request)
+        return convert_lock.lock_response_from_struct(self._caller.call("lock", rqst=struct))
+
+    def check_lock(self, lock_id: LockId) -> LockResponse:
+        """Raises NoSuchLockError, NoSuchTxnError, TxnAbortedError."""
+        struct = hive.CheckLockRequest(lockid=lock_id)
+        found = self._caller.call("check_lock", is_repeatable=True, rqst=struct)
+        return convert_lock.lock_response_from_struct(found)
+
+    def unlock(self, lock_id: LockId) -> None:
+        """Raises TxnOpenError for acquired locks of a transaction."""
+        struct = hive.UnlockRequest(lockid=lock_id)
+        self._caller.call("unlock", is_repeatable=True, rqst=struct)
+
+    def show_locks(self, lock_filter: LockFilter | None = None) -> tuple[LockInfo, ...]:
+        """Acquired ones first."""
+        struct = convert_lock.lock_filter_to_struct(lock_filter)
+        found = self._caller.call("show_locks", is_repeatable=True, rqst=struct)
+        return tuple(convert_lock.lock_info_from_struct(info) for info in found.locks or ())

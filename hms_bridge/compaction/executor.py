@@ -1,0 +1,45 @@
+"""The port to what carries out a compaction's tasks: this process, or Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from hms_bridge.compaction.plan import BucketTask
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WrittenFile:
+    """One file that a task wrote, below the temporary directory. ``path`` as in OutputFile."""
+
+    path: str
+    row_count: int
+    size_bytes: int
+    stripes_copied: int = 0
+    stripes_encoded: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TaskResult:
+    """What a task did. ``rows_read`` counts the rows of its inputs that the snapshot sees."""
+
+    bucket_id: int
+    files: tuple[WrittenFile, ...]
+    rows_read: int
+    delete_events_read: int = 0
+
+
+TaskFunction = Callable[[BucketTask, str, str], TaskResult]
+"""``compact_bucket(task, root, temporary)``: importable by name, so that Spark can ship it."""
+
+
+class CompactionExecutor(Protocol):
+    """Runs tasks, in any order, maybe at once, maybe again after a failure."""
+
+    def run(
+        self, tasks: Sequence[BucketTask], *, root: str, temporary: str
+    ) -> tuple[TaskResult, ...]:
+        """Results in the order of the tasks. ``temporary`` is below ``root``; a task replaces
+        what an earlier try of it left there. Raises CompactionError if a task fails."""
+        ...

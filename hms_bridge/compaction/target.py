@@ -1,0 +1,44 @@
+"""What a queue entry points at: the table, the partition, the directory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hms_bridge.errors import CompactionError, NoSuchObjectError
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.catalog import Table
+from hms_bridge.model.compaction import Compaction
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CompactionTarget:
+    """A table or partition that can be compacted, and where it lies."""
+
+    table: Table
+    location: str
+
+
+def find_target(metastore: Metastore, entry: Compaction) -> CompactionTarget:
+    """Raises CompactionError, with what to do, for an entry that must be refused."""
+    try:
+        table = metastore.get_table(entry.database_name, entry.table_name)
+        location = table.storage.location
+        if entry.partition_name is not None:
+            found = metastore.get_partitions_by_names(
+                table.database_name, table.name, [entry.partition_name]
+            )
+            if not found:
+                raise NoSuchObjectError(f"{entry.target} is not there any more")
+            location = found[0].storage.location
+    except NoSuchObjectError as error:
+        raise CompactionError(f"{entry.target} is gone: {error}") from error
+    if not table.is_full_acid:
+        kind = "insert-only" if table.is_insert_only else "not transactional"
+        raise CompactionError(f"{entry.target} is {kind}; only full ACID tables are compacted")
+    if table.storage.sort_columns:
+        raise CompactionError(f"{entry.target} is SORTED BY, which compaction cannot keep")
+    if table.is_partitioned and entry.partition_name is None:
+        raise CompactionError(f"{entry.target} is partitioned; name the partition to compact")
+    if not location:
+        raise CompactionError(f"{entry.target} has no location; mend the table")
+    return CompactionTarget(table=table, location=location)

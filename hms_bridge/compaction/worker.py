@@ -1,0 +1,306 @@
+"""The worker: takes an entry from the queue, compacts, publishes.
+
+1. Claim the oldest entry; 2. open a COMPACTION transaction, lock the target SHARED_READ and keep
+both alive; 3. take the transaction list, then list the directory, then plan; 4. record what the
+compaction will reach; 5. write below ``_tmp_compaction_v<txn>``; 6. check the result; 7. rename
+each output into place, still invisible for its ``_v<txn>`` suffix; 8. mark the entry compacted;
+9. commit, which makes all outputs visible at once. A kill at any point leaves either the state
+before, with directories that nobody sees and the cleaner removes, or the state after (I9).
+Source of the order: facts/acid §4.4.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from changemanager.location import Resolver
+from hms_bridge.acid.directory import AcidState, resolve
+from hms_bridge.acid.markers import ACID_VERSION, ACID_VERSION_FILE
+from hms_bridge.compaction.executor import CompactionExecutor, TaskResult
+from hms_bridge.compaction.plan import CompactionPlan, NothingToCompact, plan_compaction
+from hms_bridge.compaction.target import CompactionTarget, find_target
+from hms_bridge.errors import CompactionError, HmsBridgeError, MetastoreError
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.compaction import Compaction
+from hms_bridge.model.ids import TxnId
+from hms_bridge.model.lock import (
+    DataOperation,
+    LockComponent,
+    LockLevel,
+    LockRequest,
+    LockState,
+    LockType,
+)
+from hms_bridge.model.txn import (
+    AbortReason,
+    AbortTxnRequest,
+    CommitTxnRequest,
+    OpenTxnsRequest,
+    TxnType,
+)
+from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
+from hms_bridge.rows.heartbeat import Heartbeat
+from hms_bridge.rows.listing import list_acid_directory
+from hms_bridge.rows.publish import publish_directory
+from hms_bridge.rows.reader import has_raw_rows
+
+_LOG = logging.getLogger(__name__)
+_TEMPORARY = re.compile(r"_tmp_compaction_v(\d+)")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkerIdentity:
+    """Who works: stands in the queue and in SHOW COMPACTIONS."""
+
+    worker_id: str
+    version: str
+    user: str
+    host: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CompactionOutcome:
+    """What became of an entry. ``state`` is compacted, refused or failed."""
+
+    entry: Compaction
+    state: str
+    message: str
+    plan: CompactionPlan | None = None
+    results: tuple[TaskResult, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Snapshot:
+    """What a compaction may read."""
+
+    txns: ValidTxnList
+    write_ids: ValidWriteIdList
+    state: AcidState
+
+
+class Worker:
+    """Compacts queue entries, one a call of ``run_once``."""
+
+    def __init__(
+        self,
+        metastore: Metastore,
+        executor: CompactionExecutor,
+        resolver: Resolver,
+        identity: WorkerIdentity,
+        *,
+        heartbeat_seconds: float = 60.0,
+        pool_name: str | None = None,
+    ) -> None:
+        self._metastore = metastore
+        self._executor = executor
+        self._resolver = resolver
+        self._identity = identity
+        self._heartbeat_seconds = heartbeat_seconds
+        self._pool_name = pool_name
+
+    def run_once(self) -> CompactionOutcome | None:
+        """Take one entry to its end; None if the queue is empty."""
+        entry = self._metastore.find_next_compaction(
+            self._identity.worker_id, self._identity.version, self._pool_name
+        )
+        if entry is None:
+            return None
+        try:
+            target = find_target(self._metastore, entry)
+        except CompactionError as error:
+            self._metastore.mark_refused(replace(entry, error_message=str(error)))
+            return CompactionOutcome(entry=entry, state="refused", message=str(error))
+        return self._in_transaction(entry, target)
+
+    def run_until_idle(self) -> int:
+        """Take entries until the queue is empty; how many were taken."""
+        count = 0
+        while self.run_once() is not None:
+            count += 1
+        return count
+
+    def plan(self, entry: Compaction) -> CompactionPlan | NothingToCompact:
+        """What would be done now, for ``--dry-run``; nothing is opened or written."""
+        target = find_target(self._metastore, entry)
+        return self._decide(entry, target, self._snapshot(target, TxnId(0)), TxnId(0))
+
+    def _in_transaction(self, entry: Compaction, target: CompactionTarget) -> CompactionOutcome:
+        (txn_id,) = self._metastore.open_txns(
+            OpenTxnsRequest(
+                user=self._identity.user, host=self._identity.host, type=TxnType.COMPACTION
+            )
+        )
+        try:
+            self._lock(entry, txn_id)
+            with Heartbeat(self._metastore, txn_id, self._heartbeat_seconds) as heartbeat:
+                return self._compact(entry, target, txn_id, heartbeat)
+        except (HmsBridgeError, OSError) as error:
+            _LOG.warning("compaction %d of %s failed: %s", entry.id, entry.target, error)
+            self._give_up(entry, target, txn_id, str(error))
+            return CompactionOutcome(entry=entry, state="failed", message=str(error))
+
+    def _lock(self, entry: Compaction, txn_id: TxnId) -> None:
+        level = LockLevel.PARTITION if entry.partition_name else LockLevel.TABLE
+        component = LockComponent(
+            type=LockType.SHARED_READ,
+            level=level,
+            database_name=entry.database_name,
+            table_name=entry.table_name,
+            partition_name=entry.partition_name,
+            operation=DataOperation.SELECT,
+            is_transactional=True,
+        )
+        answer = self._metastore.lock(
+            LockRequest(
+                components=(component,),
+                txn_id=txn_id,
+                user=self._identity.user,
+                host=self._identity.host,
+            )
+        )
+        if answer.state is not LockState.ACQUIRED:
+            raise CompactionError(f"{entry.target} is locked by another; try again later")
+
+    def _snapshot(self, target: CompactionTarget, txn_id: TxnId) -> _Snapshot:
+        """Lists first, then the directory: what is listed later is at least as new (T32)."""
+        opened = self._metastore.get_open_txns()
+        txns = ValidTxnList.from_open_txns(
+            opened.high_watermark,
+            [txn.id for txn in opened.txns],
+            [txn.state.value == "a" for txn in opened.txns],
+        )
+        if txn_id:
+            txns = txns.with_open(txn_id)
+        name = target.table.full_name
+        write_ids = self._metastore.get_valid_write_ids([name], txns)[0].compactor_view()
+        fs, root = self._root(target)
+        listing = list_acid_directory(fs, root, has_raw_rows=functools.partial(has_raw_rows, fs))
+        return _Snapshot(
+            txns=txns,
+            write_ids=write_ids,
+            state=resolve(listing, txns=txns, write_ids=write_ids),
+        )
+
+    def _root(self, target: CompactionTarget) -> tuple[Any, str]:
+        location = self._resolver(target.location)
+        return location.volume.fs, location.path
+
+    def _decide(
+        self, entry: Compaction, target: CompactionTarget, snapshot: _Snapshot, txn_id: TxnId
+    ) -> CompactionPlan | NothingToCompact:
+        return plan_compaction(
+            snapshot.state,
+            snapshot.write_ids,
+            kind=entry.type,
+            txn_id=txn_id,
+            columns=target.table.storage.columns,
+            is_bucketed=bool(target.table.storage.bucket_columns),
+        )
+
+    def _compact(
+        self,
+        entry: Compaction,
+        target: CompactionTarget,
+        txn_id: TxnId,
+        heartbeat: Heartbeat,
+    ) -> CompactionOutcome:
+        snapshot = self._snapshot(target, txn_id)
+        plan = self._decide(entry, target, snapshot, txn_id)
+        highest = snapshot.write_ids.high_watermark
+        claimed = replace(
+            entry, highest_write_id=highest, txn_id=txn_id, run_as=self._identity.user
+        )
+        if isinstance(plan, NothingToCompact):
+            return self._finish_without_work(claimed, plan, txn_id)
+        self._metastore.update_compactor_state(claimed, txn_id)
+        fs, root = self._root(target)
+        temporary = f"{root}/_tmp_compaction_v{txn_id:07d}"
+        self._forget_dead_temporaries(fs, root, snapshot)
+        results = self._executor.run(plan.tasks, root=root, temporary=temporary)
+        _check(plan, results)
+        for output in plan.outputs:
+            directory = f"{temporary}/{output.format()}"
+            fs.makedirs(directory, exist_ok=True)
+            fs.pipe_file(f"{directory}/{ACID_VERSION_FILE}", ACID_VERSION)
+        heartbeat.check()
+        for output in plan.outputs:
+            publish_directory(fs, f"{temporary}/{output.format()}", f"{root}/{output.format()}")
+        fs.rm(temporary, recursive=True)
+        self._metastore.mark_compacted(claimed)
+        self._commit(txn_id)
+        rows = sum(file.row_count for result in results for file in result.files)
+        return CompactionOutcome(
+            entry=claimed,
+            state="compacted",
+            message=f"{len(plan.inputs)} inputs became "
+            f"{', '.join(one.format() for one in plan.outputs)} with {rows} events",
+            plan=plan,
+            results=results,
+        )
+
+    def _finish_without_work(
+        self, entry: Compaction, plan: NothingToCompact, txn_id: TxnId
+    ) -> CompactionOutcome:
+        if plan.has_leftovers:
+            self._metastore.update_compactor_state(entry, txn_id)
+            self._metastore.mark_compacted(entry)
+            self._commit(txn_id)
+            message = f"{plan.reason}; the cleaner has something to remove"
+            return CompactionOutcome(entry=entry, state="compacted", message=message)
+        self._metastore.mark_refused(replace(entry, error_message=plan.reason))
+        self._commit(txn_id)
+        return CompactionOutcome(entry=entry, state="refused", message=plan.reason)
+
+    def _commit(self, txn_id: TxnId) -> None:
+        self._metastore.commit_txn(CommitTxnRequest(txn_id=txn_id, type=TxnType.COMPACTION))
+
+    def _give_up(
+        self, entry: Compaction, target: CompactionTarget, txn_id: TxnId, message: str
+    ) -> None:
+        """Abort first: what was published stays invisible for good."""
+        abort = AbortTxnRequest(
+            txn_id=txn_id, type=TxnType.COMPACTION, reason=AbortReason.COMPACTION
+        )
+        failed = replace(entry, error_message=message[:2000])
+        steps: tuple[Callable[[], None], ...] = (
+            lambda: self._metastore.abort_txn(abort),
+            lambda: self._metastore.mark_failed(failed),
+            lambda: self._remove_temporary(target, txn_id),
+        )
+        for step in steps:
+            try:
+                step()
+            except (MetastoreError, OSError) as error:
+                _LOG.warning("after a failed compaction of %s: %s", entry.target, error)
+
+    def _remove_temporary(self, target: CompactionTarget, txn_id: TxnId) -> None:
+        fs, root = self._root(target)
+        temporary = f"{root}/_tmp_compaction_v{txn_id:07d}"
+        if fs.exists(temporary):
+            fs.rm(temporary, recursive=True)
+
+    def _forget_dead_temporaries(self, fs: Any, root: str, snapshot: _Snapshot) -> None:
+        """Remove what workers that died left: their transactions are not open any more."""
+        alive = set(snapshot.txns.open_ids)
+        for path in snapshot.state.listing.hidden:
+            match = _TEMPORARY.fullmatch(path)
+            if match and int(match.group(1)) not in alive:
+                fs.rm(f"{root}/{path}", recursive=True)
+
+
+def _check(plan: CompactionPlan, results: tuple[TaskResult, ...]) -> None:
+    """Nothing was lost or doubled (I1): every event that was read was written, once."""
+    if [result.bucket_id for result in results] != [task.bucket_id for task in plan.tasks]:
+        raise CompactionError("the tasks' results do not fit the plan; nothing was published")
+    for task, result in zip(plan.tasks, results, strict=True):
+        written = sum(file.row_count for file in result.files)
+        if written != result.rows_read + result.delete_events_read:
+            raise CompactionError(
+                f"bucket {task.bucket_id}: {result.rows_read + result.delete_events_read} events "
+                f"were read but {written} written; nothing was published"
+            )

@@ -1,0 +1,162 @@
+"""TXN_WRITE_NOTIFICATION_LOG: which files each transaction added to which table or partition.
+
+One row for a transaction, table and partition; later files stand before earlier ones, joined by
+``]`` (facts/metastore §2.17). Nothing here is an event by itself; a dump reads these rows when
+it meets the transaction's COMMIT_TXN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, and_, insert, select, update
+
+from changemanager.uri import EncodedUri, encode_uri, join_uris, split_uris
+from hms_bridge.backend.schema.notification_tables import TXN_WRITE_NOTIFICATION_LOG
+from hms_bridge.backend.sequences import next_sequence_values
+from hms_bridge.errors import InvalidObjectError
+from hms_bridge.model.catalog import Partition, Table
+from hms_bridge.model.event import WriteNotification
+from hms_bridge.model.ids import TxnId, WriteId
+from hms_bridge.model.partition_name import partition_name
+from hms_bridge.model.txn import WriteEvent
+from hms_bridge.wire.object_json import partition_to_json, table_to_json
+
+WRITE_LOG_SEQUENCE = "org.apache.hadoop.hive.metastore.model.MTxnWriteNotificationLog"
+
+_ROW = TXN_WRITE_NOTIFICATION_LOG.c
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Written:
+    """A notification with the objects that it is about."""
+
+    notification: WriteNotification
+    table: Table
+    partition: Partition | None
+    cmroot: str | None
+    """Where files are archived; None where the database is no replication source."""
+
+
+def add(connection: Connection, written: Sequence[Written], now_seconds: int) -> None:
+    """Remember files. Those that a row names already are not added again.
+
+    Raises InvalidObjectError for lists of different lengths.
+    """
+    for one in written:
+        _add_event(connection, one.notification.txn_id, _event_of(one), now_seconds)
+
+
+def add_events(
+    connection: Connection, txn_id: TxnId, events: Sequence[WriteEvent], now_seconds: int
+) -> None:
+    """Remember what a replayed transaction wrote, as its source told it."""
+    for event in events:
+        _add_event(connection, txn_id, event, now_seconds)
+
+
+def _event_of(one: Written) -> WriteEvent:
+    notification, table = one.notification, one.table
+    name = (
+        partition_name(table.partition_columns, notification.partition_values)
+        if notification.partition_values
+        else ""
+    )
+    return WriteEvent(
+        write_id=WriteId(notification.write_id),
+        database_name=notification.database_name,
+        table_name=notification.table_name,
+        partition=name,
+        table_object=table_to_json(table),
+        partition_object=None if one.partition is None else partition_to_json(one.partition),
+        files=tuple(_encoded_files(notification, one.cmroot)),
+    )
+
+
+def _encoded_files(notification: WriteNotification, cmroot: str | None) -> list[str]:
+    files = notification.files
+    checksums = notification.checksums or ("",) * len(files)
+    directories = notification.subdirectories or ("",) * len(files)
+    if not len(files) == len(checksums) == len(directories):
+        raise InvalidObjectError(
+            f"write notification of transaction {notification.txn_id} on "
+            f"{notification.database_name}.{notification.table_name}: {len(files)} files, "
+            f"{len(checksums)} checksums, {len(directories)} sub-directories; give as many of each"
+        )
+    return [
+        encode_uri(
+            EncodedUri(
+                uri=uri,
+                checksum=checksum or None,
+                cmroot=cmroot,
+                sub_directory=directory or None,
+            )
+        )
+        for uri, checksum, directory in zip(files, checksums, directories, strict=True)
+    ]
+
+
+def _add_event(connection: Connection, txn_id: int, event: WriteEvent, now_seconds: int) -> None:
+    key = and_(
+        _ROW.WNL_TXNID == txn_id,
+        _ROW.WNL_DATABASE == event.database_name,
+        _ROW.WNL_TABLE == event.table_name,
+        _ROW.WNL_PARTITION == event.partition,
+    )
+    found = connection.execute(select(_ROW.WNL_FILES).where(key).with_for_update()).first()
+    if found is None:
+        connection.execute(
+            insert(TXN_WRITE_NOTIFICATION_LOG).values(
+                WNL_ID=next_sequence_values(connection, WRITE_LOG_SEQUENCE, 1),
+                WNL_TXNID=txn_id,
+                WNL_WRITEID=event.write_id,
+                WNL_DATABASE=event.database_name,
+                WNL_TABLE=event.table_name,
+                WNL_PARTITION=event.partition,
+                WNL_TABLE_OBJ=event.table_object,
+                WNL_PARTITION_OBJ=event.partition_object,
+                WNL_FILES=join_uris(event.files),
+                WNL_EVENT_TIME=now_seconds,
+            )
+        )
+        return
+    known = split_uris(found.WNL_FILES or "")
+    new = [file for file in event.files if file not in known]
+    connection.execute(
+        update(TXN_WRITE_NOTIFICATION_LOG)
+        .where(key)
+        .values(
+            WNL_TABLE_OBJ=event.table_object,
+            WNL_PARTITION_OBJ=event.partition_object,
+            WNL_FILES=join_uris([*new, *known]),
+            WNL_EVENT_TIME=now_seconds,
+        )
+    )
+
+
+def read(
+    connection: Connection,
+    txn_id: TxnId,
+    database: str | None = None,
+    table: str | None = None,
+) -> tuple[WriteEvent, ...]:
+    """What a transaction wrote, in the order it was told; rows of one table stand together."""
+    query = select(TXN_WRITE_NOTIFICATION_LOG).where(_ROW.WNL_TXNID == txn_id)
+    if database is not None:
+        query = query.where(_ROW.WNL_DATABASE == database)
+    if table is not None:
+        query = query.where(_ROW.WNL_TABLE == table)
+    rows = connection.execute(query.order_by(_ROW.WNL_DATABASE, _ROW.WNL_TABLE, _ROW.WNL_PARTITION))
+    return tuple(
+        WriteEvent(
+            write_id=WriteId(row.WNL_WRITEID),
+            database_name=row.WNL_DATABASE,
+            table_name=row.WNL_TABLE,
+            partition=row.WNL_PARTITION,
+            table_object=row.WNL_TABLE_OBJ,
+            partition_object=row.WNL_PARTITION_OBJ,
+            files=split_uris(row.WNL_FILES or ""),
+        )
+        for row in rows
+    )

@@ -1,0 +1,91 @@
+"""The dumps of a database: which are finished, which are loaded, which comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from changemanager.location import Resolver
+from hms_bridge.errors import ReplError
+from hms_bridge.repl.dump_metadata import DumpMetadata
+from hms_bridge.repl.layout import DumpPaths, database_directory
+from hms_bridge.repl.texts import child_directories, is_there, read_text
+
+_METADATA_BYTES_MAX = 1 << 20
+
+
+class DumpState(Enum):
+    """How far a dump has come."""
+
+    UNFINISHED = "unfinished"
+    FINISHED = "finished"
+    LOADED = "loaded"
+    NON_RECOVERABLE = "non-recoverable"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DumpDirectory:
+    """One dump. ``metadata`` is None while it is unfinished; ``time_ms`` orders dumps."""
+
+    paths: DumpPaths
+    state: DumpState
+    time_ms: int
+    metadata: DumpMetadata | None = None
+
+
+def list_dumps(resolve: Resolver, root: str, database: str) -> tuple[DumpDirectory, ...]:
+    """All dumps of a database, newest first.
+
+    Hive goes by the directory's modification time, which an object store does not have; here it is
+    the finish marker's, and between dumps of one moment the event range.
+    """
+    above = resolve(database_directory(root, database))
+    found = [
+        _describe(resolve, DumpPaths(above.child(name).uri))
+        for name in child_directories(above)
+        if not name.startswith((".", "_"))
+    ]
+    return tuple(sorted(found, key=_age, reverse=True))
+
+
+def _age(dump: DumpDirectory) -> tuple[int, int, str]:
+    last = dump.metadata.to_event_id if dump.metadata else -1
+    return (dump.time_ms, last, dump.paths.root)
+
+
+def _describe(resolve: Resolver, paths: DumpPaths) -> DumpDirectory:
+    marker = resolve(paths.finished_dump).status()
+    if is_there(resolve(paths.non_recoverable)):
+        state = DumpState.NON_RECOVERABLE
+    elif marker is None:
+        state = DumpState.UNFINISHED
+    elif is_there(resolve(paths.finished_load)):
+        state = DumpState.LOADED
+    else:
+        state = DumpState.FINISHED
+    if marker is None:
+        status = resolve(paths.root).status()
+        return DumpDirectory(
+            paths=paths, state=state, time_ms=(status.mtime_ms or 0) if status else 0
+        )
+    where = resolve(paths.metadata)
+    return DumpDirectory(
+        paths=paths,
+        state=state,
+        time_ms=marker.mtime_ms or 0,
+        metadata=DumpMetadata.parse(read_text(where, _METADATA_BYTES_MAX), where.uri),
+    )
+
+
+def newest_finished(dumps: Sequence[DumpDirectory]) -> DumpDirectory | None:
+    """The newest dump that is finished, loaded or not. Raises ReplError for a blocking marker."""
+    for dump in dumps:
+        if dump.state is DumpState.NON_RECOVERABLE:
+            raise ReplError(
+                f"{dump.paths.non_recoverable} marks an error that a person must look at; "
+                "read it, repair the cause, remove the file, then try again"
+            )
+        if dump.state is not DumpState.UNFINISHED:
+            return dump
+    return None

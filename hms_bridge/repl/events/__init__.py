@@ -1,0 +1,1 @@
+"""Replay of events on a target: one module for each family."""

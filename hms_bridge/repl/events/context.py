@@ -1,0 +1,58 @@
+"""What the replay of an event is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from hms_bridge.errors import ReplError
+from hms_bridge.model.catalog import Table
+from hms_bridge.model.ids import EventId
+from hms_bridge.repl.dump_reader import DumpedEvent, DumpReader
+from hms_bridge.repl.replica import Replica
+
+
+class TableChange(Enum):
+    """What an event does to the name of a table."""
+
+    COMES = "comes"
+    GONE = "gone"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TableLives:
+    """For each table of a dump, the events that create, drop or rename it, ascending."""
+
+    changes: Mapping[str, tuple[tuple[EventId, TableChange], ...]]
+
+    def next_change(self, name: str, event_id: EventId) -> TableChange | None:
+        """What happens next to a table after an event; None if nothing does in this dump."""
+        later = (one for at, one in self.changes.get(name, ()) if at > event_id)
+        return next(later, None)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReplayContext:
+    """The dump, the target, and when tables come and go in the dump."""
+
+    reader: DumpReader
+    replica: Replica
+    lives: TableLives
+
+    def table_or_gone(self, name: str, event: DumpedEvent) -> Table | None:
+        """The target's table; None if it is not there because the source lost it later on.
+
+        A bootstrap reads tables after the event it starts from, so events may tell of tables that
+        were dropped or renamed before they could be dumped. Raises ReplError for a table that
+        should be there.
+        """
+        table = self.replica.find_table(name)
+        if table is None and self.lives.next_change(name, event.id) is not TableChange.GONE:
+            target = self.replica.names.target_database
+            raise ReplError(
+                f"{event.where}: table {target}.{name} is not on the target, and nothing in the "
+                "dump drops it. Was it dropped or renamed there? Drop the target database and "
+                "load a new bootstrap dump"
+            )
+        return table

@@ -1,0 +1,44 @@
+"""`_events_dump`: how far an incremental dump came, and whether its events stand in batches."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from hms_bridge.errors import ReplError
+from hms_bridge.model.ids import EventId
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EventsDump:
+    """One `_events_dump` file. Hive's load refuses event directories without it."""
+
+    last_event_id: EventId
+    event_count: int
+    is_batched: bool
+
+    def format(self) -> str:
+        """The file's text, as Hive writes it."""
+        fields = {
+            "lastReplId": self.last_event_id,
+            "eventsDumpedCount": self.event_count,
+            "eventsBatched": self.is_batched,
+        }
+        return json.dumps(fields, separators=(",", ":")) + "\n"
+
+    @classmethod
+    def parse(cls, text: str, path: str = "_events_dump") -> EventsDump:
+        """Read the file's text (a bare number too, as early versions wrote). Raises ReplError."""
+        try:
+            fields = json.loads(text)
+            if isinstance(fields, int):
+                fields = {"lastReplId": fields}
+            return cls(
+                last_event_id=EventId(int(fields["lastReplId"])),
+                event_count=int(fields.get("eventsDumpedCount", 0)),
+                is_batched=bool(fields.get("eventsBatched", False)),
+            )
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise ReplError(
+                f"{path}: no JSON object with lastReplId; it is damaged: dump again"
+            ) from None

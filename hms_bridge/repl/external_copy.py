@@ -1,0 +1,61 @@
+"""Copy the data of external tables. No archive protects it: what is there now is what is copied."""
+
+from __future__ import annotations
+
+from changemanager.filesystem.volume import FileKind
+from changemanager.location import Resolver, list_tree
+from hms_bridge.errors import ReplError
+from hms_bridge.repl.copy import Copier, CopyReport
+from hms_bridge.repl.external_list import ExternalDirectory, external_target
+from hms_bridge.repl.untrusted import DumpedFile
+
+
+def copy_external(
+    resolve: Resolver, directories: tuple[ExternalDirectory, ...], base: str | None
+) -> CopyReport:
+    """Make each directory on the target like its source: new files copied, others removed.
+
+    Raises ReplError without a base directory for such data.
+    """
+    report = CopyReport()
+    for one in directories:
+        if base is None:
+            raise ReplError(
+                f"the dump asks to copy data of the external table {one.table_name}: say where to "
+                "(hive.repl.replica.external.table.base.dir), then load again"
+            )
+        report += _mirror(resolve, one.source, external_target(base, one.source))
+    return report
+
+
+def _mirror(resolve: Resolver, source_uri: str, target_uri: str) -> CopyReport:
+    source, target = resolve(source_uri), resolve(target_uri)
+    if source.status() is None:
+        return CopyReport()
+    files = {one.path: one for one in list_tree(source) if one.kind is FileKind.FILE}
+    target.volume.make_directory(target.path)
+    for there in list_tree(target):
+        wanted = files.get(there.path)
+        if there.kind is not FileKind.FILE:
+            continue
+        place = target.child(there.path)
+        if (
+            wanted is None
+            or wanted.size_bytes != there.size_bytes
+            or (place.checksum() != source.child(there.path).checksum())
+        ):
+            place.volume.remove_file(place.path)
+    copier = Copier(resolve)
+    return copier.copy_all(
+        tuple(
+            DumpedFile(
+                uri=source.child(path).uri,
+                checksum=None,
+                cmroot=None,
+                sub_directory=path.rpartition("/")[0],
+                source_directory=path.rpartition("/")[0],
+            )
+            for path in sorted(files)
+        ),
+        target,
+    )

@@ -1,0 +1,371 @@
+"""REPL LOAD: bring the newest dump of a database to its replica.
+
+Plan first: which dump, what it holds, whether every file can be had. Then carry it out; a stop at
+any point is healed by loading again (facts §4.3, §4.4; docs/format/dump.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from changemanager.errors import ChangeManagerError
+from changemanager.location import Resolver
+from hms_bridge.errors import EventGapError, ReplError
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.ids import EventId
+from hms_bridge.repl.bootstrap_load import check_bootstrap, check_tables, load_bootstrap
+from hms_bridge.repl.copy import CopyReport
+from hms_bridge.repl.dump_directories import DumpDirectory, DumpState, list_dumps, newest_finished
+from hms_bridge.repl.dump_reader import DumpReader
+from hms_bridge.repl.external_copy import copy_external
+from hms_bridge.repl.incremental_load import IncrementalPlan, plan_incremental, replay
+from hms_bridge.repl.layout import database_directory
+from hms_bridge.repl.replica import Replica, ReplicaNames
+from hms_bridge.repl.target_objects import (
+    CHECKPOINT,
+    FIRST_INCREMENTAL_PENDING,
+    INCOMPATIBLE,
+    LAST_EVENT,
+    TARGET_LAST_EVENT,
+    last_event_of,
+)
+from hms_bridge.repl.texts import write_text
+from hms_bridge.repl.untrusted import DumpRules, checked_name
+from hms_bridge.repl.verify import VerifyReport, verify_reader
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LoadRequest:
+    """Load the newest dump of ``source_database`` below ``root`` into ``target_database``.
+
+    ``target_database`` None: the same name. ``external_base``: where data of external tables goes.
+    ``is_preflight_quick`` looks for every file by name only, instead of reading its bytes first;
+    the bytes are then checked as they are copied. ``retain_ms``: the source's hive.repl.cm.retain,
+    for forecasts.
+    """
+
+    root: str
+    source_database: str
+    target_database: str | None = None
+    external_base: str | None = None
+    user: str = "hive"
+    host: str = "localhost"
+    rules: DumpRules = field(default_factory=DumpRules)
+    is_preflight_quick: bool = False
+    retain_ms: int | None = None
+
+    @property
+    def names(self) -> ReplicaNames:
+        """Who replicates what into what, in lower case."""
+        source = checked_name(self.source_database, "database")
+        return ReplicaNames(
+            source_database=source,
+            target_database=checked_name(self.target_database or source, "database"),
+            external_base=self.external_base,
+            user=self.user,
+            host=self.host,
+        )
+
+
+class LoadKind(Enum):
+    """What a load will do."""
+
+    BOOTSTRAP = "bootstrap"
+    INCREMENTAL = "incremental"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LoadPlan:
+    """What a load will do, found out without changing anything.
+
+    ``stands_at`` is the target's ``repl.last.id``, None before the bootstrap. ``tables``: to load
+    in a bootstrap. ``events``: how many of each kind an incremental load applies; ``passed``: kinds
+    without effect here; ``left_out_count``: events of other databases' transactions.
+    """
+
+    kind: LoadKind
+    request: LoadRequest
+    reason: str
+    directory: str
+    stands_at: EventId | None = None
+    last_event_id: EventId | None = None
+    tables: tuple[str, ...] = ()
+    events: Mapping[str, int] = field(default_factory=dict)
+    passed: Mapping[str, int] = field(default_factory=dict)
+    left_out_count: int = 0
+    files: VerifyReport | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LoadReport:
+    """What a load did."""
+
+    kind: LoadKind
+    reason: str
+    directory: str
+    target_database: str
+    last_event_id: EventId | None
+    copied: CopyReport = field(default_factory=CopyReport)
+    events: Mapping[str, int] = field(default_factory=dict)
+    passed: Mapping[str, int] = field(default_factory=dict)
+    tables: tuple[str, ...] = ()
+
+
+class ReplLoad:
+    """Loads dumps into one metastore. ``resolve`` must reach dumps, source, archive and target."""
+
+    def __init__(self, target: Metastore, resolve: Resolver) -> None:
+        self._target = target
+        self._resolve = resolve
+
+    def plan(self, request: LoadRequest) -> LoadPlan:
+        """Choose the dump and prove that it can be loaded. Changes nothing.
+
+        Raises SourceFileMissingError if a file is lost, EventGapError if the dump does not follow
+        on what was loaded, DumpIncompleteError, ReplError.
+        """
+        try:
+            return self._plan(request)
+        except (OSError, ChangeManagerError) as error:
+            raise _unreachable(request, error) from error
+
+    def run(self, plan: LoadPlan) -> LoadReport:
+        """Carry a plan out. Raises ReplError if the dumps or the target have changed since.
+
+        A load that was stopped is continued by planning and running again.
+        """
+        try:
+            return self._run(plan)
+        except (OSError, ChangeManagerError) as error:
+            raise _unreachable(plan.request, error) from error
+
+    def _plan(self, request: LoadRequest) -> LoadPlan:
+        dump = self._newest(request)
+        if dump.state is DumpState.LOADED:
+            return LoadPlan(
+                kind=LoadKind.NOTHING,
+                request=request,
+                reason=f"{dump.paths.root} is loaded already, and there is no newer dump",
+                directory=dump.paths.root,
+                stands_at=self._stands_at(request),
+            )
+        reader = DumpReader(self._resolve, dump.paths, request.rules)
+        if reader.source_database != request.names.source_database:
+            raise ReplError(
+                f"{dump.paths.root} is a dump of {reader.source_database}, not of "
+                f"{request.names.source_database}"
+            )
+        if reader.is_bootstrap:
+            return self._plan_bootstrap(request, reader)
+        return self._plan_incremental(request, reader)
+
+    def _newest(self, request: LoadRequest) -> DumpDirectory:
+        names = request.names
+        dump = newest_finished(list_dumps(self._resolve, request.root, names.source_database))
+        if dump is None:
+            raise ReplError(
+                f"no finished dump of {names.source_database} below "
+                f"{database_directory(request.root, names.source_database)}; run repl dump first"
+            )
+        return dump
+
+    def _stands_at(self, request: LoadRequest) -> EventId | None:
+        database = self._replica(request).find_database()
+        return None if database is None else last_event_of(database.parameters)
+
+    def _replica(self, request: LoadRequest) -> Replica:
+        return Replica(self._target, self._resolve, request.names)
+
+    def _verify(
+        self, request: LoadRequest, reader: DumpReader, after: EventId | None = None
+    ) -> VerifyReport:
+        report = verify_reader(
+            self._resolve,
+            reader,
+            after=after,
+            retain_ms=request.retain_ms,
+            is_quick=request.is_preflight_quick,
+        )
+        report.require_complete()
+        return report
+
+    def _plan_bootstrap(self, request: LoadRequest, reader: DumpReader) -> LoadPlan:
+        replica = self._replica(request)
+        database = replica.find_database()
+        stands_at = None if database is None else last_event_of(database.parameters)
+        begun = None if database is None else database.parameters.get(CHECKPOINT)
+        if begun == reader.paths.hive and stands_at is not None:
+            return self._plan_markers(request, reader, stands_at)
+        tables = self._target.get_tables(request.names.target_database) if database else ()
+        check_bootstrap(reader, database, len(tables))
+        _require_external_base(request, reader)
+        names = check_tables(reader, request.external_base)
+        return LoadPlan(
+            kind=LoadKind.BOOTSTRAP,
+            request=request,
+            reason=(
+                "goes on with a bootstrap that was stopped"
+                if begun
+                else "first dump of the database"
+            ),
+            directory=reader.paths.root,
+            last_event_id=reader.metadata.last_event_id,
+            tables=names,
+            files=self._verify(request, reader),
+        )
+
+    def _plan_incremental(self, request: LoadRequest, reader: DumpReader) -> LoadPlan:
+        stands_at = self._incremental_start(request, reader)
+        if stands_at >= reader.metadata.to_event_id:
+            return self._plan_markers(request, reader, stands_at)
+        _require_external_base(request, reader)
+        events = plan_incremental(reader, stands_at)
+        return LoadPlan(
+            kind=LoadKind.INCREMENTAL,
+            request=request,
+            reason=f"events after {stands_at}",
+            directory=reader.paths.root,
+            stands_at=stands_at,
+            last_event_id=reader.metadata.last_event_id,
+            events=events.counts,
+            passed=events.passed,
+            left_out_count=len(events.left_out),
+            files=self._verify(request, reader, after=stands_at),
+        )
+
+    def _incremental_start(self, request: LoadRequest, reader: DumpReader) -> EventId:
+        """Where the target stands. Raises ReplError, EventGapError if the dump does not follow."""
+        target = request.names.target_database
+        database = self._replica(request).find_database()
+        stands_at = None if database is None else last_event_of(database.parameters)
+        if database is None or stands_at is None:
+            raise ReplError(
+                f"database {target} was not bootstrapped, but {reader.paths.root} is an "
+                "incremental dump; load a bootstrap dump first"
+            )
+        if database.parameters.get(INCOMPATIBLE, "").lower() == "true":
+            raise ReplError(
+                f"database {target} is marked {INCOMPATIBLE}: a replayed transaction was aborted "
+                "there, so later events do not fit. Drop it and load a new bootstrap dump"
+            )
+        first = reader.metadata.from_event_id
+        if first > stands_at:
+            raise EventGapError(
+                f"{reader.paths.root} begins after event {first}, database {target} stands at "
+                f"{stands_at}: the events between are in no dump. Load a new bootstrap dump"
+            )
+        return stands_at
+
+    def _plan_markers(
+        self, request: LoadRequest, reader: DumpReader, stands_at: EventId
+    ) -> LoadPlan:
+        is_bootstrap = reader.is_bootstrap
+        return LoadPlan(
+            kind=LoadKind.BOOTSTRAP if is_bootstrap else LoadKind.INCREMENTAL,
+            request=request,
+            reason="is loaded already up to its marks; they are written now",
+            directory=reader.paths.root,
+            stands_at=stands_at,
+            last_event_id=reader.metadata.last_event_id,
+        )
+
+    def _run(self, plan: LoadPlan) -> LoadReport:
+        request = plan.request
+        replica = self._replica(request)
+        if plan.kind is LoadKind.NOTHING:
+            return self._report(plan, replica, plan.stands_at)
+        dump = self._newest(request)
+        if dump.paths.root != plan.directory or dump.state is not DumpState.FINISHED:
+            raise ReplError(
+                f"{plan.directory} is not the newest dump to load any more; plan the load again"
+            )
+        if self._stands_at(request) != plan.stands_at:
+            raise ReplError(
+                f"database {request.names.target_database} has moved on since the load was "
+                "planned; is another load running? Plan it again"
+            )
+        reader = DumpReader(self._resolve, dump.paths, request.rules)
+        if plan.kind is LoadKind.BOOTSTRAP:
+            self._run_bootstrap(plan, reader, replica)
+        else:
+            self._run_incremental(plan, reader, replica)
+        self._mark_loaded(reader)
+        return self._report(plan, replica, plan.last_event_id)
+
+    def _run_bootstrap(self, plan: LoadPlan, reader: DumpReader, replica: Replica) -> None:
+        if plan.stands_at is not None:
+            return
+        load_bootstrap(reader, replica, plan.tables)
+        self._copy_external(plan, reader, replica)
+        replica.set_parameters(
+            {
+                LAST_EVENT: str(plan.last_event_id),
+                TARGET_LAST_EVENT: str(self._target.get_current_event_id()),
+            }
+        )
+
+    def _run_incremental(self, plan: LoadPlan, reader: DumpReader, replica: Replica) -> None:
+        stands_at = plan.stands_at or EventId(0)
+        if stands_at < reader.metadata.to_event_id:
+            replica.start_at(stands_at)
+            events: IncrementalPlan = plan_incremental(reader, stands_at)
+            replay(reader, replica, events)
+            self._copy_external(plan, reader, replica)
+        replica.set_parameters(
+            {
+                LAST_EVENT: str(plan.last_event_id),
+                TARGET_LAST_EVENT: str(self._target.get_current_event_id()),
+                FIRST_INCREMENTAL_PENDING: None,
+            }
+        )
+
+    def _copy_external(self, plan: LoadPlan, reader: DumpReader, replica: Replica) -> None:
+        directories = reader.external_directories()
+        replica.copied += copy_external(self._resolve, directories, plan.request.external_base)
+
+    def _mark_loaded(self, reader: DumpReader) -> None:
+        event_id = self._target.get_current_event_id()
+        write_text(self._resolve(reader.paths.load_metadata), f"{event_id}\n")
+        write_text(self._resolve(reader.paths.finished_load), "")
+
+    def _report(
+        self, plan: LoadPlan, replica: Replica, last_event_id: EventId | None
+    ) -> LoadReport:
+        return LoadReport(
+            kind=plan.kind,
+            reason=plan.reason,
+            directory=plan.directory,
+            target_database=plan.request.names.target_database,
+            last_event_id=last_event_id,
+            copied=replica.copied,
+            events=plan.events,
+            passed=plan.passed,
+            tables=plan.tables,
+        )
+
+
+def _require_external_base(request: LoadRequest, reader: DumpReader) -> None:
+    directories = reader.external_directories()
+    if directories and request.external_base is None:
+        raise ReplError(
+            f"the dump asks to copy data of external tables ({directories[0].table_name} …): say "
+            "where to (hive.repl.replica.external.table.base.dir), then load again"
+        )
+
+
+def _unreachable(request: LoadRequest, error: Exception) -> ReplError:
+    return ReplError(
+        f"loading {request.source_database} below {request.root}: {error}. What was loaded stays; "
+        "check the file systems of both clusters, then load again"
+    )
+
+
+def replica_last_event(target: Metastore, database: str) -> EventId | None:
+    """What REPL STATUS answers: the source event that a replica stands at; None if it is none.
+
+    Raises NoSuchObjectError for an unknown database.
+    """
+    return last_event_of(target.get_database(database).parameters)

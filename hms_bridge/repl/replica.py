@@ -1,0 +1,162 @@
+"""The target side of a load: the replicated database, its progress, its objects, its files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from changemanager.location import Location, Resolver
+from hms_bridge.errors import NoSuchObjectError, ReplError
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.catalog import Database, Partition, Table
+from hms_bridge.model.ids import EventId, TxnId
+from hms_bridge.model.partition_name import parse_partition_name
+from hms_bridge.model.txn import OpenTxnsRequest, TxnType
+from hms_bridge.repl.copy import Copier, CopyReport
+from hms_bridge.repl.target_objects import (
+    LAST_EVENT,
+    is_external,
+    last_event_of,
+    with_parameters,
+)
+from hms_bridge.repl.untrusted import DumpedFile
+
+_OPEN_TOGETHER_MAX = 500
+"""Below the batch limit of any metastore (hive.txn.max.open.batch is 1000)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReplicaNames:
+    """Who replicates what into what. ``external_base`` is where data of external tables goes."""
+
+    source_database: str
+    target_database: str
+    external_base: str | None = None
+    user: str
+    host: str
+
+    @property
+    def policy(self) -> str:
+        """The name under which Hive maps the source's transactions to the target's."""
+        return f"{self.target_database}.*"
+
+
+class Replica:
+    """The target of one load."""
+
+    def __init__(self, metastore: Metastore, resolve: Resolver, names: ReplicaNames) -> None:
+        self.metastore = metastore
+        self.names = names
+        self.resolve = resolve
+        self._copier = Copier(resolve)
+        self._opened: set[TxnId] = set()
+        self._recorded: EventId | None = None
+        self._reached: EventId | None = None
+        self.copied = CopyReport()
+
+    def find_database(self) -> Database | None:
+        """The target database; None before the bootstrap."""
+        try:
+            return self.metastore.get_database(self.names.target_database)
+        except NoSuchObjectError:
+            return None
+
+    def database(self) -> Database:
+        """The target database. Raises NoSuchObjectError."""
+        return self.metastore.get_database(self.names.target_database)
+
+    def set_parameters(self, changes: Mapping[str, str | None]) -> None:
+        """Set parameters of the target database, or remove them (None), in one step."""
+        database = self.database()
+        changed = with_parameters(database, changes)
+        if changed != database:
+            self.metastore.alter_database(self.names.target_database, changed)
+
+    def start_at(self, event_id: EventId) -> None:
+        """The event that the database stands at when the load begins."""
+        self._recorded = self._reached = event_id
+
+    @property
+    def recorded(self) -> EventId:
+        """The event that the database stands at, as its ``repl.last.id`` says."""
+        return self._recorded or EventId(0)
+
+    def reached(self, event_id: EventId) -> None:
+        """An event is applied; it is recorded later, as it may be applied again without harm."""
+        self._reached = event_id
+
+    def recorded_with_commit(self, event_id: EventId) -> None:
+        """A commit moved ``repl.last.id`` in its own database transaction."""
+        self._recorded = self._reached = event_id
+
+    def record(self) -> None:
+        """Write down how far the load has come."""
+        if self._reached is not None and self._reached != self._recorded:
+            self.set_parameters({LAST_EVENT: str(self._reached)})
+            self._recorded = self._reached
+
+    def find_table(self, name: str) -> Table | None:
+        """A table of the target; None if it is not there."""
+        try:
+            return self.metastore.get_table(self.names.target_database, name)
+        except NoSuchObjectError:
+            return None
+
+    def find_partition(self, table: Table, name: str) -> Partition | None:
+        """A partition of the target, by its name; None if it is not there."""
+        values = [value for _, value in parse_partition_name(name)]
+        try:
+            return self.metastore.get_partition(self.names.target_database, table.name, values)
+        except NoSuchObjectError:
+            return None
+
+    def is_newer(self, parameters: Mapping[str, str], event_id: EventId) -> bool:
+        """Whether an object is of a later incarnation than an event."""
+        last = last_event_of(parameters)
+        return last is not None and last >= event_id
+
+    def open_together(self, source_txn_ids: Sequence[TxnId]) -> None:
+        """Open transactions for those that the source opened together.
+
+        If any of them is open here the others are not opened: they have ended here already.
+        """
+        for start in range(0, len(source_txn_ids), _OPEN_TOGETHER_MAX):
+            some = tuple(source_txn_ids[start : start + _OPEN_TOGETHER_MAX])
+            self.metastore.open_txns(
+                OpenTxnsRequest(
+                    count=len(some),
+                    user=self.names.user,
+                    host=self.names.host,
+                    type=TxnType.REPL_CREATED,
+                    repl_policy=self.names.policy,
+                    repl_source_txn_ids=some,
+                )
+            )
+            self._opened.update(some)
+
+    def ensure_open(self, source_txn_ids: Iterable[TxnId]) -> None:
+        """Every source transaction has an open one here; those that have one keep it.
+
+        One by one: of several, a metastore opens none if any has one.
+        """
+        for one in source_txn_ids:
+            if one not in self._opened:
+                self.open_together([one])
+
+    def copy(self, files: tuple[DumpedFile, ...], directory: str | None, what: str) -> None:
+        """Copy files below a table's or partition's directory, verified. Nothing for no files."""
+        if not files:
+            return
+        if directory is None:
+            raise ReplError(f"{what} has no location on the target; give it one and load again")
+        self.copied += self._copier.copy_all(files, self.resolve(directory))
+
+    def table_root(self, table: Table) -> Location:
+        """The directory of a table that has files. Raises ReplError for one without."""
+        if table.storage.location is None:
+            raise ReplError(f"{table.full_name} has no location on the target")
+        return self.resolve(table.storage.location)
+
+    def owns_files(self, table: Table) -> bool:
+        """Whether files of the table are copied by its events (not those of external tables)."""
+        return not is_external(table) and table.storage.location is not None

@@ -1,0 +1,170 @@
+"""What a dumped object becomes on the target: another database and place, same content. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from hms_bridge.errors import ReplError
+from hms_bridge.model.catalog import Database, Partition, Table, TableType
+from hms_bridge.model.ids import EventId
+from hms_bridge.repl.external_list import external_target
+
+CHECKPOINT = "hive.repl.ckpt.key"
+"""On a database, table or partition: the dump it was bootstrapped from."""
+
+FIRST_INCREMENTAL_PENDING = "hive.repl.first.inc.pending"
+"""On a database: no incremental dump was loaded since the bootstrap; nobody compacts it yet."""
+
+LAST_EVENT = "repl.last.id"
+"""The source event that an object stands at."""
+
+TARGET_LAST_EVENT = "repl.target.last.id"
+"""The target's own event that belongs to ``repl.last.id``."""
+
+SOURCE_FOR = "repl.source.for"
+TARGET_FOR = "repl.target.for"
+INCOMPATIBLE = "repl.incompatible"
+BOOTSTRAP_STATE_PREFIX = "bootstrap.dump.state."
+
+_OF_SOURCE = frozenset(
+    {CHECKPOINT, FIRST_INCREMENTAL_PENDING, SOURCE_FOR, TARGET_FOR, TARGET_LAST_EVENT, INCOMPATIBLE}
+)
+_OF_TARGET = _OF_SOURCE | {
+    LAST_EVENT,
+    "repl.failover.endpoint",
+    "repl.background.enable",
+    "hive.repl.is.custom.db.loc",
+    "hive.repl.is.custom.db.managedloc",
+}
+
+
+def replicated_parameters(parameters: Mapping[str, str]) -> dict[str, str]:
+    """Parameters of a source object without those that tell of its own replication."""
+    return {
+        key: value
+        for key, value in parameters.items()
+        if key not in _OF_SOURCE and not key.startswith(BOOTSTRAP_STATE_PREFIX)
+    }
+
+
+def last_event_of(parameters: Mapping[str, str]) -> EventId | None:
+    """The source event that an object stands at; None if it was never replicated."""
+    text = parameters.get(LAST_EVENT, "")
+    return EventId(int(text)) if text.isascii() and text.isdecimal() else None
+
+
+def new_database(source: Database, name: str, checkpoint: str) -> Database:
+    """The target's database while a bootstrap is loaded; ``repl.last.id`` comes at the end."""
+    parameters = replicated_parameters(source.parameters)
+    parameters.pop(LAST_EVENT, None)
+    parameters |= {
+        CHECKPOINT: checkpoint,
+        FIRST_INCREMENTAL_PENDING: "true",
+        TARGET_FOR: "true",
+    }
+    return replace(source, name=name, location=None, managed_location=None, parameters=parameters)
+
+
+def altered_database(existing: Database, source: Database) -> Database:
+    """The target's database after an ALTER DATABASE of the source; places stay the target's."""
+    kept = {key: value for key, value in existing.parameters.items() if key in _OF_TARGET}
+    new = {
+        key: value
+        for key, value in replicated_parameters(source.parameters).items()
+        if key not in _OF_TARGET
+    }
+    return replace(
+        existing,
+        description=source.description,
+        owner_name=source.owner_name,
+        owner_type=source.owner_type,
+        parameters=new | kept,
+    )
+
+
+def with_parameters(database: Database, changes: Mapping[str, str | None]) -> Database:
+    """The same database with parameters set, or removed (None)."""
+    parameters = dict(database.parameters)
+    for key, value in changes.items():
+        if value is None:
+            parameters.pop(key, None)
+        else:
+            parameters[key] = value
+    return replace(database, parameters=parameters)
+
+
+def is_external(table: Table) -> bool:
+    """Whether the metastore does not own the table's files."""
+    return table.type == TableType.EXTERNAL_TABLE.value
+
+
+def is_view(table: Table) -> bool:
+    """Whether there are no files."""
+    return table.type in (TableType.VIRTUAL_VIEW.value, TableType.MATERIALIZED_VIEW.value)
+
+
+def target_table(
+    source: Table,
+    database_name: str,
+    *,
+    last_event: EventId,
+    existing: Table | None = None,
+    external_base: str | None = None,
+) -> Table:
+    """The table on the target. Managed tables go where the target puts them, or stay there.
+
+    Raises ReplError for an external table without a base directory for such data.
+    """
+    parameters = replicated_parameters(source.parameters) | {LAST_EVENT: str(last_event)}
+    if existing is not None:
+        location = existing.storage.location
+    elif is_external(source):
+        location = _external_location(source.storage.location, source.full_name, external_base)
+    else:
+        location = None
+    return replace(
+        source,
+        database_name=database_name,
+        storage=replace(source.storage, location=location),
+        parameters=parameters,
+        id=None if existing is None else existing.id,
+        write_id=-1,
+    )
+
+
+def target_partition(
+    source: Partition,
+    database_name: str,
+    *,
+    table: Table,
+    last_event: EventId,
+    existing: Partition | None = None,
+    external_base: str | None = None,
+) -> Partition:
+    """The partition on the target, below its table unless the table is external."""
+    if existing is not None:
+        location = existing.storage.location
+    elif is_external(table):
+        location = _external_location(source.storage.location, table.full_name, external_base)
+    else:
+        location = None
+    return replace(
+        source,
+        database_name=database_name,
+        table_name=table.name,
+        storage=replace(source.storage, location=location),
+        parameters=replicated_parameters(source.parameters) | {LAST_EVENT: str(last_event)},
+        write_id=-1,
+    )
+
+
+def _external_location(source: str | None, name: str, base: str | None) -> str | None:
+    if source is None:
+        return None
+    if base is None:
+        raise ReplError(
+            f"{name} is external: say where its data goes on the target "
+            "(hive.repl.replica.external.table.base.dir), then load again"
+        )
+    return external_target(base, source)

@@ -1,0 +1,175 @@
+"""Prove that every file of a dump can still be had, before anything is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from changemanager.location import Resolver
+from changemanager.whereabouts import Whereabouts, locate
+from hms_bridge.errors import SourceFileMissingError
+from hms_bridge.model.ids import EventId
+from hms_bridge.repl.dump_metadata import DumpType
+from hms_bridge.repl.dump_reader import DumpedTable, DumpReader
+from hms_bridge.repl.layout import DumpPaths
+from hms_bridge.repl.untrusted import DumpedFile, DumpRules
+
+_NAMED_IN_MESSAGE = 5
+_TYPES_WITH_FILES = frozenset({DumpType.CREATE_TABLE.value, DumpType.ADD_PARTITION.value})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NamedFile:
+    """A file that a dump names, and what for. ``event_id`` None: a bootstrap dump."""
+
+    file: DumpedFile
+    database_name: str
+    table_name: str
+    partition_name: str | None
+    event_id: EventId | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VerifiedFile:
+    """The verdict on one file. ``expires_at_ms``: when a purge may take it from the archive."""
+
+    named: NamedFile
+    place: Whereabouts
+    size_bytes: int
+    archived_at_ms: int | None = None
+    expires_at_ms: int | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VerifyReport:
+    """The verdict on a dump: one entry for each file that it names."""
+
+    directory: str
+    dump_type: str
+    files: tuple[VerifiedFile, ...]
+
+    def count(self, place: Whereabouts) -> int:
+        """How many files are there."""
+        return sum(one.place is place for one in self.files)
+
+    @property
+    def missing(self) -> tuple[VerifiedFile, ...]:
+        """Files that nobody can bring back."""
+        return tuple(one for one in self.files if one.place is Whereabouts.MISSING)
+
+    @property
+    def size_bytes(self) -> int:
+        """What a load has to copy."""
+        return sum(one.size_bytes for one in self.files)
+
+    @property
+    def load_before_ms(self) -> int | None:
+        """Until when a load finds everything, if nobody pins the archive; None: no such limit."""
+        return min((one.expires_at_ms for one in self.files if one.expires_at_ms), default=None)
+
+    @property
+    def exit_code(self) -> int:
+        """1 if any file is missing."""
+        return 1 if self.missing else 0
+
+    def require_complete(self) -> None:
+        """Raises SourceFileMissingError if any file is missing."""
+        if not self.missing:
+            return
+        named = [f"{one.named.file.uri} ({one.reason})" for one in self.missing[:_NAMED_IN_MESSAGE]]
+        more = len(self.missing) - len(named)
+        tail = f"; and {more} more" if more else ""
+        raise SourceFileMissingError(
+            f"{len(self.missing)} of {len(self.files)} files of {self.directory} are lost: "
+            f"{'; '.join(named)}{tail}. Nothing was changed on the target. Bring the files back, "
+            "or make a new bootstrap dump and raise hive.repl.cm.retain",
+            missing=tuple(one.named.file.uri for one in self.missing),
+        )
+
+
+def verify_dump(
+    resolve: Resolver,
+    directory: str,
+    *,
+    retain_ms: int | None = None,
+    rules: DumpRules | None = None,
+    is_quick: bool = False,
+) -> VerifyReport:
+    """Look for every file of a dump. ``directory`` is the dump's own, above ``hive/``.
+
+    Changes nothing. Raises DumpIncompleteError for an unfinished dump, ReplError for a damaged one.
+    """
+    reader = DumpReader(resolve, DumpPaths(resolve(directory).uri), rules or DumpRules())
+    return verify_reader(resolve, reader, retain_ms=retain_ms, is_quick=is_quick)
+
+
+def verify_reader(
+    resolve: Resolver,
+    reader: DumpReader,
+    *,
+    after: EventId | None = None,
+    retain_ms: int | None = None,
+    is_quick: bool = False,
+) -> VerifyReport:
+    """The same for an open dump; events up to ``after`` are left out, as they are loaded."""
+    seen: dict[tuple[str, str | None, str | None], VerifiedFile] = {}
+    files = []
+    for named in named_files(reader, after):
+        file = named.file
+        known = seen.get((file.uri, file.checksum, file.cmroot))
+        if known is None:
+            known = _verdict(resolve, named, retain_ms, is_quick)
+            seen[(file.uri, file.checksum, file.cmroot)] = known
+        files.append(replace(known, named=named))
+    return VerifyReport(
+        directory=reader.paths.root, dump_type=reader.metadata.type, files=tuple(files)
+    )
+
+
+def _verdict(
+    resolve: Resolver, named: NamedFile, retain_ms: int | None, is_quick: bool
+) -> VerifiedFile:
+    found = locate(named.file.encoded, resolve, is_content_checked=not is_quick)
+    archived_at_ms = None
+    if found.whereabouts is Whereabouts.IN_CM and found.location is not None:
+        status = found.location.status()
+        archived_at_ms = None if status is None else status.mtime_ms
+    expires = None if archived_at_ms is None or retain_ms is None else archived_at_ms + retain_ms
+    return VerifiedFile(
+        named=named,
+        place=found.whereabouts,
+        size_bytes=found.size_bytes or 0,
+        archived_at_ms=archived_at_ms,
+        expires_at_ms=expires,
+        reason=found.reason,
+    )
+
+
+def named_files(reader: DumpReader, after: EventId | None = None) -> Iterator[NamedFile]:
+    """Every file that a dump names, in the order of the dump."""
+    if reader.is_bootstrap:
+        for name in reader.table_names():
+            yield from _files_of((reader.table(name),), None)
+        return
+    for event in reader.events():
+        if after is not None and event.id <= after:
+            continue
+        if event.type == DumpType.COMMIT_TXN.value:
+            yield from _files_of(reader.commit_tables(event), event.id)
+        elif event.type in _TYPES_WITH_FILES:
+            yield from _files_of((reader.event_table(event),), event.id)
+
+
+def _files_of(tables: Iterable[DumpedTable], event_id: EventId | None) -> Iterator[NamedFile]:
+    for one in tables:
+        groups = [(None, one.files), *((part.name, part.files) for part in one.partitions)]
+        for partition_name, files in groups:
+            for file in files:
+                yield NamedFile(
+                    file=file,
+                    database_name=one.table.database_name,
+                    table_name=one.table.name,
+                    partition_name=partition_name,
+                    event_id=event_id,
+                )

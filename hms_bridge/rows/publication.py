@@ -1,0 +1,158 @@
+"""Publishes what a writer wrote: staged files become directories, and the metastore is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from changemanager.location import Location, Resolver
+from hms_bridge.acid.markers import ACID_VERSION, ACID_VERSION_FILE
+from hms_bridge.acid.names import BucketFileName, DirectoryName
+from hms_bridge.errors import AcidFormatError
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.catalog import Partition, Table
+from hms_bridge.model.event import WriteNotification
+from hms_bridge.model.ids import TxnId, WriteId
+from hms_bridge.model.lock import DataOperation
+from hms_bridge.model.partition_name import parse_partition_name
+from hms_bridge.model.txn import DynamicPartitions
+from hms_bridge.rows.event_files import EventFile
+from hms_bridge.rows.publish import publish_directory
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WrittenDirectory:
+    """A delta or delete delta: its files of all partitions."""
+
+    name: DirectoryName
+    files: tuple[EventFile, ...]
+
+
+class Publication:
+    """One write to one table under an open transaction. ``staging`` is where its tasks write."""
+
+    def __init__(
+        self,
+        metastore: Metastore,
+        resolver: Resolver,
+        table: Table,
+        txn_id: TxnId,
+        write_id: WriteId,
+    ) -> None:
+        if not table.storage.location:
+            raise AcidFormatError(f"{table.full_name} has no location; mend the table")
+        self._metastore = metastore
+        self._resolver = resolver
+        self._table = table
+        self._txn_id = txn_id
+        self._write_id = write_id
+        self.staging = f"{table.storage.location.rstrip('/')}/_tmp_write_v{txn_id:07d}"
+
+    def publish(self, written: Sequence[WrittenDirectory], operation: DataOperation) -> None:
+        """Give every directory its name, then tell the metastore; the commit is the caller's."""
+        names = sorted({file.partition for one in written for file in one.files})
+        locations = self._locations(names)
+        notifications = []
+        for partition, location in locations.items():
+            files: list[Location] = []
+            for one in written:
+                own = [file for file in one.files if file.partition == partition]
+                if own:
+                    files += self._place(one.name, own, location)
+            notifications.append(self._notification(partition, location, files))
+        self._metastore.add_write_notifications(notifications)
+        if self._table.is_partitioned and names:
+            self._metastore.add_dynamic_partitions(
+                DynamicPartitions(
+                    txn_id=self._txn_id,
+                    write_id=self._write_id,
+                    database_name=self._table.database_name,
+                    table_name=self._table.name,
+                    partition_names=tuple(names),
+                    operation=operation,
+                )
+            )
+
+    def discard_staging(self) -> None:
+        """Remove what tasks left; nothing visible is touched."""
+        location = self._resolver(self.staging)
+        fs = location.volume.fs
+        if fs.exists(location.path):
+            fs.rm(location.path, recursive=True)
+
+    def _locations(self, names: Sequence[str]) -> dict[str, Location]:
+        """Where each partition lies; partitions that are not there yet are added."""
+        table = self._table
+        if not table.is_partitioned:
+            return {"": self._resolver(table.storage.location or "")}
+        known = self._partitions(names)
+        missing = [name for name in names if name not in known]
+        if missing:
+            self._metastore.add_partitions(
+                table.database_name,
+                table.name,
+                [self._new_partition(name) for name in missing],
+                is_if_not_exists=True,
+            )
+            known = self._partitions(names)
+        return {name: self._resolver(known[name].storage.location or "") for name in names}
+
+    def _partitions(self, names: Sequence[str]) -> dict[str, Partition]:
+        """By the names that the files carry, which the metastore spells alike."""
+        found = self._metastore.get_partitions_by_names(
+            self._table.database_name, self._table.name, names
+        )
+        by_values = {partition.values: partition for partition in found}
+        values = {name: tuple(v for _, v in parse_partition_name(name)) for name in names}
+        return {name: by_values[v] for name, v in values.items() if v in by_values}
+
+    def _new_partition(self, name: str) -> Partition:
+        return Partition(
+            values=tuple(value for _, value in parse_partition_name(name)),
+            database_name=self._table.database_name,
+            table_name=self._table.name,
+        )
+
+    def _place(
+        self, name: DirectoryName, files: Sequence[EventFile], root: Location
+    ) -> list[Location]:
+        """Gather files below the staging directory, then rename the whole directory."""
+        gathered = self._resolver(self.staging).child(f"ready/{files[0].partition}/{name.format()}")
+        fs = root.volume.fs
+        fs.makedirs(gathered.path, exist_ok=True)
+        target = root.child(name.format())
+        published = []
+        for file in files:
+            bucket = BucketFileName(bucket_id=file.bucket_id, attempt_id=0).format()
+            publish_file(self._resolver(file.path), gathered.child(bucket))
+            published.append(target.child(bucket))
+        fs.pipe_file(gathered.child(ACID_VERSION_FILE).path, ACID_VERSION)
+        fs.makedirs(root.path, exist_ok=True)
+        publish_directory(fs, gathered.path, target.path)
+        return published
+
+    def _notification(
+        self, partition: str, root: Location, files: Sequence[Location]
+    ) -> WriteNotification:
+        return WriteNotification(
+            txn_id=self._txn_id,
+            write_id=self._write_id,
+            database_name=self._table.database_name,
+            table_name=self._table.name,
+            partition_values=tuple(v for _, v in parse_partition_name(partition))
+            if partition
+            else (),
+            files=tuple(file.uri for file in files),
+            checksums=tuple(file.checksum() for file in files),
+            subdirectories=tuple(
+                file.parent.uri[len(root.uri.rstrip("/")) + 1 :] for file in files
+            ),
+        )
+
+
+def publish_file(source: Location, target: Location) -> None:
+    """Move one file within a file system; never over another."""
+    fs = source.volume.fs
+    if fs.exists(target.path):
+        raise AcidFormatError("two tasks wrote one bucket of one partition", target.uri)
+    fs.mv(source.path, target.path)

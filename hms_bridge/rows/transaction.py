@@ -1,0 +1,138 @@
+"""A transaction of a reader or writer: open, lock, take the snapshot, keep alive, end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from hms_bridge.clock import Clock
+from hms_bridge.errors import DmlError, HmsBridgeError
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.ids import NO_TXN, LockId, TxnId
+from hms_bridge.model.lock import LockComponent, LockFilter, LockRequest, LockState
+from hms_bridge.model.txn import (
+    AbortReason,
+    AbortTxnRequest,
+    CommitTxnRequest,
+    OpenTxnsRequest,
+    TxnState,
+    TxnType,
+)
+from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
+from hms_bridge.rows.heartbeat import Heartbeat
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Client:
+    """Who reads or writes, and how patiently."""
+
+    user: str
+    host: str
+    agent: str = "hms-bridge"
+    lock_wait_seconds: float = 60.0
+    heartbeat_seconds: float = 60.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Transaction:
+    """An open transaction that holds its locks, and the snapshot that it reads."""
+
+    id: TxnId
+    txns: ValidTxnList
+    metastore: Metastore
+
+    def write_ids(self, full_table_name: str) -> ValidWriteIdList:
+        """What the transaction may see of a table."""
+        return self.metastore.get_valid_write_ids([full_table_name], self.txns)[0]
+
+
+@contextmanager
+def open_transaction(
+    metastore: Metastore,
+    client: Client,
+    clock: Clock,
+    locks: Sequence[LockComponent],
+    *,
+    kind: TxnType = TxnType.DEFAULT,
+) -> Iterator[Transaction]:
+    """Commit at the end of the block; abort if it raises.
+
+    The snapshot is taken once the locks are held, so that what was waited for is seen.
+    Raises DmlError if the locks are not granted in time; what the metastore raises.
+    """
+    (txn_id,) = metastore.open_txns(
+        OpenTxnsRequest(user=client.user, host=client.host, agent=client.agent, type=kind)
+    )
+    try:
+        with Heartbeat(metastore, txn_id, client.heartbeat_seconds) as heartbeat:
+            if locks:
+                _acquire(metastore, client, clock, txn_id, locks)
+            yield Transaction(
+                id=txn_id, txns=current_snapshot(metastore, txn_id), metastore=metastore
+            )
+            heartbeat.check()
+        metastore.commit_txn(CommitTxnRequest(txn_id=txn_id, type=kind))
+    except BaseException:
+        _abort(metastore, txn_id, kind)
+        raise
+
+
+def current_snapshot(metastore: Metastore, txn_id: TxnId = NO_TXN) -> ValidTxnList:
+    """What a reader sees that starts now, under a transaction of its own if it has one."""
+    opened = metastore.get_open_txns()
+    return ValidTxnList.from_open_txns(
+        opened.high_watermark,
+        [txn.id for txn in opened.txns],
+        [txn.state is TxnState.ABORTED for txn in opened.txns],
+        txn_id,
+    )
+
+
+def _acquire(
+    metastore: Metastore,
+    client: Client,
+    clock: Clock,
+    txn_id: TxnId,
+    locks: Sequence[LockComponent],
+) -> None:
+    answer = metastore.lock(
+        LockRequest(
+            components=tuple(locks),
+            txn_id=txn_id,
+            user=client.user,
+            host=client.host,
+            agent=client.agent,
+        )
+    )
+    deadline_ms = clock.now_ms() + int(client.lock_wait_seconds * 1000)
+    pause_seconds = 0.05
+    while answer.state is LockState.WAITING:
+        if clock.now_ms() >= deadline_ms:
+            raise DmlError(_who_blocks(metastore, answer.lock_id, client.lock_wait_seconds))
+        clock.sleep_seconds(pause_seconds)
+        pause_seconds = min(pause_seconds * 2, 2.0)
+        answer = metastore.check_lock(answer.lock_id)
+    if answer.state is not LockState.ACQUIRED:
+        raise DmlError(answer.error_message or f"the locks were not granted: {answer.state.name}")
+
+
+def _who_blocks(metastore: Metastore, lock_id: LockId, waited_seconds: float) -> str:
+    listed = metastore.show_locks(LockFilter())
+    own = next((one for one in listed if one.lock_id == lock_id and one.blocked_by_lock_id), None)
+    text = f"the locks were not granted in {waited_seconds:g} s"
+    if own is None:
+        return f"{text}; see hms-bridge locks"
+    blocker = next((one for one in listed if one.lock_id == own.blocked_by_lock_id), None)
+    who = f", held by {blocker.user}@{blocker.host}" if blocker else ""
+    transaction = f" of transaction {blocker.txn_id}" if blocker and blocker.txn_id else ""
+    return f"{text}: lock {own.blocked_by_lock_id}{transaction}{who} comes first; try again later"
+
+
+def _abort(metastore: Metastore, txn_id: TxnId, kind: TxnType) -> None:
+    """The error that led here matters more than one of the abort: a time-out aborts as well."""
+    request = AbortTxnRequest(txn_id=txn_id, type=kind, reason=AbortReason.ROLLBACK)
+    try:
+        metastore.abort_txn(request)
+    except HmsBridgeError:
+        return

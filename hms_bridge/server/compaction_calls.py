@@ -1,0 +1,237 @@
+"""The compaction queue, and notification events."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hms_bridge.metastore import CompactionStore, NotificationStore
+from hms_bridge.model.catalog import DEFAULT_CATALOG
+from hms_bridge.model.compaction import Compaction, CompactionState, ShowCompactionsRequest
+from hms_bridge.model.event import NotificationRequest
+from hms_bridge.model.ids import CompactionId, EventId, TxnId
+from hms_bridge.server.answers import answers
+from hms_bridge.wire import convert_compaction, convert_event, convert_txn
+from hms_bridge.wire.required import given, given_name
+from hms_bridge.wire.structs import Struct, hive
+
+_DONE = (CompactionState.SUCCEEDED, CompactionState.READY_FOR_CLEANING)
+
+
+class CompactionCalls:
+    """The queue, for users and for workers."""
+
+    def __init__(self, store: CompactionStore) -> None:
+        self._store = store
+
+    @answers("compact")
+    def compact(self, args: Struct) -> None:
+        """Queue one; whether it was refused is not told."""
+        request = convert_compaction.compaction_request_from_struct(given(args.rqst, "rqst"))
+        self._store.compact(request)
+
+    @answers("compact2")
+    def compact2(self, args: Struct) -> Struct:
+        """Queue one, and tell its id."""
+        request = convert_compaction.compaction_request_from_struct(given(args.rqst, "rqst"))
+        return convert_compaction.compaction_response_to_struct(self._store.compact(request))
+
+    @answers("show_compact")
+    def show_compactions(self, args: Struct) -> Struct:
+        """What SHOW COMPACTIONS lists."""
+        request = convert_compaction.show_request_from_struct(given(args.rqst, "rqst"))
+        found = self._store.show_compactions(request)
+        return hive.ShowCompactResponse(
+            compacts=[convert_compaction.compaction_to_element(one) for one in found]
+        )
+
+    @answers("find_next_compact")
+    def find_next_compaction(self, args: Struct) -> Struct:
+        """Claim the next entry."""
+        return _optional(self._store.find_next_compaction(given(args.workerId, "workerId"), ""))
+
+    @answers("find_next_compact2")
+    def find_next_compaction2(self, args: Struct) -> Struct:
+        """Claim the next entry of a pool."""
+        request = given(args.rqst, "rqst")
+        return _optional(
+            self._store.find_next_compaction(
+                given(request.workerId, "workerId"),
+                request.workerVersion or "",
+                request.poolName or None,
+            )
+        )
+
+    @answers("update_compactor_state")
+    def update_compactor_state(self, args: Struct) -> None:
+        """Record what a worker found out."""
+        self._store.update_compactor_state(_entry(args), TxnId(given(args.txn_id, "txn_id")))
+
+    @answers("set_hadoop_jobid")
+    def set_hadoop_job_id(self, args: Struct) -> None:
+        """Record a job."""
+        job, number = given(args.jobId, "jobId"), given(args.cq_id, "cq_id")
+        self._store.set_hadoop_job_id(job, CompactionId(number))
+
+    @answers("mark_compacted")
+    def mark_compacted(self, args: Struct) -> None:
+        """Ready for cleaning."""
+        self._store.mark_compacted(_entry(args))
+
+    @answers("mark_cleaned")
+    def mark_cleaned(self, args: Struct) -> None:
+        """Done."""
+        self._store.mark_cleaned(_entry(args))
+
+    @answers("mark_failed")
+    def mark_failed(self, args: Struct) -> None:
+        """Failed."""
+        self._store.mark_failed(_entry(args))
+
+    @answers("mark_refused")
+    def mark_refused(self, args: Struct) -> None:
+        """Refused."""
+        self._store.mark_refused(_entry(args))
+
+    @answers("find_columns_with_stats")
+    def find_columns_with_statistics(self, _: Struct) -> list[str]:
+        """None: column statistics are not kept here."""
+        return []
+
+    @answers("abort_Compactions")
+    def abort_compactions(self, args: Struct) -> Struct:
+        """Abort entries that nobody works on yet."""
+        request = given(args.rqst, "rqst")
+        ids = [CompactionId(number) for number in given(request.compactionIds, "compactionIds")]
+        outcomes = self._store.abort_compactions(ids)
+        return hive.AbortCompactResponse(
+            abortedcompacts={
+                number: hive.AbortCompactionResponseElement(
+                    compactionId=number, status=word, message=f"compaction {number}: {word}"
+                )
+                for number, word in outcomes.items()
+            }
+        )
+
+    @answers("get_latest_committed_compaction_info")
+    def latest_committed(self, args: Struct) -> Struct:
+        """The newest finished compaction of a table, or of each of its partitions."""
+        request = given(args.rqst, "rqst")
+        wanted = frozenset(request.partitionnames or ())
+        found = self._store.show_compactions(
+            ShowCompactionsRequest(
+                database_name=given_name(request.dbname, "dbname"),
+                table_name=given_name(request.tablename, "tablename"),
+            )
+        )
+        newest: dict[str | None, Compaction] = {}
+        for one in sorted(found, key=lambda entry: entry.id):
+            is_new = one.id > (request.lastCompactionId or 0)
+            if one.state in _DONE and is_new and (not wanted or one.partition_name in wanted):
+                newest[one.partition_name] = one
+        return hive.GetLatestCommittedCompactionInfoResponse(
+            compactions=[
+                hive.CompactionInfoStruct(
+                    id=one.id,
+                    dbname=one.database_name,
+                    tablename=one.table_name,
+                    partitionname=one.partition_name,
+                    type=one.type.number,
+                )
+                for one in newest.values()
+            ]
+        )
+
+
+class NotificationCalls:
+    """Notification events."""
+
+    def __init__(self, store: NotificationStore) -> None:
+        self._store = store
+
+    @answers("get_next_notification")
+    def get_next_notification(self, args: Struct) -> Struct:
+        """Events after an id."""
+        struct = given(args.rqst, "rqst")
+        request = convert_event.notification_request_from_struct(struct)
+        events = self._store.get_next_notification(request)
+        if struct.eventTypeList:
+            events = tuple(event for event in events if event.type in struct.eventTypeList)
+        return hive.NotificationEventResponse(
+            events=[convert_event.event_to_struct(event) for event in events]
+        )
+
+    @answers("get_current_notificationEventId")
+    def get_current_event_id(self, _: Struct) -> Struct:
+        """The newest id."""
+        return hive.CurrentNotificationEventId(eventId=self._store.get_current_event_id())
+
+    @answers("get_notification_events_count")
+    def get_events_count(self, args: Struct) -> Struct:
+        """How many events of a database lie between two ids."""
+        request = given(args.rqst, "rqst")
+        count = self._count_after(given(request.fromEventId, "fromEventId"), request)
+        if request.toEventId:
+            count -= self._count_after(request.toEventId, request)
+        count = max(count, 0)
+        if request.limit is not None and request.limit > 0:
+            count = min(count, request.limit)
+        return hive.NotificationEventsCountResponse(eventsCount=count)
+
+    @answers("add_write_notification_log")
+    def add_write_notification(self, args: Struct) -> Struct:
+        """Which files a transaction wrote."""
+        notification = convert_event.write_notification_from_struct(given(args.rqst, "rqst"))
+        self._store.add_write_notifications([notification])
+        return hive.WriteNotificationLogResponse()
+
+    @answers("add_write_notification_log_in_batch")
+    def add_write_notifications(self, args: Struct) -> Struct:
+        """Which files a transaction wrote to several partitions of one table."""
+        request = given(args.rqst, "rqst")
+        database = given_name(request.db, "db")
+        table = given_name(request.table, "table")
+        notifications = [
+            replace(
+                convert_event.write_notification_from_struct(struct),
+                database_name=database,
+                table_name=table,
+            )
+            for struct in given(request.requestList, "requestList")
+        ]
+        self._store.add_write_notifications(notifications)
+        return hive.WriteNotificationLogBatchResponse()
+
+    @answers("get_all_write_event_info")
+    def get_write_events(self, args: Struct) -> list[Struct]:
+        """What a transaction wrote."""
+        request = given(args.request, "request")
+        events = self._store.get_write_events(
+            TxnId(given(request.txnId, "txnId")),
+            request.dbName.lower() if request.dbName else None,
+            request.tableName.lower() if request.tableName else None,
+        )
+        return [convert_txn.write_event_to_struct(event) for event in events]
+
+    def _count_after(self, event_id: int, request: Struct) -> int:
+        database = given_name(request.dbName, "dbName")
+        catalog = request.catName or DEFAULT_CATALOG
+        if database == "*":
+            return self._store.get_current_event_id() - event_id
+        if request.tableNames:
+            wanted = NotificationRequest(
+                last_event_id=EventId(event_id),
+                catalog_name=catalog,
+                database_name=database,
+                table_names=tuple(name.lower() for name in request.tableNames),
+            )
+            return len(self._store.get_next_notification(wanted))
+        return self._store.get_notification_events_count(EventId(event_id), database, catalog)
+
+
+def _entry(args: Struct) -> Compaction:
+    return convert_compaction.compaction_info_from_struct(given(args.cr, "cr"))
+
+
+def _optional(found: Compaction | None) -> Struct:
+    info = None if found is None else convert_compaction.compaction_info_to_struct(found)
+    return hive.OptionalCompactionInfoStruct(ci=info)

@@ -1,0 +1,135 @@
+"""Catalogs and databases."""
+
+from __future__ import annotations
+
+from hms_bridge.errors import NoSuchObjectError
+from hms_bridge.metastore import CatalogStore
+from hms_bridge.model.catalog import DEFAULT_CATALOG
+from hms_bridge.server.answers import answers
+from hms_bridge.wire.catalog_names import split_catalog
+from hms_bridge.wire.convert_catalog import database_from_struct, database_to_struct
+from hms_bridge.wire.required import given
+from hms_bridge.wire.structs import Struct, hive
+
+_DEFAULT_DATABASE = "default"
+
+
+class DatabaseCalls:
+    """Databases; there is one catalog."""
+
+    def __init__(self, store: CatalogStore) -> None:
+        self._store = store
+
+    @answers("get_catalogs")
+    def catalogs(self, _: Struct) -> Struct:
+        """The default catalog."""
+        return hive.GetCatalogsResponse(names=[DEFAULT_CATALOG])
+
+    @answers("get_catalog")
+    def catalog(self, args: Struct) -> Struct:
+        """The default catalog, which lies where its default database lies."""
+        name = (args.catName.name or "").lower()
+        if name != DEFAULT_CATALOG:
+            raise NoSuchObjectError(
+                f"there is no catalog {name}; the only one is {DEFAULT_CATALOG}"
+            )
+        default = self._store.get_database(_DEFAULT_DATABASE)
+        return hive.GetCatalogResponse(
+            catalog=hive.Catalog(
+                name=DEFAULT_CATALOG,
+                description="Default catalog for Hive",
+                locationUri=default.location,
+                createTime=default.create_time,
+            )
+        )
+
+    @answers("create_database")
+    def create_database(self, args: Struct) -> None:
+        """Create one."""
+        self._store.create_database(database_from_struct(given(args.database, "database")))
+
+    @answers("create_database_req")
+    def create_database_req(self, args: Struct) -> None:
+        """Create one, given by its properties."""
+        request = given(args.createDatabaseRequest, "createDatabaseRequest")
+        database = hive.Database(
+            name=request.databaseName,
+            description=request.description,
+            locationUri=request.locationUri,
+            parameters=request.parameters,
+            ownerName=request.ownerName,
+            ownerType=request.ownerType,
+            catalogName=request.catalogName,
+            createTime=request.createTime,
+            managedLocationUri=request.managedLocationUri,
+        )
+        self._store.create_database(database_from_struct(database))
+
+    @answers("get_database")
+    def get_database(self, args: Struct) -> Struct:
+        """One by name."""
+        catalog, name = split_catalog(given(args.name, "name"))
+        return database_to_struct(self._store.get_database(name or "", catalog))
+
+    @answers("get_database_req")
+    def get_database_req(self, args: Struct) -> Struct:
+        """One by name and catalog."""
+        request = given(args.request, "request")
+        catalog, name = split_catalog(given(request.name, "name"))
+        catalog = (request.catalogName or catalog).lower()
+        return database_to_struct(self._store.get_database(name or "", catalog))
+
+    @answers("get_databases")
+    def get_databases(self, args: Struct) -> list[str]:
+        """Names that a pattern matches."""
+        catalog, pattern = split_catalog(args.pattern)
+        return list(self._store.get_databases(pattern, catalog))
+
+    @answers("get_all_databases")
+    def get_all_databases(self, _: Struct) -> list[str]:
+        """All names."""
+        return list(self._store.get_databases())
+
+    @answers("alter_database")
+    def alter_database(self, args: Struct) -> None:
+        """Replace its properties."""
+        self._alter(args.dbname, args.db)
+
+    @answers("alter_database_req")
+    def alter_database_req(self, args: Struct) -> None:
+        """Replace its properties."""
+        request = given(args.alterDbReq, "alterDbReq")
+        self._alter(request.oldDbName, request.newDb)
+
+    @answers("drop_database")
+    def drop_database(self, args: Struct) -> None:
+        """Drop it."""
+        catalog, name = split_catalog(given(args.name, "name"))
+        self._store.drop_database(
+            name or "",
+            catalog=catalog,
+            is_data_deleted=bool(args.deleteData),
+            is_cascade=bool(args.cascade),
+        )
+
+    @answers("drop_database_req")
+    def drop_database_req(self, args: Struct) -> None:
+        """Drop it; an unknown one is an error unless the client does not mind."""
+        request = given(args.req, "req")
+        catalog, name = split_catalog(given(request.name, "name"))
+        try:
+            self._store.drop_database(
+                name or "",
+                catalog=(request.catalogName or catalog).lower(),
+                is_data_deleted=bool(request.deleteData),
+                is_cascade=bool(request.cascade),
+            )
+        except NoSuchObjectError:
+            if not request.ignoreUnknownDb:
+                raise
+
+    def _alter(self, old_name: str | None, struct: Struct | None) -> None:
+        _, name = split_catalog(given(old_name, "the database's name"))
+        self._store.alter_database(
+            name or "", database_from_struct(given(struct, "the new database"))
+        )

@@ -1,0 +1,139 @@
+"""From a message to its answer: a table of methods, built once."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from thrift.protocol.TProtocol import TProtocolException
+from thrift.Thrift import TApplicationException
+from thrift.transport.TTransport import TTransportException
+
+from hms_bridge.errors import HmsBridgeError
+from hms_bridge.server.answers import Answer
+from hms_bridge.server.limits import ServerLimits
+from hms_bridge.wire.exceptions import exception_for
+from hms_bridge.wire.messages import KINDS, ApplicationError, MessageStream
+from hms_bridge.wire.methods import SUCCESS, method
+from hms_bridge.wire.structs import Struct, hive
+
+_log = logging.getLogger(__name__)
+
+
+class _AnyArguments(Struct):
+    """Skips whatever arguments an unknown method has."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    arguments: type[Struct]
+    result: type[Struct] | None
+    is_void: bool
+    exceptions: Mapping[str, str]
+    answer: Answer
+
+
+class Dispatcher:
+    """Answers the messages of one connection after the other."""
+
+    def __init__(self, answers: Mapping[str, Answer], limits: ServerLimits) -> None:
+        self._calls = {name: _call(name, answer) for name, answer in answers.items()}
+        self._limits = limits
+
+    @property
+    def answered(self) -> frozenset[str]:
+        """The thrift methods that have an answer."""
+        return frozenset(self._calls)
+
+    def serve(self, client: socket.socket) -> None:
+        """Answer until the client leaves, asks for an end, or sends what cannot be read."""
+        stream = MessageStream(
+            client,
+            message_size_bytes=self._limits.message_size_bytes,
+            container_length=self._limits.container_length,
+        )
+        try:
+            is_open = True
+            while is_open:
+                client.settimeout(None)
+                stream.wait()
+                client.settimeout(self._limits.message_timeout_seconds)
+                is_open = self._serve_one(stream)
+        except TProtocolException as error:
+            _log.warning("connection closed: %s", error)
+        except TimeoutError:
+            _log.warning("connection closed: a message did not move on in time")
+        except (TTransportException, OSError) as error:
+            _log.debug("connection ended: %s", error)
+
+    def _serve_one(self, stream: MessageStream) -> bool:
+        name, kind, sequence = stream.read_header()
+        if kind not in (KINDS.CALL, KINDS.ONEWAY):
+            raise TProtocolException(
+                TProtocolException.INVALID_DATA, f"a message of kind {kind}; send calls only"
+            )
+        call = self._calls.get(name)
+        arguments = _AnyArguments() if call is None else call.arguments()
+        _read_arguments(stream, name, sequence, arguments)
+        if call is None:
+            text = f"Invalid method name: '{name}'"
+            unknown = TApplicationException.UNKNOWN_METHOD
+            stream.send(_refusal(stream, name, sequence, unknown, text))
+        elif call.result is None:
+            return bool(call.answer(arguments))
+        else:
+            stream.send(_answer(stream, name, sequence, call, arguments))
+        return True
+
+
+def _read_arguments(stream: MessageStream, name: str, sequence: int, arguments: Struct) -> None:
+    try:
+        stream.read_struct(arguments)
+    except (TTransportException, OSError):
+        raise
+    # The border: the decoder reports malformed input by many classes.
+    except Exception as error:
+        text = f"the arguments of {name} cannot be read: {error}"
+        protocol_error = TApplicationException.PROTOCOL_ERROR
+        stream.send(_refusal(stream, name, sequence, protocol_error, text))
+        raise TProtocolException(TProtocolException.INVALID_DATA, text) from error
+
+
+def _answer(
+    stream: MessageStream, name: str, sequence: int, call: _Call, arguments: Struct
+) -> bytes:
+    result: Any = call.result
+    try:
+        value = call.answer(arguments)
+        body = result() if call.is_void else result(**{SUCCESS: value})
+        return stream.encode(name, KINDS.REPLY, sequence, body)
+    except HmsBridgeError as error:
+        exception, message = exception_for(error, call.exceptions)
+        if exception is not None:
+            thrown = getattr(hive, exception)(message=message)
+            body = result(**{call.exceptions[exception]: thrown})
+            return stream.encode(name, KINDS.REPLY, sequence, body)
+    # The border: whatever went wrong, this client gets an answer and the others go on.
+    except Exception as error:
+        _log.exception("%s failed", name)
+        message = f"Internal error processing {name}: {type(error).__name__}: {error}"
+    return _refusal(stream, name, sequence, TApplicationException.INTERNAL_ERROR, message)
+
+
+def _refusal(stream: MessageStream, name: str, sequence: int, kind: int, text: str) -> bytes:
+    body = ApplicationError(message=text, type=kind)
+    return stream.encode(name, KINDS.EXCEPTION, sequence, body)
+
+
+def _call(name: str, answer: Answer) -> _Call:
+    described = method(name)
+    return _Call(
+        arguments=described.arguments,
+        result=described.result,
+        is_void=described.is_void,
+        exceptions=described.exceptions,
+        answer=answer,
+    )

@@ -1,0 +1,51 @@
+"""Names and settings that calls carry, in the form that the port takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hms_bridge.errors import MetaError
+from hms_bridge.wire.catalog_names import split_catalog
+from hms_bridge.wire.required import given_name
+from hms_bridge.wire.structs import Struct
+
+
+@dataclass(frozen=True, slots=True)
+class TableName:
+    """Where a call points."""
+
+    catalog: str
+    database: str
+    table: str
+
+
+def table_name(database: str | None, table: str | None, catalog: str | None = None) -> TableName:
+    """From a call's arguments; the catalog may stand in the database's name.
+
+    Raises MetaError if a name is missing.
+    """
+    in_name, plain = split_catalog(database)
+    if not plain:
+        raise MetaError("the database's name was not sent or is empty; set that field")
+    return TableName((catalog or in_name).lower(), plain, given_name(table, "the table's name"))
+
+
+def environment_of(context: Struct | None) -> Mapping[str, str]:
+    """The properties of an EnvironmentContext; none for None."""
+    return {} if context is None else context.properties or {}
+
+
+def is_purge(context: Struct | None) -> bool:
+    """Whether a drop must bypass the trash."""
+    return environment_of(context).get("ifPurge", "").lower() == "true"
+
+
+def limit_of(count: int | None) -> int:
+    """A number of rows; -1 for all, which is also what an unset one means."""
+    return -1 if count is None or count < 0 else count
+
+
+def pattern_of(pattern: str | None) -> str | None:
+    """A name pattern; None for those that match everything."""
+    return None if pattern in (None, "*", ".*") else pattern

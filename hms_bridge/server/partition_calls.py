@@ -1,0 +1,265 @@
+"""Reading partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from hms_bridge.errors import MetaError, NoSuchObjectError
+from hms_bridge.metastore import CatalogStore
+from hms_bridge.model.catalog import Partition, Table
+from hms_bridge.model.partition_name import parse_partition_name
+from hms_bridge.server.answers import answers
+from hms_bridge.server.names import TableName, limit_of, table_name
+from hms_bridge.wire.convert_catalog import partition_to_struct
+from hms_bridge.wire.required import given
+from hms_bridge.wire.structs import Struct, hive
+
+_NO_EXPRESSION = (None, b"", b"\xff")
+
+
+class PartitionCalls:
+    """Partitions, read. Filters are texts: expressions in Java's serialised form are never
+    decoded, since that let clients run code in Hive (CVE-2022-41137)."""
+
+    def __init__(self, store: CatalogStore) -> None:
+        self._store = store
+
+    @answers("get_partition", "get_partition_with_auth")
+    def get_partition(self, args: Struct) -> Struct:
+        """One by its values."""
+        name = table_name(args.db_name, args.tbl_name)
+        return partition_to_struct(self._get(name, args.part_vals))
+
+    @answers("get_partition_req")
+    def get_partition_req(self, args: Struct) -> Struct:
+        """One by its values."""
+        request = given(args.req, "req")
+        name = table_name(request.dbName, request.tblName, request.catName)
+        found = self._get(name, request.partVals)
+        return hive.GetPartitionResponse(partition=partition_to_struct(found))
+
+    @answers("get_partition_by_name")
+    def get_partition_by_name(self, args: Struct) -> Struct:
+        """One by its name."""
+        name = table_name(args.db_name, args.tbl_name)
+        text = given(args.part_name, "part_name")
+        found = self._store.get_partitions_by_names(
+            name.database, name.table, (text,), name.catalog
+        )
+        if not found:
+            raise NoSuchObjectError(f"{name.database}.{name.table} has no partition {text}")
+        return partition_to_struct(found[0])
+
+    @answers("get_partitions", "get_partitions_with_auth")
+    def get_partitions(self, args: Struct) -> list[Struct]:
+        """All, or the first ones."""
+        return _structs(self._all(table_name(args.db_name, args.tbl_name), args.max_parts))
+
+    @answers("get_partitions_req")
+    def get_partitions_req(self, args: Struct) -> Struct:
+        """All, or the first ones."""
+        request = given(args.req, "req")
+        name = table_name(request.dbName, request.tblName, request.catName)
+        return hive.PartitionsResponse(partitions=_structs(self._all(name, request.maxParts)))
+
+    @answers("get_partitions_pspec")
+    def get_partitions_pspec(self, args: Struct) -> list[Struct]:
+        """All, wrapped."""
+        name = table_name(args.db_name, args.tbl_name)
+        return [self._spec(name, self._all(name, args.max_parts))]
+
+    @answers("get_partition_names")
+    def get_partition_names(self, args: Struct) -> list[str]:
+        """Names of all, or of the first ones."""
+        name = table_name(args.db_name, args.tbl_name)
+        return list(self._names(name, args.max_parts))
+
+    @answers("fetch_partition_names_req")
+    def fetch_partition_names(self, args: Struct) -> list[str]:
+        """Names of all, or of the first ones."""
+        request = given(args.partitionReq, "partitionReq")
+        name = table_name(request.dbName, request.tblName, request.catName)
+        return list(self._names(name, request.maxParts))
+
+    @answers("get_partition_names_req")
+    def get_partition_names_req(self, args: Struct) -> list[str]:
+        """Names of all; refused with an expression, since the answer could not say "maybe"."""
+        request = given(args.req, "req")
+        if request.expr not in _NO_EXPRESSION:
+            raise MetaError(
+                "partition names cannot be filtered by Java's serialised expressions here; use "
+                "get_partitions_by_filter or get_partition_names_ps"
+            )
+        name = table_name(request.dbName, request.tblName, request.catName)
+        return list(self._names(name, request.maxParts))
+
+    @answers("get_partitions_ps", "get_partitions_ps_with_auth")
+    def get_partitions_by_values(self, args: Struct) -> list[Struct]:
+        """Those with the given values; "" for any."""
+        name = table_name(args.db_name, args.tbl_name)
+        return _structs(self._by_values(name, args.part_vals, args.max_parts))
+
+    @answers("get_partitions_ps_with_auth_req")
+    def get_partitions_by_values_req(self, args: Struct) -> Struct:
+        """Those with the given values, or names."""
+        request = given(args.req, "req")
+        name = table_name(request.dbName, request.tblName, request.catName)
+        if request.partNames is not None:
+            found = self._by_names(name, request.partNames)
+        else:
+            found = self._by_values(name, request.partVals, request.maxParts)
+        return hive.GetPartitionsPsWithAuthResponse(partitions=_structs(found))
+
+    @answers("get_partition_names_ps")
+    def get_names_by_values(self, args: Struct) -> list[str]:
+        """Names of those with the given values; "" for any."""
+        name = table_name(args.db_name, args.tbl_name)
+        return self._names_by_values(name, args.part_vals or (), args.max_parts)
+
+    @answers("get_partition_names_ps_req")
+    def get_names_by_values_req(self, args: Struct) -> Struct:
+        """Names of those with the given values; "" for any."""
+        request = given(args.req, "req")
+        name = table_name(request.dbName, request.tblName, request.catName)
+        names = self._names_by_values(name, request.partValues or (), request.maxParts)
+        return hive.GetPartitionNamesPsResponse(names=names)
+
+    @answers("get_partitions_by_names")
+    def get_partitions_by_names(self, args: Struct) -> list[Struct]:
+        """Those of several that exist."""
+        name = table_name(args.db_name, args.tbl_name)
+        return _structs(self._by_names(name, args.names or ()))
+
+    @answers("get_partitions_by_names_req")
+    def get_partitions_by_names_req(self, args: Struct) -> Struct:
+        """Those of several that exist."""
+        request = given(args.req, "req")
+        name = table_name(request.db_name, request.tbl_name)
+        found = self._by_names(name, request.names or ())
+        return hive.GetPartitionsByNamesResult(partitions=_structs(found))
+
+    @answers("get_partitions_by_filter")
+    def get_partitions_by_filter(self, args: Struct) -> list[Struct]:
+        """Those that a text selects."""
+        name = table_name(args.db_name, args.tbl_name)
+        return _structs(self._by_filter(name, args.filter, args.max_parts))
+
+    @answers("get_partitions_by_filter_req")
+    def get_partitions_by_filter_req(self, args: Struct) -> list[Struct]:
+        """Those that a text selects."""
+        request = given(args.req, "req")
+        name = table_name(request.dbName, request.tblName, request.catName)
+        return _structs(self._by_filter(name, request.filter, request.maxParts))
+
+    @answers("get_num_partitions_by_filter")
+    def count_partitions_by_filter(self, args: Struct) -> int:
+        """How many a text selects."""
+        name = table_name(args.db_name, args.tbl_name)
+        return len(self._by_filter(name, args.filter, None))
+
+    @answers("get_partitions_by_expr")
+    def get_partitions_by_expression(self, args: Struct) -> Struct:
+        """All, marked as "may or may not match": the client then filters itself."""
+        request = given(args.req, "req")
+        name = table_name(request.dbName, request.tblName, request.catName)
+        return hive.PartitionsByExprResult(
+            partitions=_structs(self._all(name, None)),
+            hasUnknownPartitions=request.expr not in _NO_EXPRESSION,
+        )
+
+    @answers("get_partitions_spec_by_expr")
+    def get_partition_specs_by_expression(self, args: Struct) -> Struct:
+        """As get_partitions_by_expr, wrapped."""
+        request = given(args.req, "req")
+        name = table_name(request.dbName, request.tblName, request.catName)
+        return hive.PartitionsSpecByExprResult(
+            partitionsSpec=[self._spec(name, self._all(name, None))],
+            hasUnknownPartitions=request.expr not in _NO_EXPRESSION,
+        )
+
+    @answers("partition_name_to_vals")
+    def name_to_values(self, args: Struct) -> list[str]:
+        """``a=1/b=x`` to 1, x."""
+        return [value for _, value in _parsed(args.part_name)]
+
+    @answers("partition_name_to_spec")
+    def name_to_spec(self, args: Struct) -> dict[str, str]:
+        """``a=1/b=x`` to a: 1, b: x."""
+        return dict(_parsed(args.part_name))
+
+    @answers("partition_name_has_valid_characters")
+    def has_valid_characters(self, args: Struct) -> bool:
+        """Always, since names are escaped; Hive's pattern is empty by default too."""
+        return args.part_vals is not None
+
+    def _get(self, name: TableName, values: Sequence[str] | None) -> Partition:
+        wanted = given(values, "the partition's values")
+        return self._store.get_partition(name.database, name.table, wanted, name.catalog)
+
+    def _all(self, name: TableName, limit: int | None) -> tuple[Partition, ...]:
+        return self._store.get_partitions(name.database, name.table, limit_of(limit), name.catalog)
+
+    def _names(self, name: TableName, limit: int | None) -> tuple[str, ...]:
+        return self._store.get_partition_names(
+            name.database, name.table, limit_of(limit), name.catalog
+        )
+
+    def _by_names(self, name: TableName, names: Sequence[str]) -> tuple[Partition, ...]:
+        return self._store.get_partitions_by_names(
+            name.database, name.table, tuple(names), name.catalog
+        )
+
+    def _by_values(
+        self, name: TableName, values: Sequence[str] | None, limit: int | None
+    ) -> tuple[Partition, ...]:
+        return self._store.get_partitions_by_values(
+            name.database, name.table, tuple(values or ()), limit_of(limit), name.catalog
+        )
+
+    def _by_filter(
+        self, name: TableName, text: str | None, limit: int | None
+    ) -> tuple[Partition, ...]:
+        if not text:
+            return self._all(name, limit)
+        return self._store.get_partitions_by_filter(
+            name.database, name.table, text, limit_of(limit), name.catalog
+        )
+
+    def _names_by_values(
+        self, name: TableName, values: Sequence[str], limit: int | None
+    ) -> list[str]:
+        found = [n for n in self._names(name, None) if _has_values(n, values)]
+        return found if limit_of(limit) < 0 else found[:limit]
+
+    def _spec(self, name: TableName, partitions: Iterable[Partition]) -> Struct:
+        table = self._store.get_table(name.database, name.table, name.catalog)
+        return partitions_to_spec(table, partitions)
+
+
+def partitions_to_spec(table: Table, partitions: Iterable[Partition]) -> Struct:
+    """A PartitionSpec that lists whole partitions."""
+    return hive.PartitionSpec(
+        dbName=table.database_name,
+        tableName=table.name,
+        rootPath=table.storage.location,
+        partitionList=hive.PartitionListComposingSpec(partitions=_structs(partitions)),
+        catName=table.catalog_name,
+    )
+
+
+def _structs(partitions: Iterable[Partition]) -> list[Struct]:
+    return [partition_to_struct(partition) for partition in partitions]
+
+
+def _parsed(name: str | None) -> tuple[tuple[str, str], ...]:
+    return parse_partition_name(name) if name else ()
+
+
+def _has_values(name: str, wanted: Sequence[str]) -> bool:
+    values = [value for _, value in parse_partition_name(name)]
+    if len(wanted) > len(values):
+        raise MetaError(
+            f"{len(wanted)} values were given for {len(values)} partition columns; give fewer"
+        )
+    return all(not given_value or given_value == value
+               for given_value, value in zip(wanted, values, strict=False))  # fmt: skip

@@ -1,0 +1,267 @@
+"""Adding, changing and dropping partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from hms_bridge.errors import InvalidObjectError, MetaError
+from hms_bridge.metastore import CatalogStore
+from hms_bridge.model.catalog import Column, Partition, Table
+from hms_bridge.model.partition_name import parse_partition_name, partition_name
+from hms_bridge.server.answers import answers
+from hms_bridge.server.names import TableName, environment_of, is_purge, table_name
+from hms_bridge.wire.convert_catalog import (
+    columns_from_structs,
+    columns_to_structs,
+    partition_from_struct,
+    partition_to_struct,
+)
+from hms_bridge.wire.required import given
+from hms_bridge.wire.structs import Struct, hive
+
+
+class PartitionChangeCalls:
+    """Partitions, changed."""
+
+    def __init__(self, store: CatalogStore) -> None:
+        self._store = store
+
+    @answers("add_partition", "add_partition_with_environment_context")
+    def add_partition(self, args: Struct) -> Struct:
+        """Add one."""
+        struct = given(args.new_part, "new_part")
+        name = table_name(struct.dbName, struct.tableName, struct.catName)
+        return partition_to_struct(self._add(name, [struct])[0])
+
+    @answers("add_partitions")
+    def add_partitions(self, args: Struct) -> int:
+        """Add several of one table; how many."""
+        structs = given(args.new_parts, "new_parts")
+        if not structs:
+            return 0
+        first = structs[0]
+        name = table_name(first.dbName, first.tableName, first.catName)
+        return len(self._add(name, structs))
+
+    @answers("add_partitions_req")
+    def add_partitions_req(self, args: Struct) -> Struct:
+        """Add several; those that were added come back unless the client needs none."""
+        request = given(args.request, "request")
+        name = table_name(request.dbName, request.tblName, request.catName)
+        columns = columns_from_structs(request.partitionColSchema)
+        added = self._add(name, request.parts or (), columns, bool(request.ifNotExists))
+        if request.needResult is False:
+            return hive.AddPartitionsResult()
+        return hive.AddPartitionsResult(
+            partitions=[partition_to_struct(partition) for partition in added],
+            partitionColSchema=columns_to_structs(columns) or None,
+        )
+
+    @answers("append_partition", "append_partition_with_environment_context")
+    def append_partition(self, args: Struct) -> Struct:
+        """Add one by its values; it is stored like its table."""
+        name = table_name(args.db_name, args.tbl_name)
+        return self._append(name, given(args.part_vals, "part_vals"))
+
+    @answers("append_partition_by_name", "append_partition_by_name_with_environment_context")
+    def append_partition_by_name(self, args: Struct) -> Struct:
+        """Add one by its name; it is stored like its table."""
+        name = table_name(args.db_name, args.tbl_name)
+        return self._append(name, self._values_of(name, args.part_name))
+
+    @answers("append_partition_req")
+    def append_partition_req(self, args: Struct) -> Struct:
+        """Add one by its values or its name; it is stored like its table."""
+        request = given(args.appendPartitionsReq, "appendPartitionsReq")
+        name = table_name(request.dbName, request.tableName, request.catalogName)
+        return self._append(name, request.partVals or self._values_of(name, request.name))
+
+    @answers("alter_partition")
+    def alter_partition(self, args: Struct) -> None:
+        """Replace one, found by its values."""
+        name = table_name(args.db_name, args.tbl_name)
+        self._alter(name, [given(args.new_part, "new_part")], {})
+
+    @answers("alter_partition_with_environment_context")
+    def alter_partition_with_environment(self, args: Struct) -> None:
+        """Replace one, found by its values."""
+        name = table_name(args.db_name, args.tbl_name)
+        parts = [given(args.new_part, "new_part")]
+        self._alter(name, parts, environment_of(args.environment_context))
+
+    @answers("alter_partitions")
+    def alter_partitions(self, args: Struct) -> None:
+        """Replace several, found by their values."""
+        name = table_name(args.db_name, args.tbl_name)
+        self._alter(name, given(args.new_parts, "new_parts"), {})
+
+    @answers("alter_partitions_with_environment_context")
+    def alter_partitions_with_environment(self, args: Struct) -> None:
+        """Replace several, found by their values."""
+        name = table_name(args.db_name, args.tbl_name)
+        parts = given(args.new_parts, "new_parts")
+        self._alter(name, parts, environment_of(args.environment_context))
+
+    @answers("alter_partitions_req")
+    def alter_partitions_req(self, args: Struct) -> Struct:
+        """Replace several; the write id of the statement may come with them."""
+        request = given(args.req, "req")
+        name = table_name(request.dbName, request.tableName, request.catName)
+        parts = given(request.partitions, "partitions")
+        if request.writeId is not None and request.writeId > 0:
+            for part in parts:
+                part.writeId = request.writeId
+        columns = columns_from_structs(request.partitionColSchema)
+        self._alter(name, parts, environment_of(request.environmentContext), columns)
+        return hive.AlterPartitionsResponse()
+
+    @answers("drop_partition")
+    def drop_partition(self, args: Struct) -> bool:
+        """Drop one by its values."""
+        name = table_name(args.db_name, args.tbl_name)
+        return self._drop(name, self._name_of(name, args.part_vals), args.deleteData, None)
+
+    @answers("drop_partition_with_environment_context")
+    def drop_partition_with_environment(self, args: Struct) -> bool:
+        """Drop one by its values, perhaps past the trash."""
+        name = table_name(args.db_name, args.tbl_name)
+        text = self._name_of(name, args.part_vals)
+        return self._drop(name, text, args.deleteData, args.environment_context)
+
+    @answers("drop_partition_by_name")
+    def drop_partition_by_name(self, args: Struct) -> bool:
+        """Drop one by its name."""
+        name = table_name(args.db_name, args.tbl_name)
+        return self._drop(name, given(args.part_name, "part_name"), args.deleteData, None)
+
+    @answers("drop_partition_by_name_with_environment_context")
+    def drop_partition_by_name_with_environment(self, args: Struct) -> bool:
+        """Drop one by its name, perhaps past the trash."""
+        name = table_name(args.db_name, args.tbl_name)
+        text = given(args.part_name, "part_name")
+        return self._drop(name, text, args.deleteData, args.environment_context)
+
+    @answers("drop_partition_req")
+    def drop_partition_req(self, args: Struct) -> bool:
+        """Drop one by its name or its values."""
+        request = given(args.dropPartitionReq, "dropPartitionReq")
+        name = table_name(request.dbName, request.tblName, request.catName)
+        text = request.partName or self._name_of(name, request.partVals)
+        return self._drop(name, text, request.deleteData, request.environmentContext)
+
+    @answers("drop_partitions_req")
+    def drop_partitions_req(self, args: Struct) -> Struct:
+        """Drop several by their names; those that were dropped come back."""
+        request = given(args.req, "req")
+        name = table_name(request.dbName, request.tblName, request.catName)
+        parts = given(request.parts, "parts")
+        if parts.names is None:
+            raise MetaError(
+                "partitions cannot be dropped by Java's serialised expressions here; drop them "
+                "by their names"
+            )
+        dropped = self._store.get_partitions_by_names(
+            name.database, name.table, parts.names, name.catalog
+        )
+        self._store.drop_partitions(
+            name.database,
+            name.table,
+            parts.names,
+            catalog=name.catalog,
+            is_data_deleted=bool(request.deleteData),
+            is_purge=is_purge(request.environmentContext),
+            is_if_exists=request.ifExists is not False,
+        )
+        if request.needResult is False:
+            return hive.DropPartitionsResult()
+        return hive.DropPartitionsResult(partitions=[partition_to_struct(p) for p in dropped])
+
+    def _add(
+        self,
+        name: TableName,
+        structs: Sequence[Struct],
+        columns: tuple[Column, ...] = (),
+        is_if_not_exists: bool = False,
+    ) -> tuple[Partition, ...]:
+        partitions = [_partition(name, struct, columns) for struct in structs]
+        return self._store.add_partitions(
+            name.database,
+            name.table,
+            partitions,
+            is_if_not_exists=is_if_not_exists,
+            catalog=name.catalog,
+        )
+
+    def _append(self, name: TableName, values: Sequence[str]) -> Struct:
+        table = self._table(name)
+        partition = Partition(
+            values=tuple(values),
+            database_name=name.database,
+            table_name=name.table,
+            catalog_name=name.catalog,
+            storage=replace(table.storage, location=None),
+        )
+        added = self._store.add_partitions(
+            name.database, name.table, [partition], catalog=name.catalog
+        )
+        return partition_to_struct(added[0])
+
+    def _alter(
+        self,
+        name: TableName,
+        structs: Sequence[Struct],
+        environment: Mapping[str, str],
+        columns: tuple[Column, ...] = (),
+    ) -> None:
+        self._store.alter_partitions(
+            name.database,
+            name.table,
+            [_partition(name, struct, columns) for struct in structs],
+            environment=environment,
+            catalog=name.catalog,
+        )
+
+    def _drop(
+        self, name: TableName, text: str, is_deleted: bool | None, context: Struct | None
+    ) -> bool:
+        self._store.drop_partitions(
+            name.database,
+            name.table,
+            (text,),
+            catalog=name.catalog,
+            is_data_deleted=bool(is_deleted),
+            is_purge=is_purge(context),
+        )
+        return True
+
+    def _table(self, name: TableName) -> Table:
+        return self._store.get_table(name.database, name.table, name.catalog)
+
+    def _name_of(self, name: TableName, values: Sequence[str] | None) -> str:
+        columns = self._table(name).partition_columns
+        return partition_name(columns, given(values, "the partition's values"))
+
+    def _values_of(self, name: TableName, text: str | None) -> list[str]:
+        parsed = dict(parse_partition_name(given(text, "the partition's name")))
+        columns = [column.name for column in self._table(name).partition_columns]
+        missing = [column for column in columns if column not in parsed]
+        if missing or len(parsed) != len(columns):
+            raise InvalidObjectError(
+                f"partition name {text} does not fit the partition columns "
+                f"{', '.join(columns)} of {name.database}.{name.table}"
+            )
+        return [parsed[column] for column in columns]
+
+
+def _partition(name: TableName, struct: Struct, columns: tuple[Column, ...]) -> Partition:
+    """A partition of the call's table. Newer clients send the columns once for all."""
+    partition = partition_from_struct(struct, name.database, name.table, name.catalog)
+    if (partition.database_name, partition.table_name) != (name.database, name.table):
+        raise MetaError(
+            f"a partition of {partition.database_name}.{partition.table_name} was sent among "
+            f"those of {name.database}.{name.table}; send each table's apart"
+        )
+    if columns and not partition.storage.columns:
+        partition = replace(partition, storage=replace(partition.storage, columns=columns))
+    return replace(partition, catalog_name=name.catalog)

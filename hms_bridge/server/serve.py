@@ -1,0 +1,202 @@
+"""The thrift server: one port, one thread for each connection."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from types import TracebackType
+
+from hms_bridge.clock import Clock, SystemClock
+from hms_bridge.errors import ConfigError
+from hms_bridge.metastore import Metastore
+from hms_bridge.server.answers import collect_answers
+from hms_bridge.server.compaction_calls import CompactionCalls, NotificationCalls
+from hms_bridge.server.database_calls import DatabaseCalls
+from hms_bridge.server.dispatch import Dispatcher
+from hms_bridge.server.limits import DEFAULT_LIMITS, ServerLimits
+from hms_bridge.server.partition_calls import PartitionCalls
+from hms_bridge.server.partition_changes import PartitionChangeCalls
+from hms_bridge.server.service_calls import AbsentCalls, ServiceCalls
+from hms_bridge.server.table_calls import TableCalls
+from hms_bridge.server.transaction_calls import LockCalls, TransactionCalls
+
+_log = logging.getLogger(__name__)
+
+_CAPABILITY_CHECK = "metastore.client.capability.check"
+_BACKLOG = 128
+_STOP_SECONDS = 10.0
+
+
+def dispatcher_of(
+    metastore: Metastore,
+    config: Mapping[str, str] | None = None,
+    database_uuid: str | None = None,
+    limits: ServerLimits = DEFAULT_LIMITS,
+    clock: Clock | None = None,
+) -> Dispatcher:
+    """Everything that the server answers, over a metastore."""
+    settings = config or {}
+    is_checked = settings.get(_CAPABILITY_CHECK, "true").lower() != "false"
+    handlers = (
+        ServiceCalls(settings, database_uuid, clock or SystemClock()),
+        AbsentCalls(),
+        DatabaseCalls(metastore),
+        TableCalls(metastore, is_checked),
+        PartitionCalls(metastore),
+        PartitionChangeCalls(metastore),
+        TransactionCalls(metastore),
+        LockCalls(metastore),
+        CompactionCalls(metastore),
+        NotificationCalls(metastore),
+    )
+    return Dispatcher(collect_answers(handlers), limits)
+
+
+class MetastoreServer:
+    """Serves a metastore to thrift clients until it is stopped.
+
+    ``port`` 0 takes a free one, which ``port`` then tells. ``config`` is what get_config_value
+    shows. The metastore is used by many threads at once; it stays open when the server stops.
+    """
+
+    def __init__(
+        self,
+        port: int,
+        metastore: Metastore,
+        *,
+        host: str = "127.0.0.1",
+        config: Mapping[str, str] | None = None,
+        database_uuid: str | None = None,
+        limits: ServerLimits = DEFAULT_LIMITS,
+        clock: Clock | None = None,
+    ) -> None:
+        self._address = (host, port)
+        self._dispatcher = dispatcher_of(metastore, config, database_uuid, limits, clock)
+        self._limits = limits
+        self._listener: socket.socket | None = None
+        self._acceptor: threading.Thread | None = None
+        self._connections: dict[socket.socket, threading.Thread] = {}
+        self._lock = threading.Lock()
+        self._stopped = threading.Event()
+
+    @property
+    def port(self) -> int:
+        """The port in use."""
+        return self._address[1]
+
+    def start(self, on_ready: Callable[[int], None] | None = None) -> None:
+        """Listen, and answer in threads of its own; ``on_ready`` is called with the port.
+
+        Raises ConfigError if the port cannot be used.
+        """
+        self._listener = _listen(self._address)
+        self._address = (self._address[0], self._listener.getsockname()[1])
+        self._acceptor = threading.Thread(
+            target=self._accept, args=(self._listener,), name="thrift-accept", daemon=True
+        )
+        self._acceptor.start()
+        if on_ready is not None:
+            on_ready(self.port)
+
+    def wait(self, timeout_seconds: float | None = None) -> bool:
+        """Block until the server is stopped, or the time is over; whether it is stopped."""
+        return self._stopped.wait(timeout_seconds)
+
+    def stop(self) -> None:
+        """Close the port and every connection; calls under way end with their connection."""
+        self._stopped.set()
+        if self._listener is not None:
+            _wake(self._listener)
+            self._listener.close()
+        if self._acceptor is not None:
+            self._acceptor.join(_STOP_SECONDS)
+        with self._lock:
+            open_connections = dict(self._connections)
+        for client in open_connections:
+            _wake(client)
+        for thread in open_connections.values():
+            if thread is not threading.current_thread():
+                thread.join(_STOP_SECONDS)
+
+    def __enter__(self) -> MetastoreServer:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _accept(self, listener: socket.socket) -> None:
+        while not self._stopped.is_set():
+            try:
+                client, address = listener.accept()
+            except OSError:
+                if self._stopped.is_set():
+                    return
+                _log.exception("a connection could not be accepted")
+                self._stopped.wait(1.0)  # e.g. out of file descriptors: others may close theirs
+                continue
+            self._admit(client, address)
+
+    def _admit(self, client: socket.socket, address: object) -> None:
+        with self._lock:
+            if self._stopped.is_set() or len(self._connections) >= self._limits.connections:
+                _log.warning("refused %s: %d connections are open", address, len(self._connections))
+                client.close()
+                return
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            thread = threading.Thread(
+                target=self._serve, args=(client,), name="thrift-client", daemon=True
+            )
+            self._connections[client] = thread
+            thread.start()
+
+    def _serve(self, client: socket.socket) -> None:
+        try:
+            self._dispatcher.serve(client)
+        finally:
+            _wake(client)
+            client.close()
+            with self._lock:
+                self._connections.pop(client, None)
+
+
+def _listen(address: tuple[str, int]) -> socket.socket:
+    host, port = address
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+    except (OSError, OverflowError) as error:
+        listener.close()
+        raise ConfigError(_why_not(host, port, error)) from error
+    return listener
+
+
+def _why_not(host: str, port: int, error: Exception) -> str:
+    number = error.errno if isinstance(error, OSError) else None
+    if number == errno.EADDRINUSE:
+        return (
+            f"port {port} on {host} is in use by another program; stop that program, or serve "
+            "on another port (0 takes a free one)"
+        )
+    if number == errno.EACCES:
+        return f"port {port} on {host} may not be used by this user; take one above 1023"
+    return f"cannot listen on {host} port {port}: {error}; check the address and the port"
+
+
+def _wake(one: socket.socket) -> None:
+    """End what a thread waits for on a socket."""
+    with suppress(OSError):  # it may be closed already
+        one.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,189 @@
+"""Calls about the service itself, and objects that this metastore does not keep."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from hms_bridge.clock import Clock
+from hms_bridge.errors import MetaError
+from hms_bridge.server.answers import answers
+from hms_bridge.wire.structs import Struct, hive
+
+INTERFACE_VERSION = "4.1.0"
+"""The version of Hive whose interface is served, as getVersion tells it."""
+
+_ALIVE = 2
+_READABLE_KEY = re.compile(r"(hive|metastore|hdfs|mapred)\.")
+_SECRET_KEY = re.compile(r"password|secret|token|credential|\.key$", re.IGNORECASE)
+
+
+class ServiceCalls:
+    """fb303's calls, settings, identities."""
+
+    def __init__(self, config: Mapping[str, str], database_uuid: str | None, clock: Clock) -> None:
+        self._config = config
+        self._database_uuid = database_uuid
+        self._started_seconds = clock.now_ms() // 1000
+
+    @answers("getName")
+    def name(self, _: Struct) -> str:
+        """Who is there."""
+        return "hms-bridge"
+
+    @answers("getVersion")
+    def version(self, _: Struct) -> str:
+        """The version of the interface."""
+        return INTERFACE_VERSION
+
+    @answers("getStatus")
+    def status(self, _: Struct) -> int:
+        """Alive."""
+        return _ALIVE
+
+    @answers("aliveSince")
+    def alive_since(self, _: Struct) -> int:
+        """Seconds since the epoch."""
+        return self._started_seconds
+
+    @answers("getStatusDetails", "getCpuProfile", "getOption")
+    def no_text(self, _: Struct) -> str:
+        """Details that fb303 knows and Hive does not fill either."""
+        return ""
+
+    @answers("getCounters", "getOptions")
+    def no_counters(self, _: Struct) -> dict[str, int]:
+        """No counters here; the status page has metrics."""
+        return {}
+
+    @answers("getCounter")
+    def no_counter(self, _: Struct) -> int:
+        """As getCounters."""
+        return 0
+
+    @answers("reinitialize")
+    def reinitialize(self, _: Struct) -> bool:
+        """Nothing to do; the connection goes on."""
+        return True
+
+    @answers("shutdown")
+    def shutdown(self, _: Struct) -> bool:
+        """Ends this connection only: Java clients send it whenever they close."""
+        return False
+
+    @answers("flushCache")
+    def flush_cache(self, _: Struct) -> None:
+        """There is no cache."""
+
+    @answers("set_ugi")
+    def set_ugi(self, args: Struct) -> list[str]:
+        """The user and its groups, as Hive echoes them."""
+        return [*(args.group_names or ()), args.user_name or ""]
+
+    @answers("get_metastore_db_uuid")
+    def database_uuid(self, _: Struct) -> str:
+        """The identity of the database behind."""
+        if self._database_uuid is None:
+            raise MetaError("this metastore has no database id; start it on a Hive schema")
+        return self._database_uuid
+
+    @answers("get_config_value")
+    def config_value(self, args: Struct) -> str:
+        """A setting, or the client's default. Secrets are nobody's business."""
+        name = args.name or ""
+        if not _READABLE_KEY.match(name) or _SECRET_KEY.search(name):
+            raise MetaError(f"For security reasons, the config key {name} cannot be accessed")
+        return self._config.get(name, args.defaultValue or "")
+
+    @answers("getMetaConf")
+    def meta_conf(self, args: Struct) -> str:
+        """A setting that must exist."""
+        if args.key not in self._config or _SECRET_KEY.search(args.key):
+            raise MetaError(f"Invalid configuration key {args.key}")
+        return self._config[args.key]
+
+
+class AbsentCalls:
+    """Kinds of objects that cannot be created here: there are none, and clients may ask."""
+
+    @answers(
+        "get_all_materialized_view_objects_for_rewriting", "get_functions",
+        "get_materialized_views_for_rewriting", "get_runtime_stats",
+    )  # fmt: skip
+    def nothing(self, _: Struct) -> list[Struct]:
+        """An empty list."""
+        return []
+
+    @answers("get_all_functions")
+    def functions(self, _: Struct) -> Struct:
+        """No functions."""
+        return hive.GetAllFunctionsResponse(functions=[])
+
+    @answers("get_primary_keys")
+    def primary_keys(self, _: Struct) -> Struct:
+        """No constraints of this kind."""
+        return hive.PrimaryKeysResponse(primaryKeys=[])
+
+    @answers("get_foreign_keys")
+    def foreign_keys(self, _: Struct) -> Struct:
+        """No constraints of this kind."""
+        return hive.ForeignKeysResponse(foreignKeys=[])
+
+    @answers("get_unique_constraints")
+    def unique_constraints(self, _: Struct) -> Struct:
+        """No constraints of this kind."""
+        return hive.UniqueConstraintsResponse(uniqueConstraints=[])
+
+    @answers("get_not_null_constraints")
+    def not_null_constraints(self, _: Struct) -> Struct:
+        """No constraints of this kind."""
+        return hive.NotNullConstraintsResponse(notNullConstraints=[])
+
+    @answers("get_default_constraints")
+    def default_constraints(self, _: Struct) -> Struct:
+        """No constraints of this kind."""
+        return hive.DefaultConstraintsResponse(defaultConstraints=[])
+
+    @answers("get_check_constraints")
+    def check_constraints(self, _: Struct) -> Struct:
+        """No constraints of this kind."""
+        return hive.CheckConstraintsResponse(checkConstraints=[])
+
+    @answers("get_all_table_constraints")
+    def all_constraints(self, _: Struct) -> Struct:
+        """No constraints at all."""
+        none = hive.SQLAllTableConstraints(
+            primaryKeys=[], foreignKeys=[], uniqueConstraints=[], notNullConstraints=[],
+            defaultConstraints=[], checkConstraints=[],
+        )  # fmt: skip
+        return hive.AllTableConstraintsResponse(allTableConstraints=none)
+
+    @answers("get_table_statistics_req")
+    def table_statistics(self, _: Struct) -> Struct:
+        """No column statistics."""
+        return hive.TableStatsResult(tableStats=[])
+
+    @answers("get_partitions_statistics_req")
+    def partition_statistics(self, _: Struct) -> Struct:
+        """No column statistics."""
+        return hive.PartitionsStatsResult(partStats={})
+
+    @answers("get_aggr_stats_for")
+    def aggregated_statistics(self, _: Struct) -> Struct:
+        """No column statistics."""
+        return hive.AggrStats(colStats=[], partsFound=0)
+
+    @answers("get_active_resource_plan")
+    def active_resource_plan(self, _: Struct) -> Struct:
+        """No workload management."""
+        return hive.WMGetActiveResourcePlanResponse()
+
+    @answers("get_all_resource_plans")
+    def resource_plans(self, _: Struct) -> Struct:
+        """No workload management."""
+        return hive.WMGetAllResourcePlanResponse(resourcePlans=[])
+
+    @answers("scheduled_query_poll")
+    def scheduled_query(self, _: Struct) -> Struct:
+        """No query is due."""
+        return hive.ScheduledQueryPollResponse()

@@ -1,0 +1,302 @@
+"""Tables and views."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from hms_bridge.errors import InvalidOperationError, MetaError
+from hms_bridge.metastore import CatalogStore
+from hms_bridge.model.catalog import Table
+from hms_bridge.server.answers import answers
+from hms_bridge.server.names import (
+    TableName,
+    environment_of,
+    is_purge,
+    limit_of,
+    pattern_of,
+    table_name,
+)
+from hms_bridge.server.table_filter import parse_table_filter
+from hms_bridge.wire.catalog_names import split_catalog
+from hms_bridge.wire.convert_catalog import (
+    columns_to_structs,
+    table_from_struct,
+    table_to_struct,
+)
+from hms_bridge.wire.required import given
+from hms_bridge.wire.structs import Struct, hive
+
+_INSERT_ONLY_TABLES = 2
+_CONSTRAINTS = (
+    "primaryKeys", "foreignKeys", "uniqueConstraints", "notNullConstraints",
+    "defaultConstraints", "checkConstraints",
+)  # fmt: skip
+
+
+class TableCalls:
+    """Tables. ``is_capability_checked``: refuse to show insert-only tables to clients that do
+    not say that they understand them; they would read aborted rows."""
+
+    def __init__(self, store: CatalogStore, is_capability_checked: bool) -> None:
+        self._store = store
+        self._is_capability_checked = is_capability_checked
+
+    @answers("get_table")
+    def get_table(self, args: Struct) -> Struct:
+        """One by name."""
+        name = table_name(args.dbname, args.tbl_name)
+        return table_to_struct(self._get(name, capabilities=None))
+
+    @answers("get_table_req")
+    def get_table_req(self, args: Struct) -> Struct:
+        """One by name, to a client that tells what it understands."""
+        request = given(args.req, "req")
+        name = table_name(request.dbName, request.tblName, request.catName)
+        return hive.GetTableResult(table=table_to_struct(self._get(name, request.capabilities)))
+
+    @answers("get_table_objects_by_name")
+    def get_tables_by_names(self, args: Struct) -> list[Struct]:
+        """Those of several that exist."""
+        catalog, database = split_catalog(args.dbname)
+        names = [name.lower() for name in args.tbl_names or ()]
+        tables = self._store.get_tables_by_names(database or "", names, catalog)
+        return [table_to_struct(table) for table in self._readable(tables, None)]
+
+    @answers("get_table_objects_by_name_req")
+    def get_tables_by_names_req(self, args: Struct) -> Struct:
+        """Those of several that exist, by names or by a pattern."""
+        request = given(args.req, "req")
+        in_name, database = split_catalog(given(request.dbName, "dbName"))
+        database, catalog = database or "", (request.catName or in_name).lower()
+        if request.tblNames is not None:
+            names: Iterable[str] = [name.lower() for name in request.tblNames]
+        elif request.tablesPattern is not None:
+            pattern = pattern_of(request.tablesPattern)
+            names = self._store.get_tables(database, pattern, None, catalog)
+        else:
+            raise InvalidOperationError(f"{database} cannot find null tables; send their names")
+        tables = self._store.get_tables_by_names(database, tuple(names), catalog)
+        if not tables:
+            self._store.get_database(database, catalog)  # says so if that is the reason
+        readable = self._readable(tables, request.capabilities)
+        return hive.GetTablesResult(tables=[table_to_struct(table) for table in readable])
+
+    @answers("get_all_tables")
+    def get_all_tables(self, args: Struct) -> list[str]:
+        """All names of a database."""
+        return self._names(args.db_name, None, None)
+
+    @answers("get_tables")
+    def get_tables(self, args: Struct) -> list[str]:
+        """Names that a pattern matches."""
+        return self._names(args.db_name, args.pattern, None)
+
+    @answers("get_tables_by_type")
+    def get_tables_by_type(self, args: Struct) -> list[str]:
+        """Names that a pattern matches, of one type."""
+        return self._names(args.db_name, args.pattern, args.tableType)
+
+    @answers("get_table_meta")
+    def get_table_meta(self, args: Struct) -> list[Struct]:
+        """Names, types and comments over several databases."""
+        catalog, pattern = split_catalog(args.db_patterns)
+        types = frozenset(args.tbl_types or ())
+        found = []
+        for database in self._store.get_databases(pattern_of(pattern), catalog):
+            names = self._store.get_tables(database, pattern_of(args.tbl_patterns), None, catalog)
+            for table in self._store.get_tables_by_names(database, names, catalog):
+                if not types or table.type in types:
+                    found.append(_table_meta(table))
+        return found
+
+    @answers("get_table_names_by_filter")
+    def get_table_names_by_filter(self, args: Struct) -> list[str]:
+        """Names of tables whose owner, access time or parameters fulfil a condition."""
+        catalog, database = split_catalog(given(args.dbname, "dbname"))
+        condition = parse_table_filter(args.filter or "")
+        self._store.get_database(database or "", catalog)
+        names = self._store.get_tables(database or "", None, None, catalog)
+        tables = self._store.get_tables_by_names(database or "", names, catalog)
+        limit = limit_of(args.max_tables)
+        found = [table.name for table in tables if condition(table)]
+        return found if limit < 0 else found[:limit]
+
+    @answers("get_fields", "get_fields_with_environment_context")
+    def get_fields(self, args: Struct) -> list[Struct]:
+        """The columns, without those of partitions."""
+        table = self._get_plain(table_name(args.db_name, args.table_name))
+        return columns_to_structs(table.storage.columns)
+
+    @answers("get_schema", "get_schema_with_environment_context")
+    def get_schema(self, args: Struct) -> list[Struct]:
+        """The columns, then those of partitions."""
+        table = self._get_plain(table_name(args.db_name, args.table_name))
+        return columns_to_structs((*table.storage.columns, *table.partition_columns))
+
+    @answers("get_fields_req")
+    def get_fields_req(self, args: Struct) -> Struct:
+        """As get_fields."""
+        request = given(args.req, "req")
+        table = self._get_plain(table_name(request.dbName, request.tblName, request.catName))
+        return hive.GetFieldsResponse(fields=columns_to_structs(table.storage.columns))
+
+    @answers("get_schema_req")
+    def get_schema_req(self, args: Struct) -> Struct:
+        """As get_schema."""
+        request = given(args.req, "req")
+        table = self._get_plain(table_name(request.dbName, request.tblName, request.catName))
+        columns = (*table.storage.columns, *table.partition_columns)
+        return hive.GetSchemaResponse(fields=columns_to_structs(columns))
+
+    @answers("create_table", "create_table_with_environment_context")
+    def create_table(self, args: Struct) -> None:
+        """Create one."""
+        self._store.create_table(table_from_struct(given(args.tbl, "tbl")))
+
+    @answers("create_table_with_constraints")
+    def create_table_with_constraints(self, args: Struct) -> None:
+        """Create one without constraints."""
+        _refuse_constraints(args)
+        self._store.create_table(table_from_struct(given(args.tbl, "tbl")))
+
+    @answers("create_table_req")
+    def create_table_req(self, args: Struct) -> None:
+        """Create one without constraints."""
+        request = given(args.request, "request")
+        _refuse_constraints(request)
+        self._store.create_table(table_from_struct(given(request.table, "table")))
+
+    @answers("translate_table_dryrun")
+    def translate_table(self, args: Struct) -> Struct:
+        """What create_table would make of a table: nothing else."""
+        request = given(args.request, "request")
+        table: Struct = given(request.table, "table")
+        return table
+
+    @answers("alter_table")
+    def alter_table(self, args: Struct) -> None:
+        """Replace one."""
+        self._alter(table_name(args.dbname, args.tbl_name), args.new_tbl, {})
+
+    @answers("alter_table_with_cascade")
+    def alter_table_with_cascade(self, args: Struct) -> None:
+        """Replace one, and the columns of its partitions."""
+        environment = {"CASCADE": "true"} if args.cascade else {}
+        self._alter(table_name(args.dbname, args.tbl_name), args.new_tbl, environment)
+
+    @answers("alter_table_with_environment_context")
+    def alter_table_with_environment(self, args: Struct) -> None:
+        """Replace one."""
+        name = table_name(args.dbname, args.tbl_name)
+        self._alter(name, args.new_tbl, environment_of(args.environment_context))
+
+    @answers("alter_table_req")
+    def alter_table_req(self, args: Struct) -> Struct:
+        """Replace one; the write id of the statement may come with it."""
+        request = given(args.req, "req")
+        environment = dict(environment_of(request.environmentContext))
+        if request.expectedParameterKey is not None:
+            environment["expected_parameter_key"] = request.expectedParameterKey
+            environment["expected_parameter_value"] = request.expectedParameterValue or ""
+        table = given(request.table, "table")
+        if request.writeId is not None and request.writeId > 0:
+            table.writeId = request.writeId
+        name = table_name(request.dbName, request.tableName, request.catName)
+        self._alter(name, table, environment, request.validWriteIdList)
+        return hive.AlterTableResponse()
+
+    @answers("drop_table")
+    def drop_table(self, args: Struct) -> None:
+        """Drop one."""
+        self._drop(table_name(args.dbname, args.name), args.deleteData, None)
+
+    @answers("drop_table_with_environment_context")
+    def drop_table_with_environment(self, args: Struct) -> None:
+        """Drop one, perhaps past the trash."""
+        name = table_name(args.dbname, args.name)
+        self._drop(name, args.deleteData, args.environment_context)
+
+    @answers("drop_table_req")
+    def drop_table_req(self, args: Struct) -> None:
+        """Drop one, perhaps past the trash."""
+        request = given(args.dropTableReq, "dropTableReq")
+        name = table_name(request.dbName, request.tableName, request.catalogName)
+        self._drop(name, request.deleteData, request.envContext)
+
+    def _names(
+        self, database: str | None, pattern: str | None, table_type: str | None
+    ) -> list[str]:
+        catalog, name = split_catalog(given(database, "the database's name"))
+        found = self._store.get_tables(name or "", pattern_of(pattern), table_type, catalog)
+        return list(found)
+
+    def _get_plain(self, name: TableName) -> Table:
+        return self._store.get_table(name.database, name.table, name.catalog)
+
+    def _get(self, name: TableName, capabilities: Struct | None) -> Table:
+        table = self._get_plain(name)
+        self._readable((table,), capabilities)
+        return table
+
+    def _readable(self, tables: Iterable[Table], capabilities: Struct | None) -> tuple[Table, ...]:
+        found = tuple(tables)
+        understood = () if capabilities is None else capabilities.values or ()
+        if self._is_capability_checked and _INSERT_ONLY_TABLES not in understood:
+            for table in found:
+                if table.is_insert_only:
+                    raise MetaError(
+                        f"{table.full_name} is an insert-only transactional table, and the "
+                        "client does not say that it can read such tables (capability "
+                        "INSERT_ONLY_TABLES); use another client, or set "
+                        "metastore.client.capability.check to false on the server"
+                    )
+        return found
+
+    def _alter(
+        self,
+        name: TableName,
+        struct: Struct | None,
+        environment: Mapping[str, str],
+        valid_write_ids: str | None = None,
+    ) -> None:
+        table = replace(
+            table_from_struct(given(struct, "the new table")), catalog_name=name.catalog
+        )
+        self._store.alter_table(
+            name.database,
+            name.table,
+            table,
+            environment=environment,
+            valid_write_ids=valid_write_ids,
+        )
+
+    def _drop(self, name: TableName, is_deleted: bool | None, context: Struct | None) -> None:
+        self._store.drop_table(
+            name.database,
+            name.table,
+            catalog=name.catalog,
+            is_data_deleted=bool(is_deleted),
+            is_purge=is_purge(context),
+        )
+
+
+def _table_meta(table: Table) -> Struct:
+    return hive.TableMeta(
+        dbName=table.database_name,
+        tableName=table.name,
+        tableType=table.type,
+        comments=table.parameters.get("comment"),
+        catName=table.catalog_name,
+        ownerName=table.owner,
+        ownerType=int(table.owner_type),
+    )
+
+
+def _refuse_constraints(struct: Struct) -> None:
+    for kind in _CONSTRAINTS:
+        if getattr(struct, kind):
+            raise MetaError(
+                f"constraints are not kept here, but the table was sent with {kind}; "
+                "create it without"
+            )

@@ -1,0 +1,221 @@
+"""ALTER TABLE: its rules, and what a new name moves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from changemanager.manifest import ArchiveCause, ArchiveContext
+from hms_bridge.archive.file_tasks import FileTask
+from hms_bridge.backend.connection import Connection
+from hms_bridge.catalog import databases, partitions, places, tables
+from hms_bridge.catalog.row_locks import RowLock
+from hms_bridge.catalog.table_rules import (
+    check_alteration,
+    is_external,
+    is_view,
+    parameter,
+    with_altered_acid_properties,
+)
+from hms_bridge.catalog.tables import StoredTable
+from hms_bridge.errors import InvalidOperationError, MetaError
+from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Table
+from hms_bridge.notification import events
+from hms_bridge.service.drops import DropVerbs
+from hms_bridge.service.foundation import normal_table, with_ddl_time
+from hms_bridge.service.locations import normal_uri
+from hms_bridge.service.unit_of_work import UnitOfWork
+from hms_bridge.txn import resources
+
+CASCADE = "CASCADE"
+"""Environment key: change the columns of all partitions too."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Move:
+    """A directory to move because its table gets another name."""
+
+    source: str
+    target: str
+    is_archived: bool
+
+
+class AlterTableVerbs(DropVerbs):
+    """alter_table (CatalogStore)."""
+
+    def alter_table(
+        self,
+        database: str,
+        name: str,
+        table: Table,
+        *,
+        environment: Mapping[str, str] | None = None,
+        valid_write_ids: str | None = None,  # noqa: ARG002 (the port: for statistics only)
+    ) -> None:
+        """Replace it (also renames). Raises NoSuchObjectError, InvalidOperationError."""
+        wanted = normal_table(table)
+        old_name = (database.lower(), name.lower())
+        is_cascade = (environment or {}).get(CASCADE, "").lower() == "true"
+        if old_name == (wanted.database_name, wanted.name):
+            self._transactions.write(
+                lambda unit: self._alter(unit, old_name, wanted, is_cascade=is_cascade)
+            )
+            return
+        move = self._move_for(old_name, wanted)
+        if move is None:
+            self._transactions.write(
+                lambda unit: self._alter(unit, old_name, wanted, is_cascade=is_cascade)
+            )
+            return
+        self._alter_with_move(old_name, wanted, move, is_cascade=is_cascade)
+
+    def _alter_with_move(
+        self, old_name: tuple[str, str], wanted: Table, move: _Move, *, is_cascade: bool
+    ) -> None:
+        self._files.settle(move.source)
+        self._files.settle(move.target)
+        task = self._files.move(
+            move.source,
+            move.target,
+            context=ArchiveContext(
+                cause=ArchiveCause.RENAME,
+                location=move.source,
+                database=old_name[0],
+                table=old_name[1],
+            ),
+            is_archived=move.is_archived,
+        )
+        moved = replace(wanted, storage=replace(wanted.storage, location=move.target))
+        try:
+            self._transactions.write(
+                lambda unit: self._alter(unit, old_name, moved, is_cascade=is_cascade, move=task)
+            )
+        except BaseException:
+            self._files.undo_move(task)
+            raise
+
+    def _move_for(self, old_name: tuple[str, str], wanted: Table) -> _Move | None:
+        """Whether the directory follows the name: managed tables at their default place do
+        (HiveAlterHandler.alterTable). Also refuses early what the transaction will refuse."""
+
+        def work(connection: Connection) -> tuple[StoredTable, Database, Database]:
+            old = _require(tables.find_table(connection, *old_name, wanted.catalog_name), old_name)
+            found = [
+                databases.find_database(connection, name, wanted.catalog_name)
+                for name in (old_name[0], wanted.database_name)
+            ]
+            if found[0] is None or found[1] is None:
+                raise InvalidOperationError(
+                    f"Unable to change partition or table. Database {wanted.database_name} "
+                    "does not exist"
+                )
+            _check_name_is_free(connection, found[1].id, wanted)
+            return old, found[0].database, found[1].database
+
+        stored, old_database, new_database = self._transactions.read(work)
+        old, source = stored.table, stored.table.storage.location
+        _check_replication(old_database, new_database)
+        check_alteration(old, wanted)
+        with_altered_acid_properties(old, wanted)
+        translated = (parameter(old.parameters, "TRANSLATED_TO_EXTERNAL") or "").lower() == "true"
+        if is_view(old) or source is None or (is_external(old) and not translated):
+            return None
+        is_kept = wanted.storage.location in (None, "", source)
+        default = self._roots.table_location(old_database, old.name, is_external=is_external(old))
+        if not is_kept or source.rstrip("/") != normal_uri(default, "default location"):
+            return None
+        target = self._roots.table_location(new_database, wanted.name, is_external=is_external(old))
+        return _Move(
+            source=source,
+            target=normal_uri(target, f"location of table '{wanted.full_name}'"),
+            is_archived=old_database.is_replication_source,
+        )
+
+    def _alter(
+        self,
+        unit: UnitOfWork,
+        old_name: tuple[str, str],
+        wanted: Table,
+        *,
+        is_cascade: bool,
+        move: FileTask | None = None,
+    ) -> None:
+        connection = unit.connection
+        stored = _require(
+            tables.find_table(connection, *old_name, wanted.catalog_name, RowLock.EXCLUSIVE),
+            old_name,
+        )
+        new_database = stored.database_id
+        if old_name != (wanted.database_name, wanted.name):
+            found = databases.require_database(
+                connection, wanted.database_name, wanted.catalog_name, RowLock.SHARED
+            )
+            new_database = found.id
+            _check_name_is_free(connection, new_database, wanted)
+        after = self._altered(unit, stored.table, wanted)
+        tables.update_table(connection, stored, after, new_database)
+        if move is not None:
+            if stored.table.storage.location != move.location or not self._files.finish(unit, move):
+                raise MetaError(
+                    f"{stored.table.full_name} was changed by someone else while its directory "
+                    "was moved; try again"
+                )
+            places.move_partitions(
+                connection, stored.id, move.location, after.storage.location or ""
+            )
+        if is_cascade and stored.table.storage.columns != after.storage.columns:
+            self._cascade_columns(unit, stored, after)
+        if stored.table.is_transactional and wanted.catalog_name == DEFAULT_CATALOG:
+            resources.rename_table(connection, old_name, (after.database_name, after.name))
+        unit.events.append(events.table_altered(stored.table, after, unit.now_seconds))
+
+    def _altered(self, unit: UnitOfWork, old: Table, wanted: Table) -> Table:
+        check_alteration(old, wanted)
+        checked = with_altered_acid_properties(old, wanted)
+        location = wanted.storage.location or old.storage.location
+        if location is not None:
+            location = normal_uri(location, f"location of table '{wanted.full_name}'")
+        return replace(
+            checked,
+            id=old.id,
+            create_time=old.create_time,
+            storage=replace(checked.storage, location=location),
+            parameters=with_ddl_time(dict(checked.parameters), unit.now_seconds),
+        )
+
+    def _cascade_columns(self, unit: UnitOfWork, stored: StoredTable, after: Table) -> None:
+        found = partitions.find_all(unit.connection, stored)
+        changes = [
+            (
+                old,
+                replace(
+                    old.partition,
+                    storage=replace(old.partition.storage, columns=after.storage.columns),
+                ),
+            )
+            for old in found
+        ]
+        fresh = tables.require_table(
+            unit.connection, after.database_name, after.name, after.catalog_name
+        )
+        partitions.update_partitions(unit.connection, fresh, changes)
+
+
+def _require(stored: StoredTable | None, name: tuple[str, str]) -> StoredTable:
+    if stored is None:
+        raise InvalidOperationError(f"{DEFAULT_CATALOG}.{name[0]}.{name[1]} table not found")
+    return stored
+
+
+def _check_name_is_free(connection: Connection, database_id: int, wanted: Table) -> None:
+    if tables.has_table(connection, database_id, wanted.name):
+        raise InvalidOperationError(f"new table {wanted.full_name} already exists")
+
+
+def _check_replication(old: Database, new: Database) -> None:
+    is_source = old.is_replication_source or new.is_replication_source
+    if old.name != new.name and is_source:
+        raise InvalidOperationError(
+            f"a table cannot go from database {old.name} to {new.name}, because one of them is a "
+            "source of replication; copy it instead"
+        )

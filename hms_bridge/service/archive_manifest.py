@@ -1,0 +1,143 @@
+"""The manifest of archived files over the metastore's own database: a method, a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from changemanager.manifest import (
+    ArchivedFile,
+    ArchiveEntry,
+    ArchiveIntent,
+    IntentState,
+    Pin,
+    ReservedFile,
+)
+from hms_bridge.archive import intents, pins, records
+from hms_bridge.service.unit_of_work import Transactions
+
+
+class SqlArchiveManifest:
+    """Implements ``changemanager.manifest.ArchiveManifest``."""
+
+    def __init__(self, transactions: Transactions) -> None:
+        self._transactions = transactions
+
+    def reserve(self, cmroot: str, files: Sequence[ReservedFile], now_ms: int) -> None:
+        """See the port."""
+        self._transactions.write(
+            lambda unit: records.reserve(unit.connection, cmroot, files, now_ms)
+        )
+
+    def record_archived(self, cmroot: str, files: Sequence[ArchivedFile], now_ms: int) -> None:
+        """See the port."""
+        self._transactions.write(
+            lambda unit: records.record_archived(unit.connection, cmroot, files, now_ms)
+        )
+
+    def withdraw(self, cmroot: str, names: Collection[str]) -> None:
+        """See the port."""
+        self._transactions.write(lambda unit: records.withdraw(unit.connection, cmroot, names))
+
+    def entries(
+        self, cmroot: str, names: Collection[str] | None = None
+    ) -> Mapping[str, ArchiveEntry]:
+        """See the port."""
+        return self._transactions.read(lambda c: records.entries(c, cmroot, names))
+
+    def claim_purge(
+        self,
+        cmroot: str,
+        name: str,
+        *,
+        seen_archived_at_ms: int | None,
+        overridden_holders: Collection[str],
+        now_ms: int,
+    ) -> bool:
+        """See the port."""
+        return self._transactions.write(
+            lambda unit: records.claim_purge(
+                unit.connection,
+                cmroot,
+                name,
+                seen_archived_at_ms=seen_archived_at_ms,
+                overridden_holders=overridden_holders,
+                now_ms=now_ms,
+            )
+        )
+
+    def release_purge(self, cmroot: str, name: str) -> None:
+        """See the port."""
+        self._transactions.write(lambda unit: records.release_purge(unit.connection, cmroot, name))
+
+    def record_purged(self, cmroot: str, name: str, now_ms: int) -> None:
+        """See the port."""
+        self._transactions.write(
+            lambda unit: records.record_purged(unit.connection, cmroot, name, now_ms)
+        )
+
+    def forget_purged(self, cmroot: str, before_ms: int) -> int:
+        """See the port."""
+        return self._transactions.write(
+            lambda unit: records.forget_purged(unit.connection, cmroot, before_ms)
+        )
+
+    def add_intent(self, intent: ArchiveIntent) -> ArchiveIntent:
+        """See the port."""
+        return self._transactions.write(lambda unit: intents.add_intent(unit.connection, intent))
+
+    def intent(self, intent_id: str) -> ArchiveIntent | None:
+        """See the port."""
+        return self._transactions.read(lambda c: intents.intent(c, intent_id))
+
+    def intents(
+        self,
+        states: Collection[IntentState],
+        *,
+        victim: str | None = None,
+        compaction_id: int | None = None,
+    ) -> tuple[ArchiveIntent, ...]:
+        """See the port."""
+        return self._transactions.read(
+            lambda c: intents.intents(c, states, victim=victim, compaction_id=compaction_id)
+        )
+
+    def advance_intent(
+        self,
+        intent_id: str,
+        from_state: IntentState,
+        to_state: IntentState,
+        now_ms: int,
+        reason: str = "",
+    ) -> bool:
+        """See the port."""
+        return self._transactions.write(
+            lambda unit: intents.advance_intent(
+                unit.connection, intent_id, from_state, to_state, now_ms, reason
+            )
+        )
+
+    def forget_intents(self, before_ms: int) -> int:
+        """See the port."""
+        return self._transactions.write(
+            lambda unit: intents.forget_intents(unit.connection, before_ms)
+        )
+
+    def put_pin(self, pin: Pin) -> tuple[str, ...]:
+        """See the port."""
+        return self._transactions.write(lambda unit: pins.put_pin(unit.connection, pin))
+
+    def remove_pin(self, holder: str) -> bool:
+        """See the port."""
+        return self._transactions.write(lambda unit: pins.remove_pin(unit.connection, holder))
+
+    def pins(self) -> tuple[Pin, ...]:
+        """See the port."""
+        return self._transactions.read(pins.pins)
+
+    def holders(
+        self, cmroot: str, names: Collection[str], now_ms: int
+    ) -> Mapping[str, tuple[str, ...]]:
+        """See the port."""
+        return self._transactions.read(
+            lambda c: pins.holders(c, cmroot, names, now_ms, records.entries)
+        )

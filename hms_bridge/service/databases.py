@@ -1,0 +1,162 @@
+"""Verbs of databases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hms_bridge.archive.file_tasks import FileTask
+from hms_bridge.catalog import databases, tables
+from hms_bridge.catalog.databases import DEFAULT_DATABASE, StoredDatabase
+from hms_bridge.catalog.row_locks import RowLock
+from hms_bridge.errors import (
+    AlreadyExistsError,
+    InvalidOperationError,
+    MetaError,
+    NoSuchObjectError,
+)
+from hms_bridge.model.catalog import DEFAULT_CATALOG, Database
+from hms_bridge.notification import events
+from hms_bridge.service.drops import DropVerbs
+from hms_bridge.service.foundation import normal_database
+from hms_bridge.service.locations import normal_uri
+from hms_bridge.service.unit_of_work import UnitOfWork
+
+
+class DatabaseVerbs(DropVerbs):
+    """create, get, alter, drop of databases (CatalogStore)."""
+
+    def create_database(self, database: Database) -> None:
+        """Create it, and its directory. Raises AlreadyExistsError, InvalidObjectError."""
+        wanted = self._with_locations(normal_database(database))
+        location = wanted.location or ""
+        if self._transactions.read(
+            lambda c: databases.find_database(c, wanted.name, wanted.catalog_name)
+        ):
+            raise AlreadyExistsError(f"Database {wanted.name} already exists")
+        places = {location, self._roots.managed_location(wanted)}
+        for place in sorted(places):
+            self._files.settle(place)
+        made = [place for place in sorted(places) if self._files.make_directory(place)]
+        try:
+            self._transactions.write(lambda unit: self._insert_database(unit, wanted))
+        except BaseException:
+            for place in made:
+                self._files.remove_if_empty(place)
+            raise
+
+    def _with_locations(self, database: Database) -> Database:
+        location = database.location or self._roots.database_location(database.name)
+        managed = database.managed_location
+        what = f"location of database '{database.name}'"
+        return replace(
+            database,
+            location=normal_uri(location, what),
+            managed_location=normal_uri(managed, what) if managed else None,
+        )
+
+    def _insert_database(self, unit: UnitOfWork, database: Database) -> None:
+        if not databases.has_catalog(unit.connection, database.catalog_name):
+            raise NoSuchObjectError(f"catalog {database.catalog_name}")
+        if databases.find_database(unit.connection, database.name, database.catalog_name):
+            raise AlreadyExistsError(f"Database {database.name} already exists")
+        stored = replace(database, create_time=database.create_time or unit.now_seconds)
+        databases.insert_database(unit.connection, stored)
+        unit.events.append(events.database_created(stored, unit.now_seconds))
+
+    def get_database(self, name: str, catalog: str = DEFAULT_CATALOG) -> Database:
+        """Raises NoSuchObjectError."""
+        return self._transactions.read(
+            lambda c: databases.require_database(c, name.lower(), catalog.lower())
+        ).database
+
+    def get_databases(
+        self, pattern: str | None = None, catalog: str = DEFAULT_CATALOG
+    ) -> tuple[str, ...]:
+        """Names, sorted."""
+        return self._transactions.read(
+            lambda c: databases.database_names(c, pattern, catalog.lower())
+        )
+
+    def alter_database(self, name: str, database: Database) -> None:
+        """Replace everything but name and catalog. Raises NoSuchObjectError."""
+        catalog = database.catalog_name.lower()
+
+        def work(unit: UnitOfWork) -> None:
+            stored = databases.require_database(
+                unit.connection, name.lower(), catalog, RowLock.EXCLUSIVE
+            )
+            before = stored.database
+            after = self._with_locations(
+                normal_database(
+                    replace(
+                        database,
+                        name=before.name,
+                        catalog_name=catalog,
+                        location=database.location or before.location,
+                        create_time=before.create_time,
+                    )
+                )
+            )
+            databases.update_database(unit.connection, stored, after)
+            unit.events.append(events.database_altered(before, after, unit.now_seconds))
+
+        self._transactions.write(work)
+
+    def drop_database(
+        self,
+        name: str,
+        *,
+        catalog: str = DEFAULT_CATALOG,
+        is_data_deleted: bool = True,
+        is_cascade: bool = False,
+    ) -> None:
+        """Raises NoSuchObjectError; InvalidOperationError when tables are left and no cascade
+        was asked, or when the database is a replication source."""
+        if name.lower() == DEFAULT_DATABASE:
+            raise MetaError(f"Can not drop {name.lower()} database in catalog {catalog.lower()}")
+
+        def work(unit: UnitOfWork) -> tuple[Database, Sequence[FileTask]]:
+            stored = databases.require_database(
+                unit.connection, name.lower(), catalog.lower(), RowLock.EXCLUSIVE
+            )
+            if stored.database.is_replication_source:
+                raise InvalidOperationError(
+                    f"can not drop database {name.lower()} which is a source of replication; "
+                    "remove its property repl.source.for first"
+                )
+            return stored.database, self._delete_database(
+                unit, stored, is_data_deleted=is_data_deleted, is_cascade=is_cascade
+            )
+
+        database, tasks = self._transactions.write(work)
+        self._files.carry_out(tasks)
+        if is_data_deleted:
+            # Files that no table of the database owned are not ours to delete.
+            for place in self._directories_of(database):
+                self._files.remove_if_empty(place)
+
+    def _delete_database(
+        self, unit: UnitOfWork, stored: StoredDatabase, *, is_data_deleted: bool, is_cascade: bool
+    ) -> Sequence[FileTask]:
+        database = stored.database
+        tasks: list[FileTask] = []
+        if databases.has_tables(unit.connection, stored):
+            if not is_cascade:
+                raise InvalidOperationError(
+                    f"Database {database.name} is not empty. One or more tables exist."
+                )
+            for table in tables.table_names(
+                unit.connection, database.name, catalog=database.catalog_name
+            ):
+                tasks += self._drop_table_rows(
+                    unit, database, table, is_data_deleted=is_data_deleted, is_purge=False
+                )
+        databases.delete_database(unit.connection, stored)
+        self._forget_database(unit, database)
+        unit.events.append(events.database_dropped(database, unit.now_seconds))
+        return tasks
+
+    def _directories_of(self, database: Database) -> tuple[str, ...]:
+        places = {database.location or "", self._roots.managed_location(database)}
+        return tuple(sorted(places - {"", self._roots.managed, self._roots.external}))

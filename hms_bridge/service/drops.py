@@ -1,0 +1,117 @@
+"""What every DROP shares: rows, the transaction tables that name them, and their directories."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from changemanager.manifest import ArchiveCause, ArchiveContext
+from hms_bridge.archive import file_tasks
+from hms_bridge.archive.file_tasks import FileTask
+from hms_bridge.catalog import partitions, places, tables
+from hms_bridge.catalog.row_locks import RowLock
+from hms_bridge.catalog.table_rules import has_own_files, parameter
+from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Table
+from hms_bridge.notification import events
+from hms_bridge.service.foundation import VerbFamily
+from hms_bridge.service.locations import is_below, partition_location
+from hms_bridge.service.unit_of_work import UnitOfWork
+from hms_bridge.txn import resources
+
+_LOG = logging.getLogger(__name__)
+
+
+class DropVerbs(VerbFamily):
+    """Parts of verbs; each runs inside a transaction that its caller opened."""
+
+    def _drop_table_rows(
+        self,
+        unit: UnitOfWork,
+        database: Database,
+        name: str,
+        *,
+        is_data_deleted: bool,
+        is_purge: bool,
+    ) -> Sequence[FileTask]:
+        """Remove a table and write down which directories must go."""
+        stored = tables.require_table(
+            unit.connection, database.name, name, database.catalog_name, RowLock.EXCLUSIVE
+        )
+        table = stored.table
+        places_of_partitions = partitions.delete_all_of(unit.connection, stored)
+        tables.delete_table(unit.connection, stored)
+        if table.is_transactional and table.catalog_name == DEFAULT_CATALOG:
+            resources.forget_table(unit.connection, table.database_name, table.name)
+        tasks: Sequence[FileTask] = ()
+        if is_data_deleted and has_own_files(table):
+            tasks = self._table_deletions(
+                unit, database, table, places_of_partitions, is_purge=is_purge
+            )
+        unit.events.append(events.table_dropped(table, unit.now_seconds))
+        return tasks
+
+    def _table_deletions(
+        self,
+        unit: UnitOfWork,
+        database: Database,
+        table: Table,
+        places_of_partitions: Mapping[str, str],
+        *,
+        is_purge: bool,
+    ) -> Sequence[FileTask]:
+        own = table.storage.location
+        wanted: dict[str, str | None] = {own: None} if own else {}
+        for name, place in places_of_partitions.items():
+            if own is None or not is_below(place, own):
+                wanted[place] = name
+        return self._deletions(
+            unit, database, table, wanted, cause=ArchiveCause.DROP_TABLE, is_purge=is_purge
+        )
+
+    def _deletions(
+        self,
+        unit: UnitOfWork,
+        database: Database,
+        table: Table,
+        wanted: Mapping[str, str | None],
+        *,
+        cause: ArchiveCause,
+        is_purge: bool,
+    ) -> Sequence[FileTask]:
+        """Tasks for directories (with the partition that each belongs to), written down."""
+        is_archived = database.is_replication_source and bool(wanted)
+        if is_archived:
+            self._files.require_archive(f"table {table.full_name}")
+        purge = is_purge or (parameter(table.parameters, "auto.purge") or "").lower() == "true"
+        tasks = [
+            self._files.deletion(
+                place,
+                context=ArchiveContext(
+                    cause=cause,
+                    location=place,
+                    database=table.database_name,
+                    table=table.name,
+                    partition=partition,
+                ),
+                is_archived=is_archived,
+                is_purge=purge,
+            )
+            for place, partition in wanted.items()
+            if self._is_free(unit, table, place, partition)
+        ]
+        file_tasks.add(unit.connection, tasks)
+        return tasks
+
+    def _is_free(self, unit: UnitOfWork, table: Table, place: str, partition: str | None) -> bool:
+        """Whether nothing else of the catalog lies in a directory that is to be deleted."""
+        if partition is not None and place == partition_location(table, partition):
+            # Its siblings lie beside it; only a foreign table could have been put below.
+            return True
+        user = places.user_of(unit.connection, place)
+        if user is not None:
+            _LOG.warning("%s is not deleted: %s lies in it too", place, user)
+        return user is None
+
+    def _forget_database(self, unit: UnitOfWork, database: Database) -> None:
+        if database.catalog_name == DEFAULT_CATALOG:
+            resources.forget_database(unit.connection, database.name)

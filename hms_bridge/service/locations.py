@@ -1,0 +1,101 @@
+"""Where databases, tables and partitions lie by default. Pure; texts are URIs as Hive writes them.
+
+Rules of Hive's Warehouse: ``default`` is the warehouse itself, ``d`` is ``d.db`` below it; a
+table's name is its directory's name, with what is neither letter nor digit as ``-<code>-``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from changemanager.errors import LocationError
+from changemanager.location import parse_uri
+from hms_bridge.errors import ConfigError, InvalidObjectError
+from hms_bridge.model.catalog import Database, Table
+from hms_bridge.model.partition_name import escape
+
+DEFAULT_DATABASE = "default"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WarehouseRoots:
+    """The directories of managed and of external tables; often the same."""
+
+    managed: str
+    external: str
+
+    def database_location(self, name: str) -> str:
+        """Where the external tables of a new database go: what DBS keeps as its location."""
+        return _database_directory(self.external, name)
+
+    def managed_location(self, database: Database) -> str:
+        """Where the managed tables of a database go (Warehouse.getDatabaseManagedPath)."""
+        if database.managed_location:
+            return database.managed_location.rstrip("/")
+        location = (database.location or self.database_location(database.name)).rstrip("/")
+        is_in_external = self.external != self.managed and is_below(location, self.external)
+        return _database_directory(self.managed, database.name) if is_in_external else location
+
+    def table_location(self, database: Database, name: str, *, is_external: bool) -> str:
+        """Where a table lies that gives no location."""
+        if is_external:
+            above = (database.location or self.database_location(database.name)).rstrip("/")
+        else:
+            above = self.managed_location(database)
+        return f"{above}/{table_directory(name)}"
+
+
+def warehouse_uri(text: str) -> str:
+    """A configured directory as an absolute URI; a relative path is one of this machine.
+
+    Raises ConfigError.
+    """
+    try:
+        if "://" not in text and not text.startswith(("/", "file:")):
+            text = str(Path(text).absolute())
+        parsed = parse_uri(text)
+    except LocationError as error:
+        raise ConfigError(f"warehouse directory: {error}") from error
+    return parsed.uri if parsed.scheme else f"file:{parsed.path}"
+
+
+def normal_uri(text: str, what: str) -> str:
+    """A location as it is stored: absolute, one form for one place. Raises InvalidObjectError."""
+    try:
+        parsed = parse_uri(text)
+    except LocationError as error:
+        raise InvalidObjectError(f"{what}: {error}") from error
+    return parsed.uri if parsed.scheme else f"file:{parsed.path}"
+
+
+def _database_directory(root: str, name: str) -> str:
+    return root if name == DEFAULT_DATABASE else f"{root}/{name}.db"
+
+
+def table_directory(name: str) -> str:
+    """The directory of a table (MetaStoreUtils.encodeTableName)."""
+    return "".join(c if c.isalnum() or c == "_" else f"-{ord(c)}-" for c in name)
+
+
+def partition_location(table: Table, name: str) -> str | None:
+    """Where a partition lies that gives no location; None if the table has none."""
+    location = table.storage.location
+    return f"{location.rstrip('/')}/{name}" if location else None
+
+
+def partition_directory(table: Table, values: tuple[str, ...]) -> str:
+    """``a=1/b=x``, as the directories are called."""
+    names = (column.name for column in table.partition_columns)
+    return "/".join(f"{escape(n)}={escape(v)}" for n, v in zip(names, values, strict=True))
+
+
+def is_below(inner: str, outer: str) -> bool:
+    """Whether a URI is another one, or below it."""
+    outer = outer.rstrip("/")
+    return inner.rstrip("/") == outer or inner.startswith(f"{outer}/")
+
+
+def parent(location: str) -> str:
+    """The directory above."""
+    return location.rstrip("/").rpartition("/")[0]

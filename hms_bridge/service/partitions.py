@@ -1,0 +1,361 @@
+"""Verbs of partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from changemanager.manifest import ArchiveCause
+from hms_bridge.archive.file_tasks import FileTask
+from hms_bridge.backend.connection import Connection
+from hms_bridge.catalog import databases, partitions, tables
+from hms_bridge.catalog.limits import check_partition
+from hms_bridge.catalog.partition_filter import parse_filter
+from hms_bridge.catalog.partition_predicate import bind_filter
+from hms_bridge.catalog.partitions import StoredPartition, name_of
+from hms_bridge.catalog.row_locks import RowLock
+from hms_bridge.catalog.table_rules import has_own_files, is_view
+from hms_bridge.catalog.tables import StoredTable
+from hms_bridge.errors import (
+    AlreadyExistsError,
+    InvalidObjectError,
+    InvalidOperationError,
+    MetaError,
+    NoSuchObjectError,
+)
+from hms_bridge.model.catalog import DEFAULT_CATALOG, Partition, Table
+from hms_bridge.notification import events
+from hms_bridge.service.drops import DropVerbs
+from hms_bridge.service.foundation import normal_partition, with_ddl_time
+from hms_bridge.service.locations import normal_uri, partition_location
+from hms_bridge.service.unit_of_work import UnitOfWork
+from hms_bridge.txn import resources
+
+
+class PartitionVerbs(DropVerbs):
+    """add, get, alter, drop of partitions (CatalogStore)."""
+
+    def add_partitions(
+        self,
+        database: str,
+        table: str,
+        partitions: Sequence[Partition],
+        *,
+        is_if_not_exists: bool = False,
+        catalog: str = DEFAULT_CATALOG,
+    ) -> tuple[Partition, ...]:
+        """All or none; returns those that were added, with their locations.
+
+        Raises AlreadyExistsError, NoSuchObjectError, InvalidObjectError.
+        """
+        key = (database.lower(), table.lower(), catalog.lower())
+        stored = self._transactions.read(lambda c: _table_to_add_to(c, key))
+        wanted = _distinct(
+            stored.table, [_complete(stored.table, p, is_new=True) for p in partitions]
+        )
+        if not wanted:
+            return ()
+        existing = self._transactions.read(lambda c: _existing(c, stored, wanted))
+        if existing and not is_if_not_exists:
+            raise _already_exists(stored.table, next(iter(existing)))
+        new = {name: partition for name, partition in wanted.items() if name not in existing}
+        made = self._make_directories(new.values())
+        try:
+            return self._transactions.write(
+                lambda unit: self._insert(unit, key, new, is_if_not_exists=is_if_not_exists)
+            )
+        except BaseException:
+            for location in made:
+                self._files.remove_if_empty(location)
+            raise
+
+    def _make_directories(self, new: Iterable[Partition]) -> list[str]:
+        places = [p.storage.location for p in new if p.storage.location is not None]
+        self._files.settle(*places)
+        return [place for place in places if self._files.make_directory(place)]
+
+    def _insert(
+        self,
+        unit: UnitOfWork,
+        key: tuple[str, str, str],
+        wanted: Mapping[str, Partition],
+        *,
+        is_if_not_exists: bool,
+    ) -> tuple[Partition, ...]:
+        stored = _table_to_add_to(unit.connection, key, RowLock.SHARED)
+        existing = _existing(unit.connection, stored, wanted)
+        if existing and not is_if_not_exists:
+            raise _already_exists(stored.table, next(iter(existing)))
+        new = [
+            replace(
+                partition,
+                create_time=unit.now_seconds,
+                parameters=with_ddl_time(dict(partition.parameters), unit.now_seconds),
+            )
+            for name, partition in wanted.items()
+            if name not in existing
+        ]
+        if new:
+            partitions.insert_partitions(unit.connection, stored, new)
+            unit.events.append(events.partitions_added(stored.table, new, unit.now_seconds))
+        return tuple(new)
+
+    def get_partition(
+        self, database: str, table: str, values: Sequence[str], catalog: str = DEFAULT_CATALOG
+    ) -> Partition:
+        """Raises NoSuchObjectError."""
+
+        def work(connection: Connection) -> tuple[StoredPartition, ...]:
+            stored = _table(connection, (database.lower(), table.lower(), catalog.lower()))
+            return partitions.find_by_names(connection, stored, [name_of(stored.table, values)])
+
+        found = self._transactions.read(work)
+        if not found:
+            raise NoSuchObjectError(f"partition values=[{', '.join(values)}]")
+        return found[0].partition
+
+    def get_partition_names(
+        self, database: str, table: str, max_parts: int = -1, catalog: str = DEFAULT_CATALOG
+    ) -> tuple[str, ...]:
+        """``a=1/b=x`` names, sorted. Raises NoSuchObjectError for an unknown table."""
+        return self._transactions.read(
+            lambda c: partitions.partition_names(
+                c, _table(c, (database.lower(), table.lower(), catalog.lower())), max_parts
+            )
+        )
+
+    def get_partitions(
+        self, database: str, table: str, max_parts: int = -1, catalog: str = DEFAULT_CATALOG
+    ) -> tuple[Partition, ...]:
+        """Sorted by name. Raises NoSuchObjectError for an unknown table."""
+        return self._found(
+            database, table, catalog, lambda c, stored: partitions.find_all(c, stored, max_parts)
+        )
+
+    def get_partitions_by_names(
+        self, database: str, table: str, names: Sequence[str], catalog: str = DEFAULT_CATALOG
+    ) -> tuple[Partition, ...]:
+        """Those that exist. Raises NoSuchObjectError for an unknown table."""
+        return self._found(
+            database, table, catalog, lambda c, stored: partitions.find_by_names(c, stored, names)
+        )
+
+    def get_partitions_by_values(
+        self,
+        database: str,
+        table: str,
+        prefix: Sequence[str],
+        max_parts: int = -1,
+        catalog: str = DEFAULT_CATALOG,
+    ) -> tuple[Partition, ...]:
+        """Those whose values match the given ones; "" or a missing one matches all."""
+        return self._found(
+            database,
+            table,
+            catalog,
+            lambda c, stored: partitions.find_by_values(c, stored, prefix, max_parts),
+        )
+
+    def get_partitions_by_filter(
+        self,
+        database: str,
+        table: str,
+        filter_text: str,
+        max_parts: int = -1,
+        catalog: str = DEFAULT_CATALOG,
+    ) -> tuple[Partition, ...]:
+        """Those that a filter like ``ds = "2024-01-02" and n > 3`` selects.
+
+        Raises MetaError for a filter that cannot be parsed, NoSuchObjectError.
+        """
+        tree = parse_filter(filter_text)
+
+        def find(connection: Connection, stored: StoredTable) -> tuple[StoredPartition, ...]:
+            if tree is None:
+                return partitions.find_all(connection, stored, max_parts)
+            chosen = bind_filter(tree, stored.table.partition_columns)
+            return partitions.find_by_filter(connection, stored, chosen, max_parts)
+
+        return self._found(database, table, catalog, find)
+
+    def _found(
+        self,
+        database: str,
+        table: str,
+        catalog: str,
+        find: Callable[[Connection, StoredTable], tuple[StoredPartition, ...]],
+    ) -> tuple[Partition, ...]:
+        key = (database.lower(), table.lower(), catalog.lower())
+        found = self._transactions.read(lambda c: find(c, _table(c, key)))
+        return tuple(stored.partition for stored in found)
+
+    def alter_partitions(
+        self,
+        database: str,
+        table: str,
+        partitions: Sequence[Partition],
+        *,
+        environment: Mapping[str, str] | None = None,  # noqa: ARG002 (the port: statistics only)
+        catalog: str = DEFAULT_CATALOG,
+    ) -> None:
+        """Replace them, found by their values; all or none. Raises NoSuchObjectError."""
+        key = (database.lower(), table.lower(), catalog.lower())
+        self._transactions.write(lambda unit: self._alter_partitions(unit, key, partitions))
+
+    def _alter_partitions(
+        self, unit: UnitOfWork, key: tuple[str, str, str], wanted: Sequence[Partition]
+    ) -> None:
+        stored = _table(unit.connection, key, RowLock.SHARED)
+        named = {
+            name_of(stored.table, p.values): _complete(stored.table, p, is_new=False)
+            for p in wanted
+        }
+        found = {p.name: p for p in partitions.find_by_names(unit.connection, stored, list(named))}
+        missing = [name for name in named if name not in found]
+        if missing:
+            values = ", ".join(named[missing[0]].values)
+            raise NoSuchObjectError(f"alter is not possible: partition values=[{values}] missing")
+        changes = [
+            (found[name], _altered(found[name].partition, partition, unit.now_seconds))
+            for name, partition in named.items()
+        ]
+        partitions.update_partitions(unit.connection, stored, changes)
+        unit.events += [
+            events.partition_altered(stored.table, old.partition, new, unit.now_seconds)
+            for old, new in changes
+        ]
+
+    def drop_partitions(
+        self,
+        database: str,
+        table: str,
+        names: Sequence[str],
+        *,
+        catalog: str = DEFAULT_CATALOG,
+        is_data_deleted: bool = True,
+        is_purge: bool = False,
+        is_if_exists: bool = False,
+    ) -> None:
+        """Remove them, all or none; files as in drop_table. Raises NoSuchObjectError."""
+        key = (database.lower(), table.lower(), catalog.lower())
+
+        def work(unit: UnitOfWork) -> Sequence[FileTask]:
+            stored = _table(unit.connection, key, RowLock.SHARED)
+            found = partitions.find_by_names(unit.connection, stored, names)
+            if len(found) < len(set(names)) and not is_if_exists:
+                missing = sorted(set(names) - {partition.name for partition in found})
+                raise NoSuchObjectError(
+                    f"Some partitions to drop are missing: {', '.join(missing[:5])} of "
+                    f"{stored.table.full_name}"
+                )
+            return self._drop_rows(
+                unit, stored, found, is_data_deleted=is_data_deleted, is_purge=is_purge
+            )
+
+        self._files.carry_out(self._transactions.write(work))
+
+    def _drop_rows(
+        self,
+        unit: UnitOfWork,
+        stored: StoredTable,
+        found: Sequence[StoredPartition],
+        *,
+        is_data_deleted: bool,
+        is_purge: bool,
+    ) -> Sequence[FileTask]:
+        if not found:
+            return ()
+        table = stored.table
+        partitions.delete_partitions(unit.connection, found)
+        if table.is_transactional and table.catalog_name == DEFAULT_CATALOG:
+            resources.forget_partitions(
+                unit.connection, table.database_name, table.name, [p.name for p in found]
+            )
+        tasks: Sequence[FileTask] = ()
+        if is_data_deleted and has_own_files(table):
+            database = databases.require_database(
+                unit.connection, table.database_name, table.catalog_name
+            )
+            wanted: dict[str, str | None] = {
+                p.partition.storage.location: p.name for p in found if p.partition.storage.location
+            }
+            tasks = self._deletions(
+                unit,
+                database.database,
+                table,
+                wanted,
+                cause=ArchiveCause.DROP_PARTITION,
+                is_purge=is_purge,
+            )
+        values = [partition.partition.values for partition in found]
+        unit.events.append(events.partitions_dropped(table, values, unit.now_seconds))
+        return tasks
+
+
+def _table(
+    connection: Connection, key: tuple[str, str, str], lock: RowLock = RowLock.NONE
+) -> StoredTable:
+    return tables.require_table(connection, *key, lock)
+
+
+def _table_to_add_to(
+    connection: Connection, key: tuple[str, str, str], lock: RowLock = RowLock.NONE
+) -> StoredTable:
+    stored = tables.find_table(connection, *key, lock)
+    if stored is None:
+        raise NoSuchObjectError(
+            f"Unable to add partitions because {key[2]}.{key[0]}.{key[1]} does not exist"
+        )
+    if not stored.table.is_partitioned:
+        raise InvalidOperationError(
+            f"{stored.table.full_name} is not partitioned, so no partition can be added"
+        )
+    return stored
+
+
+def _complete(table: Table, partition: Partition, *, is_new: bool) -> Partition:
+    """With the names of its table; a new one has a location too."""
+    if not partition.values:
+        raise MetaError("The partition values cannot be null or empty.")
+    name = name_of(table, partition.values)
+    normal = normal_partition(partition, table)
+    location = normal.storage.location
+    if not location and is_new and not is_view(table):
+        location = partition_location(table, name)
+    if location:
+        location = normal_uri(location, f"location of partition {name}")
+    complete = replace(normal, storage=replace(normal.storage, location=location or None))
+    check_partition(complete, name)
+    return complete
+
+
+def _distinct(table: Table, wanted: Sequence[Partition]) -> dict[str, Partition]:
+    named: dict[str, Partition] = {}
+    for partition in wanted:
+        name = name_of(table, partition.values)
+        if name in named:
+            raise InvalidObjectError(
+                f"Duplicate partitions in the list: {name} of {table.full_name}"
+            )
+        named[name] = partition
+    return named
+
+
+def _existing(
+    connection: Connection, stored: StoredTable, wanted: Mapping[str, Partition]
+) -> frozenset[str]:
+    return partitions.existing_names(connection, stored, list(wanted))
+
+
+def _already_exists(table: Table, name: str) -> AlreadyExistsError:
+    return AlreadyExistsError(f"Partition already exists: {name} of {table.full_name}")
+
+
+def _altered(old: Partition, new: Partition, now_seconds: int) -> Partition:
+    location = new.storage.location or old.storage.location
+    return replace(
+        new,
+        create_time=old.create_time,
+        storage=replace(new.storage, location=location),
+        parameters=with_ddl_time(dict(new.parameters), now_seconds),
+    )

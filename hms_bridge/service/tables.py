@@ -1,0 +1,142 @@
+"""Verbs of tables and views."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hms_bridge.archive.file_tasks import FileTask
+from hms_bridge.catalog import databases, tables
+from hms_bridge.catalog.column_types import check_column_types
+from hms_bridge.catalog.row_locks import RowLock
+from hms_bridge.catalog.table_rules import is_external, is_view, with_acid_properties
+from hms_bridge.errors import AlreadyExistsError, NoSuchObjectError
+from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Table
+from hms_bridge.notification import events
+from hms_bridge.service.drops import DropVerbs
+from hms_bridge.service.foundation import normal_table, with_ddl_time
+from hms_bridge.service.locations import normal_uri
+from hms_bridge.service.unit_of_work import UnitOfWork
+
+
+class TableVerbs(DropVerbs):
+    """create, get, drop of tables (CatalogStore)."""
+
+    def create_table(self, table: Table) -> None:
+        """Create it, and its directory if it is managed and gives no location.
+
+        Raises AlreadyExistsError, InvalidObjectError, NoSuchObjectError (its database).
+        """
+        wanted = with_acid_properties(normal_table(table))
+        check_column_types(wanted)
+        database = self._database_for(wanted)
+        wanted = self._with_location(wanted, database)
+        location = wanted.storage.location
+        is_made = False
+        if location is not None and not is_view(wanted):
+            self._files.settle(location)
+            is_made = self._files.make_directory(location)
+        try:
+            self._transactions.write(lambda unit: self._insert_table(unit, wanted))
+        except BaseException:
+            if is_made and location is not None:
+                self._files.remove_if_empty(location)
+            raise
+
+    def _database_for(self, table: Table) -> Database:
+        """Its database; refused before a directory is made if the table is there already."""
+
+        found = self._transactions.read(
+            lambda c: (
+                databases.find_database(c, table.database_name, table.catalog_name),
+                tables.find_table(c, table.database_name, table.name, table.catalog_name),
+            )
+        )
+        if found[0] is None:
+            raise NoSuchObjectError(f"database {table.catalog_name}.{table.database_name}")
+        if found[1] is not None:
+            raise _already_exists(table)
+        return found[0].database
+
+    def _with_location(self, table: Table, database: Database) -> Table:
+        if is_view(table):
+            return table
+        location = table.storage.location or self._roots.table_location(
+            database, table.name, is_external=is_external(table)
+        )
+        location = normal_uri(location, f"location of table '{table.full_name}'")
+        return replace(table, storage=replace(table.storage, location=location))
+
+    def _insert_table(self, unit: UnitOfWork, table: Table) -> None:
+        stored = databases.require_database(
+            unit.connection, table.database_name, table.catalog_name, RowLock.SHARED
+        )
+        if tables.has_table(unit.connection, stored.id, table.name):
+            raise _already_exists(table)
+        complete = replace(
+            table,
+            create_time=unit.now_seconds,
+            parameters=with_ddl_time(dict(table.parameters), unit.now_seconds),
+        )
+        key = tables.insert_table(unit.connection, stored.id, complete)
+        unit.events.append(events.table_created(replace(complete, id=key), unit.now_seconds))
+
+    def get_table(self, database: str, name: str, catalog: str = DEFAULT_CATALOG) -> Table:
+        """Raises NoSuchObjectError."""
+        return self._transactions.read(
+            lambda c: tables.require_table(c, database.lower(), name.lower(), catalog.lower())
+        ).table
+
+    def get_tables(
+        self,
+        database: str,
+        pattern: str | None = None,
+        table_type: str | None = None,
+        catalog: str = DEFAULT_CATALOG,
+    ) -> tuple[str, ...]:
+        """Names, sorted; none for an unknown database."""
+        return self._transactions.read(
+            lambda c: tables.table_names(c, database.lower(), pattern, table_type, catalog.lower())
+        )
+
+    def get_tables_by_names(
+        self, database: str, names: Sequence[str], catalog: str = DEFAULT_CATALOG
+    ) -> tuple[Table, ...]:
+        """Those that exist."""
+        lowered = [name.lower() for name in names]
+        found = self._transactions.read(
+            lambda c: tables.find_tables(c, database.lower(), lowered, catalog.lower())
+        )
+        return tuple(stored.table for stored in found)
+
+    def drop_table(
+        self,
+        database: str,
+        name: str,
+        *,
+        catalog: str = DEFAULT_CATALOG,
+        is_data_deleted: bool = True,
+        is_purge: bool = False,
+    ) -> None:
+        """Remove it; the files of a managed table go too, archived first where the database is
+        a replication source (I4). Raises NoSuchObjectError."""
+
+        def work(unit: UnitOfWork) -> Sequence[FileTask]:
+            stored = databases.require_database(
+                unit.connection, database.lower(), catalog.lower(), RowLock.SHARED
+            )
+            return self._drop_table_rows(
+                unit,
+                stored.database,
+                name.lower(),
+                is_data_deleted=is_data_deleted,
+                is_purge=is_purge,
+            )
+
+        self._files.carry_out(self._transactions.write(work))
+
+
+def _already_exists(table: Table) -> AlreadyExistsError:
+    return AlreadyExistsError(
+        f"Table {table.catalog_name}.{table.database_name}.{table.name} already exists"
+    )

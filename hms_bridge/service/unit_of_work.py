@@ -1,0 +1,109 @@
+"""One verb is one database transaction: its connection, its time, its events, what comes after.
+
+Events are numbered by the last statements before the commit (I8), because the row that numbers
+them holds up everyone else. File work and hooks come after the commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from hms_bridge.backend.connection import Connection
+from hms_bridge.backend.dialect import now_ms
+from hms_bridge.backend.engine import Database
+from hms_bridge.backend.retry import RetrySettings, run_in_transaction
+from hms_bridge.clock import Clock
+from hms_bridge.errors import MetastoreError
+from hms_bridge.model.event import NotificationEvent
+from hms_bridge.notification.event_log import append
+from hms_bridge.notification.events import EventDraft
+from hms_bridge.notification.message_text import MessageFormat
+from hms_bridge.service.hooks import Announcement, HookDispatcher
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class UnitOfWork:
+    """What a verb works with inside its transaction."""
+
+    connection: Connection
+    clock: Clock
+    now_seconds: int
+    events: list[EventDraft] = field(default_factory=list)
+    failure: MetastoreError | None = None
+    """Raised after the commit: a refusal that leaves a trace (a lost write-write conflict)."""
+
+    @property
+    def now_ms(self) -> int:
+        """The time of the database, in milliseconds."""
+        return now_ms(self.connection, self.clock)
+
+
+class Transactions:
+    """Runs the work of verbs."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        *,
+        message_format: MessageFormat,
+        hooks: HookDispatcher,
+        retry: RetrySettings | None = None,
+    ) -> None:
+        self.database = database
+        self.clock = clock
+        self._message_format = message_format
+        self._hooks = hooks
+        self._retry = retry
+
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """Run a reading verb."""
+        return run_in_transaction(
+            self.database, work, write=False, clock=self.clock, settings=self._retry
+        )
+
+    def write(self, work: Callable[[UnitOfWork], T]) -> T:
+        """Run a changing verb; it is run again from the start after a deadlock or the like."""
+        return self._write(work)[0]
+
+    def write_logged(self, work: Callable[[UnitOfWork], T]) -> tuple[NotificationEvent, ...]:
+        """Run a changing verb that is asked which events it logged."""
+        return self._write(work)[1]
+
+    def _write(self, work: Callable[[UnitOfWork], T]) -> tuple[T, tuple[NotificationEvent, ...]]:
+        announced: list[Announcement | None] = []
+        units: list[UnitOfWork] = []
+
+        def attempt(connection: Connection) -> tuple[T, tuple[NotificationEvent, ...]]:
+            self._settle(announced, is_committed=False)
+            unit = UnitOfWork(connection, self.clock, self.clock.now_ms() // 1000)
+            units[:] = [unit]
+            result = work(unit)
+            events = append(
+                connection,
+                unit.events,
+                now_seconds=unit.now_seconds,
+                message_format=self._message_format,
+            )
+            announced.append(self._hooks.announce(events))
+            return result, events
+
+        is_committed = False
+        try:
+            result = run_in_transaction(
+                self.database, attempt, write=True, clock=self.clock, settings=self._retry
+            )
+            is_committed = True
+        finally:
+            self._settle(announced, is_committed=is_committed)
+        if units[0].failure is not None:
+            raise units[0].failure
+        return result
+
+    def _settle(self, announced: list[Announcement | None], *, is_committed: bool) -> None:
+        while announced:
+            self._hooks.settle(announced.pop(), is_committed=is_committed)

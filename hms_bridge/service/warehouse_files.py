@@ -1,0 +1,248 @@
+"""The files behind the catalog: directories come before their rows, and go after them.
+
+A directory is made before the transaction that names it; if that fails the directory, still
+empty, goes again. A directory is deleted after the transaction that forgets it, by a task that
+the transaction wrote (archive/file_tasks), so a crash in between leaves work and not garbage.
+Files of a replication source are archived before they are deleted (I4).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from changemanager.archive import ChangeManager, RecycleKind
+from changemanager.delete_protocol import DeleteProtocol
+from changemanager.errors import ChangeManagerError, DirectoryChangedError, PathNotContainedError
+from changemanager.manifest import ArchiveContext
+from hms_bridge.archive import file_tasks
+from hms_bridge.archive.file_tasks import FileTask, FileTaskKind
+from hms_bridge.errors import InvalidOperationError, MetaError
+from hms_bridge.service.directories import Directories
+from hms_bridge.service.locations import WarehouseRoots, is_below, parent
+from hms_bridge.service.unit_of_work import Transactions, UnitOfWork
+
+_LOG = logging.getLogger(__name__)
+
+LEASE_MS = 600_000
+"""How long one process may work on a task before another one takes it over."""
+WAIT_SECONDS = 30.0
+WAIT_STEP_SECONDS = 0.1
+PLANS_MAX = 3
+"""How often a directory that changes while it is deleted is planned anew."""
+
+
+class WarehouseFiles:
+    """Makes, moves and deletes directories for the service. ``owner`` names this process."""
+
+    def __init__(
+        self,
+        *,
+        transactions: Transactions,
+        roots: WarehouseRoots,
+        directories: Directories,
+        protocol: DeleteProtocol,
+        archive: ChangeManager | None,
+        new_id: Callable[[], str],
+    ) -> None:
+        self.roots = roots
+        self._transactions = transactions
+        self._clock = transactions.clock
+        self._directories = directories
+        self._protocol = protocol
+        self._archive = archive
+        self._new_id = new_id
+        self._owner = new_id()
+
+    @property
+    def cmroot(self) -> str | None:
+        """Where files are archived; None if they are not."""
+        return None if self._archive is None else self._archive.cmroot.uri
+
+    def make_directory(self, location: str) -> bool:
+        """Make it; whether it was not there before. Raises MetaError."""
+        try:
+            return self._directories.make(location)
+        except (OSError, ChangeManagerError, ValueError) as error:
+            raise MetaError(
+                f"{location} is not a directory or unable to create one: {error}"
+            ) from error
+
+    def remove_if_empty(self, location: str) -> None:
+        """Undo :meth:`make_directory`; what is not empty stays."""
+        with suppress(OSError, ChangeManagerError):
+            self._directories.remove_empty(location)
+
+    def deletion(
+        self, location: str, *, context: ArchiveContext, is_archived: bool, is_purge: bool
+    ) -> FileTask:
+        """The task of deleting a directory, to be written in the transaction that drops it."""
+        return FileTask(
+            id=self._new_id(),
+            kind=FileTaskKind.DELETE,
+            location=location,
+            root=self._root_of(location),
+            is_archived=is_archived,
+            is_purge=is_purge,
+            context=context,
+            created_at_ms=self._clock.now_ms(),
+        )
+
+    def require_archive(self, what: str) -> None:
+        """Refuse to drop files of a replication source while the ChangeManager is off (I4)."""
+        if self._archive is None:
+            raise InvalidOperationError(
+                f"{what} belongs to a replication source, whose files must be archived before "
+                "they are deleted, but the ChangeManager is off: set hive.repl.cm.enabled=true, "
+                "or remove the database's property repl.source.for"
+            )
+
+    def _root_of(self, location: str) -> str:
+        for root in (self.roots.managed, self.roots.external):
+            if is_below(location, root) and location.rstrip("/") != root:
+                return root
+        return parent(location)
+
+    def carry_out(self, tasks: Sequence[FileTask]) -> None:
+        """Do what a committed transaction left. Failures are logged; the tasks stay."""
+        for task in tasks:
+            claimed = self._claim(task)
+            if claimed is not None:
+                self._try(claimed)
+
+    def resume(self) -> int:
+        """Do what crashed or failing verbs left behind; how many tasks are done."""
+        tasks = self._transactions.read(file_tasks.find)
+        return sum(
+            self._try(claimed) for task in tasks if (claimed := self._claim(task)) is not None
+        )
+
+    def settle(self, *locations: str) -> None:
+        """Before something new comes to a place: what was dropped there must be gone.
+
+        Raises MetaError if somebody is still at it, or it cannot be done.
+        """
+        waited = 0.0
+        while (task := self._task_at(locations)) is not None:
+            claimed = self._claim(task)
+            if claimed is None:
+                if waited >= WAIT_SECONDS:
+                    raise self._busy(task)
+                self._clock.sleep_seconds(WAIT_STEP_SECONDS)
+                waited += WAIT_STEP_SECONDS
+            elif not self._try(claimed):
+                raise self._busy(task)
+
+    def _task_at(self, locations: Sequence[str]) -> FileTask | None:
+        tasks = self._transactions.read(file_tasks.find)
+        return next((t for t in tasks if any(map(t.touches, locations))), None)
+
+    def _busy(self, task: FileTask) -> MetaError:
+        doing = "moved" if task.kind is FileTaskKind.MOVE else "deleted"
+        return MetaError(
+            f"{task.location} is still being {doing} for an earlier statement; try again, or see "
+            "the log of the metastore for what keeps it"
+        )
+
+    def _claim(self, task: FileTask) -> FileTask | None:
+        return self._transactions.write(
+            lambda unit: file_tasks.claim(
+                unit.connection,
+                task.id,
+                owner=self._owner,
+                now_ms=self._clock.now_ms(),
+                lease_ms=LEASE_MS,
+            )
+        )
+
+    def _try(self, task: FileTask) -> bool:
+        try:
+            if task.kind is FileTaskKind.DELETE:
+                self._delete(task)
+            else:
+                self._move_back(task)
+        except PathNotContainedError as error:
+            _LOG.warning("%s; its table is dropped, its files stay", error)
+        except (ChangeManagerError, OSError) as error:
+            _LOG.warning("%s could not be finished and stays to be done: %s", task.location, error)
+            reason = str(error)
+            self._transactions.write(
+                lambda unit: file_tasks.give_back(
+                    unit.connection, task.id, owner=self._owner, error=reason
+                )
+            )
+            return False
+        self._transactions.write(lambda unit: self.finish(unit, task))
+        return True
+
+    def _delete(self, task: FileTask) -> None:
+        for plan in range(1, PLANS_MAX + 1):
+            try:
+                report = self._protocol.remove(
+                    task.location,
+                    root=task.root,
+                    context=task.context,
+                    is_archived=task.is_archived,
+                    is_purge=task.is_purge,
+                )
+            except DirectoryChangedError:
+                if plan == PLANS_MAX:
+                    raise
+            else:
+                if report.intent is not None:
+                    self._protocol.finish([report.intent])
+                return
+
+    def move(
+        self, source: str, target: str, *, context: ArchiveContext, is_archived: bool
+    ) -> FileTask:
+        """Move a directory; the task must be finished by the transaction that renames its rows.
+
+        Raises InvalidOperationError if the target is there, MetaError if it cannot be moved.
+        """
+        if self._directories.exists(target):
+            raise InvalidOperationError(
+                f"New location for this table {target} already exists; remove it, or give the "
+                "table another location"
+            )
+        task = replace(
+            self.deletion(source, context=context, is_archived=is_archived, is_purge=True),
+            kind=FileTaskKind.MOVE,
+            target=target,
+        )
+        self._transactions.write(lambda unit: file_tasks.add(unit.connection, [task]))
+        self._claim(task)
+        try:
+            if is_archived and self._archive is not None:
+                self._archive.recycle(
+                    source, RecycleKind.COPY, is_purge=True, root=task.root, context=context
+                )
+            if self._directories.exists(source):
+                self._directories.move(source, target)
+        except (ChangeManagerError, OSError) as error:
+            self._try(task)
+            raise MetaError(f"{source} cannot be moved to {target}: {error}") from error
+        return task
+
+    def finish(self, unit: UnitOfWork, task: FileTask) -> bool:
+        """Record inside a transaction that a task is done; False if another process took it."""
+        return file_tasks.finish(unit.connection, task.id, owner=self._owner)
+
+    def undo_move(self, task: FileTask) -> None:
+        """The transaction that was to follow a move failed: put the directory back."""
+        self._try(task)
+
+    def _move_back(self, task: FileTask) -> None:
+        """The rows still name the old place, because a commit would have removed the task."""
+        target = task.target or ""
+        if not self._directories.exists(target):
+            return
+        is_at_once = self._directories.is_renamed_at_once(target)
+        if is_at_once and self._directories.exists(task.location):
+            raise OSError(
+                f"both {task.location} and {target} are there; the table is at the first: check "
+                "what is in the second and move it away"
+            )
+        self._directories.move(target, task.location)

@@ -1,0 +1,38 @@
+"""Runs a compaction's tasks as tasks of one Spark job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from hms_bridge.compaction.executor import TaskResult
+from hms_bridge.compaction.kernel import BucketKernel
+from hms_bridge.compaction.plan import BucketTask
+from hms_bridge.errors import CompactionError
+from hms_bridge.spark.failures import first_line
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparkExecutor:
+    """The executor over a session: one Spark task for each bucket."""
+
+    spark: SparkSession
+    kernel: BucketKernel
+
+    def run(
+        self, tasks: Sequence[BucketTask], *, root: str, temporary: str
+    ) -> tuple[TaskResult, ...]:
+        """Results in the order of the tasks. Raises CompactionError with the task's own words."""
+        if not tasks:
+            return ()
+        kernel = self.kernel
+        shares = self.spark.sparkContext.parallelize(list(enumerate(tasks)), len(tasks))
+        try:
+            found = shares.map(lambda one: (one[0], kernel(one[1], root, temporary))).collect()
+        except (PySparkException, Py4JError) as error:
+            raise CompactionError(f"a Spark task failed: {first_line(error)}") from error
+        return tuple(result for _, result in sorted(found, key=lambda pair: pair[0]))

@@ -1,0 +1,217 @@
+"""``spark.read.format("hive_acid")``: one snapshot of a full ACID table.
+
+Options
+  metastore      URL of a database or ``thrift://host:port``; needed
+  table          ``database.table``; needed
+  columns        comma-separated columns to read, else all (Spark cannot prune a Python source)
+  row_ids        ``true`` adds ``row__id struct<writeid,bucketid,rowid>`` and ``row__partition``
+  valid_txns, valid_write_ids
+                 Hive's texts of a snapshot that the caller holds open; without them a snapshot is
+                 taken when Spark plans, under a read-only transaction that lives for
+                 ``hive.txn.timeout`` and is kept alive by each task that starts
+
+Rows come as Arrow record batches, a stripe at a time.
+"""
+
+from __future__ import annotations
+
+import getpass
+import socket
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from changemanager.location import FsspecResolver
+from hms_bridge.connect import open_metastore
+from hms_bridge.dml.spark_types import spark_type
+from hms_bridge.errors import DmlError, NoSuchTxnError, TxnAbortedError
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.catalog import Column, Table
+from hms_bridge.model.ids import LockId, TxnId
+from hms_bridge.model.lock import (
+    DataOperation,
+    LockComponent,
+    LockLevel,
+    LockRequest,
+    LockState,
+    LockType,
+)
+from hms_bridge.model.txn import OpenTxnsRequest, TxnType
+from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
+from hms_bridge.rows.scan import ScanSplit, plan_scan, read_scan_split
+from hms_bridge.rows.transaction import current_snapshot
+
+FORMAT = "hive_acid"
+ROW_ID_TYPE = "struct<writeid:bigint,bucketid:int,rowid:bigint>"
+
+
+def register(spark: SparkSession) -> None:
+    """Make the format known to a session."""
+    spark.dataSource.register(HiveAcidDataSource)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AcidPartition(InputPartition):  # type: ignore[misc]
+    """One task's share of a scan, and the transaction that protects its files."""
+
+    split: ScanSplit
+    columns: tuple[Column, ...]
+    has_row_ids: bool
+    metastore_url: str
+    lease_txn_id: int
+
+
+class HiveAcidDataSource(DataSource):  # type: ignore[misc]
+    """The format."""
+
+    @classmethod
+    def name(cls) -> str:
+        """``hive_acid``."""
+        return FORMAT
+
+    def schema(self) -> str:
+        """Spark's words for the chosen columns. Raises DmlError for an unknown one."""
+        request = ScanRequest.of(self.options)
+        metastore = open_metastore(request.metastore_url)
+        try:
+            columns = request.chosen(request.table(metastore))
+        finally:
+            metastore.close()
+        fields = [f"`{column.name}` {spark_type(column.type)}" for column in columns]
+        if request.has_row_ids:
+            fields += [f"`row__id` {ROW_ID_TYPE}", "`row__partition` string"]
+        return ", ".join(fields)
+
+    def reader(self, schema: StructType) -> AcidReader:  # noqa: ARG002
+        """The scan."""
+        return AcidReader(ScanRequest.of(self.options))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScanRequest:
+    """The options, checked."""
+
+    metastore_url: str
+    database_name: str
+    table_name: str
+    column_names: tuple[str, ...]
+    has_row_ids: bool
+    valid_txns: str | None
+    valid_write_ids: str | None
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> ScanRequest:
+        """Raises DmlError for an option that is missing."""
+        for needed in ("metastore", "table"):
+            if not options.get(needed):
+                raise DmlError(f'format("{FORMAT}") needs .option("{needed}", …)')
+        database, _, name = options["table"].lower().rpartition(".")
+        names = tuple(n.strip().lower() for n in options.get("columns", "").split(",") if n.strip())
+        return cls(
+            metastore_url=options["metastore"],
+            database_name=database or "default",
+            table_name=name,
+            column_names=names,
+            has_row_ids=options.get("row_ids", "false").lower() == "true",
+            valid_txns=options.get("valid_txns"),
+            valid_write_ids=options.get("valid_write_ids"),
+        )
+
+    def table(self, metastore: Metastore) -> Table:
+        """Raises NoSuchObjectError; DmlError for a table that is not full ACID."""
+        table = metastore.get_table(self.database_name, self.table_name)
+        if not table.is_full_acid:
+            raise DmlError(f"{table.full_name} is no full ACID table; read it with Spark's own ORC")
+        return table
+
+    def chosen(self, table: Table) -> tuple[Column, ...]:
+        """The columns to read, in the order asked. Raises DmlError for an unknown one."""
+        columns = {c.name: c for c in (*table.storage.columns, *table.partition_columns)}
+        unknown = [name for name in self.column_names if name not in columns]
+        if unknown:
+            raise DmlError(
+                f"{unknown[0]} is no column of {table.full_name}; it has {', '.join(columns)}"
+            )
+        return tuple(columns[name] for name in self.column_names or columns)
+
+
+class AcidReader(DataSourceReader):  # type: ignore[misc]
+    """Plans a scan, and reads its splits in Spark's tasks."""
+
+    def __init__(self, request: ScanRequest) -> None:
+        self._request = request
+
+    def partitions(self) -> list[AcidPartition]:
+        """One for each split of each partition of the table."""
+        request = self._request
+        metastore = open_metastore(request.metastore_url)
+        try:
+            table = request.table(metastore)
+            lease = TxnId(0)
+            if request.valid_txns is not None and request.valid_write_ids is not None:
+                txns = ValidTxnList.parse(request.valid_txns)
+                write_ids = ValidWriteIdList.parse(request.valid_write_ids)
+            else:
+                lease = _open_lease(metastore, table)
+                txns = current_snapshot(metastore, lease)
+                write_ids = metastore.get_valid_write_ids([table.full_name], txns)[0]
+            splits = plan_scan(metastore, FsspecResolver(), table, txns=txns, write_ids=write_ids)
+            return [
+                AcidPartition(
+                    split=split,
+                    columns=request.chosen(table),
+                    has_row_ids=request.has_row_ids,
+                    metastore_url=request.metastore_url,
+                    lease_txn_id=lease,
+                )
+                for split in splits
+            ]
+        finally:
+            metastore.close()
+
+    def read(self, partition: AcidPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a split. Raises DmlError if its files are not protected any more."""
+        if partition.lease_txn_id:
+            _renew_lease(partition)
+        yield from read_scan_split(
+            FsspecResolver(), partition.split, partition.columns, has_row_ids=partition.has_row_ids
+        )
+
+
+def _open_lease(metastore: Metastore, table: Table) -> TxnId:
+    """A read-only transaction with a shared lock: the cleaner leaves what it can see (I3)."""
+    user, host = getpass.getuser(), socket.gethostname()
+    (txn_id,) = metastore.open_txns(
+        OpenTxnsRequest(user=user, host=host, agent="spark hive_acid", type=TxnType.READ_ONLY)
+    )
+    component = LockComponent(
+        type=LockType.SHARED_READ,
+        level=LockLevel.TABLE,
+        database_name=table.database_name,
+        table_name=table.name,
+        operation=DataOperation.SELECT,
+        is_transactional=True,
+    )
+    answer = metastore.lock(
+        LockRequest(components=(component,), txn_id=txn_id, user=user, host=host)
+    )
+    if answer.state is not LockState.ACQUIRED:
+        raise DmlError(f"{table.full_name} is locked exclusively; see hms-bridge locks")
+    return txn_id
+
+
+def _renew_lease(partition: AcidPartition) -> None:
+    metastore = open_metastore(partition.metastore_url)
+    try:
+        metastore.heartbeat(TxnId(partition.lease_txn_id), LockId(0))
+    except (NoSuchTxnError, TxnAbortedError) as error:
+        raise DmlError(
+            "the snapshot of this read has timed out (hive.txn.timeout), so its files may be "
+            "gone; read again"
+        ) from error
+    finally:
+        metastore.close()

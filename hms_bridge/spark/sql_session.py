@@ -1,0 +1,204 @@
+"""Runs SQL on ACID tables: each statement is one transaction, and Spark does the work."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from changemanager.location import Resolver
+from hms_bridge.clock import Clock
+from hms_bridge.dml.parse import parse_script
+from hms_bridge.dml.plan import WritePlan, plan_query, plan_write
+from hms_bridge.dml.rewrite import SourceView
+from hms_bridge.dml.statement import Ddl, Delete, Dml, Insert, Select, TableName, Update, Use
+from hms_bridge.errors import DmlError, NoSuchObjectError
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.catalog import Table
+from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockType
+from hms_bridge.model.txn import TxnType
+from hms_bridge.rows.transaction import Client, Transaction, open_transaction
+from hms_bridge.spark.data_source import FORMAT, register
+from hms_bridge.spark.definitions import run_definition
+from hms_bridge.spark.failures import first_line
+from hms_bridge.spark.write_job import WriteJob
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SqlResult:
+    """What a statement gave: rows (to be read before the next statement), or a message."""
+
+    columns: tuple[str, ...] = ()
+    rows: Iterator[tuple[object, ...]] = field(default_factory=lambda: iter(()))
+    message: str | None = None
+
+
+class SqlSession:
+    """A current database, and statements one after the other. Spark starts when it is needed."""
+
+    def __init__(
+        self,
+        metastore: Metastore,
+        metastore_url: str,
+        *,
+        open_spark: Callable[[], SparkSession],
+        resolver: Resolver,
+        client: Client,
+        clock: Clock,
+        database: str = "default",
+    ) -> None:
+        self._metastore = metastore
+        self._metastore_url = metastore_url
+        self._open_spark = open_spark
+        self._resolver = resolver
+        self._client = client
+        self._clock = clock
+        self._database = database
+        self._spark: SparkSession | None = None
+
+    def run(self, text: str) -> Iterator[SqlResult]:
+        """One result a statement. Raises DmlError, and what the metastore raises."""
+        for statement in parse_script(text):
+            yield self._run(statement)
+
+    def _run(self, statement: Dml | Ddl) -> SqlResult:
+        match statement:
+            case Select():
+                columns, rows = self._query(statement)
+                return SqlResult(columns=columns, rows=rows)
+            case Insert() | Update() | Delete():
+                return SqlResult(message=self._write(statement))
+            case Use(database=database):
+                self._metastore.get_database(database)
+                self._database = database
+                return SqlResult(message=f"the current database is {database}")
+            case _:
+                columns, listed, message = run_definition(
+                    statement, self._metastore, self._database
+                )
+                return SqlResult(columns=columns, rows=iter(listed), message=message)
+
+    def _query(self, statement: Select) -> tuple[tuple[str, ...], Iterator[tuple[object, ...]]]:
+        """The transaction ends when the last row is read, or the iterator is closed."""
+        tables = self._tables(statement.tables)
+        plan = plan_query(statement, tables)
+        rows = self._rows(plan.query, plan.sources)
+        columns = next(rows)
+        return tuple(str(name) for name in columns), rows
+
+    def _rows(self, query: str, sources: Sequence[SourceView]) -> Iterator[tuple[object, ...]]:
+        """First the column names, then the rows."""
+        locks = [_lock(source.table, DataOperation.SELECT) for source in sources]
+        with open_transaction(
+            self._metastore, self._client, self._clock, locks, kind=TxnType.READ_ONLY
+        ) as transaction:
+            self._make_views(sources, transaction)
+            with _spark_errors():
+                frame = self._session().sql(query)
+                yield tuple(frame.columns)
+                for row in frame.toLocalIterator():
+                    yield tuple(row)
+
+    def _write(self, statement: Insert | Update | Delete) -> str:
+        tables = self._tables((statement.table, *statement.source_tables))
+        plan = plan_write(statement, tables)
+        with open_transaction(
+            self._metastore, self._client, self._clock, _write_locks(plan)
+        ) as transaction:
+            self._make_views(plan.sources, transaction)
+            job = WriteJob(self._session(), self._metastore, self._resolver, transaction)
+            with _spark_errors():
+                outcome = job.run(plan)
+        parts = []
+        if plan.insert_statement_id is not None and plan.delete_statement_id is None:
+            parts.append(f"{outcome.inserted_count} rows inserted")
+        elif plan.insert_statement_id is not None:
+            parts.append(f"{outcome.deleted_count} rows updated")
+        else:
+            parts.append(f"{outcome.deleted_count} rows deleted")
+        parts.append(f"write id {outcome.write_id}" if outcome.write_id else "nothing was written")
+        return ", ".join(parts)
+
+    def _make_views(self, sources: Sequence[SourceView], transaction: Transaction) -> None:
+        spark = self._session()
+        for source in sources:
+            table = source.table
+            frame = (
+                spark.read.format(FORMAT)
+                .option("metastore", self._metastore_url)
+                .option("table", table.full_name)
+                .option("row_ids", str(source.has_row_ids).lower())
+                .option("valid_txns", transaction.txns.format())
+                .option("valid_write_ids", transaction.write_ids(table.full_name).format())
+                .load()
+            )
+            frame.createOrReplaceTempView(source.view_name)
+
+    def _session(self) -> SparkSession:
+        if self._spark is None:
+            self._spark = self._open_spark()
+            register(self._spark)
+        return self._spark
+
+    def _tables(self, names: Sequence[TableName]) -> Mapping[TableName, Table]:
+        return {name: self._table(name.in_database(self._database)) for name in names}
+
+    def _table(self, name: TableName) -> Table:
+        database = name.database or self._database
+        try:
+            table = self._metastore.get_table(database, name.name)
+        except NoSuchObjectError as error:
+            known = self._metastore.get_tables(database)
+            near = difflib.get_close_matches(name.name, known, n=1)
+            hint = f"did you mean {database}.{near[0]}?" if near else "see SHOW TABLES"
+            raise DmlError(f"there is no table {database}.{name.name}; {hint}") from error
+        if not table.is_full_acid:
+            raise DmlError(
+                f"{table.full_name} is no full ACID table; only those are read and written here"
+            )
+        return table
+
+
+class _spark_errors:  # noqa: N801  (reads as a statement: `with _spark_errors():`)
+    """Turns what Spark says of a statement into a DmlError of one line."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, PySparkException):
+            raise DmlError(f"Spark refused the statement: {first_line(error)}") from error
+
+
+def _lock(table: Table, operation: DataOperation) -> LockComponent:
+    return LockComponent(
+        type=LockType.SHARED_READ,
+        level=LockLevel.TABLE,
+        database_name=table.database_name,
+        table_name=table.name,
+        operation=operation,
+        is_transactional=True,
+    )
+
+
+def _write_locks(plan: WritePlan) -> list[LockComponent]:
+    locks = [
+        _lock(source.table, DataOperation.SELECT)
+        for source in plan.sources
+        if source.table.full_name != plan.table.full_name
+    ]
+    locks.append(
+        LockComponent(
+            type=plan.kind.lock_type,
+            level=LockLevel.TABLE,
+            database_name=plan.table.database_name,
+            table_name=plan.table.name,
+            operation=plan.kind.operation,
+            is_transactional=True,
+            is_dynamic_partition_write=plan.table.is_partitioned,
+        )
+    )
+    return locks

@@ -1,0 +1,230 @@
+"""Carries out a write plan: Spark tasks write event files, the driver publishes directories.
+
+1. Run the plan's query once and keep its result. 2. Allocate the write id. 3. Tasks write delete
+events (one task for each partition and bucket, sorted by key) and insert events (one file for each
+task and partition) below ``_tmp_write_v<txn>``. 4. The driver gathers the files that successful
+tasks reported into directories, and renames each into place: invisible until the commit, because
+the write id is open. 5. New partitions, write notifications and dynamic partitions are recorded;
+the caller commits. Whatever happens before the commit leaves no visible row (I7).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  (the name everyone knows it by)
+
+from changemanager.location import FsspecResolver, Resolver
+from hms_bridge.acid.names import DirectoryName
+from hms_bridge.dml.plan import ROW_PARTITION, WritePlan
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.catalog import Table
+from hms_bridge.model.ids import WriteId
+from hms_bridge.model.txn import AllocateWriteIdsRequest
+from hms_bridge.rows.event_files import (
+    EventFile,
+    EventFileSpec,
+    bucket_of_rows,
+    write_deletes,
+    write_inserts,
+)
+from hms_bridge.rows.publication import Publication, WrittenDirectory
+from hms_bridge.rows.transaction import Transaction
+
+_RESULT = "partition string, path string, bucket int, row_count long, size_bytes long"
+_BUCKET = "row__bucket"
+_ROWS_PER_WRITER = 250_000
+"""Fewer rows are one file: small files are what compaction is there to get rid of."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WriteOutcome:
+    """What a write did. ``write_id`` is None where there was no row to write."""
+
+    write_id: WriteId | None
+    inserted_count: int = 0
+    deleted_count: int = 0
+
+
+class WriteJob:
+    """One statement's write under an open transaction."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        metastore: Metastore,
+        resolver: Resolver,
+        transaction: Transaction,
+    ) -> None:
+        self._spark = spark
+        self._metastore = metastore
+        self._resolver = resolver
+        self._transaction = transaction
+
+    def run(self, plan: WritePlan) -> WriteOutcome:
+        """Write and publish; the caller's commit makes it visible."""
+        rows = self._spark.sql(plan.query).persist()
+        try:
+            count = rows.count()
+            if not count:
+                return WriteOutcome(write_id=None)
+            return self._write(plan, rows, max(1, math.ceil(count / _ROWS_PER_WRITER)))
+        finally:
+            rows.unpersist()
+
+    def _write(self, plan: WritePlan, rows: DataFrame, writers: int) -> WriteOutcome:
+        write_id = self._allocate(plan.table)
+        publication = Publication(
+            self._metastore, self._resolver, plan.table, self._transaction.id, write_id
+        )
+        try:
+            written = []
+            deleted = inserted = 0
+            if plan.delete_statement_id is not None:
+                name = DirectoryName.delete_delta(write_id, write_id, plan.delete_statement_id)
+                files = self._delete(plan, rows, publication.staging, write_id)
+                written.append(WrittenDirectory(name=name, files=files))
+                deleted = sum(file.row_count for file in files)
+            if plan.insert_statement_id is not None:
+                name = DirectoryName.delta(write_id, write_id, plan.insert_statement_id)
+                files = self._insert(plan, rows.coalesce(writers), publication.staging, write_id)
+                written.append(WrittenDirectory(name=name, files=files))
+                inserted = sum(file.row_count for file in files)
+            publication.publish(written, plan.kind.operation)
+        finally:
+            publication.discard_staging()
+        return WriteOutcome(write_id=write_id, inserted_count=inserted, deleted_count=deleted)
+
+    def _allocate(self, table: Table) -> WriteId:
+        (allocated,) = self._metastore.allocate_table_write_ids(
+            AllocateWriteIdsRequest(
+                database_name=table.database_name,
+                table_name=table.name,
+                txn_ids=(self._transaction.id,),
+            )
+        )
+        return allocated.write_id
+
+    def _delete(
+        self, plan: WritePlan, rows: DataFrame, staging: str, write_id: WriteId
+    ) -> tuple[EventFile, ...]:
+        spec = _spec(plan, staging, write_id, plan.delete_statement_id or 0)
+        keys = rows.select(
+            F.col(ROW_PARTITION),
+            F.col("row__id.writeid").alias("writeid"),
+            F.col("row__id.bucketid").alias("bucketid"),
+            F.col("row__id.rowid").alias("rowid"),
+        ).withColumn(_BUCKET, _writer_of(F.col("bucketid")))
+        tasks = keys.repartition(ROW_PARTITION, _BUCKET).sortWithinPartitions(
+            ROW_PARTITION, _BUCKET, "writeid", "bucketid", "rowid"
+        )
+        return _collect(tasks.mapInArrow(_DeleteTask(spec), _RESULT))
+
+    def _insert(
+        self, plan: WritePlan, rows: DataFrame, staging: str, write_id: WriteId
+    ) -> tuple[EventFile, ...]:
+        spec = _spec(plan, staging, write_id, plan.insert_statement_id or 0)
+        if plan.delete_statement_id is not None:
+            rows = rows.drop("row__id")
+        keys = [column.name for column in plan.table.partition_columns]
+        order = [ROW_PARTITION] if ROW_PARTITION in rows.columns else keys
+        if plan.table.storage.bucket_columns:
+            schema = f"{_ddl(rows)}, `{_BUCKET}` int"
+            rows = rows.mapInArrow(_BucketTask(spec), schema).repartition(_BUCKET)
+            order = [_BUCKET, *order]
+        if order:
+            rows = rows.sortWithinPartitions(*order)
+        return _collect(rows.mapInArrow(_InsertTask(spec), _RESULT))
+
+
+def _spec(plan: WritePlan, staging: str, write_id: WriteId, statement_id: int) -> EventFileSpec:
+    table = plan.table
+    return EventFileSpec(
+        staging=staging,
+        write_id=write_id,
+        statement_id=statement_id,
+        columns=table.storage.columns,
+        partition_columns=table.partition_columns,
+        bucket_columns=table.storage.bucket_columns,
+        bucket_count=table.storage.bucket_count,
+        parameters=dict(table.parameters),
+    )
+
+
+def _writer_of(bucket_property: Any) -> Any:
+    """The writer's number in a bucket property (acid/bucket_codec.py), in Spark's words."""
+    decoded = F.shiftright(bucket_property, 16).bitwiseAND(F.lit(0xFFF))
+    is_version_1 = F.shiftright(bucket_property, 29) == 1
+    return F.when(is_version_1, decoded).otherwise(bucket_property)
+
+
+def _ddl(frame: DataFrame) -> str:
+    return ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in frame.schema.fields)
+
+
+def _collect(frame: DataFrame) -> tuple[EventFile, ...]:
+    return tuple(
+        EventFile(
+            partition=row.partition,
+            path=row.path,
+            bucket_id=row.bucket,
+            row_count=row.row_count,
+            size_bytes=row.size_bytes,
+        )
+        for row in frame.collect()
+    )
+
+
+def _report(files: Iterator[EventFile]) -> Iterator[pa.RecordBatch]:
+    found = list(files)
+    yield pa.record_batch(
+        [
+            pa.array([file.partition for file in found], pa.string()),
+            pa.array([file.path for file in found], pa.string()),
+            pa.array([file.bucket_id for file in found], pa.int32()),
+            pa.array([file.row_count for file in found], pa.int64()),
+            pa.array([file.size_bytes for file in found], pa.int64()),
+        ],
+        names=["partition", "path", "bucket", "row_count", "size_bytes"],
+    )
+
+
+def _attempt() -> tuple[int, str]:
+    """This task's number, and a text that no other try of it has."""
+    context = TaskContext.get()
+    if context is None:
+        return 0, "0"
+    return context.partitionId(), f"{context.stageId()}_{context.taskAttemptId()}"
+
+
+@dataclass(frozen=True)
+class _DeleteTask:
+    spec: EventFileSpec
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        _, attempt = _attempt()
+        return _report(write_deletes(FsspecResolver(), self.spec, batches, attempt))
+
+
+@dataclass(frozen=True)
+class _InsertTask:
+    spec: EventFileSpec
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        number, attempt = _attempt()
+        return _report(write_inserts(FsspecResolver(), self.spec, batches, number, attempt))
+
+
+@dataclass(frozen=True)
+class _BucketTask:
+    spec: EventFileSpec
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield batch.append_column(_BUCKET, bucket_of_rows(self.spec, batch))

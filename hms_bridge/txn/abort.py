@@ -1,0 +1,154 @@
+"""Abort transactions (facts/metastore §2.8).
+
+What they wrote and their write ids stay remembered until the cleaner has removed the files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, delete, select, update
+
+from hms_bridge.backend.batches import batches
+from hms_bridge.backend.schema.txn_tables import (
+    HIVE_LOCKS,
+    MATERIALIZATION_REBUILD_LOCKS,
+    MIN_HISTORY_LEVEL,
+    MIN_HISTORY_WRITE_ID,
+    TXNS,
+)
+from hms_bridge.model.ids import TxnId
+from hms_bridge.model.txn import AbortReason, AbortTxnRequest, TxnState, TxnType
+from hms_bridge.txn.components import track_unlocked
+from hms_bridge.txn.replication import forget_source_txn, forget_targets, target_txn
+from hms_bridge.txn.txn_state import ended_error, lock_txn, purged_state
+from hms_bridge.txn.write_ids import WrittenTable, written_tables
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AbortedTxn:
+    """One transaction that was open and is aborted now.
+
+    ``source_id`` is the replication source's id of a replayed one.
+    """
+
+    id: TxnId
+    type: TxnType
+    source_id: TxnId | None = None
+    written: tuple[WrittenTable, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AbortOutcome:
+    """What an abort did. Log ABORT_TXN for each of ``logged``.
+
+    ``broken_policies``: replication policies whose replayed transaction was aborted from outside
+    the replication; their databases must be marked ``repl.incompatible=true``.
+    """
+
+    aborted: tuple[AbortedTxn, ...] = ()
+    broken_policies: tuple[str, ...] = ()
+    is_silent: bool = False
+
+    @property
+    def logged(self) -> tuple[AbortedTxn, ...]:
+        """Those that get an event: not the read-only ones."""
+        if self.is_silent:
+            return ()
+        return tuple(txn for txn in self.aborted if txn.type is not TxnType.READ_ONLY)
+
+
+def abort_txn(connection: Connection, request: AbortTxnRequest) -> AbortOutcome:
+    """Abort one transaction; nothing if it is aborted, or a replayed one that is not known.
+
+    Raises NoSuchTxnError if it is unknown or committed.
+    """
+    txn_id, source_id = request.txn_id, None
+    if request.type is TxnType.REPL_CREATED:
+        source_id = request.txn_id
+        target = target_txn(connection, request.repl_policy or "", source_id)
+        if target is None:
+            return AbortOutcome()
+        txn_id = target
+    row = lock_txn(connection, txn_id)
+    state = row.state if row else purged_state(connection, txn_id)
+    if row is None or state is TxnState.COMMITTED:
+        raise ended_error(txn_id, state)
+    if state is TxnState.ABORTED:
+        return AbortOutcome()
+    if source_id is not None:
+        forget_source_txn(connection, request.repl_policy or "", source_id)
+    found = {txn_id: row.type}
+    aborted, broken = abort_open(connection, found, reason=_reason(request), source_id=source_id)
+    is_silent = request.repl_policy is not None and request.type in (None, TxnType.DEFAULT)
+    return AbortOutcome(aborted=aborted, broken_policies=broken, is_silent=is_silent)
+
+
+def abort_txns(
+    connection: Connection, ids: Sequence[TxnId], reason: AbortReason = AbortReason.QUERY
+) -> AbortOutcome:
+    """Abort those that are open; the others are left as they are."""
+    t = TXNS.c
+    found: dict[TxnId, TxnType] = {}
+    for some in batches(sorted(set(ids))):
+        rows = connection.execute(
+            select(t.TXN_ID, t.TXN_TYPE)
+            .where(t.TXN_ID.in_(some), t.TXN_STATE == TxnState.OPEN.value)
+            .order_by(t.TXN_ID)
+            .with_for_update()
+        )
+        found.update((TxnId(txn_id), TxnType(kind or 0)) for txn_id, kind in rows)
+    aborted, broken = abort_open(connection, found, reason=reason)
+    return AbortOutcome(aborted=aborted, broken_policies=broken)
+
+
+def abort_open(
+    connection: Connection,
+    found: dict[TxnId, TxnType],
+    *,
+    reason: AbortReason,
+    source_id: TxnId | None = None,
+) -> tuple[tuple[AbortedTxn, ...], tuple[str, ...]]:
+    """Abort transactions whose rows the caller has locked and found open.
+
+    Returns them, and the policies of replays that this broke off. With ``source_id`` the one
+    transaction is aborted by its replication, which breaks nothing.
+    """
+    ids = tuple(found)
+    track_unlocked(connection, ids)
+    for some in batches(ids):
+        _end_open(connection, some, reason)
+    written = written_tables(connection, ids)
+    broken = forget_targets(connection, ids) if source_id is None else ()
+    aborted = tuple(
+        AbortedTxn(id=txn_id, type=kind, source_id=source_id, written=written.get(txn_id, ()))
+        for txn_id, kind in found.items()
+    )
+    return aborted, broken
+
+
+def forget_open(connection: Connection, ids: Sequence[TxnId]) -> None:
+    """Drop what only an open transaction needs: its locks and its hold on history."""
+    for table, column in (
+        (MIN_HISTORY_LEVEL, MIN_HISTORY_LEVEL.c.MHL_TXNID),
+        (MIN_HISTORY_WRITE_ID, MIN_HISTORY_WRITE_ID.c.MH_TXNID),
+        (HIVE_LOCKS, HIVE_LOCKS.c.HL_TXNID),
+        (MATERIALIZATION_REBUILD_LOCKS, MATERIALIZATION_REBUILD_LOCKS.c.MRL_TXN_ID),
+    ):
+        connection.execute(delete(table).where(column.in_(ids)))
+
+
+def _end_open(connection: Connection, ids: Sequence[TxnId], reason: AbortReason) -> None:
+    connection.execute(
+        update(TXNS)
+        .where(TXNS.c.TXN_ID.in_(ids), TXNS.c.TXN_STATE == TxnState.OPEN.value)
+        .values(TXN_STATE=TxnState.ABORTED.value, TXN_META_INFO=reason.text or None)
+    )
+    forget_open(connection, ids)
+
+
+def _reason(request: AbortTxnRequest) -> AbortReason:
+    if request.reason is AbortReason.NONE and request.type is TxnType.REPL_CREATED:
+        return AbortReason.REPL_DEFAULT
+    return request.reason

@@ -1,0 +1,348 @@
+"""What the initiator and the cleaner ask, and what the cleaner reports (facts/metastore §2.13).
+
+Nothing is handed to the cleaner that an open or future transaction may need:
+
+* an entry only if its transaction committed, and every transaction that is open, or may still
+  appear, began after that. ``next_txn_id`` is the highest id that was given by then, so open ids
+  must be **above** it (Hive lets the one with that very id pass, which may read the inputs);
+* aborted writes only below every open write of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    and_,
+    delete,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
+
+from hms_bridge.backend.dialect import now_ms, null_safe_equals
+from hms_bridge.backend.schema.txn_tables import (
+    COMPACTION_QUEUE,
+    COMPLETED_TXN_COMPONENTS,
+    TXN_COMPONENTS,
+    TXN_TO_WRITE_ID,
+    TXNS,
+)
+from hms_bridge.backend.sequences import next_compaction_id
+from hms_bridge.clock import Clock
+from hms_bridge.config.settings import CompactorSettings, TxnSettings
+from hms_bridge.metastore import PotentialCompaction
+from hms_bridge.model.compaction import Compaction, CompactionState, CompactionType
+from hms_bridge.model.ids import CompactionId, WriteId
+from hms_bridge.model.txn import TxnState
+from hms_bridge.txn.compaction_history import succeed
+from hms_bridge.txn.compaction_rows import from_queue
+from hms_bridge.txn.components import at_target, forget_aborted
+from hms_bridge.txn.open_txns import min_open_txn_watermark
+from hms_bridge.txn.write_ids import get_max_allocated_write_id, of_table
+
+FETCH_MAX = 1000
+"""How many targets one query hands out (Hive's metastore.compactor.fetch.size)."""
+
+_Q = COMPACTION_QUEUE.c
+_C = TXN_COMPONENTS.c
+_D = COMPLETED_TXN_COMPONENTS.c
+_SOFT_DROP = "location"
+_READY = CompactionState.READY_FOR_CLEANING.stored
+_CLEANUP = CompactionType.ABORT_TXN_CLEANUP.stored
+_Target = tuple[str, str, str | None]
+
+
+def find_ready_to_clean(
+    connection: Connection, settings: TxnSettings, clock: Clock, retention_ms: int = 0
+) -> tuple[Compaction, ...]:
+    """Compacted entries whose inputs nobody can need; of each target the one with the lowest
+    highest_write_id, in the order of their ids.
+
+    Not before ``retention_ms`` after the commit, nor before a postponed entry's wait is over.
+    """
+    watermark = min_open_txn_watermark(connection, settings, clock)
+    now = now_ms(connection, clock)
+    not_committed = exists().where(
+        TXNS.c.TXN_ID == _Q.CQ_TXN_ID, TXNS.c.TXN_STATE != TxnState.COMMITTED.value
+    )
+    rows = connection.execute(
+        select(COMPACTION_QUEUE)
+        .where(
+            _Q.CQ_STATE == _READY,
+            _Q.CQ_TYPE != _CLEANUP,
+            _Q.CQ_NEXT_TXN_ID < watermark,
+            ~not_committed,
+            _is_waited(now, retention_ms),
+        )
+        .order_by(_Q.CQ_ID)
+    ).mappings()
+    lowest: dict[_Target, Compaction] = {}
+    for entry in map(from_queue, rows):
+        target = _target(entry)
+        if target not in lowest or _height(entry) < _height(lowest[target]):
+            lowest[target] = entry
+    return tuple(sorted(lowest.values(), key=lambda entry: entry.id)[:FETCH_MAX])
+
+
+def find_ready_to_clean_aborts(
+    connection: Connection, settings: CompactorSettings, clock: Clock
+) -> tuple[Compaction, ...]:
+    """Targets with more aborted writes than aborted_txn_threshold, or with one that is older than
+    aborted_txn_time_threshold_ms, as entries of type ABORT_TXN_CLEANUP.
+
+    Id 0 unless the target was postponed before. ``highest_write_id`` is below every write id that
+    an open transaction has taken of the table, and not above the last that was given; targets
+    without an aborted write down there are left out.
+    """
+    now = now_ms(connection, clock)
+    threshold = settings.aborted_txn_threshold
+    found = _aborted_targets(connection, threshold, settings.aborted_txn_time_threshold_ms, now)
+    postponed = _postponed_cleanups(connection)
+    heights: dict[tuple[str, str], WriteId] = {}
+    entries: list[Compaction] = []
+    for target, (has_too_many, has_old, lowest) in found.items():
+        waiting = postponed.get(target)
+        if waiting is not None and _waits_until(waiting) > now:
+            continue
+        table = target[:2]
+        if table not in heights:
+            heights[table] = _below_open_writes(connection, *table)
+        if (lowest or 0) > heights[table]:
+            continue
+        entries.append(
+            Compaction(
+                id=waiting.id if waiting else CompactionId(0),
+                database_name=target[0],
+                table_name=target[1],
+                partition_name=target[2],
+                type=CompactionType.ABORT_TXN_CLEANUP,
+                state=CompactionState.READY_FOR_CLEANING,
+                highest_write_id=heights[table],
+                retry_retention_ms=waiting.retry_retention_ms if waiting else 0,
+                has_too_many_aborts=has_too_many,
+                has_old_abort=has_old,
+            )
+        )
+    return tuple(entries[:FETCH_MAX])
+
+
+def mark_cleaning_started(
+    connection: Connection, compaction_id: CompactionId, clock: Clock
+) -> None:
+    """Record the start; nothing for an entry that is not queued."""
+    connection.execute(
+        update(COMPACTION_QUEUE)
+        .where(_Q.CQ_ID == compaction_id, _Q.CQ_STATE == _READY)
+        .values(CQ_CLEANER_START=now_ms(connection, clock))
+    )
+
+
+def mark_cleaning_postponed(
+    connection: Connection,
+    compaction: Compaction,
+    clock: Clock,
+    *,
+    reason: str,
+    retry_retention_ms: int,
+) -> None:
+    """Keep the entry ready for cleaning with the reason; not again before the wait is over.
+
+    The wait counts from now. A cleanup of aborts that has no entry yet gets one.
+    """
+    now = now_ms(connection, clock)
+    changed = connection.execute(
+        update(COMPACTION_QUEUE)
+        .where(_Q.CQ_ID == compaction.id, _Q.CQ_STATE == _READY)
+        .values(
+            CQ_RETRY_RETENTION=retry_retention_ms, CQ_ERROR_MESSAGE=reason, CQ_CLEANER_START=now
+        )
+    ).rowcount
+    if changed or compaction.type is not CompactionType.ABORT_TXN_CLEANUP:
+        return
+    connection.execute(
+        insert(COMPACTION_QUEUE).values(
+            CQ_ID=next_compaction_id(connection),
+            CQ_DATABASE=compaction.database_name,
+            CQ_TABLE=compaction.table_name,
+            CQ_PARTITION=compaction.partition_name,
+            CQ_STATE=_READY,
+            CQ_TYPE=_CLEANUP,
+            CQ_ENQUEUE_TIME=now,
+            CQ_COMMIT_TIME=now,
+            CQ_CLEANER_START=now,
+            CQ_RETRY_RETENTION=retry_retention_ms,
+            CQ_ERROR_MESSAGE=reason,
+        )
+    )
+
+
+def mark_cleaned(connection: Connection, compaction: Compaction, clock: Clock) -> Compaction | None:
+    """The target's obsolete and aborted files up to highest_write_id are gone; the history entry.
+
+    Forgets what was committed and aborted there up to highest_write_id, never beyond; the caller's
+    may be lower than the queue's, if files of some aborted write are left (they share a delta with
+    committed ones). A cleanup of aborts leaves no history (None). Raises NoSuchCompactionError for
+    an entry that is not queued.
+    """
+    target = _target(compaction)
+    connection.execute(
+        delete(COMPACTION_QUEUE).where(
+            _at_queue(target), _Q.CQ_TYPE == _CLEANUP, _Q.CQ_STATE == _READY
+        )
+    )
+    highest = compaction.highest_write_id
+    if compaction.type is CompactionType.ABORT_TXN_CLEANUP:
+        if highest:
+            forget_aborted(connection, at_target(*target), highest_write_id=highest)
+        return None
+    ended = succeed(connection, compaction.id, clock)
+    highest = ended.highest_write_id
+    is_dropped = _SOFT_DROP in ended.properties
+    completed = _at_completed(target, is_whole_table=is_dropped and target[2] is None)
+    if highest and not is_dropped:
+        completed = and_(completed, or_(_D.CTC_WRITEID <= highest, _D.CTC_WRITEID.is_(None)))
+    connection.execute(delete(COMPLETED_TXN_COMPONENTS).where(completed))
+    if highest:
+        highest = min(highest, compaction.highest_write_id or highest)
+        components = at_target(*target)
+        if is_dropped and target[2] is None:
+            components = and_(_C.TC_DATABASE == target[0], _C.TC_TABLE == target[1])
+        forget_aborted(connection, components, highest_write_id=highest)
+    return ended
+
+
+def forget_aborted_components(
+    connection: Connection, compaction: Compaction, write_ids: Sequence[WriteId]
+) -> None:
+    """Drop the rows of aborted write ids whose files are gone; others of the target stay."""
+    forget_aborted(connection, at_target(*_target(compaction)), write_ids=write_ids)
+
+
+def find_potential_compactions(
+    connection: Connection,
+    clock: Clock,
+    aborted_threshold: int,
+    aborted_time_threshold_ms: int,
+) -> tuple[PotentialCompaction, ...]:
+    """Targets with committed writes since they were compacted last, or with too many or too old
+    aborted ones (a negative time: never too old)."""
+    written = connection.execute(
+        select(_D.CTC_DATABASE, _D.CTC_TABLE, _D.CTC_PARTITION)
+        .where(_D.CTC_TABLE.is_not(None))
+        .distinct()
+        .limit(FETCH_MAX)
+    )
+    found = {
+        (database, table, partition): PotentialCompaction(
+            database_name=database, table_name=table, partition_name=partition
+        )
+        for database, table, partition in written
+    }
+    now = now_ms(connection, clock)
+    aborted = _aborted_targets(connection, aborted_threshold, aborted_time_threshold_ms, now)
+    for target, (has_too_many, has_old, _) in aborted.items():
+        found[target] = PotentialCompaction(
+            database_name=target[0],
+            table_name=target[1],
+            partition_name=target[2],
+            has_too_many_aborts=has_too_many,
+            has_old_abort=has_old,
+        )
+    return tuple(found.values())
+
+
+def _aborted_targets(
+    connection: Connection, threshold: int, time_threshold_ms: int, now: int
+) -> dict[_Target, tuple[bool, bool, int | None]]:
+    """Targets over a threshold: too many, too old, lowest aborted write id (None if untold)."""
+    count, oldest = func.count(), func.min(TXNS.c.TXN_STARTED)
+    is_over = count > threshold
+    if time_threshold_ms >= 0:
+        is_over = or_(is_over, oldest + time_threshold_ms < now)
+    rows = connection.execute(
+        select(_C.TC_DATABASE, _C.TC_TABLE, _C.TC_PARTITION, count, oldest, func.min(_C.TC_WRITEID))
+        .join_from(TXN_COMPONENTS, TXNS, TXNS.c.TXN_ID == _C.TC_TXNID)
+        .where(TXNS.c.TXN_STATE == TxnState.ABORTED.value, _C.TC_TABLE.is_not(None))
+        .group_by(_C.TC_DATABASE, _C.TC_TABLE, _C.TC_PARTITION)
+        .having(is_over)
+        .limit(FETCH_MAX)
+    )
+    return {
+        (database, table, partition): (
+            total > threshold,
+            time_threshold_ms >= 0 and started + time_threshold_ms < now,
+            lowest,
+        )
+        for database, table, partition, total, started, lowest in rows
+    }
+
+
+def _below_open_writes(connection: Connection, database: str, table: str) -> WriteId:
+    """The counter is read first: a write id that is taken meanwhile is above it."""
+    given = get_max_allocated_write_id(connection, database, table)
+    w = TXN_TO_WRITE_ID.c
+    lowest_open = connection.execute(
+        select(func.min(w.T2W_WRITEID))
+        .join_from(TXN_TO_WRITE_ID, TXNS, TXNS.c.TXN_ID == w.T2W_TXNID)
+        .where(of_table(database, table), TXNS.c.TXN_STATE == TxnState.OPEN.value)
+    ).scalar()
+    return given if lowest_open is None else WriteId(min(given, lowest_open - 1))
+
+
+def _postponed_cleanups(connection: Connection) -> Mapping[_Target, Compaction]:
+    rows = connection.execute(
+        select(COMPACTION_QUEUE).where(_Q.CQ_TYPE == _CLEANUP, _Q.CQ_STATE == _READY)
+    ).mappings()
+    return {_target(entry): entry for entry in _records(rows)}
+
+
+def _records(rows: Iterable[Any]) -> Iterable[Compaction]:
+    return (from_queue(row) for row in rows)
+
+
+def _is_waited(now: int, retention_ms: int) -> ColumnElement[bool]:
+    return and_(
+        or_(
+            _Q.CQ_COMMIT_TIME.is_(None),
+            _Q.CQ_COMMIT_TIME + _Q.CQ_RETRY_RETENTION + retention_ms <= now,
+        ),
+        or_(
+            _Q.CQ_CLEANER_START.is_(None),
+            _Q.CQ_CLEANER_START + _Q.CQ_RETRY_RETENTION <= now,
+        ),
+    )
+
+
+def _waits_until(entry: Compaction) -> int:
+    last_try = max(entry.committed_ms or 0, entry.cleaner_started_ms or 0)
+    return last_try + entry.retry_retention_ms
+
+
+def _target(compaction: Compaction) -> _Target:
+    return (compaction.database_name, compaction.table_name, compaction.partition_name)
+
+
+def _height(entry: Compaction) -> tuple[int, int]:
+    return (entry.highest_write_id or 0, entry.id)
+
+
+def _at_queue(target: _Target) -> ColumnElement[bool]:
+    return and_(
+        _Q.CQ_DATABASE == target[0],
+        _Q.CQ_TABLE == target[1],
+        null_safe_equals(_Q.CQ_PARTITION, target[2]),
+    )
+
+
+def _at_completed(target: _Target, *, is_whole_table: bool) -> ColumnElement[bool]:
+    table = and_(_D.CTC_DATABASE == target[0], _D.CTC_TABLE == target[1])
+    if is_whole_table:
+        return table
+    return and_(table, null_safe_equals(_D.CTC_PARTITION, target[2]))

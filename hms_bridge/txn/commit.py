@@ -1,0 +1,320 @@
+"""Commit transactions (facts/metastore §2.7).
+
+**Write conflicts.** Two transactions that both update or delete in one table or partition, and of
+which one began before the other committed, must not both commit: the later would undo the earlier
+without having seen it. Hive looks for this only if the client asks (``exclWriteEnabled`` false);
+otherwise it trusts that the client held an EXCL_WRITE lock. Clients that leave the field alone
+and take SHARED_WRITE (Trino) get no check from Hive, and lose updates. So here:
+
+* asked for: always checked, as in Hive;
+* not asked for: checked unless the transaction holds EXCL_WRITE or EXCLUSIVE, acquired, on all it
+  updates. With these locks a check would be wrong: one that waited for the lock began long ago.
+
+And a change at table level (of partitions that were never told) conflicts with a change of any
+partition of that table, where Hive compares the names only. Both differences abort a transaction
+that Hive commits; neither ever commits one that Hive aborts.
+
+**Compactions.** The commit of a compaction makes its output visible. If the entry of the queue is
+not its own any more (the worker lost its lease), the transaction is aborted instead (I9).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    and_,
+    delete,
+    exists,
+    insert,
+    literal,
+    or_,
+    select,
+    update,
+)
+
+from hms_bridge.backend.dialect import lock_txns, now_ms
+from hms_bridge.backend.schema.txn_tables import (
+    COMPACTION_QUEUE,
+    COMPLETED_TXN_COMPONENTS,
+    HIVE_LOCKS,
+    TXN_COMPONENTS,
+    TXNS,
+    WRITE_SET,
+)
+from hms_bridge.clock import Clock
+from hms_bridge.model.compaction import Compaction, CompactionState
+from hms_bridge.model.ids import TxnId
+from hms_bridge.model.lock import DataOperation, LockState, LockType
+from hms_bridge.model.txn import AbortReason, CommitTxnRequest, TxnState, TxnType, WriteEvent
+from hms_bridge.txn.abort import AbortOutcome, abort_open, forget_open
+from hms_bridge.txn.compaction_rows import from_queue
+from hms_bridge.txn.replication import forget_source_txn, target_txn
+from hms_bridge.txn.txn_state import ended_error, high_watermark, lock_txn, purged_state
+from hms_bridge.txn.write_ids import WrittenTable, written_tables
+
+_C = TXN_COMPONENTS.c
+_L = HIVE_LOCKS.c
+_Q = COMPACTION_QUEUE.c
+_S = WRITE_SET.c
+_CHANGES = (DataOperation.UPDATE.stored, DataOperation.DELETE.stored)
+_COMPACTIONS = frozenset({TxnType.COMPACTION, TxnType.REBALANCE_COMPACTION})
+_HELD_FROM_OTHERS = (LockType.EXCL_WRITE.stored, LockType.EXCLUSIVE.stored)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CommitOutcome:
+    """What a commit did.
+
+    ``refusal``: the transaction was **aborted**; the caller commits the database transaction and
+    only then raises TxnAbortedError with this text (rolling back would leave it open); ``abort``
+    is then set and tells which event to log.
+    ``is_event_due``: log COMMIT_TXN for ``txn_id``, then COMMIT_COMPACTION for each of
+    ``compactions``. ``txn_id`` None: a replayed transaction that is not known any more.
+    """
+
+    txn_id: TxnId | None
+    type: TxnType = TxnType.DEFAULT
+    is_event_due: bool = False
+    written: tuple[WrittenTable, ...] = ()
+    compactions: tuple[Compaction, ...] = ()
+    refusal: str | None = None
+    abort: AbortOutcome | None = None
+
+
+def commit_txn(connection: Connection, request: CommitTxnRequest, clock: Clock) -> CommitOutcome:
+    """Commit a transaction; nothing if it is committed already.
+
+    ``repl_last_id`` and ``key_value`` of the request are the catalog's, in the same database
+    transaction. Raises NoSuchTxnError, TxnAbortedError.
+    """
+    txn_id = request.txn_id
+    is_replayed = request.type is TxnType.REPL_CREATED
+    if is_replayed:
+        target = target_txn(connection, request.repl_policy or "", request.txn_id)
+        if target is None:
+            return CommitOutcome(txn_id=None, type=TxnType.REPL_CREATED)
+        txn_id = target
+    row = lock_txn(connection, txn_id)
+    state = row.state if row else purged_state(connection, txn_id)
+    if state is TxnState.COMMITTED:
+        return CommitOutcome(txn_id=txn_id)
+    if row is None or state is not TxnState.OPEN:
+        raise ended_error(txn_id, state)
+    refusal = None
+    has_changes = False
+    if row.type in _COMPACTIONS or row.type is TxnType.SOFT_DELETE:
+        refusal = _finish_compaction(connection, txn_id, row.type, clock)
+    elif not (is_replayed or row.type is TxnType.READ_ONLY):
+        has_changes, refusal = _settle_changes(connection, request, txn_id)
+    if refusal is not None:
+        return _abort_instead(connection, txn_id, row.type, refusal)
+    return _end(connection, request, txn_id, row.type, has_changes=has_changes)
+
+
+def _end(
+    connection: Connection,
+    request: CommitTxnRequest,
+    txn_id: TxnId,
+    kind: TxnType,
+    *,
+    has_changes: bool,
+) -> CommitOutcome:
+    compactions: tuple[Compaction, ...] = ()
+    if request.type is TxnType.REPL_CREATED:
+        _complete_replayed(connection, txn_id, request.write_events)
+        forget_source_txn(connection, request.repl_policy or "", request.txn_id)
+    elif kind in _COMPACTIONS or kind is TxnType.SOFT_DELETE:
+        rows = connection.execute(select(COMPACTION_QUEUE).where(_Q.CQ_TXN_ID == txn_id))
+        compactions = tuple(from_queue(row) for row in rows.mappings())
+    if kind not in (TxnType.READ_ONLY, *_COMPACTIONS) and request.type is not TxnType.REPL_CREATED:
+        _complete(connection, txn_id, has_changes=has_changes)
+    written = written_tables(connection, (txn_id,)).get(txn_id, ())
+    connection.execute(delete(TXN_COMPONENTS).where(_C.TC_TXNID == txn_id))
+    forget_open(connection, (txn_id,))
+    connection.execute(
+        update(TXNS).where(TXNS.c.TXN_ID == txn_id).values(TXN_STATE=TxnState.COMMITTED.value)
+    )
+    is_silent = request.repl_policy is not None and request.type in (None, TxnType.DEFAULT)
+    return CommitOutcome(
+        txn_id=txn_id,
+        type=kind,
+        is_event_due=not (is_silent or kind is TxnType.READ_ONLY),
+        written=written,
+        compactions=compactions,
+    )
+
+
+def _finish_compaction(
+    connection: Connection, txn_id: TxnId, kind: TxnType, clock: Clock
+) -> str | None:
+    """Tell the queue from when on nobody needs the inputs; a refusal if the entry was lost.
+
+    Under the exclusive lock nobody opens a transaction meanwhile: whoever opens one later has an
+    id above CQ_NEXT_TXN_ID and sees the output.
+    """
+    lock_txns(connection, is_exclusive=True)
+    held = (CompactionState.WORKING.stored, CompactionState.READY_FOR_CLEANING.stored)
+    changed = connection.execute(
+        update(COMPACTION_QUEUE)
+        .where(_Q.CQ_TXN_ID == txn_id, _Q.CQ_STATE.in_(held))
+        .values(CQ_NEXT_TXN_ID=high_watermark(connection), CQ_COMMIT_TIME=now_ms(connection, clock))
+    ).rowcount
+    if changed or kind is TxnType.SOFT_DELETE:
+        return None
+    claimed = select(_C.TC_DATABASE, _C.TC_TABLE, _C.TC_PARTITION).where(
+        _C.TC_TXNID == txn_id, _C.TC_OPERATION_TYPE == DataOperation.COMPACT.stored
+    )
+    lost = connection.execute(claimed.limit(1)).first()
+    if lost is None:
+        return None
+    return (
+        f"Aborting [txnid:{txn_id}]: its compaction of {_resource(*lost)} was taken from it; "
+        "another worker does it, or it was ended"
+    )
+
+
+def _settle_changes(
+    connection: Connection, request: CommitTxnRequest, txn_id: TxnId
+) -> tuple[bool, str | None]:
+    """Whether the transaction updates or deletes, and the refusal if that conflicts.
+
+    Without a conflict, what it changed is put into WRITE_SET for those who commit later.
+    """
+    mine = and_(_C.TC_TXNID == txn_id, _C.TC_OPERATION_TYPE.in_(_CHANGES))
+    if connection.execute(select(literal(1)).where(mine).limit(1)).first() is None:
+        return False, None
+    lock_txns(connection, is_exclusive=True)
+    commit_id = high_watermark(connection)
+    if not (request.is_exclusive_write_enabled and _holds_all(connection, txn_id, mine)):
+        refusal = _conflict(connection, txn_id, commit_id, mine)
+        if refusal is not None:
+            return True, refusal
+    changes = select(
+        _C.TC_DATABASE,
+        _C.TC_TABLE,
+        _C.TC_PARTITION,
+        _C.TC_TXNID,
+        literal(commit_id),
+        _C.TC_OPERATION_TYPE,
+    ).where(mine)
+    connection.execute(
+        insert(WRITE_SET).from_select([column.name for column in WRITE_SET.c], changes.distinct())
+    )
+    return True, None
+
+
+def _holds_all(connection: Connection, txn_id: TxnId, mine: ColumnElement[bool]) -> bool:
+    """Whether acquired locks of its own keep others from all that the transaction changed."""
+    kept = exists().where(
+        _L.HL_TXNID == txn_id,
+        _L.HL_LOCK_STATE == LockState.ACQUIRED.stored,
+        _L.HL_LOCK_TYPE.in_(_HELD_FROM_OTHERS),
+        _L.HL_DB == _C.TC_DATABASE,
+        or_(_L.HL_TABLE.is_(None), _L.HL_TABLE == _C.TC_TABLE),
+        or_(_L.HL_PARTITION.is_(None), _L.HL_PARTITION == _C.TC_PARTITION),
+    )
+    return connection.execute(select(literal(1)).where(mine, ~kept).limit(1)).first() is None
+
+
+def _conflict(
+    connection: Connection, txn_id: TxnId, commit_id: TxnId, mine: ColumnElement[bool]
+) -> str | None:
+    """The refusal, if somebody who committed since this transaction began changed the same."""
+    row = connection.execute(
+        select(
+            _S.WS_TXNID,
+            _S.WS_COMMIT_ID,
+            _S.WS_OPERATION_TYPE,
+            _C.TC_OPERATION_TYPE,
+            _C.TC_DATABASE,
+            _C.TC_TABLE,
+            _C.TC_PARTITION,
+        )
+        .join_from(
+            TXN_COMPONENTS,
+            WRITE_SET,
+            and_(
+                _S.WS_DATABASE == _C.TC_DATABASE,
+                _S.WS_TABLE == _C.TC_TABLE,
+                or_(
+                    _S.WS_PARTITION == _C.TC_PARTITION,
+                    _S.WS_PARTITION.is_(None),
+                    _C.TC_PARTITION.is_(None),
+                ),
+            ),
+        )
+        .where(
+            mine,
+            _S.WS_TXNID != txn_id,
+            _S.WS_COMMIT_ID >= txn_id,
+            _S.WS_OPERATION_TYPE.in_(_CHANGES),
+        )
+        .limit(1)
+    ).first()
+    if row is None:
+        return None
+    other, other_commit, theirs, ours, *resource = row
+    return (
+        f"Aborting [txnid:{txn_id},{commit_id}] due to a write conflict on "
+        f"{_resource(*resource)} committed by [txnid:{other},{other_commit}] {ours}/{theirs}"
+    )
+
+
+def _abort_instead(
+    connection: Connection, txn_id: TxnId, kind: TxnType, refusal: str
+) -> CommitOutcome:
+    reason = AbortReason.COMPACTION if kind in _COMPACTIONS else AbortReason.WRITE_CONFLICT
+    aborted, broken = abort_open(connection, {txn_id: kind}, reason=reason)
+    return CommitOutcome(
+        txn_id=txn_id,
+        type=kind,
+        refusal=refusal,
+        abort=AbortOutcome(aborted=aborted, broken_policies=broken),
+    )
+
+
+def _complete(connection: Connection, txn_id: TxnId, *, has_changes: bool) -> None:
+    """Remember for the initiator what was written."""
+    written = select(
+        _C.TC_TXNID,
+        _C.TC_DATABASE,
+        _C.TC_TABLE,
+        _C.TC_PARTITION,
+        _C.TC_WRITEID,
+        literal("Y" if has_changes else "N"),
+    ).where(_C.TC_TXNID == txn_id, _C.TC_OPERATION_TYPE != DataOperation.COMPACT.stored)
+    names = [
+        "CTC_TXNID",
+        "CTC_DATABASE",
+        "CTC_TABLE",
+        "CTC_PARTITION",
+        "CTC_WRITEID",
+        "CTC_UPDATE_DELETE",
+    ]
+    connection.execute(insert(COMPLETED_TXN_COMPONENTS).from_select(names, written))
+
+
+def _complete_replayed(
+    connection: Connection, txn_id: TxnId, events: tuple[WriteEvent, ...]
+) -> None:
+    rows: list[dict[str, Any]] = [
+        {
+            "CTC_TXNID": txn_id,
+            "CTC_DATABASE": event.database_name.lower(),
+            "CTC_TABLE": event.table_name.lower(),
+            "CTC_PARTITION": event.partition or None,
+            "CTC_WRITEID": event.write_id,
+            "CTC_UPDATE_DELETE": "N",
+        }
+        for event in events
+    ]
+    if rows:
+        connection.execute(insert(COMPLETED_TXN_COMPONENTS), rows)
+
+
+def _resource(database: str, table: str | None, partition: str | None) -> str:
+    return "/".join(part for part in (database, table, partition) if part)

@@ -1,0 +1,302 @@
+"""The compaction queue: request, claim, work, ready for cleaning (facts/metastore §2.12).
+
+A claim is a lease: an entry in state working belongs to the worker that CQ_WORKER_ID names, until
+it is marked, or revoked because it was started too long ago. What a worker reports about an entry
+that is not its own any more is refused; so is the commit of its transaction (:mod:`commit`).
+Workers of a real Hive do not send their id; of them only the state of the entry is checked.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, and_, insert, or_, select, update
+
+from hms_bridge.backend.dialect import now_ms, null_safe_equals
+from hms_bridge.backend.schema.txn_tables import COMPACTION_QUEUE, TXN_COMPONENTS
+from hms_bridge.backend.sequences import next_compaction_id
+from hms_bridge.clock import Clock
+from hms_bridge.config.settings import TxnSettings
+from hms_bridge.errors import NoSuchCompactionError
+from hms_bridge.model.compaction import (
+    Compaction,
+    CompactionRequest,
+    CompactionResponse,
+    CompactionState,
+)
+from hms_bridge.model.ids import CompactionId, TxnId, WriteId
+from hms_bridge.model.lock import DataOperation
+from hms_bridge.model.property_text import format_properties
+from hms_bridge.txn.compaction_rows import from_queue
+from hms_bridge.txn.mutex import Mutex, hold
+from hms_bridge.txn.names import lower_partition
+from hms_bridge.txn.txn_state import lock_open_txn
+from hms_bridge.txn.valid_write_ids import get_valid_write_ids
+
+_Q = COMPACTION_QUEUE.c
+_C = TXN_COMPONENTS.c
+
+WORKER_POOL_TIMEOUT_MS = 12 * 3_600_000
+"""After it an entry of a named pool may be taken by workers without one."""
+
+_REFUSED = "refused"
+_CANDIDATES_MAX = 50
+
+
+def enqueue(
+    connection: Connection, request: CompactionRequest, settings: TxnSettings, clock: Clock
+) -> CompactionResponse:
+    """Put a request into the queue, unless the same target is there already.
+
+    There means initiated, being worked at, or compacted up to the same write id and not cleaned.
+    """
+    hold(connection, Mutex.COMPACTION_SCHEDULER)
+    database, table = request.database_name.lower(), request.table_name.lower()
+    partition = lower_partition(request.partition_name)
+    found = _scheduled(connection, (database, table, partition), settings, clock)
+    if found is not None:
+        return CompactionResponse(
+            id=None,
+            is_accepted=False,
+            state=_REFUSED,
+            error_message=(
+                f"Compaction is already scheduled with state='{found.state.word}' and id={found.id}"
+            ),
+        )
+    compaction_id = next_compaction_id(connection)
+    connection.execute(
+        insert(COMPACTION_QUEUE).values(
+            CQ_ID=compaction_id,
+            CQ_DATABASE=database,
+            CQ_TABLE=table,
+            CQ_PARTITION=partition,
+            CQ_STATE=CompactionState.INITIATED.stored,
+            CQ_TYPE=request.type.stored,
+            CQ_TBLPROPERTIES=format_properties(request.properties) if request.properties else None,
+            CQ_ENQUEUE_TIME=now_ms(connection, clock),
+            CQ_RUN_AS=request.run_as,
+            CQ_INITIATOR_ID=request.initiator_id,
+            CQ_INITIATOR_VERSION=request.initiator_version,
+            CQ_POOL_NAME=request.pool_name or None,
+            CQ_NUMBER_OF_BUCKETS=request.bucket_count,
+            CQ_ORDER_BY=request.order_by,
+        )
+    )
+    return CompactionResponse(
+        id=compaction_id, is_accepted=True, state=CompactionState.INITIATED.word
+    )
+
+
+def find_next_compaction(
+    connection: Connection,
+    worker_id: str,
+    worker_version: str | None,
+    clock: Clock,
+    pool_name: str | None = None,
+) -> Compaction | None:
+    """Claim the oldest initiated entry of the pool; None if there is none.
+
+    The claim is one conditional update, so no two workers get the same.
+    """
+    now = now_ms(connection, clock)
+    pool: ColumnElement[bool] = _Q.CQ_POOL_NAME == pool_name
+    if not pool_name:
+        pool = or_(_Q.CQ_POOL_NAME.is_(None), _Q.CQ_ENQUEUE_TIME < now - WORKER_POOL_TIMEOUT_MS)
+    initiated = _Q.CQ_STATE == CompactionState.INITIATED.stored
+    while True:
+        candidates = (
+            connection.execute(
+                select(_Q.CQ_ID).where(initiated, pool).order_by(_Q.CQ_ID).limit(_CANDIDATES_MAX)
+            )
+            .scalars()
+            .all()
+        )
+        for candidate in candidates:
+            claimed = connection.execute(
+                update(COMPACTION_QUEUE)
+                .where(_Q.CQ_ID == candidate, initiated)
+                .values(
+                    CQ_STATE=CompactionState.WORKING.stored,
+                    CQ_WORKER_ID=worker_id,
+                    CQ_WORKER_VERSION=worker_version,
+                    CQ_START=now,
+                    CQ_HIGHEST_WRITE_ID=None,
+                    CQ_TXN_ID=None,
+                    CQ_NEXT_TXN_ID=None,
+                    CQ_COMMIT_TIME=None,
+                    CQ_HADOOP_JOB_ID=None,
+                    CQ_ERROR_MESSAGE=None,
+                )
+            )
+            if claimed.rowcount == 1:
+                return get_queued(connection, CompactionId(candidate))
+        if not candidates:
+            return None
+
+
+def get_queued(connection: Connection, compaction_id: CompactionId) -> Compaction | None:
+    """An entry of the queue; None if it is not there."""
+    row = (
+        connection.execute(select(COMPACTION_QUEUE).where(_Q.CQ_ID == compaction_id))
+        .mappings()
+        .first()
+    )
+    return None if row is None else from_queue(row)
+
+
+def update_compactor_state(connection: Connection, compaction: Compaction, txn_id: TxnId) -> None:
+    """Record run_as, highest_write_id and the worker's transaction with a claimed entry.
+
+    The transaction gets a TXN_COMPONENTS row, so that an aborted compaction is remembered until
+    its output is gone. Raises NoSuchCompactionError if the entry is not this worker's any more,
+    NoSuchTxnError and TxnAbortedError for the transaction.
+    """
+    lock_open_txn(connection, txn_id)
+    highest = compaction.highest_write_id or WriteId(0)
+    changed = connection.execute(
+        update(COMPACTION_QUEUE)
+        .where(_leased(compaction))
+        .values(CQ_HIGHEST_WRITE_ID=highest, CQ_RUN_AS=compaction.run_as, CQ_TXN_ID=txn_id)
+    )
+    if changed.rowcount != 1:
+        raise _lost(compaction)
+    mine = and_(
+        _C.TC_TXNID == txn_id,
+        _C.TC_OPERATION_TYPE == DataOperation.COMPACT.stored,
+        _C.TC_DATABASE == compaction.database_name,
+        _C.TC_TABLE == compaction.table_name,
+        null_safe_equals(_C.TC_PARTITION, compaction.partition_name),
+    )
+    if not connection.execute(
+        update(TXN_COMPONENTS).where(mine).values(TC_WRITEID=highest)
+    ).rowcount:
+        connection.execute(
+            insert(TXN_COMPONENTS).values(
+                TC_TXNID=txn_id,
+                TC_DATABASE=compaction.database_name,
+                TC_TABLE=compaction.table_name,
+                TC_PARTITION=compaction.partition_name,
+                TC_OPERATION_TYPE=DataOperation.COMPACT.stored,
+                TC_WRITEID=highest,
+            )
+        )
+
+
+def set_hadoop_job_id(connection: Connection, job_id: str, compaction_id: CompactionId) -> None:
+    """Record which job does the work; nothing for an entry that is gone."""
+    connection.execute(
+        update(COMPACTION_QUEUE)
+        .where(_Q.CQ_ID == compaction_id)
+        .values(CQ_HADOOP_JOB_ID=job_id[:32])
+    )
+
+
+def mark_compacted(connection: Connection, compaction: Compaction) -> None:
+    """From working to ready for cleaning. Again for the same transaction: nothing.
+
+    Raises NoSuchCompactionError if the entry is not this worker's any more (I9).
+    """
+    changed = connection.execute(
+        update(COMPACTION_QUEUE)
+        .where(_leased(compaction))
+        .values(CQ_STATE=CompactionState.READY_FOR_CLEANING.stored, CQ_WORKER_ID=None)
+    )
+    if changed.rowcount == 1:
+        return
+    found = get_queued(connection, compaction.id)
+    is_repeat = (
+        found is not None
+        and found.state is CompactionState.READY_FOR_CLEANING
+        and found.txn_id is not None
+        and found.txn_id == compaction.txn_id
+    )
+    if not is_repeat:
+        raise _lost(compaction)
+
+
+def revoke_timed_out_workers(connection: Connection, timeout_ms: int, clock: Clock) -> int:
+    """Give entries whose workers started too long ago back to the queue; how many.
+
+    The worker's transaction may still run; it cannot commit its compaction any more.
+    """
+    started_before = now_ms(connection, clock) - timeout_ms
+    changes: dict[str, Any] = {
+        "CQ_STATE": CompactionState.INITIATED.stored,
+        "CQ_WORKER_ID": None,
+        "CQ_START": None,
+        "CQ_TXN_ID": None,
+    }
+    return connection.execute(
+        update(COMPACTION_QUEUE)
+        .where(_Q.CQ_STATE == CompactionState.WORKING.stored, _Q.CQ_START < started_before)
+        .values(changes)
+    ).rowcount
+
+
+def is_lost(row: Compaction, claim: Compaction) -> bool:
+    """Whether the queue's entry is not (any more) the one that a worker speaks of.
+
+    Only what the worker tells is compared: those of a real Hive tell neither id nor time.
+    """
+    told = (
+        (claim.worker_id, row.worker_id),
+        (claim.started_ms or None, row.started_ms),
+        (claim.txn_id, row.txn_id if row.txn_id is not None else claim.txn_id),
+    )
+    return any(mine is not None and mine != theirs for mine, theirs in told)
+
+
+def _leased(compaction: Compaction) -> ColumnElement[bool]:
+    """The entry in state working, held by the worker that is speaking (see :func:`is_lost`)."""
+    parts = [
+        _Q.CQ_ID == compaction.id,
+        _Q.CQ_STATE == CompactionState.WORKING.stored,
+    ]
+    if compaction.worker_id is not None:
+        parts.append(_Q.CQ_WORKER_ID == compaction.worker_id)
+    if compaction.started_ms:
+        parts.append(_Q.CQ_START == compaction.started_ms)
+    if compaction.txn_id is not None:
+        parts.append(or_(_Q.CQ_TXN_ID.is_(None), _Q.CQ_TXN_ID == compaction.txn_id))
+    return and_(*parts)
+
+
+def _lost(compaction: Compaction) -> NoSuchCompactionError:
+    return NoSuchCompactionError(
+        f"compaction {compaction.id} of {compaction.target} is not this worker's (any more): it "
+        "was revoked, ended or never claimed; abort its transaction and publish nothing"
+    )
+
+
+def _scheduled(
+    connection: Connection,
+    target: tuple[str, str, str | None],
+    settings: TxnSettings,
+    clock: Clock,
+) -> Compaction | None:
+    """The entry that makes another one of the same target needless."""
+    database, table, partition = target
+    states = (
+        CompactionState.INITIATED.stored,
+        CompactionState.WORKING.stored,
+        CompactionState.READY_FOR_CLEANING.stored,
+    )
+    rows = connection.execute(
+        select(COMPACTION_QUEUE)
+        .where(
+            _Q.CQ_DATABASE == database,
+            _Q.CQ_TABLE == table,
+            null_safe_equals(_Q.CQ_PARTITION, partition),
+            _Q.CQ_STATE.in_(states),
+        )
+        .order_by(_Q.CQ_ID)
+    ).mappings()
+    entries = [from_queue(row) for row in rows]
+    for entry in entries:
+        if entry.state is not CompactionState.READY_FOR_CLEANING:
+            return entry
+    if not entries:
+        return None
+    (write_ids,) = get_valid_write_ids(connection, [f"{database}.{table}"], settings, clock)
+    compacted = write_ids.compactor_view().high_watermark
+    return next((entry for entry in entries if entry.highest_write_id == compacted), None)

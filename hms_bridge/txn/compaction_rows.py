@@ -1,0 +1,78 @@
+"""Rows of COMPACTION_QUEUE and COMPLETED_COMPACTIONS as records, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hms_bridge.backend.schema.txn_tables import COMPACTION_QUEUE, COMPLETED_COMPACTIONS
+from hms_bridge.model.compaction import Compaction, CompactionState, CompactionType
+from hms_bridge.model.ids import CompactionId, TxnId, WriteId
+from hms_bridge.model.property_text import parse_properties
+
+_STATES = {state.stored: state for state in CompactionState}
+_TYPES = {kind.stored: kind for kind in CompactionType}
+_SHARED = tuple(
+    column.name.removeprefix("CC_")
+    for column in COMPLETED_COMPACTIONS.c
+    if f"CQ_{column.name.removeprefix('CC_')}" in COMPACTION_QUEUE.c
+)
+
+
+def from_queue(row: Mapping[Any, Any]) -> Compaction:
+    """An entry of the queue."""
+    return _record("CQ_", row)
+
+
+def from_history(row: Mapping[Any, Any]) -> Compaction:
+    """An entry of the history."""
+    return _record("CC_", row)
+
+
+def history_row(
+    queue_row: Mapping[Any, Any], state: CompactionState, ended_ms: int, **changes: Any
+) -> dict[str, Any]:
+    """The history row of a queue row that ended; ``changes`` are columns without their prefix."""
+    row = {f"CC_{name}": queue_row[f"CQ_{name}"] for name in _SHARED}
+    row |= {"CC_STATE": state.stored, "CC_END": ended_ms}
+    return row | {f"CC_{name}": value for name, value in changes.items()}
+
+
+def _record(prefix: str, row: Mapping[Any, Any]) -> Compaction:
+    def get(name: str) -> Any:
+        return row.get(f"{prefix}{name}")
+
+    highest, txn_id, next_txn_id = get("HIGHEST_WRITE_ID"), get("TXN_ID"), get("NEXT_TXN_ID")
+    return Compaction(
+        id=CompactionId(get("ID")),
+        database_name=get("DATABASE"),
+        table_name=get("TABLE"),
+        partition_name=get("PARTITION"),
+        type=_TYPES[get("TYPE")],
+        state=_STATES[get("STATE")],
+        properties=parse_properties(get("TBLPROPERTIES")),
+        worker_id=get("WORKER_ID"),
+        worker_version=get("WORKER_VERSION"),
+        initiator_id=get("INITIATOR_ID"),
+        initiator_version=get("INITIATOR_VERSION"),
+        enqueued_ms=get("ENQUEUE_TIME"),
+        started_ms=get("START"),
+        ended_ms=get("END"),
+        committed_ms=_positive(get("COMMIT_TIME")),
+        cleaner_started_ms=_positive(get("CLEANER_START")),
+        run_as=get("RUN_AS"),
+        highest_write_id=None if highest is None else WriteId(highest),
+        txn_id=None if not txn_id else TxnId(txn_id),
+        next_txn_id=None if not next_txn_id else TxnId(next_txn_id),
+        hadoop_job_id=get("HADOOP_JOB_ID"),
+        error_message=get("ERROR_MESSAGE"),
+        retry_retention_ms=get("RETRY_RETENTION") or 0,
+        pool_name=get("POOL_NAME"),
+        bucket_count=get("NUMBER_OF_BUCKETS"),
+        order_by=get("ORDER_BY"),
+    )
+
+
+def _positive(value: int | None) -> int | None:
+    """Hive writes 0 or -1 for "none" in places."""
+    return value if value is not None and value > 0 else None

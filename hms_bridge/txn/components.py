@@ -1,0 +1,220 @@
+"""What open and aborted transactions wrote (TXN_COMPONENTS), facts/metastore §2.10, §2.11.
+
+A row must outlive its transaction's abort until the files are gone: a transaction that nobody
+remembers counts as committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    and_,
+    delete,
+    exists,
+    insert,
+    literal,
+    null,
+    or_,
+    select,
+    update,
+)
+
+from hms_bridge.backend.batches import batches
+from hms_bridge.backend.dialect import null_safe_equals
+from hms_bridge.backend.schema.txn_tables import TXN_COMPONENTS, TXN_TO_WRITE_ID, TXNS
+from hms_bridge.model.ids import TxnId, WriteId
+from hms_bridge.model.lock import DataOperation, LockComponent
+from hms_bridge.model.txn import DynamicPartitions, TxnState
+from hms_bridge.txn.txn_state import lock_open_txn
+
+_T = TXN_COMPONENTS.c
+_W = TXN_TO_WRITE_ID.c
+_UNTRACKED = frozenset({DataOperation.SELECT, DataOperation.NO_TXN})
+_CHANGES = frozenset({DataOperation.UPDATE, DataOperation.DELETE})
+
+
+def track_locked(
+    connection: Connection, txn_id: TxnId, components: Sequence[LockComponent]
+) -> None:
+    """Remember what the locks of a transaction say that it writes. Names are in lower case."""
+    rows = tracked_rows(components)
+    if not rows:
+        return
+    write_ids = _write_ids(connection, txn_id)
+    connection.execute(
+        insert(TXN_COMPONENTS),
+        [
+            {
+                "TC_TXNID": txn_id,
+                "TC_DATABASE": database,
+                "TC_TABLE": table,
+                "TC_PARTITION": partition,
+                "TC_OPERATION_TYPE": operation.stored,
+                "TC_WRITEID": write_ids.get((database, table)),
+            }
+            for database, table, partition, operation in rows
+        ],
+    )
+
+
+def tracked_rows(
+    components: Iterable[LockComponent],
+) -> tuple[tuple[str, str | None, str | None, DataOperation], ...]:
+    """(database, table, partition, operation) of what is written, each once.
+
+    An operation that the client did not tell counts as an update, the one that conflicts. A
+    dynamic-partition write stands once per table, without a partition, until
+    :func:`add_dynamic_partitions` tells which.
+    """
+    fixed: dict[tuple[str, str | None, str | None, DataOperation], None] = {}
+    dynamic: dict[tuple[str, str | None], DataOperation] = {}
+    for one in components:
+        if one.is_transactional is False or one.operation in _UNTRACKED:
+            continue
+        operation = one.operation
+        if operation is None or operation is DataOperation.UNSET:
+            operation = DataOperation.UPDATE
+        table = (one.database_name, one.table_name)
+        if not one.is_dynamic_partition_write:
+            fixed[(*table, one.partition_name, operation)] = None
+        elif operation in _CHANGES:
+            dynamic[table] = DataOperation.UPDATE
+        else:
+            dynamic.setdefault(table, DataOperation.INSERT)
+    return (*fixed, *((*table, None, operation) for table, operation in dynamic.items()))
+
+
+def add_dynamic_partitions(connection: Connection, partitions: DynamicPartitions) -> None:
+    """Replace the placeholder of a dynamic-partition write by the partitions it touched.
+
+    Raises NoSuchTxnError, TxnAbortedError.
+    """
+    lock_open_txn(connection, partitions.txn_id)
+    operation = partitions.operation
+    if operation is None or operation is DataOperation.UNSET:
+        operation = DataOperation.UPDATE
+    database, table = partitions.database_name.lower(), partitions.table_name.lower()
+    for names in batches(partitions.partition_names):
+        connection.execute(
+            insert(TXN_COMPONENTS),
+            [
+                {
+                    "TC_TXNID": partitions.txn_id,
+                    "TC_DATABASE": database,
+                    "TC_TABLE": table,
+                    "TC_PARTITION": name,
+                    "TC_OPERATION_TYPE": operation.stored,
+                    "TC_WRITEID": partitions.write_id,
+                }
+                for name in names
+            ],
+        )
+    connection.execute(
+        delete(TXN_COMPONENTS).where(
+            _T.TC_TXNID == partitions.txn_id,
+            _T.TC_DATABASE == database,
+            _T.TC_TABLE == table,
+            _T.TC_PARTITION.is_(None),
+        )
+    )
+
+
+def give_write_ids(
+    connection: Connection, txn_ids: Sequence[TxnId], database: str, table: str
+) -> None:
+    """Tell the rows of locks that were taken first which write id their transaction got since.
+
+    Without it a cleaner could not tell up to where they are done with.
+    """
+    given = (
+        select(_W.T2W_WRITEID)
+        .where(_W.T2W_TXNID == _T.TC_TXNID, _W.T2W_DATABASE == database, _W.T2W_TABLE == table)
+        .scalar_subquery()
+    )
+    for some in batches(txn_ids):
+        connection.execute(
+            update(TXN_COMPONENTS)
+            .where(
+                _T.TC_TXNID.in_(some),
+                _T.TC_DATABASE == database,
+                _T.TC_TABLE == table,
+                _T.TC_OPERATION_TYPE != DataOperation.COMPACT.stored,
+            )
+            .values(TC_WRITEID=given)
+        )
+
+
+def track_unlocked(connection: Connection, txn_ids: Sequence[TxnId]) -> None:
+    """Remember, table by table, transactions that took write ids but told nothing they wrote.
+
+    Called at their abort: files may lie there, and without a row the transaction would soon be
+    forgotten, which makes them visible.
+    """
+    told = exists().where(
+        _T.TC_TXNID == _W.T2W_TXNID,
+        _T.TC_DATABASE == _W.T2W_DATABASE,
+        _T.TC_TABLE == _W.T2W_TABLE,
+        _T.TC_OPERATION_TYPE != DataOperation.COMPACT.stored,
+    )
+    for some in batches(txn_ids):
+        silent = select(
+            _W.T2W_TXNID,
+            _W.T2W_DATABASE,
+            _W.T2W_TABLE,
+            null(),
+            literal(DataOperation.INSERT.stored),
+            _W.T2W_WRITEID,
+        ).where(_W.T2W_TXNID.in_(some), ~told)
+        rows = connection.execute(silent).all()
+        if rows:
+            names = [column.name for column in TXN_COMPONENTS.c]
+            connection.execute(
+                insert(TXN_COMPONENTS), [dict(zip(names, row, strict=True)) for row in rows]
+            )
+
+
+def forget_aborted(
+    connection: Connection,
+    target: ColumnElement[bool],
+    *,
+    highest_write_id: WriteId | None = None,
+    write_ids: Sequence[WriteId] | None = None,
+) -> None:
+    """Drop rows of aborted transactions whose files are gone.
+
+    ``target`` selects database, table and partition (:func:`at_target`). Either all up to
+    ``highest_write_id``, or exactly ``write_ids``. Open transactions' rows stay whatever is asked.
+    """
+    aborted = select(TXNS.c.TXN_ID).where(TXNS.c.TXN_STATE == TxnState.ABORTED.value)
+    mine = and_(target, _T.TC_TXNID.in_(aborted))
+    if highest_write_id is not None:
+        later = exists().where(
+            _W.T2W_TXNID == _T.TC_TXNID,
+            _W.T2W_DATABASE == _T.TC_DATABASE,
+            _W.T2W_TABLE == _T.TC_TABLE,
+            _W.T2W_WRITEID > highest_write_id,
+        )
+        done = or_(_T.TC_WRITEID <= highest_write_id, and_(_T.TC_WRITEID.is_(None), ~later))
+        connection.execute(delete(TXN_COMPONENTS).where(mine, done))
+    for some in batches(write_ids or ()):
+        connection.execute(delete(TXN_COMPONENTS).where(mine, _T.TC_WRITEID.in_(some)))
+
+
+def at_target(database: str, table: str, partition: str | None) -> ColumnElement[bool]:
+    """TXN_COMPONENTS of exactly one table or partition; None is the table level, no wildcard."""
+    return and_(
+        _T.TC_DATABASE == database,
+        _T.TC_TABLE == table,
+        null_safe_equals(_T.TC_PARTITION, partition),
+    )
+
+
+def _write_ids(connection: Connection, txn_id: TxnId) -> dict[tuple[str, Any], WriteId]:
+    rows = connection.execute(
+        select(_W.T2W_DATABASE, _W.T2W_TABLE, _W.T2W_WRITEID).where(_W.T2W_TXNID == txn_id)
+    )
+    return {(database, table): WriteId(write_id) for database, table, write_id in rows}

@@ -1,0 +1,204 @@
+"""What is done from time to time (facts/metastore §2.14): time-outs, and forgetting what nobody
+can ask for any more.
+
+Each function is one database transaction's work; those with a limit are called again while they
+find something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlalchemy import Connection, and_, delete, exists, func, or_, select, update
+
+from hms_bridge.backend.batches import batches
+from hms_bridge.backend.dialect import lock_txns, now_ms
+from hms_bridge.backend.schema.txn_tables import (
+    COMPACTION_QUEUE,
+    HIVE_LOCKS,
+    MATERIALIZATION_REBUILD_LOCKS,
+    MIN_HISTORY_LEVEL,
+    MIN_HISTORY_WRITE_ID,
+    TXN_COMPONENTS,
+    TXN_TO_WRITE_ID,
+    TXNS,
+    WRITE_SET,
+)
+from hms_bridge.clock import Clock
+from hms_bridge.config.settings import TxnSettings
+from hms_bridge.model.compaction import Compaction, CompactionState, CompactionType
+from hms_bridge.model.ids import NO_TXN, CompactionId, TxnId, WriteId
+from hms_bridge.model.txn import AbortReason, TxnState, TxnType
+from hms_bridge.txn.abort import AbortOutcome, abort_open
+from hms_bridge.txn.compaction_history import fail_queued
+from hms_bridge.txn.open_txns import low_boundary, min_open_txn_watermark
+from hms_bridge.txn.txn_state import high_watermark
+from hms_bridge.txn.write_ids import of_table
+
+TIMED_OUT_MAX = 1000
+"""How many transactions one call times out."""
+
+_T = TXNS.c
+_W = TXN_TO_WRITE_ID.c
+_Q = COMPACTION_QUEUE.c
+
+
+def time_out_txns(connection: Connection, settings: TxnSettings, clock: Clock) -> AbortOutcome:
+    """Abort open transactions without a heartbeat for too long, :data:`TIMED_OUT_MAX` at most.
+
+    The rows are locked with the condition, so a heartbeat that comes meanwhile wins.
+    """
+    now = now_ms(connection, clock)
+    is_replayed = _T.TXN_TYPE == int(TxnType.REPL_CREATED)
+    is_other = or_(_T.TXN_TYPE.is_(None), _T.TXN_TYPE != int(TxnType.REPL_CREATED))
+    rows = connection.execute(
+        select(_T.TXN_ID, _T.TXN_TYPE)
+        .where(
+            _T.TXN_STATE == TxnState.OPEN.value,
+            or_(
+                and_(is_other, _T.TXN_LAST_HEARTBEAT < now - settings.timeout_ms),
+                and_(is_replayed, _T.TXN_LAST_HEARTBEAT < now - settings.repl_timeout_ms),
+            ),
+        )
+        .order_by(_T.TXN_ID)
+        .limit(TIMED_OUT_MAX)
+        .with_for_update()
+    )
+    found = {TxnId(txn_id): TxnType(kind or 0) for txn_id, kind in rows}
+    if not found:
+        return AbortOutcome()
+    aborted, broken = abort_open(connection, found, reason=AbortReason.TIMEOUT)
+    return AbortOutcome(aborted=aborted, broken_policies=broken)
+
+
+def time_out_locks(connection: Connection, settings: TxnSettings, clock: Clock) -> int:
+    """Drop locks of no transaction without a heartbeat for too long; how many."""
+    expired = now_ms(connection, clock) - settings.timeout_ms
+    return connection.execute(
+        delete(HIVE_LOCKS).where(
+            HIVE_LOCKS.c.HL_TXNID == NO_TXN, HIVE_LOCKS.c.HL_LAST_HEARTBEAT < expired
+        )
+    ).rowcount
+
+
+def time_out_rebuild_locks(connection: Connection, settings: TxnSettings, clock: Clock) -> int:
+    """Drop materialized-view rebuild locks of transactions that ended unnoticed; how many."""
+    m = MATERIALIZATION_REBUILD_LOCKS.c
+    is_open = exists().where(_T.TXN_ID == m.MRL_TXN_ID, _T.TXN_STATE == TxnState.OPEN.value)
+    # This table alone keeps the server's time, not the database's.
+    expired = clock.now_ms() - settings.timeout_ms
+    return connection.execute(
+        delete(MATERIALIZATION_REBUILD_LOCKS).where(m.MRL_LAST_HEARTBEAT < expired, ~is_open)
+    ).rowcount
+
+
+def forget_write_sets(connection: Connection, settings: TxnSettings, clock: Clock) -> int:
+    """Drop changes that were committed before every open transaction began; how many rows."""
+    watermark = min_open_txn_watermark(connection, settings, clock)
+    return connection.execute(
+        delete(WRITE_SET).where(WRITE_SET.c.WS_COMMIT_ID < watermark)
+    ).rowcount
+
+
+def forget_write_ids(connection: Connection, settings: TxnSettings, clock: Clock) -> int:
+    """Drop who owns which write id, where everyone counts the owner as committed; how many rows.
+
+    Owners below each of: the lowest that is open or may still appear, the lowest that any open
+    transaction counts as open, the lowest aborted. And of each table only the lowest write ids:
+    the list of a table ends at its highest row, so a row that stays must not be overtaken.
+    """
+    bound = _finished_below(connection, settings, clock)
+    rows = connection.execute(
+        select(_W.T2W_DATABASE, _W.T2W_TABLE).where(_W.T2W_TXNID < bound).distinct()
+    )
+    tables = [(database, table) for database, table in rows]
+    staying = _lowest_staying(connection, bound) if tables else {}
+    count = 0
+    for table in tables:
+        gone = and_(of_table(*table), _W.T2W_TXNID < bound)
+        if table in staying:
+            gone = and_(gone, _W.T2W_WRITEID < staying[table])
+        count += connection.execute(delete(TXN_TO_WRITE_ID).where(gone)).rowcount
+    return count
+
+
+def forget_txns(connection: Connection, settings: TxnSettings, clock: Clock) -> int:
+    """Drop transactions that ended and left nothing behind; how many.
+
+    Strictly below the boundary, so that the row there stays: gaps above it count, below it not.
+    Aborted ones stay while TXN_COMPONENTS tells that their files may exist.
+    """
+    boundary = low_boundary(connection, settings, clock)
+    ended = (TxnState.ABORTED.value, TxnState.COMMITTED.value)
+    return connection.execute(
+        delete(TXNS).where(
+            _T.TXN_ID < boundary,
+            _T.TXN_STATE.in_(ended),
+            ~exists().where(TXN_COMPONENTS.c.TC_TXNID == _T.TXN_ID),
+            ~exists().where(MIN_HISTORY_WRITE_ID.c.MH_TXNID == _T.TXN_ID),
+        )
+    ).rowcount
+
+
+def settle_compactions(connection: Connection, clock: Clock) -> tuple[Compaction, ...]:
+    """Judge entries that are ready for cleaning but were not told when they committed; those that
+    failed.
+
+    Their transaction is open: left alone. Aborted: failed, and nothing of their inputs is cleaned.
+    Committed (by a Hive that does not tell for rebalance, or before it knew transactions): from
+    now on everyone sees the output, so the inputs may go when all who are open now have ended.
+    """
+    waiting = (
+        select(_Q.CQ_ID, _Q.CQ_TXN_ID)
+        .where(
+            _Q.CQ_STATE == CompactionState.READY_FOR_CLEANING.stored, _Q.CQ_NEXT_TXN_ID.is_(None)
+        )
+        .where(_Q.CQ_TYPE != CompactionType.ABORT_TXN_CLEANUP.stored)
+    )
+    rows = connection.execute(waiting).all()
+    if not rows:
+        return ()
+    lock_txns(connection, is_exclusive=True)
+    states = _states(connection, [TxnId(txn_id) for _, txn_id in rows if txn_id])
+    failed: list[Compaction] = []
+    for compaction_id, txn_id in rows:
+        state = states.get(TxnId(txn_id or 0), TxnState.COMMITTED)
+        if state is TxnState.ABORTED:
+            reason = f"the compaction's transaction txnid:{txn_id} was aborted"
+            entry = fail_queued(connection, CompactionId(compaction_id), reason, clock)
+            failed += [entry] if entry else []
+        elif state is TxnState.COMMITTED:
+            connection.execute(
+                update(COMPACTION_QUEUE)
+                .where(_Q.CQ_ID == compaction_id, _Q.CQ_NEXT_TXN_ID.is_(None))
+                .values(
+                    CQ_NEXT_TXN_ID=high_watermark(connection),
+                    CQ_COMMIT_TIME=func.coalesce(_Q.CQ_COMMIT_TIME, now_ms(connection, clock)),
+                )
+            )
+    return tuple(failed)
+
+
+def _finished_below(connection: Connection, settings: TxnSettings, clock: Clock) -> TxnId:
+    watermark = min_open_txn_watermark(connection, settings, clock)
+    aborted = select(func.min(_T.TXN_ID)).where(_T.TXN_STATE == TxnState.ABORTED.value)
+    history = select(func.min(MIN_HISTORY_LEVEL.c.MHL_MIN_OPEN_TXNID))
+    others = connection.execute(select(aborted.scalar_subquery(), history.scalar_subquery())).one()
+    return TxnId(min([watermark, *(one for one in others if one is not None)]))
+
+
+def _lowest_staying(connection: Connection, bound: TxnId) -> Mapping[tuple[str, str], WriteId]:
+    rows = connection.execute(
+        select(_W.T2W_DATABASE, _W.T2W_TABLE, func.min(_W.T2W_WRITEID))
+        .where(_W.T2W_TXNID >= bound)
+        .group_by(_W.T2W_DATABASE, _W.T2W_TABLE)
+    )
+    return {(database, table): WriteId(lowest) for database, table, lowest in rows}
+
+
+def _states(connection: Connection, ids: list[TxnId]) -> dict[TxnId, TxnState]:
+    states: dict[TxnId, TxnState] = {}
+    for some in batches(ids):
+        rows = connection.execute(select(_T.TXN_ID, _T.TXN_STATE).where(_T.TXN_ID.in_(some)))
+        states.update((TxnId(txn_id), TxnState(state)) for txn_id, state in rows)
+    return states

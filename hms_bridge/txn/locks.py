@@ -1,0 +1,297 @@
+"""Locks: granted all or none, first come first served (facts/metastore §2.10).
+
+A request's id is taken and its rows are inserted while the counter's row lock is held, so a
+smaller id is never seen after a larger one. A check looks only at smaller ids, waiting or
+acquired; they can only disappear. So two requests never both get what excludes the other, and
+nobody is overtaken. There is no deadlock detection: clients stop asking, transactions time out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, delete, insert, or_, select, update
+
+from hms_bridge.backend.batches import batches
+from hms_bridge.backend.dialect import now_ms
+from hms_bridge.backend.schema.txn_tables import HIVE_LOCKS
+from hms_bridge.backend.sequences import next_lock_id
+from hms_bridge.clock import Clock
+from hms_bridge.errors import MetaError, NoSuchLockError, TxnOpenError
+from hms_bridge.model.ids import NO_TXN, LockId, TxnId
+from hms_bridge.model.lock import (
+    LockComponent,
+    LockFilter,
+    LockInfo,
+    LockRequest,
+    LockResponse,
+    LockState,
+    LockType,
+)
+from hms_bridge.txn.components import track_locked
+from hms_bridge.txn.heartbeat import heartbeat_lock, heartbeat_txn
+from hms_bridge.txn.lock_rules import BLOCKERS, STRENGTH, LockTarget, blocks
+from hms_bridge.txn.names import lower_partition
+from hms_bridge.txn.txn_state import lock_open_txn
+
+_L = HIVE_LOCKS.c
+_TYPES = {kind.stored: kind for kind in LockType}
+_STATES = {state.stored: state for state in (LockState.ACQUIRED, LockState.WAITING)}
+
+
+def lock(connection: Connection, request: LockRequest, clock: Clock) -> LockResponse:
+    """Enqueue a request and try it: ACQUIRED or WAITING.
+
+    NOT_ACQUIRED, and nothing enqueued, if it would wait although it is a read that must not, or a
+    CREATE TABLE AS that must be alone. What the locks say is written is remembered with the
+    transaction. Raises NoSuchTxnError and TxnAbortedError (also for a committed transaction, where
+    Hive grants the lock), MetaError for a request without components.
+    """
+    if not request.components:
+        raise MetaError("a lock request without components; name what to lock")
+    components = tuple(_lower(component) for component in request.components)
+    if request.txn_id:
+        lock_open_txn(connection, request.txn_id)
+        track_locked(connection, request.txn_id, components)
+    now = now_ms(connection, clock)
+    lock_id = _enqueue(connection, request, components, now)
+    targets = [(number, _target(one)) for number, one in enumerate(components, start=1)]
+    blocked = _first_blocked(connection, lock_id, request.txn_id, targets)
+    if blocked is None:
+        _acquire(connection, lock_id, now, is_in_txn=bool(request.txn_id))
+        return LockResponse(lock_id=lock_id, state=LockState.ACQUIRED)
+    refusal = _refusal(request, blocked)
+    if refusal is not None:
+        connection.execute(delete(HIVE_LOCKS).where(_L.HL_LOCK_EXT_ID == lock_id))
+        return LockResponse(lock_id=lock_id, state=LockState.NOT_ACQUIRED, error_message=refusal)
+    _record_blocker(connection, lock_id, blocked)
+    return LockResponse(lock_id=lock_id, state=LockState.WAITING)
+
+
+def check_lock(connection: Connection, lock_id: LockId, clock: Clock) -> LockResponse:
+    """Try a request again, and keep it alive.
+
+    Raises NoSuchLockError; NoSuchTxnError and TxnAbortedError if its transaction has ended.
+    """
+    rows = connection.execute(
+        select(HIVE_LOCKS).where(_L.HL_LOCK_EXT_ID == lock_id).order_by(_L.HL_LOCK_INT_ID)
+    ).all()
+    if not rows:
+        raise NoSuchLockError(f"No such lock lockid:{lock_id}")
+    txn_id = TxnId(rows[0].HL_TXNID)
+    if txn_id:
+        heartbeat_txn(connection, txn_id, clock)
+    else:
+        heartbeat_lock(connection, lock_id, clock)
+    if all(row.HL_LOCK_STATE == LockState.ACQUIRED.stored for row in rows):
+        return LockResponse(lock_id=lock_id, state=LockState.ACQUIRED)
+    targets = [(row.HL_LOCK_INT_ID, _row_target(row)) for row in rows]
+    blocked = _first_blocked(connection, lock_id, txn_id, targets)
+    if blocked is not None:
+        _record_blocker(connection, lock_id, blocked)
+        return LockResponse(lock_id=lock_id, state=LockState.WAITING)
+    if _acquire(connection, lock_id, now_ms(connection, clock), is_in_txn=bool(txn_id)):
+        return LockResponse(lock_id=lock_id, state=LockState.ACQUIRED)
+    raise NoSuchLockError(f"No such lock lockid:{lock_id}")
+
+
+def unlock(connection: Connection, lock_id: LockId) -> None:
+    """Give a request back: of no transaction, or still waiting. Nothing if it is not there.
+
+    Raises TxnOpenError for acquired locks of a transaction, which only its end releases.
+    """
+    is_mine = _L.HL_LOCK_EXT_ID == lock_id
+    is_free = or_(_L.HL_TXNID == NO_TXN, _L.HL_LOCK_STATE == LockState.WAITING.stored)
+    if connection.execute(delete(HIVE_LOCKS).where(is_mine, is_free)).rowcount:
+        return
+    row = connection.execute(select(HIVE_LOCKS).where(is_mine).limit(1)).first()
+    if row is not None:
+        raise TxnOpenError(
+            "Unlocking locks associated with transaction not permitted.  " + _describe(row)
+        )
+
+
+def show_locks(
+    connection: Connection, lock_filter: LockFilter | None = None
+) -> tuple[LockInfo, ...]:
+    """Acquired ones first, then weak before strong types, then by id."""
+    asked = lock_filter or LockFilter()
+    wanted = (
+        (_L.HL_DB, asked.database_name),
+        (_L.HL_TABLE, asked.table_name),
+        (_L.HL_PARTITION, asked.partition_name),
+        (_L.HL_TXNID, asked.txn_id),
+    )
+    rows = connection.execute(
+        select(HIVE_LOCKS).where(
+            *(column == value for column, value in wanted if value is not None)
+        )
+    )
+    infos = [_info(row) for row in rows]
+    infos.sort(
+        key=lambda info: (
+            info.state is not LockState.ACQUIRED,
+            STRENGTH[info.type],
+            info.lock_id,
+            info.internal_id,
+        )
+    )
+    return tuple(infos)
+
+
+@dataclass(frozen=True, slots=True)
+class _Blocked:
+    internal_id: int
+    requested: LockType
+    by: Row[Any]
+
+
+def _lower(component: LockComponent) -> LockComponent:
+    return replace(
+        component,
+        database_name=component.database_name.lower(),
+        table_name=component.table_name.lower() if component.table_name else None,
+        partition_name=lower_partition(component.partition_name),
+    )
+
+
+def _target(component: LockComponent) -> LockTarget:
+    return LockTarget(
+        component.type, component.database_name, component.table_name, component.partition_name
+    )
+
+
+def _row_target(row: Row[Any]) -> LockTarget:
+    return LockTarget(_TYPES[row.HL_LOCK_TYPE], row.HL_DB, row.HL_TABLE, row.HL_PARTITION)
+
+
+def _enqueue(
+    connection: Connection, request: LockRequest, components: Sequence[LockComponent], now: int
+) -> LockId:
+    lock_id = next_lock_id(connection)
+    rows = [
+        {
+            "HL_LOCK_EXT_ID": lock_id,
+            "HL_LOCK_INT_ID": number,
+            "HL_TXNID": request.txn_id,
+            "HL_DB": component.database_name,
+            "HL_TABLE": component.table_name,
+            "HL_PARTITION": component.partition_name,
+            "HL_LOCK_STATE": LockState.WAITING.stored,
+            "HL_LOCK_TYPE": component.type.stored,
+            "HL_LAST_HEARTBEAT": 0 if request.txn_id else now,
+            "HL_USER": request.user,
+            "HL_HOST": request.host,
+            "HL_AGENT_INFO": request.agent,
+        }
+        for number, component in enumerate(components, start=1)
+    ]
+    for some in batches(rows):
+        connection.execute(insert(HIVE_LOCKS), some)
+    return lock_id
+
+
+def _first_blocked(
+    connection: Connection,
+    lock_id: LockId,
+    txn_id: TxnId,
+    targets: Sequence[tuple[int, LockTarget]],
+) -> _Blocked | None:
+    """The first component that has to wait, and for which lock."""
+    kinds = {kind.stored for _, target in targets for kind in BLOCKERS[target.type]}
+    databases = sorted({target.database_name for _, target in targets})
+    tables = sorted({target.table_name for _, target in targets if target.table_name})
+    here = [
+        _L.HL_LOCK_EXT_ID < lock_id,
+        _L.HL_DB.in_(databases),
+        _L.HL_LOCK_TYPE.in_(sorted(kinds)),
+    ]
+    if txn_id:
+        here.append(_L.HL_TXNID != txn_id)
+    if not any(target.is_whole_database for _, target in targets):
+        here.append(or_(_L.HL_TABLE.is_(None), _L.HL_TABLE.in_(tables)))
+    earlier = connection.execute(
+        select(HIVE_LOCKS).where(and_(*here)).order_by(_L.HL_LOCK_EXT_ID, _L.HL_LOCK_INT_ID)
+    ).all()
+    held = [(_row_target(row), row) for row in earlier]
+    for number, target in targets:
+        for other, row in held:
+            if blocks(other, target):
+                return _Blocked(number, target.type, row)
+    return None
+
+
+def _acquire(connection: Connection, lock_id: LockId, now: int, *, is_in_txn: bool) -> bool:
+    """Whether the request was still there."""
+    changed = connection.execute(
+        update(HIVE_LOCKS)
+        .where(_L.HL_LOCK_EXT_ID == lock_id)
+        .values(
+            HL_LOCK_STATE=LockState.ACQUIRED.stored,
+            HL_ACQUIRED_AT=now,
+            HL_LAST_HEARTBEAT=0 if is_in_txn else now,
+            HL_BLOCKEDBY_EXT_ID=None,
+            HL_BLOCKEDBY_INT_ID=None,
+        )
+    )
+    return bool(changed.rowcount)
+
+
+def _record_blocker(connection: Connection, lock_id: LockId, blocked: _Blocked) -> None:
+    connection.execute(
+        update(HIVE_LOCKS)
+        .where(_L.HL_LOCK_EXT_ID == lock_id, _L.HL_LOCK_INT_ID == blocked.internal_id)
+        .values(
+            HL_BLOCKEDBY_EXT_ID=blocked.by.HL_LOCK_EXT_ID,
+            HL_BLOCKEDBY_INT_ID=blocked.by.HL_LOCK_INT_ID,
+        )
+    )
+
+
+def _refusal(request: LockRequest, blocked: _Blocked) -> str | None:
+    """Why the request is not left waiting; None if it is."""
+    if not request.txn_id:
+        return None
+    if request.is_zero_wait_read and blocked.requested is LockType.SHARED_READ:
+        return (
+            "Unable to acquire read lock due to an existing exclusive lock "
+            f"{{{_describe(blocked.by)}}}"
+        )
+    if request.is_exclusive_ctas:
+        return (
+            "the table of this CREATE TABLE AS is locked already "
+            f"{{{_describe(blocked.by)}}}; try again when that is over"
+        )
+    return None
+
+
+def _describe(row: Row[Any]) -> str:
+    table, partition = row.HL_TABLE or "null", row.HL_PARTITION or "null"
+    return (
+        f"lockid:{row.HL_LOCK_EXT_ID} intLockId:{row.HL_LOCK_INT_ID} txnid:{row.HL_TXNID} "
+        f"db:{row.HL_DB} table:{table} partition:{partition} "
+        f"state:{_STATES[row.HL_LOCK_STATE].name} type:{_TYPES[row.HL_LOCK_TYPE].name}"
+    )
+
+
+def _info(row: Row[Any]) -> LockInfo:
+    blocker = row.HL_BLOCKEDBY_EXT_ID
+    return LockInfo(
+        lock_id=LockId(row.HL_LOCK_EXT_ID),
+        internal_id=row.HL_LOCK_INT_ID,
+        database_name=row.HL_DB,
+        table_name=row.HL_TABLE,
+        partition_name=row.HL_PARTITION,
+        state=_STATES[row.HL_LOCK_STATE],
+        type=_TYPES[row.HL_LOCK_TYPE],
+        txn_id=TxnId(row.HL_TXNID),
+        last_heartbeat_ms=row.HL_LAST_HEARTBEAT,
+        acquired_at_ms=row.HL_ACQUIRED_AT,
+        user=row.HL_USER,
+        host=row.HL_HOST,
+        agent=row.HL_AGENT_INFO,
+        blocked_by_lock_id=None if blocker is None else LockId(blocker),
+        blocked_by_internal_id=row.HL_BLOCKEDBY_INT_ID,
+    )

@@ -1,0 +1,33 @@
+"""Named locks that all servers on one database respect (AUX_TABLE)."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from sqlalchemy import Connection, select
+
+from hms_bridge.backend.dialect import insert_if_missing
+from hms_bridge.backend.schema.txn_tables import AUX_TABLE
+
+_A = AUX_TABLE.c
+
+
+class Mutex(Enum):
+    """What only one may do at a time; Hive's keys, so that it also waits for us."""
+
+    COMPACTION_SCHEDULER = "CompactionScheduler"
+    HOUSE_KEEPER = "HouseKeeper"
+    MATERIALIZATION_REBUILD = "MaterializationRebuild"
+
+
+def hold(connection: Connection, mutex: Mutex) -> None:
+    """Wait for it, and hold it until the transaction ends."""
+    row = select(_A.MT_KEY1).where(_A.MT_KEY1 == mutex.value).with_for_update()
+    if connection.execute(row).first() is None:
+        insert_if_missing(
+            connection,
+            AUX_TABLE,
+            (_A.MT_KEY1, _A.MT_KEY2),
+            {"MT_KEY1": mutex.value, "MT_KEY2": 0},
+        )
+        connection.execute(row).first()

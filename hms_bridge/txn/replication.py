@@ -1,0 +1,73 @@
+"""Which transaction here replays which transaction of a replication source (REPL_TXN_MAP)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, delete, insert, select
+
+from hms_bridge.backend.batches import batches
+from hms_bridge.backend.schema.txn_tables import REPL_TXN_MAP
+from hms_bridge.model.ids import TxnId
+
+_R = REPL_TXN_MAP.c
+
+
+def target_txn(connection: Connection, policy: str, source: TxnId) -> TxnId | None:
+    """Our transaction for one of the source's; None if there is none (any more)."""
+    found = mapped_pairs(connection, policy, (source,))
+    return found.get(source)
+
+
+def mapped_pairs(
+    connection: Connection, policy: str, sources: Sequence[TxnId]
+) -> dict[TxnId, TxnId]:
+    """Our transactions by the source's ids; those without one are left out."""
+    pairs: dict[TxnId, TxnId] = {}
+    for some in batches(sources):
+        rows = connection.execute(
+            select(_R.RTM_SRC_TXN_ID, _R.RTM_TARGET_TXN_ID)
+            .where(_R.RTM_REPL_POLICY == policy, _R.RTM_SRC_TXN_ID.in_(some))
+            .with_for_update()
+        )
+        pairs.update((TxnId(source), TxnId(target)) for source, target in rows)
+    return pairs
+
+
+def mapped_txns(connection: Connection, policy: str, sources: Sequence[TxnId]) -> tuple[TxnId, ...]:
+    """Our transactions for the source's, ascending."""
+    return tuple(sorted(mapped_pairs(connection, policy, sources).values()))
+
+
+def map_source_txns(
+    connection: Connection, policy: str, sources: Sequence[TxnId], targets: Sequence[TxnId]
+) -> None:
+    """Remember new pairs, in the order given."""
+    rows = [
+        {"RTM_REPL_POLICY": policy, "RTM_SRC_TXN_ID": source, "RTM_TARGET_TXN_ID": target}
+        for source, target in zip(sources, targets, strict=True)
+    ]
+    for some in batches(rows):
+        connection.execute(insert(REPL_TXN_MAP), some)
+
+
+def forget_source_txn(connection: Connection, policy: str, source: TxnId) -> None:
+    """The source's transaction has ended here too."""
+    connection.execute(
+        delete(REPL_TXN_MAP).where(_R.RTM_REPL_POLICY == policy, _R.RTM_SRC_TXN_ID == source)
+    )
+
+
+def forget_targets(connection: Connection, targets: Sequence[TxnId]) -> tuple[str, ...]:
+    """Break off replays whose transactions here ended otherwise; their policies.
+
+    A database replicated under such a policy has lost a transaction and cannot go on.
+    """
+    policies: set[str] = set()
+    for some in batches(targets):
+        here = _R.RTM_TARGET_TXN_ID.in_(some)
+        found = connection.execute(select(_R.RTM_REPL_POLICY).where(here)).scalars().all()
+        if found:
+            policies.update(found)
+            connection.execute(delete(REPL_TXN_MAP).where(here))
+    return tuple(sorted(policies))

@@ -1,0 +1,164 @@
+"""What dropping and renaming databases, tables and partitions does to the transaction tables
+(facts/metastore §2.16). For transactional tables of the default catalog only: these tables have
+no column for the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Column, ColumnElement, Connection, Table, and_, delete, or_, true, update
+
+from hms_bridge.backend.batches import batches
+from hms_bridge.backend.schema.txn_tables import (
+    COMPACTION_METRICS_CACHE,
+    COMPACTION_QUEUE,
+    COMPLETED_COMPACTIONS,
+    COMPLETED_TXN_COMPONENTS,
+    HIVE_LOCKS,
+    MIN_HISTORY_WRITE_ID,
+    NEXT_WRITE_ID,
+    TXN_COMPONENTS,
+    TXN_TO_WRITE_ID,
+    WRITE_SET,
+)
+from hms_bridge.model.ids import TxnId
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A table whose rows name a database, a table and maybe a partition."""
+
+    table: Table
+    prefix: str
+
+    @property
+    def database(self) -> Column[Any]:
+        short = self.table is HIVE_LOCKS
+        return self.table.c[f"{self.prefix}_{'DB' if short else 'DATABASE'}"]
+
+    @property
+    def name(self) -> Column[Any]:
+        return self.table.c[f"{self.prefix}_TABLE"]
+
+    @property
+    def partition(self) -> Column[Any] | None:
+        return self.table.c.get(f"{self.prefix}_PARTITION")
+
+
+_QUEUE = _Named(COMPACTION_QUEUE, "CQ")
+_FORGOTTEN = (
+    _Named(TXN_COMPONENTS, "TC"),
+    _Named(COMPLETED_TXN_COMPONENTS, "CTC"),
+    _QUEUE,
+    _Named(COMPLETED_COMPACTIONS, "CC"),
+    _Named(COMPACTION_METRICS_CACHE, "CMC"),
+)
+_WRITE_IDS = (_Named(TXN_TO_WRITE_ID, "T2W"), _Named(NEXT_WRITE_ID, "NWI"))
+_RENAMED = (
+    *_FORGOTTEN,
+    *_WRITE_IDS,
+    _Named(HIVE_LOCKS, "HL"),
+    _Named(WRITE_SET, "WS"),
+    _Named(MIN_HISTORY_WRITE_ID, "MH"),
+)
+
+
+def forget_database(connection: Connection, database: str) -> None:
+    """The database was dropped."""
+    for named in (*_FORGOTTEN, *_WRITE_IDS):
+        connection.execute(delete(named.table).where(named.database == database.lower()))
+
+
+def forget_table(
+    connection: Connection,
+    database: str,
+    table: str,
+    *,
+    keeps_write_ids: bool = False,
+    soft_drop_txn: TxnId | None = None,
+) -> None:
+    """The table was dropped.
+
+    A soft drop leaves its files to the cleaner: its queue entry stays, and with
+    ``keeps_write_ids`` the counting goes on if a table of that name is made again.
+    """
+    for named in (*_FORGOTTEN, *(() if keeps_write_ids else _WRITE_IDS)):
+        connection.execute(
+            delete(named.table).where(
+                named.database == database.lower(),
+                named.name == table.lower(),
+                _not_of(named, soft_drop_txn),
+            )
+        )
+
+
+def forget_partitions(
+    connection: Connection,
+    database: str,
+    table: str,
+    names: Sequence[str],
+    *,
+    soft_drop_txn: TxnId | None = None,
+) -> None:
+    """Partitions were dropped."""
+    for named in _FORGOTTEN:
+        for some in batches(names):
+            connection.execute(
+                delete(named.table).where(
+                    named.database == database.lower(),
+                    named.name == table.lower(),
+                    named.table.c[f"{named.prefix}_PARTITION"].in_(some),
+                    _not_of(named, soft_drop_txn),
+                )
+            )
+
+
+def rename_database(connection: Connection, old: str, new: str) -> None:
+    """The database has another name; nothing if only its case differs."""
+    if old.lower() == new.lower():
+        return
+    for named in _RENAMED:
+        connection.execute(
+            update(named.table)
+            .where(named.database == old.lower())
+            .values({named.database: new.lower()})
+        )
+
+
+def rename_table(connection: Connection, old: tuple[str, str], new: tuple[str, str]) -> None:
+    """The table has another name, or lies in another database: (database, table) each."""
+    before, after = _lower(old), _lower(new)
+    if before == after:
+        return
+    for named in _RENAMED:
+        connection.execute(
+            update(named.table)
+            .where(named.database == before[0], named.name == before[1])
+            .values({named.database: after[0], named.name: after[1]})
+        )
+
+
+def rename_partition(connection: Connection, database: str, table: str, old: str, new: str) -> None:
+    """The partition has other values; names as in ``a=1/b=x``."""
+    if old == new:
+        return
+    for named in _RENAMED:
+        partition = named.partition
+        if partition is not None:
+            here = and_(named.database == database.lower(), named.name == table.lower())
+            connection.execute(
+                update(named.table).where(here, partition == old).values({partition: new})
+            )
+
+
+def _lower(name: tuple[str, str]) -> tuple[str, str]:
+    return name[0].lower(), name[1].lower()
+
+
+def _not_of(named: _Named, soft_drop_txn: TxnId | None) -> ColumnElement[bool]:
+    if named is not _QUEUE or soft_drop_txn is None:
+        return true()
+    txn_id = COMPACTION_QUEUE.c.CQ_TXN_ID
+    return or_(txn_id.is_(None), txn_id != soft_drop_txn)

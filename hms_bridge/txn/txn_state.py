@@ -1,0 +1,61 @@
+"""What state a transaction is in, and the refusals that follow from it (facts/metastore §2.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, func, select
+
+from hms_bridge.backend.schema.txn_tables import COMPLETED_TXN_COMPONENTS, TXNS
+from hms_bridge.errors import MetastoreError, NoSuchTxnError, TxnAbortedError
+from hms_bridge.model.ids import TxnId
+from hms_bridge.model.txn import TxnState, TxnType
+
+
+@dataclass(frozen=True, slots=True)
+class TxnRow:
+    """State and kind of a transaction whose row is locked."""
+
+    state: TxnState
+    type: TxnType
+
+
+def lock_txn(connection: Connection, txn_id: TxnId) -> TxnRow | None:
+    """Lock a transaction's row, so that nobody ends it meanwhile; None without a row."""
+    t = TXNS.c
+    row = connection.execute(
+        select(t.TXN_STATE, t.TXN_TYPE).where(t.TXN_ID == txn_id).with_for_update()
+    ).first()
+    return None if row is None else TxnRow(TxnState(row[0]), TxnType(row[1] or 0))
+
+
+def lock_open_txn(connection: Connection, txn_id: TxnId) -> TxnType:
+    """Lock an open transaction's row; its kind.
+
+    Raises TxnAbortedError, or NoSuchTxnError if it is committed or unknown.
+    """
+    row = lock_txn(connection, txn_id)
+    if row is not None and row.state is TxnState.OPEN:
+        return row.type
+    raise ended_error(txn_id, row.state if row else purged_state(connection, txn_id))
+
+
+def purged_state(connection: Connection, txn_id: TxnId) -> TxnState | None:
+    """The state of a transaction without a row: committed if it left writes behind, else None."""
+    c = COMPLETED_TXN_COMPONENTS.c
+    left = connection.execute(select(c.CTC_TXNID).where(c.CTC_TXNID == txn_id).limit(1)).first()
+    return None if left is None else TxnState.COMMITTED
+
+
+def ended_error(txn_id: TxnId, state: TxnState | None) -> MetastoreError:
+    """The refusal for a transaction that is not open."""
+    if state is TxnState.ABORTED:
+        return TxnAbortedError(f"Transaction txnid:{txn_id} already aborted")
+    if state is TxnState.COMMITTED:
+        return NoSuchTxnError(f"Transaction txnid:{txn_id} is already committed.")
+    return NoSuchTxnError(f"No such transaction txnid:{txn_id}")
+
+
+def high_watermark(connection: Connection) -> TxnId:
+    """The highest transaction id that was given; 0 before the first."""
+    return TxnId(connection.execute(select(func.max(TXNS.c.TXN_ID))).scalar() or 0)

@@ -1,0 +1,145 @@
+"""Which write ids of a table a transaction snapshot sees (facts/metastore §2.5).
+
+A write id below the high watermark without a row in TXN_TO_WRITE_ID is committed. So housekeeping
+purges rows of a table only from the lowest id on, and those of aborted transactions last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sqlalchemy import Connection, func, select
+
+from hms_bridge.backend.schema.txn_tables import TXN_TO_WRITE_ID
+from hms_bridge.clock import Clock
+from hms_bridge.config.settings import TxnSettings
+from hms_bridge.errors import MetaError
+from hms_bridge.model.ids import NO_TXN, TxnId, WriteId
+from hms_bridge.model.txn import OpenTxns, TxnState
+from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
+from hms_bridge.txn.open_txns import get_open_txns
+from hms_bridge.txn.write_ids import get_max_allocated_write_id, of_table
+
+_W = TXN_TO_WRITE_ID.c
+
+
+def get_valid_write_ids(
+    connection: Connection,
+    full_table_names: Sequence[str],
+    settings: TxnSettings,
+    clock: Clock,
+    *,
+    valid_txns: ValidTxnList | None = None,
+    write_id: WriteId | None = None,
+) -> tuple[ValidWriteIdList, ...]:
+    """One list a table, in the order asked.
+
+    Under the given snapshot; else under that of the transaction that owns ``write_id`` of the
+    first table; else under a new one. Raises MetaError for a name that is not ``database.table``,
+    and for a write id that nobody owns.
+    """
+    tables = [_split(name) for name in full_table_names]
+    if valid_txns is None:
+        current = NO_TXN
+        if write_id is not None and tables:
+            current = _owner(connection, tables[0], write_id)
+        valid_txns = snapshot(get_open_txns(connection, settings, clock), current)
+    return tuple(_valid_of(connection, table, valid_txns) for table in tables)
+
+
+def get_all_write_ids(
+    connection: Connection, full_table_name: str, valid_txns: ValidTxnList
+) -> ValidWriteIdList:
+    """The list of a table up to its last write id, however many of its ids are invalid.
+
+    A reader's list ends at the lowest invalid id if no id is valid; a cleaner that went by it would
+    not know of aborted writes beyond. Raises MetaError for a name that is not ``database.table``.
+    """
+    return _valid_of(connection, _split(full_table_name), valid_txns, is_cut=False)
+
+
+def snapshot(open_txns: OpenTxns, current_txn: TxnId = NO_TXN) -> ValidTxnList:
+    """The transactions that a reader who asks now may see (its own among them)."""
+    return ValidTxnList.from_open_txns(
+        open_txns.high_watermark,
+        [txn.id for txn in open_txns.txns],
+        [txn.state is TxnState.ABORTED for txn in open_txns.txns],
+        current_txn,
+    )
+
+
+def _split(full_name: str) -> tuple[str, str]:
+    database, dot, table = full_name.lower().partition(".")
+    if not (database and dot and table):
+        raise MetaError(f"'{full_name}' is no table name; write it as database.table")
+    return database, table
+
+
+def _owner(connection: Connection, table: tuple[str, str], write_id: WriteId) -> TxnId:
+    owner = connection.execute(
+        select(_W.T2W_TXNID).where(of_table(*table), _W.T2W_WRITEID == write_id)
+    ).scalar()
+    if owner is None:
+        raise MetaError(f"invalid write id {write_id} of {'.'.join(table)}: no transaction has it")
+    return TxnId(owner)
+
+
+def _valid_of(
+    connection: Connection,
+    table: tuple[str, str],
+    valid_txns: ValidTxnList,
+    *,
+    is_cut: bool = True,
+) -> ValidWriteIdList:
+    full_name = ".".join(table)
+    highest = connection.execute(
+        select(func.max(_W.T2W_WRITEID)).where(
+            of_table(*table), _W.T2W_TXNID <= valid_txns.high_watermark
+        )
+    ).scalar()
+    if not highest or highest <= 0:
+        highest = get_max_allocated_write_id(connection, *table)
+    if not highest:
+        return ValidWriteIdList(table=full_name, high_watermark=WriteId(0))
+    rows = connection.execute(
+        select(_W.T2W_TXNID, _W.T2W_WRITEID)
+        .where(of_table(*table), _W.T2W_WRITEID <= highest)
+        .order_by(_W.T2W_WRITEID)
+    )
+    return judge(full_name, WriteId(highest), rows, valid_txns, is_cut=is_cut)
+
+
+def judge(
+    full_name: str,
+    high_watermark: WriteId,
+    rows: Iterable[Sequence[int]],
+    valid_txns: ValidTxnList,
+    *,
+    is_cut: bool = True,
+) -> ValidWriteIdList:
+    """The list of a table, from its (transaction, write id) rows up to the watermark, ascending.
+
+    If none of them is valid, the list ends at the lowest: all below it was compacted, all above
+    it is invalid anyway (not so where ``is_cut`` is False).
+    """
+    opened: list[WriteId] = []
+    aborted: list[WriteId] = []
+    has_valid = False
+    for txn_id, write_id in rows:
+        if valid_txns.is_valid(TxnId(txn_id)):
+            has_valid = True
+        elif valid_txns.is_aborted(TxnId(txn_id)):
+            aborted.append(WriteId(write_id))
+        else:
+            opened.append(WriteId(write_id))
+    if is_cut and not has_valid and (opened or aborted):
+        lowest = min([*opened[:1], *aborted[:1]])
+        high_watermark = lowest
+        opened = [one for one in opened if one == lowest]
+        aborted = [one for one in aborted if one == lowest]
+    return ValidWriteIdList(
+        table=full_name,
+        high_watermark=high_watermark,
+        open_ids=tuple(opened),
+        aborted_ids=tuple(aborted),
+    )

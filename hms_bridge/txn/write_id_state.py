@@ -1,0 +1,99 @@
+"""Give a table the write-id state that its replication source has (facts/metastore §2.15)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, insert
+
+from hms_bridge.backend.batches import batches
+from hms_bridge.backend.schema.txn_tables import NEXT_WRITE_ID
+from hms_bridge.clock import Clock
+from hms_bridge.config.settings import TxnSettings
+from hms_bridge.model.compaction import CompactionRequest, CompactionType
+from hms_bridge.model.ids import NO_TXN, TxnId, WriteId
+from hms_bridge.model.txn import (
+    AbortReason,
+    OpenTxnsRequest,
+    TableWriteIdState,
+    TxnToWriteId,
+)
+from hms_bridge.model.valid_ids import ValidWriteIdList
+from hms_bridge.txn.abort import AbortedTxn, abort_txns
+from hms_bridge.txn.compaction_queue import enqueue
+from hms_bridge.txn.open_txns import open_txns
+from hms_bridge.txn.write_ids import has_write_ids, put_write_ids
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AppliedState:
+    """What was done: transactions opened and aborted at once; log OPEN_TXN and ABORT_TXN."""
+
+    opened: tuple[TxnId, ...] = ()
+    aborted: tuple[AbortedTxn, ...] = ()
+
+
+def repl_table_write_id_state(
+    connection: Connection, state: TableWriteIdState, settings: TxnSettings, clock: Clock
+) -> AppliedState:
+    """Make the source's aborted write ids aborted here too; nothing if the table has write ids.
+
+    A major compaction of the table, or of the partitions named, is queued if there are any.
+    Differs from Hive: committed ids above an aborted one stay visible. Hive then ends the list at
+    an aborted id, because it knows no committed one, and hides what was written after it.
+    """
+    database, table = state.database_name.lower(), state.table_name.lower()
+    if has_write_ids(connection, database, table):
+        return AppliedState()
+    valid = ValidWriteIdList.parse(state.valid_write_ids)
+    connection.execute(
+        insert(NEXT_WRITE_ID).values(
+            NWI_DATABASE=database, NWI_TABLE=table, NWI_NEXT=valid.high_watermark + 1
+        )
+    )
+    aborted_ids = [one for one in valid.aborted_ids if one <= valid.high_watermark]
+    if not aborted_ids:
+        return AppliedState()
+    opened: list[TxnId] = []
+    for some in batches(aborted_ids, settings.open_batch_max):
+        opened += _own(connection, state, some, settings, clock)
+    committed = _highest_committed(valid)
+    if committed is not None:
+        # Transaction 0 counts as committed everywhere.
+        owner = TxnToWriteId(txn_id=NO_TXN, write_id=committed)
+        put_write_ids(connection, database, table, (owner,))
+    outcome = abort_txns(connection, opened, AbortReason.REPL_WRITE_ID)
+    for partition in state.partition_names or (None,):
+        request = CompactionRequest(
+            database_name=database,
+            table_name=table,
+            partition_name=partition,
+            type=CompactionType.MAJOR,
+        )
+        enqueue(connection, request, settings, clock)
+    return AppliedState(opened=tuple(opened), aborted=outcome.aborted)
+
+
+def _highest_committed(valid: ValidWriteIdList) -> WriteId | None:
+    others = {*valid.aborted_ids, *valid.open_ids}
+    ids = range(valid.high_watermark, 0, -1)
+    return next((WriteId(one) for one in ids if one not in others), None)
+
+
+def _own(
+    connection: Connection,
+    state: TableWriteIdState,
+    write_ids: Sequence[WriteId],
+    settings: TxnSettings,
+    clock: Clock,
+) -> tuple[TxnId, ...]:
+    """Open a transaction for each write id and make it the owner."""
+    request = OpenTxnsRequest(count=len(write_ids), user=state.user, host=state.host)
+    ids = open_txns(connection, request, settings, clock).ids
+    pairs = [
+        TxnToWriteId(txn_id=txn_id, write_id=write_id)
+        for txn_id, write_id in zip(ids, write_ids, strict=True)
+    ]
+    put_write_ids(connection, state.database_name.lower(), state.table_name.lower(), pairs)
+    return ids

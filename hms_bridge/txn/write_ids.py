@@ -1,0 +1,303 @@
+"""Write ids: one number for each write of a table (facts/metastore §2.6).
+
+NEXT_WRITE_ID's row lock makes them ascend in the order of allocation. A first allocation has no
+row to lock; if two race, the unique index stops one, and its whole transaction is tried again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
+
+from hms_bridge.backend.batches import batches
+from hms_bridge.backend.dialect import advance_generated_txn_id, lock_txns, take_from_counter
+from hms_bridge.backend.schema.txn_tables import NEXT_WRITE_ID, TXN_TO_WRITE_ID, TXNS
+from hms_bridge.errors import MetaError
+from hms_bridge.model.ids import TxnId, WriteId
+from hms_bridge.model.txn import AllocateWriteIdsRequest, TxnState, TxnToWriteId, TxnType
+from hms_bridge.txn.components import give_write_ids
+from hms_bridge.txn.replication import mapped_pairs
+from hms_bridge.txn.txn_state import high_watermark
+
+_N = NEXT_WRITE_ID.c
+_W = TXN_TO_WRITE_ID.c
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Allocation:
+    """The write ids of the transactions asked for; log ALLOC_WRITE_ID for ``new`` if any."""
+
+    pairs: tuple[TxnToWriteId, ...] = ()
+    new: tuple[TxnToWriteId, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WrittenTable:
+    """A write id that a transaction has taken."""
+
+    database_name: str
+    table_name: str
+    write_id: WriteId
+
+
+def allocate_table_write_ids(
+    connection: Connection, request: AllocateWriteIdsRequest
+) -> Allocation:
+    """Give each transaction a write id of the table; the one it has, if it has one.
+
+    A reallocation takes back those first. Replayed ones get the source's ids; nothing if one of
+    the source's transactions is not open here (any more). Raises MetaError for transactions that
+    are not open or read only.
+    """
+    database, table = request.database_name.lower(), request.table_name.lower()
+    if request.repl_policy is not None:
+        return _allocate_replayed(connection, request, database, table)
+    txn_ids = sorted(set(request.txn_ids))
+    if not txn_ids:
+        raise MetaError(f"write ids of {database}.{table} asked for no transaction; send txnIds")
+    _require_writers(connection, txn_ids, f"{database}.{table}")
+    if request.is_reallocation:
+        _take_back(connection, txn_ids, database, table)
+    held = _held(connection, txn_ids, database, table)
+    missing = [txn_id for txn_id in txn_ids if txn_id not in held]
+    new = _allocate(connection, missing, database, table)
+    pairs = sorted([*held.items(), *((one.txn_id, one.write_id) for one in new)])
+    return Allocation(
+        pairs=tuple(TxnToWriteId(txn_id=txn, write_id=write) for txn, write in pairs), new=new
+    )
+
+
+def get_max_allocated_write_id(connection: Connection, database: str, table: str) -> WriteId:
+    """The highest write id of a table; 0 if there is none."""
+    return WriteId(max(0, (_next(connection, database, table) or 1) - 1))
+
+
+def has_write_ids(connection: Connection, database: str, table: str) -> bool:
+    """Whether write ids of the table are counted, even if none was given yet."""
+    return _next(connection, database, table) is not None
+
+
+def seed_write_id(connection: Connection, database: str, table: str, seed: WriteId) -> None:
+    """The next write id becomes ``seed + 1``. Raises MetaError if the table has write ids."""
+    database, table = database.lower(), table.lower()
+    found = _next(connection, database, table)
+    if found is not None:
+        raise MetaError(
+            f"cannot seed write ids of {database}.{table} with {seed}: it has ids up to "
+            f"{found - 1} already; only a table without write ids can be seeded"
+        )
+    _start_counter(connection, database, table, seed + 1)
+
+
+def seed_txn_id(connection: Connection, seed: TxnId) -> None:
+    """The next transaction id becomes ``seed``, as in Hive. Raises MetaError if it is passed.
+
+    An old, committed transaction is put before it: so the ids that are left out never count as
+    open, and a second, lower seed is refused (Hive goes back).
+    """
+    lock_txns(connection, is_exclusive=True)
+    highest = high_watermark(connection)
+    if highest >= seed:
+        raise _passed(seed)
+    if highest < seed - 1:
+        connection.execute(
+            insert(TXNS).values(
+                TXN_ID=seed - 1,
+                TXN_STATE=TxnState.COMMITTED.value,
+                TXN_STARTED=0,
+                TXN_LAST_HEARTBEAT=0,
+                TXN_USER="",
+                TXN_HOST="",
+            )
+        )
+    if not advance_generated_txn_id(connection, seed):
+        raise _passed(seed)
+
+
+def written_tables(
+    connection: Connection, txn_ids: Sequence[TxnId]
+) -> Mapping[TxnId, tuple[WrittenTable, ...]]:
+    """The write ids that transactions have taken, by transaction; sorted by table."""
+    found: dict[TxnId, list[WrittenTable]] = {}
+    for some in batches(txn_ids):
+        rows = connection.execute(
+            select(_W.T2W_TXNID, _W.T2W_DATABASE, _W.T2W_TABLE, _W.T2W_WRITEID)
+            .where(_W.T2W_TXNID.in_(some))
+            .order_by(_W.T2W_DATABASE, _W.T2W_TABLE)
+        )
+        for txn_id, database, table, write_id in rows:
+            written = WrittenTable(
+                database_name=database, table_name=table, write_id=WriteId(write_id)
+            )
+            found.setdefault(TxnId(txn_id), []).append(written)
+    return {txn_id: tuple(written) for txn_id, written in found.items()}
+
+
+def of_table(database: str, table: str) -> ColumnElement[bool]:
+    """TXN_TO_WRITE_ID rows of one table."""
+    return and_(_W.T2W_DATABASE == database, _W.T2W_TABLE == table)
+
+
+def put_write_ids(
+    connection: Connection, database: str, table: str, pairs: Sequence[TxnToWriteId]
+) -> None:
+    """Write down who got which id; the caller holds the counter."""
+    for some in batches(pairs):
+        connection.execute(
+            insert(TXN_TO_WRITE_ID),
+            [
+                {
+                    "T2W_TXNID": pair.txn_id,
+                    "T2W_DATABASE": database,
+                    "T2W_TABLE": table,
+                    "T2W_WRITEID": pair.write_id,
+                }
+                for pair in some
+            ],
+        )
+
+
+def _require_writers(connection: Connection, txn_ids: Sequence[TxnId], target: str) -> None:
+    """Lock the transactions' rows: one that ends meanwhile would write unseen."""
+    t = TXNS.c
+    open_ids: set[int] = set()
+    for some in batches(txn_ids):
+        rows = connection.execute(
+            select(t.TXN_ID)
+            .where(
+                t.TXN_ID.in_(some),
+                t.TXN_STATE == TxnState.OPEN.value,
+                (t.TXN_TYPE.is_(None)) | (t.TXN_TYPE != int(TxnType.READ_ONLY)),
+            )
+            .order_by(t.TXN_ID)
+            .with_for_update()
+        )
+        open_ids.update(rows.scalars())
+    others = [txn_id for txn_id in txn_ids if txn_id not in open_ids]
+    if others:
+        named = ", ".join(f"txnid:{txn_id}" for txn_id in others[:10])
+        more = f" and {len(others) - 10} more" if len(others) > 10 else ""
+        raise MetaError(
+            f"no write ids of {target} for {named}{more}: committed, aborted, read only or "
+            "unknown; open a transaction that writes"
+        )
+
+
+def _take_back(connection: Connection, txn_ids: Sequence[TxnId], database: str, table: str) -> None:
+    for some in batches(txn_ids):
+        connection.execute(
+            delete(TXN_TO_WRITE_ID).where(of_table(database, table), _W.T2W_TXNID.in_(some))
+        )
+
+
+def _held(
+    connection: Connection, txn_ids: Sequence[TxnId], database: str, table: str
+) -> dict[TxnId, WriteId]:
+    held: dict[TxnId, WriteId] = {}
+    for some in batches(txn_ids):
+        rows = connection.execute(
+            select(_W.T2W_TXNID, _W.T2W_WRITEID).where(
+                of_table(database, table), _W.T2W_TXNID.in_(some)
+            )
+        )
+        held.update((TxnId(txn_id), WriteId(write_id)) for txn_id, write_id in rows)
+    return held
+
+
+def _allocate(
+    connection: Connection, txn_ids: Sequence[TxnId], database: str, table: str
+) -> tuple[TxnToWriteId, ...]:
+    """Take ids from the counter and write them down."""
+    if not txn_ids:
+        return ()
+    here = and_(_N.NWI_DATABASE == database, _N.NWI_TABLE == table)
+    first = take_from_counter(connection, NEXT_WRITE_ID, _N.NWI_NEXT, len(txn_ids), here)
+    if first is None:
+        first = 1
+        _start_counter(connection, database, table, first + len(txn_ids))
+    return _give(connection, txn_ids, database, table, WriteId(first))
+
+
+def _allocate_from(
+    connection: Connection, txn_ids: Sequence[TxnId], database: str, table: str, first: WriteId
+) -> tuple[TxnToWriteId, ...]:
+    """Take the ids that begin with ``first``, wherever the counter stands; the source's ids win."""
+    there = _next(connection, database, table, is_locked=True)
+    after = first + len(txn_ids)
+    if there is None:
+        _start_counter(connection, database, table, after)
+    else:
+        if first < there:
+            # These rows tell of a history that the table no longer has.
+            connection.execute(delete(TXN_TO_WRITE_ID).where(of_table(database, table)))
+        here = and_(_N.NWI_DATABASE == database, _N.NWI_TABLE == table)
+        connection.execute(update(NEXT_WRITE_ID).where(here).values(NWI_NEXT=after))
+    return _give(connection, txn_ids, database, table, first)
+
+
+def _give(
+    connection: Connection, txn_ids: Sequence[TxnId], database: str, table: str, first: WriteId
+) -> tuple[TxnToWriteId, ...]:
+    pairs = tuple(
+        TxnToWriteId(txn_id=txn_id, write_id=WriteId(first + offset))
+        for offset, txn_id in enumerate(txn_ids)
+    )
+    put_write_ids(connection, database, table, pairs)
+    give_write_ids(connection, txn_ids, database, table)
+    return pairs
+
+
+def _start_counter(connection: Connection, database: str, table: str, after: int) -> None:
+    connection.execute(
+        insert(NEXT_WRITE_ID).values(NWI_DATABASE=database, NWI_TABLE=table, NWI_NEXT=after)
+    )
+
+
+def _allocate_replayed(
+    connection: Connection, request: AllocateWriteIdsRequest, database: str, table: str
+) -> Allocation:
+    source = sorted(request.repl_source, key=lambda pair: pair.write_id)
+    if not source:
+        raise MetaError(
+            f"replayed write ids of {database}.{table} without any; send srcTxnToWriteIdList"
+        )
+    first, last = source[0].write_id, source[-1].write_id
+    if last - first + 1 != len(source):
+        raise MetaError(
+            f"replayed write ids {first} to {last} of {database}.{table} are {len(source)} "
+            "numbers with gaps or repeats; send a contiguous list"
+        )
+    mapped = mapped_pairs(connection, request.repl_policy or "", [pair.txn_id for pair in source])
+    if len(mapped) != len({pair.txn_id for pair in source}):
+        return Allocation()
+    txn_ids = [mapped[pair.txn_id] for pair in source]
+    _require_writers(connection, sorted(txn_ids), f"{database}.{table}")
+    held = _held(connection, txn_ids, database, table)
+    if len(held) == len(txn_ids):
+        pairs = [TxnToWriteId(txn_id=one, write_id=held[one]) for one in sorted(held)]
+        return Allocation(pairs=tuple(pairs))
+    if held:
+        _take_back(connection, list(held), database, table)
+    new = _allocate_from(connection, txn_ids, database, table, first)
+    return Allocation(pairs=new, new=new)
+
+
+def _next(
+    connection: Connection, database: str, table: str, *, is_locked: bool = False
+) -> int | None:
+    statement = select(_N.NWI_NEXT).where(
+        _N.NWI_DATABASE == database.lower(), _N.NWI_TABLE == table.lower()
+    )
+    if is_locked:
+        statement = statement.with_for_update()
+    found = connection.execute(statement).scalar()
+    return None if found is None else int(found)
+
+
+def _passed(seed: TxnId) -> MetaError:
+    return MetaError(
+        f"cannot seed transaction ids with {seed}: ids up to there are given already; "
+        "seed with a higher one"
+    )

@@ -1,0 +1,161 @@
+"""Messages over a socket: thrift's strict binary protocol without frames, within limits.
+
+The stream is a thrift transport, so that the accelerated decoder can ask it for more bytes. Bytes
+arrive in small chunks: a length that the other side claims costs nothing until it is sent.
+"""
+
+from __future__ import annotations
+
+import socket
+from contextlib import suppress
+from io import BytesIO
+from struct import Struct as BinaryLayout
+
+from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
+from thrift.protocol.TProtocol import TProtocolException
+from thrift.Thrift import TMessageType, TType
+from thrift.transport.TTransport import (
+    CReadableTransport,
+    TTransportBase,
+    TTransportException,
+)
+
+from hms_bridge.wire.structs import Struct, set_spec
+
+_CHUNK_BYTES = 64 * 1024
+_READ_AHEAD_BYTES = 4096
+_STRICT_VERSION = 0x8001
+_METHOD_NAME_BYTES_MAX = 256
+_HEADER = BinaryLayout("!HHI")
+_NUMBER = BinaryLayout("!i")
+
+KINDS = TMessageType
+"""CALL, REPLY, EXCEPTION, ONEWAY."""
+
+
+class ApplicationError(Struct):
+    """A TApplicationException as a struct: a message, and one of thrift's kinds of it."""
+
+
+set_spec(
+    ApplicationError,
+    (None, (1, TType.STRING, "message", "UTF8", None), (2, TType.I32, "type", None, None)),
+)
+
+
+class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
+    """Reads and writes messages.
+
+    Raises TTransportException where the other side is gone, TProtocolException where what comes
+    is no message or exceeds a limit, OSError as the socket does. After each of them the stream is
+    of no use.
+    """
+
+    def __init__(
+        self, stream: socket.socket, *, message_size_bytes: int, container_length: int
+    ) -> None:
+        self._socket = stream
+        self._message_size_bytes = message_size_bytes
+        self._buffer = BytesIO()
+        self._received_bytes = 0
+        self._protocol = TBinaryProtocolAccelerated(
+            self,
+            strictRead=True,
+            string_length_limit=message_size_bytes,
+            container_length_limit=container_length,
+        )
+
+    def wait(self) -> None:
+        """Block until a message begins. Raises TTransportException if the stream ends first."""
+        self._received_bytes = 0
+        rest = self._buffer.read()
+        if not rest:
+            rest = self._receive(_READ_AHEAD_BYTES)
+            if not rest:
+                raise TTransportException(
+                    TTransportException.END_OF_FILE, "the other side closed the connection"
+                )
+        self._buffer = BytesIO(rest)
+
+    def read_header(self) -> tuple[str, int, int]:
+        """A message's method, kind and sequence number."""
+        self._received_bytes = 0
+        start = self.readAll(8)
+        version, kind, name_bytes = _HEADER.unpack(start)
+        if version != _STRICT_VERSION or name_bytes > _METHOD_NAME_BYTES_MAX:
+            raise TProtocolException(TProtocolException.BAD_VERSION, _what_is_this(start))
+        rest = self.readAll(name_bytes + 4)
+        name = rest[:name_bytes].decode("utf-8", "replace")
+        return name, kind, _NUMBER.unpack_from(rest, name_bytes)[0]
+
+    def read_struct(self, struct: Struct) -> None:
+        """The body of a message."""
+        struct.read(self._protocol)
+
+    def encode(self, name: str, kind: int, sequence: int, body: Struct) -> bytes:
+        """One message as bytes."""
+        encoded_name = name.encode()
+        encoded_body: bytes = self._protocol._fast_encode(body, [type(body), body.thrift_spec])
+        header = _HEADER.pack(_STRICT_VERSION, kind, len(encoded_name))
+        return header + encoded_name + _NUMBER.pack(sequence) + encoded_body
+
+    def send(self, message: bytes) -> None:
+        """Send an encoded message."""
+        self._socket.sendall(message)
+
+    def close(self) -> None:
+        """Close the socket; a thread that waits on it wakes up."""
+        with suppress(OSError):  # the other side may have been faster
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+    # What thrift asks of a transport.
+
+    def readAll(self, sz: int) -> bytes:  # noqa: N802, D102
+        data: bytes = self._buffer.read(sz)
+        if len(data) < sz:
+            data = self.cstringio_refill(data, sz).read(sz)
+        return data
+
+    def read(self, sz: int) -> bytes:  # noqa: D102
+        return self.readAll(sz)
+
+    @property
+    def cstringio_buf(self) -> BytesIO:  # noqa: D102
+        return self._buffer
+
+    def cstringio_refill(self, partial: bytes, needed: int) -> BytesIO:  # noqa: D102
+        received = bytearray(partial)
+        while len(received) < needed:
+            chunk = self._receive(needed - len(received))
+            if not chunk:
+                raise TTransportException(
+                    TTransportException.END_OF_FILE,
+                    "the other side closed the connection inside a message",
+                )
+            received += chunk
+        self._buffer = BytesIO(received)
+        return self._buffer
+
+    def _receive(self, wanted: int) -> bytes:
+        chunk = self._socket.recv(min(max(wanted, _READ_AHEAD_BYTES), _CHUNK_BYTES))
+        self._received_bytes += len(chunk)
+        if self._received_bytes > self._message_size_bytes:
+            raise TProtocolException(
+                TProtocolException.SIZE_LIMIT,
+                f"a message exceeds {self._message_size_bytes} bytes; send less at a time",
+            )
+        return chunk
+
+
+def _what_is_this(start: bytes) -> str:
+    text = "this is thrift's strict binary protocol without frames; the other side sent "
+    if start[:4] in (b"GET ", b"POST", b"PUT ", b"HEAD"):
+        return text + "HTTP; use a thrift:// address there"
+    if start[4:6] == b"\x80\x01":
+        return text + "framed messages; turn off framed transport there"
+    if start[:1] == b"\x16":
+        return text + "a TLS greeting; turn off SSL there"
+    if start[:1] == b"\x01":
+        return text + "a SASL greeting; turn off SASL there"
+    return text + repr(start)

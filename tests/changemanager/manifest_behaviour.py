@@ -1,0 +1,425 @@
+"""What every manifest must do; each implementation runs this class with its own `manifest`.
+
+class TestMyManifest(ManifestBehaviour):
+    @pytest.fixture
+    def manifest(self): ...
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from changemanager.errors import ArchiveBusyError, IntentError
+from changemanager.manifest import (
+    ArchiveCause,
+    ArchiveContext,
+    ArchivedFile,
+    ArchiveIntent,
+    ArchiveManifest,
+    ArchiveOrigin,
+    EntryState,
+    IntentFile,
+    IntentState,
+    Pin,
+    PinKind,
+    ReservedFile,
+)
+
+CMROOT = "file:/cmroot"
+OTHER = "hdfs://ns/cmroot"
+CHECKSUM = "00000200" + "0" * 16 + "a" * 32
+NAME = f"bucket_00000_{CHECKSUM}"
+SECOND = f"bucket_00001_{CHECKSUM}"
+T0 = 1_700_000_000_000
+CONTEXT = ArchiveContext(
+    cause=ArchiveCause.OBSOLETE,
+    location="file:/wh/db.db/t",
+    database="db",
+    table="t",
+    partition="p=1/q=a b",
+    txn_id=12,
+    compaction_id=7,
+)
+
+
+def reserved(*names: str) -> list[ReservedFile]:
+    return [ReservedFile(name=name, checksum=CHECKSUM, size_bytes=31) for name in names]
+
+
+def archived(
+    *names: str,
+    directory: str = "delta_1_1",
+    at_ms: int = T0,
+    is_remaining_in_trash: bool = False,
+    context: ArchiveContext = CONTEXT,
+) -> list[ArchivedFile]:
+    return [
+        ArchivedFile(
+            name=name,
+            origin=ArchiveOrigin(
+                uri=f"file:/wh/db.db/t/{directory}/{name.rpartition('_')[0]}",
+                directory=directory,
+                context=context,
+                archived_at_ms=at_ms,
+            ),
+            is_remaining_in_trash=is_remaining_in_trash,
+        )
+        for name in names
+    ]
+
+
+def intent(
+    intent_id: str = "i1",
+    *,
+    victim: str = "file:/wh/db.db/t/delta_1_1",
+    at_ms: int = T0,
+    context: ArchiveContext = CONTEXT,
+    cmroot: str | None = CMROOT,
+) -> ArchiveIntent:
+    return ArchiveIntent(
+        intent_id=intent_id,
+        victim=victim,
+        cmroot=cmroot,
+        files=(
+            IntentFile(
+                path="bucket_00000",
+                size_bytes=31,
+                mtime_ms=T0 - 5,
+                checksum=CHECKSUM if cmroot else None,
+                archive_name=NAME if cmroot else None,
+            ),
+            IntentFile(path="sub/ä .crc", size_bytes=0, mtime_ms=None),
+        ),
+        context=context,
+        is_remaining_in_trash=False,
+        state=IntentState.PLANNED,
+        created_at_ms=at_ms,
+        updated_at_ms=at_ms,
+    )
+
+
+def claim(
+    manifest: ArchiveManifest,
+    name: str = NAME,
+    *,
+    seen: int | None = T0,
+    overridden: tuple[str, ...] = (),
+    now_ms: int = T0 + 100,
+) -> bool:
+    return manifest.claim_purge(
+        CMROOT, name, seen_archived_at_ms=seen, overridden_holders=overridden, now_ms=now_ms
+    )
+
+
+def pin(holder: str = "dump:1", **given: object) -> Pin:
+    values: dict[str, object] = {
+        "kind": PinKind.DUMP, "reason": "not loaded yet", "created_at_ms": T0,
+    } | given  # fmt: skip
+    return Pin(holder=holder, **values)  # type: ignore[arg-type]
+
+
+class ManifestBehaviour:
+    """Inherit, and give the fixture `manifest`."""
+
+    # -- records
+
+    def test_knows_nothing_at_first(self, manifest: ArchiveManifest) -> None:
+        assert manifest.entries(CMROOT) == {}
+        assert manifest.intents(list(IntentState)) == ()
+        assert manifest.pins() == ()
+
+    def test_a_file_is_reserved_then_archived(self, manifest: ArchiveManifest) -> None:
+        manifest.reserve(CMROOT, reserved(NAME), T0)
+        entry = manifest.entries(CMROOT)[NAME]
+        assert (entry.state, entry.checksum, entry.size_bytes, entry.archived_at_ms) == (
+            EntryState.RESERVED, CHECKSUM, 31, T0,
+        )  # fmt: skip
+        manifest.record_archived(CMROOT, archived(NAME, at_ms=T0 + 1), T0 + 1)
+        entry = manifest.entries(CMROOT)[NAME]
+        assert entry.state is EntryState.ARCHIVED
+        assert entry.archived_at_ms == T0 + 1
+        assert entry.origins == (archived(NAME, at_ms=T0 + 1)[0].origin,)
+        assert not entry.is_remaining_in_trash
+
+    def test_the_same_content_from_two_places_is_one_file_with_two_origins(
+        self, manifest: ArchiveManifest
+    ) -> None:
+        for place, time in (("delta_1_1", T0), ("delta_2_2", T0 + 9)):
+            manifest.reserve(CMROOT, reserved(NAME), time)
+            manifest.record_archived(CMROOT, archived(NAME, directory=place, at_ms=time), time)
+        entry = manifest.entries(CMROOT)[NAME]
+        assert [origin.directory for origin in entry.origins] == ["delta_1_1", "delta_2_2"]
+        assert entry.archived_at_ms == T0 + 9
+
+    def test_recording_twice_keeps_one_origin_with_its_first_time(
+        self, manifest: ArchiveManifest
+    ) -> None:
+        manifest.reserve(CMROOT, reserved(NAME), T0)
+        manifest.record_archived(CMROOT, archived(NAME, at_ms=T0), T0)
+        manifest.record_archived(CMROOT, archived(NAME, at_ms=T0 + 5), T0 + 5)
+        entry = manifest.entries(CMROOT)[NAME]
+        assert [origin.archived_at_ms for origin in entry.origins] == [T0]
+        assert entry.archived_at_ms == T0 + 5
+
+    def test_a_clock_never_goes_back(self, manifest: ArchiveManifest) -> None:
+        manifest.reserve(CMROOT, reserved(NAME), T0)
+        manifest.reserve(CMROOT, reserved(NAME), T0 - 50)
+        manifest.record_archived(CMROOT, archived(NAME), T0 - 70)
+        assert manifest.entries(CMROOT)[NAME].archived_at_ms == T0
+
+    def test_the_trash_tag_stays(self, manifest: ArchiveManifest) -> None:
+        manifest.reserve(CMROOT, reserved(NAME), T0)
+        manifest.record_archived(CMROOT, archived(NAME, is_remaining_in_trash=True), T0)
+        manifest.record_archived(CMROOT, archived(NAME, is_remaining_in_trash=False), T0)
+        assert manifest.entries(CMROOT)[NAME].is_remaining_in_trash
+
+    def test_what_was_not_reserved_cannot_be_recorded(self, manifest: ArchiveManifest) -> None:
+        manifest.reserve(CMROOT, reserved(NAME), T0)
+        with pytest.raises(IntentError):
+            manifest.record_archived(CMROOT, archived(NAME, SECOND), T0)
+        assert manifest.entries(CMROOT)[NAME].state is EntryState.RESERVED
+
+    def test_withdrawing_drops_only_what_came_to_nothing(self, manifest: ArchiveManifest) -> None:
+        manifest.reserve(CMROOT, reserved(NAME, SECOND), T0)
+        manifest.record_archived(CMROOT, archived(NAME), T0)
+        manifest.withdraw(CMROOT, [NAME, SECOND, "never_seen"])
+        assert set(manifest.entries(CMROOT)) == {NAME}
+
+    def test_roots_are_apart(self, manifest: ArchiveManifest) -> None:
+        manifest.reserve(CMROOT, reserved(NAME), T0)
+        assert manifest.entries(OTHER) == {}
+        manifest.reserve(OTHER, reserved(NAME), T0 + 1)
+        assert manifest.entries(CMROOT)[NAME].archived_at_ms == T0
+
+    def test_entries_by_name(self, manifest: ArchiveManifest) -> None:
+        manifest.reserve(CMROOT, reserved(NAME, SECOND), T0)
+        assert set(manifest.entries(CMROOT, [SECOND, "never_seen"])) == {SECOND}
+        assert manifest.entries(CMROOT, []) == {}
+
+    def test_many_files_at_once(self, manifest: ArchiveManifest) -> None:
+        names = [f"bucket_{number:05d}_{CHECKSUM}" for number in range(2500)]
+        manifest.reserve(CMROOT, reserved(*names), T0)
+        manifest.record_archived(CMROOT, archived(*names), T0)
+        assert len(manifest.entries(CMROOT, names)) == 2500
+        assert manifest.holders(CMROOT, names, T0) == {}
+
+    # -- purge
+
+    def test_a_purge_is_claimed_then_recorded(self, manifest: ArchiveManifest) -> None:
+        self._archive(manifest, NAME)
+        assert claim(manifest)
+        assert manifest.entries(CMROOT)[NAME].state is EntryState.PURGING
+        manifest.record_purged(CMROOT, NAME, T0 + 200)
+        assert manifest.entries(CMROOT) == {}
+        history = manifest.entries(CMROOT, [NAME])[NAME]
+        assert (history.state, history.archived_at_ms) == (EntryState.PURGED, T0 + 200)
+
+    def test_what_was_archived_again_cannot_be_claimed(self, manifest: ArchiveManifest) -> None:
+        self._archive(manifest, NAME)
+        manifest.reserve(CMROOT, reserved(NAME), T0 + 1)
+        assert not claim(manifest, seen=T0)
+        assert not claim(manifest, seen=None)
+        assert manifest.entries(CMROOT)[NAME].state is EntryState.ARCHIVED
+
+    def test_what_is_being_purged_cannot_be_reserved(self, manifest: ArchiveManifest) -> None:
+        self._archive(manifest, NAME)
+        assert claim(manifest)
+        with pytest.raises(ArchiveBusyError) as caught:
+            manifest.reserve(CMROOT, reserved(SECOND, NAME), T0 + 200)
+        assert caught.value.names == (NAME,)
+        assert set(manifest.entries(CMROOT)) == {NAME}
+
+    def test_an_interrupted_purge_is_claimed_again(self, manifest: ArchiveManifest) -> None:
+        self._archive(manifest, NAME)
+        assert claim(manifest)
+        assert claim(manifest)
+
+    def test_a_released_file_is_archived_as_before(self, manifest: ArchiveManifest) -> None:
+        self._archive(manifest, NAME)
+        before = manifest.entries(CMROOT)[NAME]
+        assert claim(manifest)
+        manifest.release_purge(CMROOT, NAME)
+        assert manifest.entries(CMROOT)[NAME] == before
+        manifest.release_purge(CMROOT, NAME)
+        manifest.release_purge(CMROOT, "never_seen")
+        assert manifest.entries(CMROOT)[NAME] == before
+
+    def test_a_file_of_hive_is_claimed_without_a_row(self, manifest: ArchiveManifest) -> None:
+        assert claim(manifest, seen=None)
+        with pytest.raises(ArchiveBusyError):
+            manifest.reserve(CMROOT, reserved(NAME), T0)
+        seen = manifest.entries(CMROOT)[NAME].archived_at_ms
+        assert claim(manifest, seen=seen)
+        manifest.release_purge(CMROOT, NAME)
+        assert manifest.entries(CMROOT, [NAME]) == {}
+
+    def test_a_row_that_came_stops_the_purge_of_hives_file(self, manifest: ArchiveManifest) -> None:
+        manifest.reserve(CMROOT, reserved(NAME), T0)
+        assert not claim(manifest, seen=None)
+
+    def test_a_purged_file_can_come_again(self, manifest: ArchiveManifest) -> None:
+        self._archive(manifest, NAME, is_remaining_in_trash=True)
+        assert claim(manifest)
+        manifest.record_purged(CMROOT, NAME, T0 + 200)
+        manifest.reserve(CMROOT, reserved(NAME), T0 + 300)
+        entry = manifest.entries(CMROOT)[NAME]
+        assert (entry.state, entry.archived_at_ms) == (EntryState.RESERVED, T0 + 300)
+        assert entry.origins == ()
+        assert not entry.is_remaining_in_trash
+
+    def test_a_purged_row_counts_as_none(self, manifest: ArchiveManifest) -> None:
+        self._archive(manifest, NAME)
+        assert claim(manifest)
+        manifest.record_purged(CMROOT, NAME, T0 + 200)
+        assert not claim(manifest, seen=T0 + 200)
+        assert claim(manifest, seen=None)
+
+    def test_only_claimed_files_are_purged(self, manifest: ArchiveManifest) -> None:
+        self._archive(manifest, NAME)
+        manifest.record_purged(CMROOT, NAME, T0 + 200)
+        manifest.record_purged(CMROOT, "never_seen", T0 + 200)
+        assert manifest.entries(CMROOT)[NAME].state is EntryState.ARCHIVED
+
+    def test_history_is_forgotten_by_age(self, manifest: ArchiveManifest) -> None:
+        self._archive(manifest, NAME, SECOND)
+        assert claim(manifest)
+        manifest.record_purged(CMROOT, NAME, T0 + 200)
+        assert manifest.forget_purged(CMROOT, T0 + 200) == 0
+        assert manifest.forget_purged(CMROOT, T0 + 201) == 1
+        assert set(manifest.entries(CMROOT, [NAME, SECOND])) == {SECOND}
+
+    # -- pins
+
+    def test_a_pinned_file_cannot_be_claimed(self, manifest: ArchiveManifest) -> None:
+        self._archive(manifest, NAME, SECOND)
+        assert manifest.put_pin(pin(names=frozenset({NAME}))) == ()
+        assert manifest.holders(CMROOT, [NAME, SECOND], T0) == {NAME: ("dump:1",)}
+        assert not claim(manifest)
+        assert claim(manifest, SECOND)
+        assert claim(manifest, overridden=("dump:1",))
+
+    def test_a_pin_that_comes_too_late_says_so(self, manifest: ArchiveManifest) -> None:
+        self._archive(manifest, NAME, SECOND)
+        assert claim(manifest)
+        assert manifest.put_pin(pin(names=frozenset({NAME, SECOND}))) == (NAME,)
+
+    def test_a_pin_holds_until_it_expires(self, manifest: ArchiveManifest) -> None:
+        self._archive(manifest, NAME)
+        manifest.put_pin(pin(names=frozenset({NAME}), expires_at_ms=T0 + 50))
+        assert manifest.holders(CMROOT, [NAME], T0 + 49) == {NAME: ("dump:1",)}
+        assert manifest.holders(CMROOT, [NAME], T0 + 50) == {}
+        assert not claim(manifest, now_ms=T0 + 49)
+        assert claim(manifest, now_ms=T0 + 50)
+
+    def test_a_file_can_be_pinned_before_it_is_archived(self, manifest: ArchiveManifest) -> None:
+        manifest.put_pin(pin(names=frozenset({NAME})))
+        self._archive(manifest, NAME)
+        assert not claim(manifest)
+        assert not claim(manifest, seen=None)
+
+    def test_a_database_or_table_is_held(self, manifest: ArchiveManifest) -> None:
+        self._archive(manifest, NAME)
+        for selector, is_held in (
+            ({"database": "db"}, True),
+            ({"database": "db", "table": "t"}, True),
+            ({"database": "db", "table": "u"}, False),
+            ({"database": "other"}, False),
+            ({"database": "db", "archived_since_ms": T0}, True),
+            ({"database": "db", "archived_since_ms": T0 + 1}, False),
+        ):
+            manifest.put_pin(pin("hold:x", kind=PinKind.HOLD, **selector))
+            assert (NAME in manifest.holders(CMROOT, [NAME], T0)) is is_held, selector
+            if is_held:
+                assert not claim(manifest)
+        assert claim(manifest)
+
+    def test_a_holder_has_one_pin(self, manifest: ArchiveManifest) -> None:
+        manifest.put_pin(pin("b", names=frozenset({NAME})))
+        manifest.put_pin(pin("a", names=frozenset({NAME})))
+        manifest.put_pin(pin("b", names=frozenset({SECOND}), reason="another"))
+        assert [(one.holder, one.reason) for one in manifest.pins()] == [
+            ("a", "not loaded yet"), ("b", "another"),
+        ]  # fmt: skip
+        assert manifest.pins()[1].names == {SECOND}
+        assert manifest.holders(CMROOT, [NAME], T0) == {NAME: ("a",)}
+
+    def test_a_removed_pin_holds_nothing(self, manifest: ArchiveManifest) -> None:
+        manifest.put_pin(pin(names=frozenset({NAME})))
+        assert manifest.remove_pin("dump:1")
+        assert not manifest.remove_pin("dump:1")
+        assert manifest.holders(CMROOT, [NAME], T0) == {}
+
+    def test_an_open_intent_holds_its_files(self, manifest: ArchiveManifest) -> None:
+        self._archive(manifest, NAME)
+        manifest.add_intent(intent())
+        assert manifest.holders(CMROOT, [NAME], T0) == {NAME: ("intent:i1",)}
+        assert manifest.holders(OTHER, [NAME], T0) == {}
+        assert not claim(manifest)
+        assert manifest.advance_intent("i1", IntentState.PLANNED, IntentState.ARCHIVED, T0)
+        assert not claim(manifest)
+        assert manifest.advance_intent("i1", IntentState.ARCHIVED, IntentState.DELETED, T0)
+        assert claim(manifest)
+
+    # -- intents
+
+    def test_an_intent_is_stored_as_it_is(self, manifest: ArchiveManifest) -> None:
+        for one in (intent(), intent("i2", victim="file:/wh/x", cmroot=None)):
+            assert manifest.add_intent(one) == one
+            assert manifest.intent(one.intent_id) == one
+        assert manifest.intent("never_seen") is None
+
+    def test_a_victim_has_one_open_intent(self, manifest: ArchiveManifest) -> None:
+        first = manifest.add_intent(intent("i1"))
+        assert manifest.add_intent(intent("i2")) == first
+        assert manifest.intent("i2") is None
+        assert manifest.advance_intent("i1", IntentState.PLANNED, IntentState.ABANDONED, T0, "x")
+        assert manifest.add_intent(intent("i3")).intent_id == "i3"
+
+    def test_intents_move_on_from_the_state_that_is_named(self, manifest: ArchiveManifest) -> None:
+        manifest.add_intent(intent())
+        assert not manifest.advance_intent("i1", IntentState.ARCHIVED, IntentState.DELETED, T0)
+        assert not manifest.advance_intent("no", IntentState.PLANNED, IntentState.DELETED, T0)
+        assert manifest.advance_intent(
+            "i1", IntentState.PLANNED, IntentState.ABANDONED, T0 + 4, "gone"
+        )
+        stored = manifest.intent("i1")
+        assert stored is not None
+        assert (stored.state, stored.reason, stored.updated_at_ms, stored.created_at_ms) == (
+            IntentState.ABANDONED, "gone", T0 + 4, T0,
+        )  # fmt: skip
+
+    def test_intents_are_found_by_state_victim_and_compaction(
+        self, manifest: ArchiveManifest
+    ) -> None:
+        other = ArchiveContext(cause=ArchiveCause.DROP_TABLE)
+        manifest.add_intent(intent("i3", victim="file:/c", at_ms=T0 + 1, context=other))
+        manifest.add_intent(intent("i2", victim="file:/b"))
+        manifest.add_intent(intent("i1", victim="file:/a"))
+        manifest.advance_intent("i2", IntentState.PLANNED, IntentState.ARCHIVED, T0)
+
+        def found(*states: IntentState, **given: object) -> list[str]:
+            return [one.intent_id for one in manifest.intents(states, **given)]  # type: ignore[arg-type]
+
+        assert found(*IntentState) == ["i1", "i2", "i3"]
+        assert found(IntentState.PLANNED) == ["i1", "i3"]
+        assert found(*IntentState, victim="file:/b") == ["i2"]
+        assert found(*IntentState, compaction_id=7) == ["i1", "i2"]
+        assert found() == []
+
+    def test_old_intents_are_forgotten_once_they_are_over(self, manifest: ArchiveManifest) -> None:
+        for number, state in enumerate(IntentState):
+            manifest.add_intent(intent(f"i{number}", victim=f"file:/{number}"))
+            if state is not IntentState.PLANNED:
+                manifest.advance_intent(f"i{number}", IntentState.PLANNED, state, T0 + 5)
+        assert manifest.forget_intents(T0 + 5) == 0
+        assert manifest.forget_intents(T0 + 6) == 2
+        left = {one.state for one in manifest.intents(list(IntentState))}
+        assert left == {IntentState.PLANNED, IntentState.ARCHIVED, IntentState.DELETED}
+
+    def _archive(
+        self, manifest: ArchiveManifest, *names: str, is_remaining_in_trash: bool = False
+    ) -> None:
+        manifest.reserve(CMROOT, reserved(*names), T0)
+        manifest.record_archived(
+            CMROOT, archived(*names, is_remaining_in_trash=is_remaining_in_trash), T0
+        )

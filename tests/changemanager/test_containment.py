@@ -1,0 +1,111 @@
+"""Paths that must never be recycled or deleted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from changemanager.archive import RecycleKind
+from changemanager.config import ChangeManagerConfig
+from changemanager.containment import is_within, require_contained
+from changemanager.errors import LocationError, PathNotContainedError
+from changemanager.location import FsspecResolver
+from tests.support.archive_world import ArchiveWorld, context
+
+RESOLVE = FsspecResolver()
+
+
+def test_levels_are_compared_not_letters() -> None:
+    assert is_within("/wh/t", "/wh")
+    assert is_within("/wh", "/wh")
+    assert not is_within("/wh2/t", "/wh")
+    assert not is_within("/", "/wh")
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> ArchiveWorld:
+    world = ArchiveWorld(tmp_path, has_trash=True)
+    world.write("t/delta_1_1/f", b"rows")
+    return world
+
+
+def refuse(world: ArchiveWorld, path: str, root: str | None = None) -> None:
+    for act in (
+        lambda: world.archive.recycle(
+            path, RecycleKind.MOVE, is_purge=True,
+            root=root or str(world.warehouse), context=context(),
+        ),
+        lambda: world.protocol.remove(
+            path, root=root or str(world.warehouse), context=context(), is_archived=False
+        ),
+    ):  # fmt: skip
+        with pytest.raises((PathNotContainedError, LocationError)):
+            act()
+    assert (world.warehouse / "t" / "delta_1_1" / "f").read_bytes() == b"rows"
+
+
+def test_roots_and_what_is_outside(world: ArchiveWorld, tmp_path: Path) -> None:
+    outside = tmp_path / "elsewhere"
+    outside.mkdir()
+    (outside / "f").write_bytes(b"x")
+    for path in (
+        "/",
+        str(world.warehouse),
+        f"{world.warehouse}/",
+        str(tmp_path),
+        str(outside),
+        f"{world.warehouse}/../elsewhere",
+        f"{world.warehouse}/t/../../elsewhere/f",
+        f"{world.warehouse}2/t",
+        "memory://x/y",
+        "relative/path",
+    ):
+        refuse(world, path)
+    assert (outside / "f").exists()
+
+
+def test_a_whole_file_system_is_no_root(world: ArchiveWorld) -> None:
+    refuse(world, str(world.warehouse / "t"), root="/")
+
+
+def test_the_archive_is_no_victim(world: ArchiveWorld, tmp_path: Path) -> None:
+    world.cmroot.mkdir()
+    (world.cmroot / "f").write_bytes(b"x")
+    world.trash.mkdir()
+    for path in (world.cmroot, world.cmroot / "f", world.trash, world.trash / "x"):
+        refuse(world, str(path), root=str(tmp_path))
+    holder = tmp_path.parent
+    refuse(world, str(tmp_path), root=str(holder))
+
+
+def test_links_are_not_followed_out_of_the_warehouse(world: ArchiveWorld, tmp_path: Path) -> None:
+    outside = tmp_path / "elsewhere"
+    outside.mkdir()
+    (outside / "f").write_bytes(b"x")
+    (world.warehouse / "link").symlink_to(outside)
+    refuse(world, str(world.warehouse / "link"))
+    refuse(world, str(world.warehouse / "link" / "f"))
+    (world.warehouse / "t" / "delta_1_1" / "inner").symlink_to(outside / "f")
+    refuse(world, str(world.warehouse / "t" / "delta_1_1"))
+    assert (outside / "f").read_bytes() == b"x"
+
+
+def test_a_warehouse_behind_a_link_is_one(tmp_path: Path) -> None:
+    (tmp_path / "real" / "t" / "d").mkdir(parents=True)
+    (tmp_path / "wh").symlink_to(tmp_path / "real")
+    require_contained(RESOLVE(str(tmp_path / "wh" / "t")), RESOLVE(str(tmp_path / "wh")))
+    cmroot = RESOLVE(str(tmp_path / "real" / "t" / "d"))
+    with pytest.raises(PathNotContainedError, match="keeps archived files"):
+        require_contained(
+            RESOLVE(str(tmp_path / "wh" / "t")), RESOLVE(str(tmp_path / "wh")), [cmroot]
+        )
+
+
+def test_the_trash_lies_outside_the_cmroot(tmp_path: Path) -> None:
+    world = ArchiveWorld(tmp_path)
+    world.config = ChangeManagerConfig(
+        cmroot=str(world.cmroot), retain_ms=1, trash=str(world.cmroot / ".trash")
+    )
+    with pytest.raises(PathNotContainedError, match="must not hold one another"):
+        world.start()

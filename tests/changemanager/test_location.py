@@ -1,0 +1,152 @@
+"""Paths and URIs, and what file systems can do."""
+
+from __future__ import annotations
+
+import fsspec
+import pytest
+
+from changemanager.errors import LocationError
+from changemanager.filesystem.local import LocalVolume
+from changemanager.filesystem.plain import PlainVolume
+from changemanager.filesystem.volume import FileKind
+from changemanager.filesystem.webhdfs import WebHdfsVolume
+from changemanager.location import (
+    FsspecResolver,
+    list_tree,
+    open_file_system,
+    parse_uri,
+    volume_of,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "uri"),
+    [
+        ("/wh/t", "/wh/t"),
+        ("//wh///t/", "/wh/t"),
+        ("file:/wh/t", "file:/wh/t"),
+        ("file:///wh/t", "file:/wh/t"),
+        ("FILE://localhost/wh", "file:/wh"),
+        ("hdfs://nn:8020/wh/p=a%2Fb c", "hdfs://nn:8020/wh/p=a%2Fb c"),
+        ("s3a://bucket/wh", "s3a://bucket/wh"),
+        ("s3://bucket", "s3://bucket/"),
+        ("memory://a/b", "memory://a/b"),
+        ("memory:/a/b", "memory://a/b"),
+        ("/with:colon/x", "/with:colon/x"),
+    ],
+)
+def test_one_form_for_one_place(text: str, uri: str) -> None:
+    assert parse_uri(text).uri == uri
+    assert parse_uri(uri).uri == uri
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "wh/t", "./t", "/wh/../etc", "/wh/./t", "file:t", "file://host/x", "/a\nb", "hdfs:"],
+)
+def test_what_is_no_absolute_path(text: str) -> None:
+    with pytest.raises(LocationError):
+        parse_uri(text)
+
+
+def test_local_paths_are_one_volume(tmp_path) -> None:
+    resolve = FsspecResolver()
+    one, two = resolve(str(tmp_path)), resolve(f"file://{tmp_path}/x")
+    assert one.uri == f"file:{tmp_path}"
+    assert two.path == f"{tmp_path}/x"
+    assert one.volume is two.volume
+    assert isinstance(one.volume, LocalVolume)
+    assert two.parent == one
+    assert one.child("x") == two
+    assert one.child("") is one
+
+
+def test_buckets_are_paths_of_one_volume() -> None:
+    opened: list[tuple[str, str]] = []
+
+    def factory(scheme: str, authority: str) -> object:
+        opened.append((scheme, authority))
+        return fsspec.filesystem("memory")
+
+    resolve = FsspecResolver(factory)
+    one, two = resolve("s3a://one/wh/t"), resolve("s3://two/x")
+    assert (one.path, two.path) == ("one/wh/t", "two/x")
+    assert one.volume is two.volume
+    assert opened == [("s3", "")]
+    assert one.parent.uri == "s3a://one/wh"
+    assert one.parent.parent.path == "one"
+    assert resolve("s3://two").child("y").path == "two/y"
+
+
+def test_bare_paths_belong_to_the_default_file_system() -> None:
+    resolve = FsspecResolver(lambda *_: fsspec.filesystem("memory"), default="hdfs://nn:8020")
+    assert resolve("/wh/t").uri == "hdfs://nn:8020/wh/t"
+    assert resolve("hdfs://nn:8020/wh").volume is resolve("/other").volume
+    assert resolve("hdfs://nn:8020/").parent.path == "/"
+
+
+def test_an_unknown_scheme_says_what_to_do() -> None:
+    with pytest.raises(LocationError, match="no file system for nope"):
+        FsspecResolver()("nope://x/y")
+
+
+def test_hdfs_goes_over_http_where_an_address_is_given() -> None:
+    fs = open_file_system("hdfs", "nn:8020", {"nn:8020": "web.example:9870"})
+    assert isinstance(volume_of(fs), WebHdfsVolume)
+    assert fs.url == "http://web.example:9870/webhdfs/v1"
+
+
+def test_memory_is_an_object_store() -> None:
+    place = FsspecResolver()("memory://location-test/a")
+    assert isinstance(place.volume, PlainVolume)
+    assert not place.volume.capabilities.has_atomic_rename
+    assert place.status() is None
+    place.volume.write_new(place.child("f").path, [b"ab", b"c"])
+    status = place.child("f").status()
+    assert status is not None
+    assert (status.kind, status.size_bytes, status.name) == (FileKind.FILE, 3, "f")
+    assert [file.path for file in list_tree(place)] == ["f"]
+    with pytest.raises(FileExistsError):
+        place.volume.place(place.child("f").path, place.child("f").path)
+    place.volume.remove_file(place.child("f").path)
+
+
+def test_a_tree_lists_links_without_following_them(tmp_path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "f").write_bytes(b"12")
+    (tmp_path / "a" / "l").symlink_to(tmp_path / "a" / "b")
+    (tmp_path / "a" / ".h").write_bytes(b"")
+    found = {file.path: file for file in list_tree(FsspecResolver()(str(tmp_path / "a")))}
+    assert list(found) == [".h", "b", "b/f", "l"]
+    assert found["l"].kind is FileKind.LINK
+    assert found["b/f"].size_bytes == 2
+    assert found[".h"].is_hidden
+    assert not found["b/f"].is_hidden
+    (only,) = list_tree(FsspecResolver()(str(tmp_path / "a" / "b" / "f")))
+    assert (only.path, only.kind, only.is_hidden) == ("", FileKind.FILE, False)
+    assert list_tree(FsspecResolver()(str(tmp_path / "nothing"))) == ()
+
+
+def test_the_local_volume_sets_times_attributes_and_never_replaces(tmp_path) -> None:
+    volume = FsspecResolver()(str(tmp_path)).volume
+    one, two = str(tmp_path / "one"), str(tmp_path / "two")
+    volume.write_new(one, [b"x"])
+    with pytest.raises(FileExistsError):
+        volume.write_new(one, [b"y"])
+    volume.set_mtime(one, 1_700_000_000_123)
+    status = volume.status(one)
+    assert status is not None
+    assert status.mtime_ms == 1_700_000_000_123
+    volume.write_new(two, [b"y"])
+    with pytest.raises(FileExistsError):
+        volume.place(one, two)
+    volume.sync_file(two)
+    volume.sync_directory(str(tmp_path))
+    if volume.keeps_attributes(str(tmp_path)):
+        assert volume.attribute(one, "user.original-loc") is None
+        volume.set_attribute(one, "user.original-loc", b"\0x")
+        assert volume.attribute(one, "user.original-loc") == b"\0x"
+    volume.make_directory(str(tmp_path / "d" / "e"))
+    assert (tmp_path / "d" / "e").stat().st_mode & 0o777 == 0o770
+    with pytest.raises(OSError):
+        volume.remove_empty_directory(str(tmp_path / "d"))

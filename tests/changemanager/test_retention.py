@@ -1,0 +1,488 @@
+"""The purge: who goes, who stays, and what happens when the world moves in between."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+
+import pytest
+
+from changemanager.archive import REMAIN_IN_TRASH, RecycleKind
+from changemanager.checksum import composite_checksum, plain_checksum
+from changemanager.errors import ArchiveBusyError, ChangeManagerConfigError
+from changemanager.filesystem.volume import FileKind
+from changemanager.manifest import ArchiveEntry, EntryState, IntentState, Pin, PinKind
+from changemanager.retention import (
+    ArchivedItem,
+    Disposition,
+    PurgePlan,
+    PurgeReport,
+    is_expired,
+    plan_purge,
+)
+from changemanager.transfer import PART_PREFIX
+from changemanager.uri import archive_name
+from tests.support.archive_world import (
+    DAY_MS,
+    START_MS,
+    ArchiveWorld,
+    CrashError,
+    FarVolume,
+    FaultyVolume,
+    context,
+)
+
+RETAIN_MS = 10 * DAY_MS
+CHECKSUM = "00000200" + "0" * 16 + "a" * 32
+NAME = f"bucket_00000_{CHECKSUM}"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> ArchiveWorld:
+    return ArchiveWorld(tmp_path, retain_ms=RETAIN_MS)
+
+
+def name_of(base: str, content: bytes) -> str:
+    return archive_name(base, composite_checksum(io.BytesIO(content)))
+
+
+def recycle(
+    world: ArchiveWorld, content: bytes = b"rows", base: str = "f", *, is_purge: bool = True
+) -> str:
+    path = world.write(f"t/d/{base}", content)
+    world.archive.recycle(
+        str(path), RecycleKind.MOVE, is_purge=is_purge, root=str(world.warehouse), context=context()
+    )
+    path.unlink(missing_ok=True)
+    return name_of(base, content)
+
+
+def hives(world: ArchiveWorld, name: str, content: bytes = b"rows", at_ms: int = START_MS) -> Path:
+    """A file that no manifest knows."""
+    world.cmroot.mkdir(exist_ok=True)
+    path = world.cmroot / name
+    path.write_bytes(content)
+    os.utime(path, ns=(at_ms * 1_000_000, at_ms * 1_000_000))
+    return path
+
+
+def purge(world: ArchiveWorld, **given: object) -> PurgeReport:
+    return world.purge.run(world.purge.plan(**given))  # type: ignore[arg-type]
+
+
+def dispositions(plan: PurgePlan) -> dict[str, Disposition]:
+    return {one.item.name: one.disposition for one in plan.decisions}
+
+
+# -- the plan, without any I/O
+
+
+def item(name: str = NAME, **given: object) -> ArchivedItem:
+    values: dict[str, object] = {
+        "kind": FileKind.FILE, "size_bytes": 5, "mtime_ms": START_MS, "entry": None,
+        "is_tagged": False,
+    } | given  # fmt: skip
+    return ArchivedItem(name=name, **values)  # type: ignore[arg-type]
+
+
+def entry(at_ms: int = START_MS, state: EntryState = EntryState.ARCHIVED) -> ArchiveEntry:
+    return ArchiveEntry(
+        cmroot="file:/cm", name=NAME, checksum=CHECKSUM, size_bytes=5,
+        state=state, archived_at_ms=at_ms,
+    )  # fmt: skip
+
+
+def decide(
+    one: ArchivedItem,
+    age_ms: int = RETAIN_MS + 1,
+    *,
+    held: tuple[str, ...] = (),
+    overridden: frozenset[str] = frozenset(),
+    has_trash: bool = True,
+) -> Disposition:
+    plan = plan_purge(
+        [one], cmroot="file:/cm", now_ms=START_MS + age_ms, retain_ms=RETAIN_MS,
+        holders={one.name: held} if held else {}, overridden=overridden, has_trash=has_trash,
+    )  # fmt: skip
+    return plan.decisions[0].disposition
+
+
+def test_as_old_as_the_retention_is_not_older() -> None:
+    assert not is_expired(START_MS, START_MS + RETAIN_MS, RETAIN_MS)
+    assert is_expired(START_MS, START_MS + RETAIN_MS + 1, RETAIN_MS)
+    assert decide(item(), RETAIN_MS) is Disposition.YOUNG
+    assert decide(item(), RETAIN_MS + 1) is Disposition.DELETE
+
+
+def test_the_later_of_manifest_and_file_time_counts() -> None:
+    assert decide(item(mtime_ms=None, entry=entry())) is Disposition.DELETE
+    assert decide(item(mtime_ms=None, entry=entry(START_MS + 1))) is Disposition.YOUNG
+    assert decide(item(mtime_ms=START_MS - 9 * DAY_MS, entry=entry())) is Disposition.DELETE
+    # A restored cmroot has old file times; a Hive beside us refreshes only the file.
+    assert decide(item(mtime_ms=0, entry=entry(START_MS + 1))) is Disposition.YOUNG
+    assert decide(item(mtime_ms=START_MS + 1, entry=entry())) is Disposition.YOUNG
+
+
+def test_an_unknown_time_is_never_touched() -> None:
+    assert decide(item(mtime_ms=None)) is Disposition.NO_TIME
+
+
+def test_a_time_in_the_future_is_young() -> None:
+    assert decide(item(), -5) is Disposition.YOUNG
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "bucket_00000", CHECKSUM, ".hidden", "x_NULL"])
+def test_unknown_names_stay(name: str) -> None:
+    assert decide(item(name)) is Disposition.UNKNOWN
+
+
+@pytest.mark.parametrize("kind", [FileKind.DIRECTORY, FileKind.LINK, FileKind.OTHER])
+def test_what_is_no_file_stays(kind: FileKind) -> None:
+    assert decide(item(kind=kind)) is Disposition.UNKNOWN
+
+
+def test_names_without_checksum_stay_and_are_told_apart() -> None:
+    assert decide(item("bucket_00000_null")) is Disposition.NO_CHECKSUM
+
+
+def test_a_cut_name_goes_if_the_manifest_knows_it() -> None:
+    assert decide(item("y" * 254)) is Disposition.UNKNOWN
+    assert decide(item("y" * 254, entry=entry())) is Disposition.DELETE
+
+
+def test_tagged_files_go_to_the_trash_or_stay() -> None:
+    assert decide(item(is_tagged=True)) is Disposition.TRASH
+    assert decide(item(is_tagged=True), has_trash=False) is Disposition.NO_TRASH
+    assert decide(item(is_tagged=True), RETAIN_MS, has_trash=False) is Disposition.YOUNG
+
+
+def test_pinned_files_stay_and_say_for_whom() -> None:
+    plan = plan_purge(
+        [item(), item(f"b_{CHECKSUM}")], cmroot="c", now_ms=START_MS + RETAIN_MS + 1,
+        retain_ms=RETAIN_MS, holders={NAME: ("dump:1", "hold:x")}, has_trash=False,
+    )  # fmt: skip
+    pinned, gone = plan.decisions
+    assert (pinned.disposition, pinned.reason) == (
+        Disposition.PINNED, "held by dump:1, hold:x",
+    )  # fmt: skip
+    assert gone.disposition is Disposition.DELETE
+    assert plan.removals == (gone,)
+    assert plan.of(Disposition.PINNED) == (pinned,)
+    assert plan.freed_bytes == 5
+
+
+def test_an_override_names_each_holder_and_is_recorded() -> None:
+    held = ("dump:1", "hold:x")
+    assert decide(item(), held=held, overridden=frozenset({"dump:1"})) is Disposition.PINNED
+    plan = plan_purge(
+        [item()], cmroot="c", now_ms=START_MS + RETAIN_MS + 1, retain_ms=RETAIN_MS,
+        holders={NAME: held}, overridden=frozenset(held), has_trash=False,
+    )  # fmt: skip
+    (decision,) = plan.decisions
+    assert decision.disposition is Disposition.DELETE
+    assert decision.reason == "expired; overridden: dump:1, hold:x"
+    assert plan.overridden == set(held)
+
+
+def test_rows_without_files() -> None:
+    gone = {"is_present": False, "mtime_ms": None}
+    assert decide(item(entry=entry(), **gone)) is Disposition.FORGET
+    assert decide(item(entry=entry(), **gone), RETAIN_MS) is Disposition.YOUNG
+    # Here the file went, and then the process: only the row is left to do.
+    interrupted = entry(state=EntryState.PURGING)
+    assert decide(item(entry=interrupted, **gone), 0) is Disposition.FORGET
+
+
+def test_a_retention_of_nothing_purges_nothing() -> None:
+    for retain_ms in (0, -1):
+        with pytest.raises(ChangeManagerConfigError, match="would remove everything"):
+            plan_purge(
+                [item()], cmroot="c", now_ms=START_MS, retain_ms=retain_ms,
+                holders={}, has_trash=False,
+            )  # fmt: skip
+
+
+# -- with files
+
+
+def test_an_archived_file_lives_exactly_its_retention(world: ArchiveWorld) -> None:
+    name = recycle(world)
+    world.clock.advance(RETAIN_MS)
+    assert purge(world).deleted == ()
+    assert set(world.archived()) == {name}
+    world.clock.advance(1)
+    report = purge(world)
+    assert (report.deleted, report.freed_bytes, report.failed) == ((name,), 4, ())
+    assert world.archived() == {}
+    history = world.store.entries(world.archive.cmroot.uri, [name])[name]
+    assert (history.state, history.archived_at_ms) == (EntryState.PURGED, START_MS + RETAIN_MS + 1)
+    assert purge(world).deleted == ()
+
+
+def test_archiving_the_same_content_begins_the_retention_again(world: ArchiveWorld) -> None:
+    name = recycle(world)
+    world.clock.advance(RETAIN_MS)
+    assert recycle(world) == name
+    world.clock.advance(RETAIN_MS)
+    assert purge(world).deleted == ()
+    world.clock.advance(1)
+    assert purge(world).deleted == (name,)
+
+
+def test_files_that_hive_archived_go_by_their_time(world: ArchiveWorld) -> None:
+    name = name_of("bucket_00000", b"rows")
+    hives(world, name)
+    world.clock.advance(RETAIN_MS)
+    assert purge(world).deleted == ()
+    world.clock.advance(1)
+    assert purge(world).deleted == (name,)
+
+
+def test_what_is_not_understood_is_left_and_reported(world: ArchiveWorld) -> None:
+    hives(world, "notes.txt")
+    hives(world, "bucket_00000_0_null")
+    (world.cmroot / f"dir_{CHECKSUM}").mkdir()
+    (world.cmroot / f"dir_{CHECKSUM}" / f"x_{CHECKSUM}").write_bytes(b"below")
+    (world.cmroot / f"link_{CHECKSUM}").symlink_to(world.warehouse)
+    os.utime(world.cmroot / f"dir_{CHECKSUM}", (0, 0))
+    world.clock.advance(10 * RETAIN_MS)
+    plan = world.purge.plan()
+    assert dispositions(plan) == {
+        "notes.txt": Disposition.UNKNOWN,
+        "bucket_00000_0_null": Disposition.NO_CHECKSUM,
+        f"dir_{CHECKSUM}": Disposition.UNKNOWN,
+        f"link_{CHECKSUM}": Disposition.UNKNOWN,
+    }
+    report = world.purge.run(plan)
+    assert (report.deleted, report.failed) == ((), ())
+    assert (world.cmroot / f"dir_{CHECKSUM}" / f"x_{CHECKSUM}").exists()
+    assert world.warehouse.exists()
+
+
+def test_a_name_that_ends_like_a_date_needs_proof(world: ArchiveWorld) -> None:
+    good = plain_checksum(io.BytesIO(b"rows"))
+    hives(world, f"bucket_00000_{good}")
+    hives(world, "backup_20240101")
+    world.clock.advance(RETAIN_MS + 1)
+    report = purge(world)
+    assert report.deleted == (f"bucket_00000_{good}",)
+    ((name, reason),) = report.failed
+    assert (name, reason) == (
+        "backup_20240101", "its content does not have the checksum of its name",
+    )  # fmt: skip
+    assert (world.cmroot / "backup_20240101").exists()
+    assert world.store.entries(world.archive.cmroot.uri, ["backup_20240101"]) == {}
+
+
+class StubbornVolume(FaultyVolume):
+    """Does not delete one file, and cannot say another one's attributes."""
+
+    def remove_file(self, path: str) -> None:
+        if "stubborn" in path:
+            raise PermissionError(13, "Permission denied", path)
+        super().remove_file(path)
+
+    def keeps_attributes(self, directory: str) -> bool:
+        return True
+
+    def attribute(self, path: str, name: str) -> bytes | None:
+        if "dark" in path:
+            raise OSError(5, "Input/output error", path)
+        return None
+
+
+def test_one_bad_file_never_stops_the_purge(tmp_path: Path) -> None:
+    world = ArchiveWorld(tmp_path, volume_class=StubbornVolume, retain_ms=RETAIN_MS)
+    names = [name_of(base, b"x") for base in ("a", "dark", "stubborn", "z")]
+    for name in names:
+        hives(world, name, b"x")
+    world.clock.advance(RETAIN_MS + 1)
+    plan = world.purge.plan()
+    report = world.purge.run(plan)
+    assert report.deleted == (names[0], names[3])
+    assert [name for name, _ in report.failed] == [names[2]]
+    assert "Permission denied" in report.failed[0][1]
+    assert dispositions(plan)[names[1]] is Disposition.UNKNOWN
+    assert report.freed_bytes == 2
+    # The bad one was let go again: it can still be archived, and is tried the next time.
+    assert world.store.entries(world.archive.cmroot.uri) == {}
+    assert [name for name, _ in purge(world).failed] == [names[2]]
+
+
+def test_what_was_archived_again_after_the_plan_stays(world: ArchiveWorld) -> None:
+    name = recycle(world)
+    world.clock.advance(RETAIN_MS + 1)
+    plan = world.purge.plan()
+    recycle(world)
+    report = world.purge.run(plan)
+    assert report.deleted == ()
+    assert report.failed == ((name, "it was archived again, or pinned, since the plan was made"),)
+    assert set(world.archived()) == {name}
+
+
+def test_what_hive_refreshed_after_the_plan_stays(world: ArchiveWorld) -> None:
+    name = recycle(world)
+    world.clock.advance(RETAIN_MS + 1)
+    plan = world.purge.plan()
+    os.utime(world.cmroot / name)
+    report = world.purge.run(plan)
+    assert [reason for _, reason in report.failed] == [
+        "the file was written or touched since the plan was made"
+    ]
+    assert set(world.archived()) == {name}
+    assert world.store.entries(world.archive.cmroot.uri)[name].state is EntryState.ARCHIVED
+
+
+def test_what_was_pinned_after_the_plan_stays(world: ArchiveWorld) -> None:
+    name = recycle(world)
+    world.clock.advance(RETAIN_MS + 1)
+    plan = world.purge.plan()
+    world.store.put_pin(
+        Pin(holder="dump:1", kind=PinKind.DUMP, reason="", created_at_ms=0, names=frozenset({name}))
+    )
+    assert world.purge.run(plan).deleted == ()
+    assert dispositions(world.purge.plan()) == {name: Disposition.PINNED}
+    assert purge(world, overridden=["dump:1"]).deleted == (name,)
+
+
+def test_what_an_unfinished_removal_needs_stays(world: ArchiveWorld) -> None:
+    world.write("t/delta_1_1/f", b"rows")
+    name = name_of("f", b"rows")
+    world.faults.crash_label = "after record_archived"
+    with pytest.raises(CrashError):
+        world.protocol.remove(
+            str(world.warehouse / "t/delta_1_1"), root=str(world.warehouse),
+            context=context(), is_archived=True,
+        )  # fmt: skip
+    world.start()
+    world.clock.advance(RETAIN_MS + 1)
+    assert dispositions(world.purge.plan()) == {name: Disposition.PINNED}
+    (intent,) = world.store.intents([IntentState.PLANNED])
+    world.protocol.abandon(intent, "over")
+    assert purge(world).deleted == (name,)
+
+
+def test_a_file_that_hive_purged_is_forgotten(world: ArchiveWorld) -> None:
+    name = recycle(world)
+    (world.cmroot / name).unlink()
+    world.clock.advance(RETAIN_MS)
+    assert dispositions(world.purge.plan()) == {name: Disposition.YOUNG}
+    world.clock.advance(1)
+    report = purge(world)
+    assert (report.forgotten, report.freed_bytes) == ((name,), 0)
+    assert world.store.entries(world.archive.cmroot.uri) == {}
+
+
+def test_unfinished_copies_go_when_they_are_old(world: ArchiveWorld) -> None:
+    part = hives(world, f"{PART_PREFIX}token", b"half")
+    world.clock.advance(RETAIN_MS)
+    assert purge(world).deleted == ()
+    world.clock.advance(1)
+    assert purge(world).deleted == (part.name,)
+    assert world.store.entries(world.archive.cmroot.uri, [part.name]) == {}
+
+
+def test_an_empty_and_a_missing_cmroot(world: ArchiveWorld) -> None:
+    assert purge(world).plan.decisions == ()
+    world.cmroot.mkdir()
+    assert purge(world).plan.decisions == ()
+
+
+@pytest.mark.parametrize("volume_class", [FaultyVolume, FarVolume])
+def test_dropped_without_purge_means_into_the_trash(
+    tmp_path: Path, volume_class: type[FaultyVolume]
+) -> None:
+    world = ArchiveWorld(tmp_path, has_trash=True, retain_ms=RETAIN_MS, volume_class=volume_class)
+    name, other = recycle(world, is_purge=False), recycle(world, b"2", "g")
+    world.clock.advance(RETAIN_MS + 1)
+    report = purge(world)
+    assert (report.trashed, report.deleted, report.failed) == ((name,), (other,), ())
+    assert world.archived() == {}
+    trashed = world.trash / str(world.cmroot).strip("/") / name
+    assert trashed.read_bytes() == b"rows"
+    # The same content again: it is in the trash already.
+    recycle(world, is_purge=False)
+    world.clock.advance(RETAIN_MS + 1)
+    assert purge(world).trashed == (name,)
+    assert trashed.read_bytes() == b"rows"
+
+
+def test_other_content_in_the_trash_is_not_replaced(tmp_path: Path) -> None:
+    world = ArchiveWorld(tmp_path, has_trash=True, retain_ms=RETAIN_MS)
+    name = recycle(world, is_purge=False)
+    trashed = world.trash / str(world.cmroot).strip("/") / name
+    trashed.parent.mkdir(parents=True)
+    trashed.write_bytes(b"others")
+    world.clock.advance(RETAIN_MS + 1)
+    report = purge(world)
+    assert [failed for failed, _ in report.failed] == [name]
+    assert trashed.read_bytes() == b"others"
+    assert set(world.archived()) == {name}
+
+
+def test_without_a_trash_what_was_dropped_is_kept(world: ArchiveWorld) -> None:
+    name = recycle(world, is_purge=False)
+    world.clock.advance(RETAIN_MS + 1)
+    assert dispositions(world.purge.plan()) == {name: Disposition.NO_TRASH}
+
+
+def test_hives_tag_on_a_file_without_a_row_is_seen(world: ArchiveWorld) -> None:
+    volume = world.archive.cmroot.volume
+    name = name_of("f", b"rows")
+    path = hives(world, name)
+    if not volume.keeps_attributes(str(world.cmroot)):
+        pytest.skip("this mount has no extended attributes")
+    volume.set_attribute(str(path), REMAIN_IN_TRASH, b"\0")
+    world.clock.advance(RETAIN_MS + 1)
+    assert dispositions(world.purge.plan()) == {name: Disposition.NO_TRASH}
+
+
+@pytest.mark.parametrize("is_hives", [False, True])
+def test_dying_at_every_step_of_a_purge(tmp_path: Path, is_hives: bool) -> None:
+    crash_at = 0
+    while True:
+        crash_at += 1
+        folder = tmp_path / str(crash_at)
+        folder.mkdir()
+        world = ArchiveWorld(folder, has_trash=True, retain_ms=RETAIN_MS)
+        if is_hives:
+            for base in ("a", "b"):
+                hives(world, name_of(base, b"rows"))
+        else:
+            recycle(world, base="a")
+            recycle(world, base="b", is_purge=False)
+        world.clock.advance(RETAIN_MS + 1)
+        world.start(crash_at)
+        try:
+            purge(world)
+            break
+        except CrashError:
+            world.start()
+        purge(world)
+        assert world.archived() == {}
+        assert world.store.entries(world.archive.cmroot.uri) == {}
+        recycle(world, base="a")
+        assert list(world.archived()) == [name_of("a", b"rows")]
+    assert crash_at > 8
+
+
+def test_an_interrupted_purge_that_is_not_due_any_more_lets_go(tmp_path: Path) -> None:
+    world = ArchiveWorld(tmp_path, retain_ms=RETAIN_MS)
+    name = recycle(world)
+    world.clock.advance(RETAIN_MS + 1)
+    world.faults.crash_label = "after claim_purge"
+    with pytest.raises(CrashError):
+        purge(world)
+    world.config = type(world.config)(cmroot=str(world.cmroot), retain_ms=2 * RETAIN_MS)
+    world.start()
+    path = world.write("t/d/f", b"rows")
+    with pytest.raises(ArchiveBusyError):
+        world.archive.recycle(
+            str(path), RecycleKind.MOVE, is_purge=True,
+            root=str(world.warehouse), context=context(),
+        )  # fmt: skip
+    assert path.exists()
+    assert purge(world).deleted == ()
+    assert recycle(world) == name
+    assert set(world.archived()) == {name}

@@ -1,0 +1,232 @@
+"""A manifest in memory: the shortest thing that keeps the port's promises."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from changemanager.errors import ArchiveBusyError, IntentError
+from changemanager.manifest import (
+    ArchivedFile,
+    ArchiveEntry,
+    ArchiveIntent,
+    EntryState,
+    IntentState,
+    Pin,
+    ReservedFile,
+)
+
+_UNKNOWN_CLOCK = 0
+
+
+class InMemoryManifest:
+    """Implements `changemanager.manifest.ArchiveManifest` in dictionaries."""
+
+    def __init__(self) -> None:
+        self._entries: dict[tuple[str, str], ArchiveEntry] = {}
+        self._intents: dict[str, ArchiveIntent] = {}
+        self._pins: dict[str, Pin] = {}
+
+    def reserve(self, cmroot: str, files: Sequence[ReservedFile], now_ms: int) -> None:
+        known = {file.name: self._entries.get((cmroot, file.name)) for file in files}
+        busy = tuple(
+            name for name, entry in known.items() if entry and entry.state is EntryState.PURGING
+        )
+        if busy:
+            raise ArchiveBusyError(f"being purged: {', '.join(busy)}; try again", busy)
+        for file in files:
+            entry = known[file.name]
+            if entry is None or entry.state is EntryState.PURGED:
+                entry = ArchiveEntry(
+                    cmroot=cmroot,
+                    name=file.name,
+                    checksum=file.checksum,
+                    size_bytes=file.size_bytes,
+                    state=EntryState.RESERVED,
+                    archived_at_ms=now_ms,
+                )
+            self._put(replace(entry, archived_at_ms=max(now_ms, entry.archived_at_ms)))
+
+    def record_archived(self, cmroot: str, files: Sequence[ArchivedFile], now_ms: int) -> None:
+        live = {EntryState.RESERVED, EntryState.ARCHIVED}
+        for file in files:
+            entry = self._entries.get((cmroot, file.name))
+            if entry is None or entry.state not in live:
+                raise IntentError(f"{file.name} was not reserved")
+        for file in files:
+            entry = self._entries[cmroot, file.name]
+            known = {(origin.uri, origin.context) for origin in entry.origins}
+            is_new = (file.origin.uri, file.origin.context) not in known
+            self._put(
+                replace(
+                    entry,
+                    state=EntryState.ARCHIVED,
+                    archived_at_ms=max(now_ms, entry.archived_at_ms),
+                    is_remaining_in_trash=entry.is_remaining_in_trash or file.is_remaining_in_trash,
+                    origins=(*entry.origins, file.origin) if is_new else entry.origins,
+                )
+            )
+
+    def withdraw(self, cmroot: str, names: Collection[str]) -> None:
+        for name in names:
+            entry = self._entries.get((cmroot, name))
+            if entry and entry.state is EntryState.RESERVED and not entry.origins:
+                del self._entries[cmroot, name]
+
+    def entries(
+        self, cmroot: str, names: Collection[str] | None = None
+    ) -> Mapping[str, ArchiveEntry]:
+        return {
+            entry.name: entry
+            for entry in self._entries.values()
+            if entry.cmroot == cmroot
+            and (entry.state is not EntryState.PURGED if names is None else entry.name in names)
+        }
+
+    def claim_purge(
+        self,
+        cmroot: str,
+        name: str,
+        *,
+        seen_archived_at_ms: int | None,
+        overridden_holders: Collection[str],
+        now_ms: int,
+    ) -> bool:
+        entry = self._entries.get((cmroot, name))
+        if entry is not None and entry.state is EntryState.PURGED:
+            entry = None
+        if (entry.archived_at_ms if entry else None) != seen_archived_at_ms:
+            return False
+        if set(self.holders(cmroot, [name], now_ms).get(name, ())) - set(overridden_holders):
+            return False
+        if entry is None:
+            entry = ArchiveEntry(
+                cmroot=cmroot,
+                name=name,
+                checksum="",
+                size_bytes=0,
+                state=EntryState.PURGING,
+                archived_at_ms=_UNKNOWN_CLOCK,
+            )
+        self._put(replace(entry, state=EntryState.PURGING))
+        return True
+
+    def release_purge(self, cmroot: str, name: str) -> None:
+        entry = self._entries.get((cmroot, name))
+        if entry is None or entry.state is not EntryState.PURGING:
+            return
+        if entry.archived_at_ms == _UNKNOWN_CLOCK:
+            del self._entries[cmroot, name]
+        else:
+            self._put(replace(entry, state=EntryState.ARCHIVED))
+
+    def record_purged(self, cmroot: str, name: str, now_ms: int) -> None:
+        entry = self._entries.get((cmroot, name))
+        if entry is not None and entry.state is EntryState.PURGING:
+            self._put(replace(entry, state=EntryState.PURGED, archived_at_ms=now_ms))
+
+    def forget_purged(self, cmroot: str, before_ms: int) -> int:
+        gone = [
+            key
+            for key, entry in self._entries.items()
+            if entry.cmroot == cmroot
+            and entry.state is EntryState.PURGED
+            and entry.archived_at_ms < before_ms
+        ]
+        for key in gone:
+            del self._entries[key]
+        return len(gone)
+
+    def add_intent(self, intent: ArchiveIntent) -> ArchiveIntent:
+        for other in self._intents.values():
+            if other.victim == intent.victim and other.state.is_open:
+                return other
+        self._intents[intent.intent_id] = intent
+        return intent
+
+    def intent(self, intent_id: str) -> ArchiveIntent | None:
+        return self._intents.get(intent_id)
+
+    def intents(
+        self,
+        states: Collection[IntentState],
+        *,
+        victim: str | None = None,
+        compaction_id: int | None = None,
+    ) -> tuple[ArchiveIntent, ...]:
+        found = [
+            intent
+            for intent in self._intents.values()
+            if intent.state in states
+            and victim in {None, intent.victim}
+            and compaction_id in {None, intent.context.compaction_id}
+        ]
+        return tuple(sorted(found, key=lambda one: (one.created_at_ms, one.intent_id)))
+
+    def advance_intent(
+        self,
+        intent_id: str,
+        from_state: IntentState,
+        to_state: IntentState,
+        now_ms: int,
+        reason: str = "",
+    ) -> bool:
+        intent = self._intents.get(intent_id)
+        if intent is None or intent.state is not from_state:
+            return False
+        self._intents[intent_id] = replace(
+            intent, state=to_state, updated_at_ms=now_ms, reason=reason
+        )
+        return True
+
+    def forget_intents(self, before_ms: int) -> int:
+        over = {IntentState.DONE, IntentState.ABANDONED}
+        gone = [
+            intent.intent_id
+            for intent in self._intents.values()
+            if intent.state in over and intent.updated_at_ms < before_ms
+        ]
+        for intent_id in gone:
+            del self._intents[intent_id]
+        return len(gone)
+
+    def put_pin(self, pin: Pin) -> tuple[str, ...]:
+        self._pins[pin.holder] = pin
+        return tuple(
+            sorted(
+                entry.name
+                for entry in self._entries.values()
+                if entry.state is EntryState.PURGING and entry.name in pin.names
+            )
+        )
+
+    def remove_pin(self, holder: str) -> bool:
+        return self._pins.pop(holder, None) is not None
+
+    def pins(self) -> tuple[Pin, ...]:
+        return tuple(self._pins[holder] for holder in sorted(self._pins))
+
+    def holders(
+        self, cmroot: str, names: Collection[str], now_ms: int
+    ) -> Mapping[str, tuple[str, ...]]:
+        found: dict[str, tuple[str, ...]] = {}
+        for name in names:
+            entry = self._entries.get((cmroot, name))
+            who = {
+                pin.holder
+                for pin in self._pins.values()
+                if pin.is_live(now_ms) and pin.holds(name, entry)
+            }
+            who |= {
+                f"intent:{intent.intent_id}"
+                for intent in self._intents.values()
+                if intent.state.is_open
+                and intent.cmroot == cmroot
+                and any(file.archive_name == name for file in intent.files)
+            }
+            if who:
+                found[name] = tuple(sorted(who))
+        return found
+
+    def _put(self, entry: ArchiveEntry) -> None:
+        self._entries[entry.cmroot, entry.name] = entry
