@@ -37,7 +37,6 @@ from hms_bridge.rows.listing import list_acid_directory
 from tests.support.archive_world import CrashError, FaultPlan, FaultyManifest, FaultyVolume
 from tests.support.cleaning_world import CleaningWorld
 
-
 NO_LOCK = LockId(0)
 
 
