@@ -273,7 +273,7 @@ def test_an_aborted_overwrite_hides_nothing(world: CleaningWorld) -> None:
 
 
 def test_abort_records_stay_as_long_as_aborted_rows_do(world: CleaningWorld) -> None:
-    """A delta that a stream wrote holds aborted and committed rows; only a compaction parts them."""
+    """A delta of a stream holds aborted and committed rows; only a compaction parts them."""
     txn_id, _ = world.start_write()
     world.write()
     world.abort(txn_id)
@@ -318,7 +318,7 @@ def test_aborted_writes_of_all_partitions(tmp_path: Path) -> None:
     world.write_directory(delta(write_id), partition=two)
     world.abort(txn_id)
     reader = world.open_reader()
-    aborts = [e for e in world.metastore.find_ready_to_clean_aborts()]
+    aborts = list(world.metastore.find_ready_to_clean_aborts())
     assert [entry.partition_name for entry in aborts] == [None]
     world.commit(reader)
     outcome = world.cleaner()._aborted.clean(aborts[0])
