@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from changemanager.archive import ChangeManager, RecycleKind
 from changemanager.delete_protocol import DeleteProtocol
@@ -19,6 +20,7 @@ from changemanager.errors import ChangeManagerError, DirectoryChangedError, Path
 from changemanager.manifest import ArchiveContext
 from hms_bridge.archive import file_tasks
 from hms_bridge.archive.file_tasks import FileTask, FileTaskKind
+from hms_bridge.catalog import places
 from hms_bridge.errors import InvalidOperationError, MetaError
 from hms_bridge.service.directories import Directories
 from hms_bridge.service.locations import WarehouseRoots, is_below, parent
@@ -35,7 +37,7 @@ PLANS_MAX = 3
 
 
 class WarehouseFiles:
-    """Makes, moves and deletes directories for the service. ``owner`` names this process."""
+    """Makes, moves and deletes directories for the service."""
 
     def __init__(
         self,
@@ -54,7 +56,6 @@ class WarehouseFiles:
         self._protocol = protocol
         self._archive = archive
         self._new_id = new_id
-        self._owner = new_id()
 
     @property
     def cmroot(self) -> str | None:
@@ -70,8 +71,17 @@ class WarehouseFiles:
                 f"{location} is not a directory or unable to create one: {error}"
             ) from error
 
+    def undo_made(self, locations: Sequence[str]) -> None:
+        """Directories that :meth:`make_directory` made are not needed after all.
+
+        What is not empty stays, and what someone else has given a table meanwhile.
+        """
+        for location in locations:
+            if self._transactions.read(partial(places.user_of, place=location)) is None:
+                self.remove_if_empty(location)
+
     def remove_if_empty(self, location: str) -> None:
-        """Undo :meth:`make_directory`; what is not empty stays."""
+        """Remove a directory without files; a failure leaves it."""
         with suppress(OSError, ChangeManagerError):
             self._directories.remove_empty(location)
 
@@ -151,7 +161,7 @@ class WarehouseFiles:
             lambda unit: file_tasks.claim(
                 unit.connection,
                 task.id,
-                owner=self._owner,
+                owner=self._new_id(),
                 now_ms=self._clock.now_ms(),
                 lease_ms=LEASE_MS,
             )
@@ -169,9 +179,7 @@ class WarehouseFiles:
             _LOG.warning("%s could not be finished and stays to be done: %s", task.location, error)
             reason = str(error)
             self._transactions.write(
-                lambda unit: file_tasks.give_back(
-                    unit.connection, task.id, owner=self._owner, error=reason
-                )
+                lambda unit: file_tasks.give_back(unit.connection, task, reason)
             )
             return False
         self._transactions.write(lambda unit: self.finish(unit, task))
@@ -211,9 +219,9 @@ class WarehouseFiles:
             self.deletion(source, context=context, is_archived=is_archived, is_purge=True),
             kind=FileTaskKind.MOVE,
             target=target,
+            owner=self._new_id(),
         )
         self._transactions.write(lambda unit: file_tasks.add(unit.connection, [task]))
-        self._claim(task)
         try:
             if is_archived and self._archive is not None:
                 self._archive.recycle(
@@ -228,7 +236,7 @@ class WarehouseFiles:
 
     def finish(self, unit: UnitOfWork, task: FileTask) -> bool:
         """Record inside a transaction that a task is done; False if another process took it."""
-        return file_tasks.finish(unit.connection, task.id, owner=self._owner)
+        return file_tasks.finish(unit.connection, task)
 
     def undo_move(self, task: FileTask) -> None:
         """The transaction that was to follow a move failed: put the directory back."""

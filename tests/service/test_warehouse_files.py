@@ -15,11 +15,20 @@ from hms_bridge.config.settings import ArchiveSettings, Settings
 from hms_bridge.errors import InvalidOperationError, MetaError, NoSuchObjectError
 from hms_bridge.model.catalog import Database, TableType
 from hms_bridge.model.event import NotificationEvent
+from hms_bridge.model.txn import DynamicPartitions
 from hms_bridge.service.directories import Directories
 from hms_bridge.service.metastore_service import MetastoreService
 from hms_bridge.service.open import open_local_metastore
 from hms_bridge.service.warehouse_files import LEASE_MS
-from tests.conformance.objects import DS, acid_table, orc_storage, partition
+from tests.conformance.objects import (
+    DS,
+    acid_table,
+    commit,
+    open_txn,
+    orc_storage,
+    partition,
+    write_id,
+)
 from tests.support.archive_world import CrashError, FaultPlan, FaultyVolume
 
 START_MS = 1_700_000_000_000
@@ -375,3 +384,44 @@ def test_a_crash_while_a_table_is_renamed_leaves_it_whole(tmp_path: Path) -> Non
         assert not (place.parent / "t2").exists()
         world.metastore.alter_table("db", "t", replace(made, name="t2"))
         assert world.metastore.get_tables("db") == ("t2",)
+
+
+def test_a_renamed_partition_takes_files_and_transactions_along(world: World) -> None:
+    place = world.table(partition_columns=DS)
+    world.metastore.add_partitions("db", "t", [partition("db", "t", v) for v in ("a", "b")])
+    world.fill(place / "ds=a")
+    txn = open_txn(world.metastore)
+    given = write_id(world.metastore, txn, "db")
+    world.metastore.add_dynamic_partitions(
+        DynamicPartitions(
+            txn_id=txn, write_id=given, database_name="db", table_name="t",
+            partition_names=("ds=a",),
+        )
+    )  # fmt: skip
+    commit(world.metastore, txn)
+    old = world.metastore.get_partition("db", "t", ["a"])
+    with pytest.raises(InvalidOperationError, match="already exists"):
+        world.metastore.rename_partition("db", "t", ["a"], replace(old, values=("b",)))
+    world.metastore.rename_partition("db", "t", ["a"], replace(old, values=("c d",)))
+    assert world.metastore.get_partition_names("db", "t") == ("ds=b", "ds=c d")
+    new = world.metastore.get_partition("db", "t", ["c d"])
+    assert new.storage.location == f"file:{place}/ds=c d"
+    assert (place / "ds=c d" / "x").read_bytes() == b"three"
+    assert not (place / "ds=a").exists()
+    potential = world.metastore.find_potential_compactions(1000, -1)
+    assert [one.partition_name for one in potential] == ["ds=c d"]
+    with pytest.raises(InvalidOperationError, match="does not exist"):
+        world.metastore.rename_partition("db", "t", ["a"], replace(old, values=("d",)))
+
+
+def test_a_crash_while_a_partition_is_renamed_leaves_it_whole(world: World) -> None:
+    place = world.table(partition_columns=DS)
+    world.metastore.add_partitions("db", "t", [partition("db", "t", "a")])
+    world.fill(place / "ds=a")
+    old = world.metastore.get_partition("db", "t", ["a"])
+    dying = world.start(crash_label="after move")
+    with pytest.raises(CrashError):
+        dying.rename_partition("db", "t", ["a"], replace(old, values=("b",)))
+    world.recover()
+    assert world.metastore.get_partition_names("db", "t") == ("ds=a",)
+    assert (place / "ds=a" / "x").exists()
