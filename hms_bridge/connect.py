@@ -79,7 +79,7 @@ def open_local(
         warehouse=absolute_location(chosen.warehouse),
         settings=chosen,
         clock=time,
-        resolver=resolver,
+        resolve=resolver,
     )
     return LocalStore(
         metastore=service,

@@ -184,6 +184,7 @@ class _Walk:
         """Go through the candidates by write id, widest first, and leave out what is covered."""
         reached = max(self.base.name.max_write_id, WriteId(0)) if self.base else WriteId(0)
         cover, previous = self.base, self.base
+        covers: dict[DirectoryKind, ListedDirectory] = {}
         compacted: set[tuple[int, int, int | None, DirectoryKind]] = set()
         for directory in sorted(self._candidates, key=_sweep_order):
             name = directory.name
@@ -194,16 +195,17 @@ class _Walk:
                 if seen is RangeResponse.NONE:
                     self.ignored.append(directory)
                     continue
-                reached, cover = name.max_write_id, directory
+                reached, cover, covers = name.max_write_id, directory, {}
             elif cover is None or previous is None:
                 # Write id 0 alone: never allocated, never read (REPL LOAD leaves such deltas).
                 self.ignored.append(directory)
                 continue
             elif key in compacted or not _is_companion(directory, cover, previous):
-                by = previous if _is_twin(directory, previous) else cover
+                by = covers.get(name.kind, cover)
                 self.obsolete.append(Shadowed(directory=directory, by=by))
                 continue
             self.deltas.append(directory)
+            covers.setdefault(name.kind, directory)
             if name.visibility_txn_id:
                 compacted.add(key)
             previous = directory

@@ -42,6 +42,7 @@ class AdoptionRequest:
     partition_types: dict[str, str] = field(default_factory=dict)
     bucket_columns: tuple[str, ...] = ()
     bucket_count: int = -1
+    columns: tuple[Column, ...] = ()
     valid_write_ids: ValidWriteIdList | None = None
     owner: str
 
@@ -71,19 +72,29 @@ def plan_adoption(request: AdoptionRequest, roots: Sequence[RootFound]) -> Adopt
             request.location,
         )
     keys = _partition_keys(request.location, found)
-    columns = _columns(request.location, found)
+    columns = request.columns or _columns(request.location, found)
     table = _table(request, columns, keys)
     names = [directory.name for root in found for directory in root.listing.directories]
     highest = max((name.max_write_id for name in names), default=WriteId(0))
-    write_ids = request.valid_write_ids or ValidWriteIdList(
-        table=table.full_name, high_watermark=max(highest, WriteId(0))
-    )
+    write_ids = _write_ids(request, table.full_name, max(highest, WriteId(0)))
     return AdoptionPlan(
         table=table,
         partitions=_partitions(request, found, table),
         write_ids=write_ids,
         visibility_txn_ids=tuple(sorted({n.visibility_txn_id for n in names} - {TxnId(0)})),
         warnings=_warnings(request, found, highest, keys),
+    )
+
+
+def _write_ids(request: AdoptionRequest, table: str, highest: WriteId) -> ValidWriteIdList:
+    """Open writes died with their metastore: they can never commit, so they count as aborted."""
+    given = request.valid_write_ids
+    if given is None:
+        return ValidWriteIdList(table=table, high_watermark=highest)
+    return ValidWriteIdList(
+        table=table,
+        high_watermark=given.high_watermark,
+        aborted_ids=(*given.aborted_ids, *given.open_ids),
     )
 
 
@@ -110,7 +121,7 @@ def _columns(location: str, roots: Sequence[RootFound]) -> tuple[Column, ...]:
     """Those of the file with most columns: ALTER TABLE ADD COLUMNS only appends."""
     known = [root.columns for root in roots if root.columns]
     if not known:
-        raise AcidFormatError("no data file tells the columns", location)
+        raise AcidFormatError("no data file tells the columns; give --columns", location)
     return max(known, key=len)
 
 
@@ -186,6 +197,10 @@ def _warnings(
         warnings.append(
             f"there are directories up to write id {highest}, beyond {given.high_watermark} of the "
             "given list; their rows will not be seen"
+        )
+    if given is not None and given.open_ids:
+        warnings.append(
+            f"write ids {', '.join(map(str, given.open_ids))} were open; they count as aborted now"
         )
     untyped = [key for key in keys if key not in request.partition_types]
     if untyped:

@@ -194,7 +194,9 @@ _LIST_PARTS: tuple[tuple[str, Select[Any]], ...] = (
 )
 
 
-def _load_lists(connection: Connection, wanted: Mapping[str, Sequence[int]], details: Details) -> None:
+def _load_lists(
+    connection: Connection, wanted: Mapping[str, Sequence[int]], details: Details
+) -> None:
     parts = [part for owners, part in _LIST_PARTS if owners in wanted]
     if not parts:
         return

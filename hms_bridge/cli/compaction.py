@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import click
+from rich.console import Console
 
 from hms_bridge.cli.options import (
     dry_run_option,
@@ -32,7 +33,7 @@ COLUMNS = (
     "starttime", "duration_ms", "errormessage", "poolname", "txnid", "nexttxnid", "committime",
     "highestwriteid",
 )  # fmt: skip
-_DONE = {CompactionState.INITIATED, CompactionState.WORKING}
+_UNFINISHED = {CompactionState.INITIATED, CompactionState.WORKING}
 
 
 @click.command()
@@ -114,13 +115,10 @@ def _run_queue(metastore: Metastore, compaction_id: CompactionId) -> None:
 
 def _wait(metastore: Metastore, compaction_id: CompactionId) -> None:
     pause_seconds = 0.1
-    with click.progressbar(
-        length=1, label="waiting for a worker", file=click.get_text_stream("stderr")
-    ) as bar:
-        while _find(metastore, compaction_id).state in _DONE:
+    with Console(stderr=True).status("waiting for a worker"):
+        while _find(metastore, compaction_id).state in _UNFINISHED:
             time.sleep(pause_seconds)
             pause_seconds = min(pause_seconds * 2, 5.0)
-        bar.update(1)
 
 
 def _find(metastore: Metastore, compaction_id: CompactionId) -> Compaction:

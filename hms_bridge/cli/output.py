@@ -80,9 +80,7 @@ def _print_table(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
         is_number = any(isinstance(row.get(column), int | float) for row in rows)
-        table.add_column(
-            column.replace("_", " "), justify="right" if is_number else "left", overflow="fold"
-        )
+        table.add_column(column, justify="right" if is_number else "left", overflow="fold")
     for row in rows:
         table.add_row(*(_cell(row.get(column)) for column in columns))
     is_terminal = sys.stdout.isatty()

@@ -79,9 +79,7 @@ def _daemons(
     store: LocalStore, stack: ExitStack, is_worker: bool, is_cleaner: bool
 ) -> list[PeriodicTask]:
     settings = store.settings.compactor
-    tasks = [
-        PeriodicTask("housekeeping", store.metastore.run_housekeeping, _HOUSEKEEPING_SECONDS)
-    ]
+    tasks = [PeriodicTask("housekeeping", store.metastore.run_housekeeping, _HOUSEKEEPING_SECONDS)]
     if is_worker or settings.worker_threads > 0:
         from hms_bridge.cli.worker import spark_worker
 

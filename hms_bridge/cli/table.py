@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import re
 import socket
 
 import click
@@ -22,8 +23,11 @@ from hms_bridge.cli.output import print_record, say
 from hms_bridge.config.settings import Settings
 from hms_bridge.connect import absolute_location, connected
 from hms_bridge.errors import NoSuchObjectError
-from hms_bridge.model.catalog import Database
+from hms_bridge.model.catalog import Column, Database
 from hms_bridge.model.valid_ids import ValidWriteIdList
+from hms_bridge.orc.hive_types import hive_type_text, parse_hive_type
+
+_COLUMN = re.compile(r"(?<![^,])\s*(\w+)\s+")
 
 
 @click.group()
@@ -53,6 +57,12 @@ def table() -> None:
     metavar="COLUMN=TYPE",
     help="Type of a partition column; string without it. May be repeated.",
 )
+@click.option(
+    "--columns",
+    "columns_text",
+    metavar="LIST",
+    help="The table's own columns, as 'id int,name varchar(10)', if no file tells them.",
+)
 @click.option("--clustered-by", "bucket_columns", help="Bucket columns, comma-separated.")
 @click.option("--buckets", "bucket_count", type=click.IntRange(min=1), help="How many buckets.")
 @dry_run_option
@@ -64,6 +74,7 @@ def adopt(
     table_name: str,
     valid_write_ids: str | None,
     partition_types: tuple[str, ...],
+    columns_text: str | None,
     bucket_columns: str | None,
     bucket_count: int | None,
     is_dry_run: bool,
@@ -92,6 +103,7 @@ def adopt(
         partition_types=types,
         bucket_columns=tuple(c.strip().lower() for c in (bucket_columns or "").split(",") if c),
         bucket_count=bucket_count or -1,
+        columns=_columns(columns_text),
         valid_write_ids=ValidWriteIdList.parse(valid_write_ids) if valid_write_ids else None,
         owner=getpass.getuser(),
     )
@@ -114,3 +126,15 @@ def _pair(text: str) -> tuple[str, str]:
     if not separator or not column or not kind:
         raise click.UsageError(f"--partition-type takes COLUMN=TYPE, not '{text}'")
     return column.strip().lower(), kind.strip().lower()
+
+
+def _columns(text: str | None) -> tuple[Column, ...]:
+    """``id int,name varchar(10)``: the commas inside of types do not count."""
+    if not text:
+        return ()
+    fields = _COLUMN.sub(r"\1:", text)
+    row = parse_hive_type(f"struct<{fields}>")
+    return tuple(
+        Column(name=name.lower(), type=hive_type_text(child))
+        for name, child in zip(row.names, row.children, strict=True)
+    )

@@ -30,9 +30,7 @@ def identity(number: int = 0) -> WorkerIdentity:
     )
 
 
-def make_worker(
-    metastore: Metastore, executor: CompactionExecutor, *, number: int = 0
-) -> Worker:
+def make_worker(metastore: Metastore, executor: CompactionExecutor, *, number: int = 0) -> Worker:
     """A worker over a metastore."""
     return Worker(metastore, executor, FsspecResolver(), identity(number))
 

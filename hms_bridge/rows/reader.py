@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from fsspec import AbstractFileSystem
 
+from hms_bridge.acid.markers import parse_flush_length
 from hms_bridge.errors import AcidFormatError
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.orc.acid_layout import ROW, Operation
@@ -29,7 +30,6 @@ ROW_ID_COLUMN: Final = "ROW__ID"
 ROW_ID_TYPE: Final = pa.struct(
     [("writeid", pa.int64()), ("bucketid", pa.int32()), ("rowid", pa.int64())]
 )
-_FLUSH_ENTRY_BYTES: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,10 +115,13 @@ class SnapshotReader:
                         yield batch
 
     def _stripes(self, opened: OrcFile, file: ReadFile) -> Iterator[_Stripe]:
+        is_insert_only = file.raw is None and file.bucket_id is None
         if opened.layout is not None and file.raw is None:
             yield from self._acid_stripes(opened, file)
-        elif opened.layout is None:
+        elif opened.layout is None and (file.raw is not None or is_insert_only):
             yield from self._raw_stripes(opened, file)
+        elif opened.layout is None:
+            raise AcidFormatError("the file has no ACID columns", file.path)
         else:
             raise AcidFormatError("ACID columns in a file that should have none", file.path)
 
@@ -249,8 +252,4 @@ def _logical_length(fs: AbstractFileSystem, file: ReadFile) -> int | None:
     """How far a streaming writer has flushed: the last whole number of the side file."""
     if file.side_file is None:
         return None
-    content = fs.cat_file(file.side_file)
-    whole = len(content) // _FLUSH_ENTRY_BYTES * _FLUSH_ENTRY_BYTES
-    if not whole:
-        raise AcidFormatError("the side file tells no length", file.side_file)
-    return int.from_bytes(content[whole - _FLUSH_ENTRY_BYTES : whole], "big")
+    return parse_flush_length(fs.cat_file(file.side_file), file.side_file)

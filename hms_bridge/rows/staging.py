@@ -15,6 +15,7 @@ from fsspec import AbstractFileSystem
 from hms_bridge.acid.markers import ACID_VERSION, ACID_VERSION_FILE
 from hms_bridge.acid.names import DirectoryName
 from hms_bridge.errors import AcidFormatError
+from hms_bridge.rows.publish import publish_directory
 
 _RENAMING_PROTOCOLS = frozenset({"file", "local", "hdfs", "arrow_hdfs", "viewfs"})
 
@@ -56,10 +57,7 @@ def publish(fs: AbstractFileSystem, staged: StagedDirectory) -> None:
     """Give a whole directory its final name. Raises AcidFormatError if the name is taken."""
     if staged.hidden_root is None:
         return
-    # A move onto a directory that is there would put the delta inside of it.
-    if fs.exists(staged.final_path):
-        raise AcidFormatError("is there already; a delta is written once", staged.final_path)
-    fs.mv(staged.path, staged.final_path, recursive=True)
+    publish_directory(fs, staged.path, staged.final_path)
     if not fs.ls(staged.hidden_root, detail=False):
         fs.rmdir(staged.hidden_root)
 

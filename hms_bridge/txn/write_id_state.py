@@ -40,8 +40,8 @@ def repl_table_write_id_state(
     """Make the source's aborted write ids aborted here too; nothing if the table has write ids.
 
     A major compaction of the table, or of the partitions named, is queued if there are any.
-    Differs from Hive: the source's high watermark stays visible when an aborted id lies below it.
-    Hive then ends the list at the aborted id, which hides what was written last.
+    Differs from Hive: committed ids above an aborted one stay visible. Hive then ends the list at
+    an aborted id, because it knows no committed one, and hides what was written after it.
     """
     database, table = state.database_name.lower(), state.table_name.lower()
     if has_write_ids(connection, database, table):
@@ -58,10 +58,11 @@ def repl_table_write_id_state(
     opened: list[TxnId] = []
     for some in batches(aborted_ids, settings.open_batch_max):
         opened += _own(connection, state, some, settings, clock)
-    if valid.high_watermark > aborted_ids[-1]:
+    committed = _highest_committed(valid)
+    if committed is not None:
         # Transaction 0 counts as committed everywhere.
-        top = TxnToWriteId(txn_id=NO_TXN, write_id=valid.high_watermark)
-        put_write_ids(connection, database, table, (top,))
+        owner = TxnToWriteId(txn_id=NO_TXN, write_id=committed)
+        put_write_ids(connection, database, table, (owner,))
     outcome = abort_txns(connection, opened, AbortReason.REPL_WRITE_ID)
     for partition in state.partition_names or (None,):
         request = CompactionRequest(
@@ -72,6 +73,12 @@ def repl_table_write_id_state(
         )
         enqueue(connection, request, settings, clock)
     return AppliedState(opened=tuple(opened), aborted=outcome.aborted)
+
+
+def _highest_committed(valid: ValidWriteIdList) -> WriteId | None:
+    others = {*valid.aborted_ids, *valid.open_ids}
+    ids = range(valid.high_watermark, 0, -1)
+    return next((WriteId(one) for one in ids if one not in others), None)
 
 
 def _own(

@@ -89,7 +89,7 @@ class NotificationBehaviour:
         metastore.alter_table(name, "t", replace(made, name="t2"))
         (event,) = events_after(metastore, last)
         message = read_message(event)
-        assert (event.type, event.table_name) == ("ALTER_TABLE", "t")
+        assert (event.type, event.table_name, message["table"]) == ("ALTER_TABLE", "t2", "t")
         before, after = (
             json.loads(message[key])["1"]["str"]
             for key in ("tableObjBeforeJson", "tableObjAfterJson")

@@ -46,7 +46,7 @@ def install(database: Database) -> SchemaInfo:
         _refuse_old(found.version, database.name)
     with database.transaction(write=True) as connection:
         TABLES.create_all(connection)
-        _put_seeds(connection)
+        put_seeds(connection)
     return check_schema(database)
 
 
@@ -122,7 +122,8 @@ def _missing_columns(
     )
 
 
-def _put_seeds(connection: Connection) -> None:
+def put_seeds(connection: Connection) -> None:
+    """Put the first rows into tables that have none."""
     rows = (
         *SEEDS,
         (

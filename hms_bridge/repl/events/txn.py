@@ -33,7 +33,7 @@ from hms_bridge.repl.events.partition import ensure_partition
 
 def open_txn(context: ReplayContext, event: DumpedEvent) -> None:
     """Open a transaction for each one of the source."""
-    context.replica.ensure_open(OpenTxnPayload.parse(event.payload, event.where).txn_ids)
+    context.replica.open_together(OpenTxnPayload.parse(event.payload, event.where).txn_ids)
 
 
 def allocate_write_ids(context: ReplayContext, event: DumpedEvent) -> None:
@@ -63,7 +63,7 @@ def allocate_write_ids(context: ReplayContext, event: DumpedEvent) -> None:
             "target database and load a new bootstrap dump"
         )
     replica.ensure_open(one.txn_id for one in new)
-    replica.metastore.allocate_table_write_ids(
+    given = replica.metastore.allocate_table_write_ids(
         AllocateWriteIdsRequest(
             database_name=target,
             table_name=name,
@@ -71,6 +71,12 @@ def allocate_write_ids(context: ReplayContext, event: DumpedEvent) -> None:
             repl_source=new,
         )
     )
+    if {one.write_id for one in given} != {one.write_id for one in new}:
+        raise ReplError(
+            f"{event.where}: the target did not give write ids {new[0].write_id} to "
+            f"{new[-1].write_id} of {target}.{name} to the source's transactions; is another load "
+            "running? If not, load a new bootstrap dump"
+        )
 
 
 def commit_txn(context: ReplayContext, event: DumpedEvent) -> None:
