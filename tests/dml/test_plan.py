@@ -54,7 +54,8 @@ def test_update_deletes_then_inserts_whole_rows() -> None:
     )  # fmt: skip
     assert planned.query == (
         "SELECT `row__id`, `row__partition`, CAST(`id` AS int) AS `id`, "
-        "CAST(`name` AS string) AS `name`, CAST(`at` AS timestamp_ntz) AS `at`, CAST(`s` AS struct<f:int>) AS `s` FROM "
+        "CAST(`name` AS string) AS `name`, CAST(`at` AS timestamp_ntz) AS `at`, "
+        "CAST(`s` AS struct<f:int>) AS `s` FROM "
         "(SELECT `t`.`row__id`, `t`.`row__partition`, `t`.`id` AS `id`, UPPER(name) AS `name`, "
         "`t`.`at` AS `at`, `t`.`s` AS `s` FROM `hive_acid__d__t` AS `t` WHERE id > 1) AS source"
     )
