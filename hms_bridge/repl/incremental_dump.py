@@ -51,12 +51,15 @@ class IncrementalDump:
         wanted: EventRange,
         cm_root: str | None,
         rules: IncrementalRules,
+        has_checksums: bool = True,
     ) -> None:
         self._source = source
         self._database_name = database_name
         self._wanted = wanted
         self._rules = rules
-        self._writer = EventWriter(database_name=database_name, cm_root=cm_root)
+        self._writer = EventWriter(
+            database_name=database_name, cm_root=cm_root, has_checksums=has_checksums
+        )
         self._passed: Counter[str] = Counter()
         self._left_out_count = 0
 

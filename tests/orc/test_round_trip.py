@@ -76,7 +76,10 @@ def test_every_slice_is_written_as_itself(given_table: tuple[OrcType, list[Any]]
         )
 
 
-TAME = "struct<i:int,s:string,c:char(4),v:varchar(5),d:decimal(10,2),t:timestamp,day:date,l:array<int>>"
+TAME = (
+    "struct<i:int,s:string,c:char(4),v:varchar(5),d:decimal(10,2),t:timestamp,day:date,"
+    "l:array<int>>"
+)
 ROW = {
     "i": 1,
     "s": "é",

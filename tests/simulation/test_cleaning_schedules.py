@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -36,7 +37,6 @@ from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.rows.listing import list_acid_directory
 from tests.support.archive_world import CrashError, FaultPlan, FaultyManifest, FaultyVolume
 from tests.support.cleaning_world import CleaningWorld
-
 
 NO_LOCK = LockId(0)
 
@@ -250,10 +250,8 @@ class Schedules(RuleBasedStateMachine):
             resolver=resolver,
             manifest=FaultyManifest(self.world.store.manifest, faults),
         )
-        try:
+        with suppress(CrashError):
             make_cleaner(store).run_once()
-        except CrashError:
-            pass
 
     @rule()
     def keep_house(self) -> None:
@@ -283,9 +281,9 @@ class Schedules(RuleBasedStateMachine):
 
 
 Schedules.TestCase.settings = settings(
-    max_examples=25,
+    max_examples=12,
     phases=(Phase.reuse, Phase.generate),
-    stateful_step_count=30,
+    stateful_step_count=25,
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )
