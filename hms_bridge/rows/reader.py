@@ -91,6 +91,7 @@ class SnapshotReader:
         self._places = projection.places()
         self._schema = projection.schema()
         self._row_counts: dict[str, int] = {}
+        self._deletes = DeleteEvents(fs, write_ids)
         self._form = ReadForm(
             timestamps=projection.timestamps, calendar=Calendar.PROLEPTIC_GREGORIAN
         )
@@ -105,12 +106,11 @@ class SnapshotReader:
 
         Raises AcidFormatError (NotOrcError) naming the file, FileNotFoundError if one is gone.
         """
-        deletes = DeleteEvents(self._fs, split.deletes, self._write_ids)
         for file in split.files:
             length = _logical_length(self._fs, file)
             with open_orc_file(self._fs, file.path, self._form, length) as opened:
                 for stripe in self._stripes(opened, file):
-                    batch = self._visible(stripe, file, opened, deletes)
+                    batch = self._visible(stripe, file, opened, split.deletes)
                     if batch.num_rows:
                         yield batch
 
@@ -168,7 +168,7 @@ class SnapshotReader:
         return sum(self._row_counts[path] for path in raw.preceding)
 
     def _visible(
-        self, stripe: _Stripe, file: ReadFile, opened: OrcFile, deletes: DeleteEvents
+        self, stripe: _Stripe, file: ReadFile, opened: OrcFile, deletes: Sequence[ReadFile]
     ) -> pa.RecordBatch:
         mask = self._visible_mask(stripe, file, deletes)
         source = opened.tail.schema if opened.layout is None else opened.layout.row_type
@@ -193,7 +193,7 @@ class SnapshotReader:
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
     def _visible_mask(
-        self, stripe: _Stripe, file: ReadFile, deletes: DeleteEvents
+        self, stripe: _Stripe, file: ReadFile, deletes: Sequence[ReadFile]
     ) -> pa.Array | None:
         """Which rows the snapshot sees; None: all."""
         mask = None
@@ -203,7 +203,7 @@ class SnapshotReader:
             mask = pa.repeat(False, stripe.row_count)
         if stripe.keys is None or not stripe.row_count:
             return mask
-        victims = deletes.victims(*key_bounds(stripe.keys))
+        victims = self._deletes.victims(deletes, *key_bounds(stripe.keys))
         if victims is not None:
             is_alive = pc.invert(found_in(stripe.keys, victims))
             mask = is_alive if mask is None else pc.and_(mask, is_alive)

@@ -16,7 +16,6 @@ from tests.conformance.local_behaviour import LocalBehaviour
 from tests.conformance.metastore_behaviour import MetastoreBehaviour
 from tests.conformance.notification_behaviour import OwnEventBehaviour
 
-
 OTHER_DATABASES = os.environ.get("HMS_BRIDGE_TEST_DATABASES", "").split()
 
 

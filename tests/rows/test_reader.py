@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import fsspec
 import pyarrow as pa
 import pytest
+from fsspec.implementations.local import LocalFileSystem
 from pyarrow import orc
 
 from hms_bridge.errors import AcidFormatError, NotOrcError
@@ -96,6 +98,34 @@ def test_deletes_over_many_stripes(tmp_path: Path) -> None:
     first_only = ValidWriteIdList(table=None, high_watermark=WriteId(2))
     wanted = sorted(set(range(count)) - set(sorted(gone)[::2]))
     assert [row["a"] for row in read(tmp_path, first_only)] == wanted
+
+
+class CountingFileSystem(LocalFileSystem):
+    """Local files, and how often each was opened."""
+
+    cachable = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.opened: Counter[str] = Counter()
+
+    def _open(self, path: str, *args: Any, **options: Any) -> Any:
+        self.opened[path] += 1
+        return super()._open(path, *args, **options)
+
+
+def test_small_deltas_do_not_open_delete_files_again_and_again(tmp_path: Path) -> None:
+    for write_id in range(1, 31):
+        name = f"delta_{write_id:07d}_{write_id:07d}_0000"
+        put(tmp_path / name / "bucket_00000", events(some_rows(2), write_ids=write_id))
+    empty = pa.nulls(30, some_rows(0).type)
+    gone = events(empty, operation=2, write_ids=list(range(1, 31)), row_ids=[1] * 30, current=31)
+    put(tmp_path / "delete_delta_0000031_0000031_0000" / "bucket_00000", gone)
+    fs = CountingFileSystem()
+    batches = list(read_plan(fs, plan(tmp_path), Projection(table=TABLE)))
+    assert [row for one in batches for row in one.column("a").to_pylist()] == [0] * 30
+    counts = {path.split("/")[-2].partition("_")[0]: n for path, n in fs.opened.items()}
+    assert counts == {"delta": 1, "delete": 2}  # the tail, then its stripe
 
 
 def test_rows_and_deletes_of_unseen_writes(tmp_path: Path) -> None:
