@@ -86,9 +86,7 @@ def plan_adoption(request: AdoptionRequest, roots: Sequence[RootFound]) -> Adopt
     )
 
 
-def _write_ids(
-    request: AdoptionRequest, table: str, highest: WriteId
-) -> ValidWriteIdList:
+def _write_ids(request: AdoptionRequest, table: str, highest: WriteId) -> ValidWriteIdList:
     """Open writes died with their metastore: they can never commit, so they count as aborted."""
     given = request.valid_write_ids
     if given is None:
