@@ -92,9 +92,7 @@ def forget_partitions(
             connection,
             _COMPONENTS,
             lambda n, piece=piece: (
-                (n.database == database)
-                & (n.table == table)
-                & _partition_is(n, piece)
+                (n.database == database) & (n.table == table) & _partition_is(n, piece)
             ),
         )
 
