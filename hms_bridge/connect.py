@@ -50,9 +50,7 @@ class LocalStore:
             retain_ms=archive.retain_ms,
             interval_seconds=archive.interval_ms / 1000,
         )
-        return ChangeManager(
-            config, self.resolver, self.manifest, self.clock, lambda: uuid4().hex
-        )
+        return ChangeManager(config, self.resolver, self.manifest, self.clock, lambda: uuid4().hex)
 
 
 def open_metastore(url: str, settings: Settings | None = None) -> Metastore:
@@ -147,5 +145,3 @@ def describe_schema(url: str) -> dict[str, object]:
         "missing tables": list(found.missing_tables),
         "missing columns": list(found.missing_columns),
     }
-
-

@@ -32,8 +32,8 @@ LEASE_MS = 600_000
 """How long one process may work on a task before another one takes it over."""
 WAIT_SECONDS = 30.0
 WAIT_STEP_SECONDS = 0.1
-PLANS_MAX = 3
-"""How often a directory that changes while it is deleted is planned anew."""
+TRIES_MAX = 3
+"""How often a directory is tried again that changes while it is deleted."""
 
 
 class WarehouseFiles:
@@ -118,9 +118,10 @@ class WarehouseFiles:
     def carry_out(self, tasks: Sequence[FileTask]) -> None:
         """Do what a committed transaction left. Failures are logged; the tasks stay."""
         for task in tasks:
-            claimed = self._claim(task)
-            if claimed is not None:
-                self._try(claimed)
+            for _ in range(TRIES_MAX):
+                claimed = self._claim(task)
+                if claimed is None or self._try(claimed):
+                    break
 
     def resume(self) -> int:
         """Do what crashed or failing verbs left behind; how many tasks are done."""
@@ -134,16 +135,16 @@ class WarehouseFiles:
 
         Raises MetaError if somebody is still at it, or it cannot be done.
         """
-        waited = 0.0
+        waited_seconds, failures = 0.0, 0
         while (task := self._task_at(locations)) is not None:
             claimed = self._claim(task)
-            if claimed is None:
-                if waited >= WAIT_SECONDS:
-                    raise self._busy(task)
-                self._clock.sleep_seconds(WAIT_STEP_SECONDS)
-                waited += WAIT_STEP_SECONDS
-            elif not self._try(claimed):
+            if claimed is not None and self._try(claimed):
+                continue
+            failures += claimed is not None
+            if waited_seconds >= WAIT_SECONDS or failures >= TRIES_MAX:
                 raise self._busy(task)
+            self._clock.sleep_seconds(WAIT_STEP_SECONDS)
+            waited_seconds += WAIT_STEP_SECONDS
 
     def _task_at(self, locations: Sequence[str]) -> FileTask | None:
         tasks = self._transactions.read(file_tasks.find)
@@ -186,7 +187,7 @@ class WarehouseFiles:
         return True
 
     def _delete(self, task: FileTask) -> None:
-        for plan in range(1, PLANS_MAX + 1):
+        for plan in range(1, TRIES_MAX + 1):
             try:
                 report = self._protocol.remove(
                     task.location,
@@ -196,7 +197,7 @@ class WarehouseFiles:
                     is_purge=task.is_purge,
                 )
             except DirectoryChangedError:
-                if plan == PLANS_MAX:
+                if plan == TRIES_MAX:
                     raise
             else:
                 if report.intent is not None:
