@@ -36,6 +36,7 @@ _LOG = logging.getLogger(__name__)
 _MESSAGE_LENGTH_MAX = 2000
 _WAIT_INTERVALS = 6
 """So many rounds pass before an entry with leftovers is looked at again."""
+_FIRST_WAIT_MS_MIN = 1000
 _FINISH_AFTER_MS = 3_600_000
 _FORGET_AFTER_MS = 30 * 86_400_000
 _OURS = frozenset({ArchiveCause.OBSOLETE, ArchiveCause.ABORTED})
@@ -47,7 +48,7 @@ def next_retry_ms(entry: Compaction, settings: CompactorSettings) -> int | None:
     The wait doubles each time (Hive's CompactionCleaner). A clean-up of aborts never gives up: its
     target would come back at once.
     """
-    wait_ms = settings.cleaner_retry_retention_ms
+    wait_ms = max(settings.cleaner_retry_retention_ms, _FIRST_WAIT_MS_MIN)
     tries = 0
     while entry.retry_retention_ms >= wait_ms:
         wait_ms *= 2

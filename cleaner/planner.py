@@ -100,7 +100,7 @@ class CleaningPlanner:
             [txn.id for txn in opened.txns],
             [txn.state is TxnState.ABORTED for txn in opened.txns],
         )
-        write_ids = self._metastore.get_valid_write_ids([name], txns)[0]
+        write_ids = self._metastore.get_all_write_ids(name, txns)
         if is_for_everyone:
             txns = txns.cleaner_view(watermark, self._ended_late(target, watermark))
         return CleanerLists(txns=txns, write_ids=write_ids)

@@ -449,6 +449,14 @@ class CleaningStore(Protocol):
         """Drop TXN_COMPONENTS rows of aborted write ids whose files are gone."""
         ...
 
+    def get_all_write_ids(self, full_table_name: str, valid_txns: ValidTxnList) -> ValidWriteIdList:
+        """The write ids of a table under a snapshot, each of them told valid, open or aborted.
+
+        ``get_valid_write_ids`` ends at the lowest invalid id where none is valid, as Hive does;
+        whoever drops abort records by it drops those of files that are still there.
+        """
+        ...
+
     def min_open_txn_watermark(self) -> TxnId:
         """Every transaction below it has ended and none can appear below it any more."""
         ...

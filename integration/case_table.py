@@ -30,7 +30,9 @@ class Counter:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         for item in session.items:
-            names = [system.fixture for system in SYSTEMS if item.get_closest_marker(system.fixture)]
+            names = [
+                system.fixture for system in SYSTEMS if item.get_closest_marker(system.fixture)
+            ]
             counted = self.waiting if item.get_closest_marker("xfail") else self.cases
             counted.update(names or [OTHER])
 

@@ -23,6 +23,7 @@ from integration.referees.hive_schema import HiveSchemas
 from integration.referees.java_metastore import JavaMetastore
 from integration.referees.mariadb import MariaDb
 from integration.referees.outside import OutsideClients
+from integration.referees.ours import OurServer, OurSession
 from integration.referees.postgresql import PostgreSql
 from integration.referees.processes import Workplace
 from integration.referees.s3 import S3
@@ -42,7 +43,9 @@ Referee = TypeVar("Referee", bound=Stoppable)
 
 def pytest_configure(config: pytest.Config) -> None:
     for system in SYSTEMS:
-        config.addinivalue_line("markers", f"{system.fixture}: cases of {system.name} {system.version}")
+        config.addinivalue_line(
+            "markers", f"{system.fixture}: cases of {system.name} {system.version}"
+        )
     # A terminated run ends like an interrupted one, so that fixtures stop what they started.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
@@ -131,7 +134,9 @@ def hive42_metastore(workplace: Workplace, hive42: Hive42) -> Iterator[JavaMetas
 def hms401(workplace: Workplace, hive_schemas: HiveSchemas) -> Iterator[JavaMetastore]:
     yield from _running(
         lambda: JavaMetastore(
-            workplace, java_metastore.flavour_401(), database=hive_schemas.database("4.0.1", "hms401")
+            workplace,
+            java_metastore.flavour_401(),
+            database=hive_schemas.database("4.0.1", "hms401"),
         )
     )
 
@@ -140,7 +145,9 @@ def hms401(workplace: Workplace, hive_schemas: HiveSchemas) -> Iterator[JavaMeta
 def hms313(workplace: Workplace, hive_schemas: HiveSchemas) -> Iterator[JavaMetastore]:
     yield from _running(
         lambda: JavaMetastore(
-            workplace, java_metastore.flavour_313(), database=hive_schemas.database("3.1.3", "hms313")
+            workplace,
+            java_metastore.flavour_313(),
+            database=hive_schemas.database("3.1.3", "hms313"),
         )
     )
 
@@ -150,7 +157,9 @@ def hive2310(workplace: Workplace, hive_schemas: HiveSchemas) -> Iterator[JavaMe
     """The metastore inside PySpark's jars."""
     yield from _running(
         lambda: JavaMetastore(
-            workplace, java_metastore.flavour_2310(), database=hive_schemas.database("2.3.10", "hive2310")
+            workplace,
+            java_metastore.flavour_2310(),
+            database=hive_schemas.database("2.3.10", "hive2310"),
         )
     )
 
@@ -206,5 +215,41 @@ def pyiceberg_catalog() -> Callable[..., Any]:
 def trino476(
     workplace: Workplace, outside_clients: OutsideClients, hive42_metastore: JavaMetastore
 ) -> Iterator[Trino]:
-    """Trino on the tables of `hive42`."""
-    yield from _running(lambda: Trino(workplace, outside_clients, hive42_metastore.uri))
+    """Trino, whose catalog `hive` has the tables of `hive42`."""
+
+    def start() -> Trino:
+        trino = Trino(workplace, outside_clients)
+        trino.add_catalog("hive", hive42_metastore.uri)
+        return trino
+
+    yield from _running(start)
+
+
+@pytest.fixture(scope="session")
+def ours(workplace: Workplace, hive_schemas: HiveSchemas) -> Iterator[OurServer]:
+    """`hms-bridge serve` on a PostgreSQL database with the schema of Hive 4.2.0."""
+    store = hive_schemas.database("4.2.0", "ours")
+    yield from _running(lambda: OurServer(workplace, store.sqlalchemy_url, store=store))
+
+
+@pytest.fixture(scope="session")
+def hive42_on_ours(workplace: Workplace, ours: OurServer) -> Iterator[Hive42]:
+    """Hive 4.2.0's SQL with our server as its metastore.
+
+    ALTER TABLE … COMPACT, Initiator and Cleaner go past the server to the database, so Hive knows that one too.
+    """
+    yield from _running(
+        lambda: Hive42(
+            workplace,
+            ours.store,
+            name="hive-4.2.0-on-ours",
+            warehouse=ours.warehouse,
+            settings={"hive.metastore.uris": ours.uri},
+        )
+    )
+
+
+@pytest.fixture(scope="session")
+def our_session(spark_local2: SparkDriver) -> Callable[[str], OurSession]:
+    """our_session(metastore): hms-bridge's SQL and worker on any metastore, without a new Spark each time."""
+    return lambda metastore: OurSession(spark_local2, metastore)

@@ -61,7 +61,7 @@ class AcidCleaning:
                 + (after.leftovers[0].reason.value if after.leftovers else "it came just now"),
                 report,
             )
-        self._record(entry, after)
+        self._record(entry, after, lists.write_ids.high_watermark)
         self._remover.finish(target.location)
         archived = f", {report.archived_count} files archived" if target.is_archived else ""
         return _outcome(
@@ -82,18 +82,19 @@ class AcidCleaning:
                 "it is looked at again in the next pass"
             )
 
-    def _record(self, entry: Compaction, after: EntryPlan) -> None:
+    def _record(self, entry: Compaction, after: EntryPlan, judged: WriteId) -> None:
         """Tell the metastore; abort records whose rows are still somewhere must stay.
 
-        Without its abort record a write id counts as committed (HIVE-24481).
+        Without its abort record a write id counts as committed (HIVE-24481). So does one that the
+        list of write ids, which ends at `judged`, did not know.
         """
-        if not after.has_uncompacted_aborts:
-            self.record(entry)
-            return
-        forgettable = after.forgettable_write_ids
-        if forgettable:
-            self._metastore.forget_aborted_components(entry, forgettable)
-        self.record(replace(entry, highest_write_id=_NO_WRITE))
+        highest = min(entry.highest_write_id or judged, judged)
+        if after.has_uncompacted_aborts:
+            forgettable = after.forgettable_write_ids
+            if forgettable:
+                self._metastore.forget_aborted_components(entry, forgettable)
+            highest = _NO_WRITE
+        self.record(replace(entry, highest_write_id=highest or _NO_WRITE))
 
     def record(self, entry: Compaction) -> None:
         """The entry is done; it is fine if another cleaner has said so already."""

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
+    Executable,
     Select,
     String,
     Table,
@@ -100,9 +102,9 @@ _PARAMETER_TABLES: dict[str, tuple[Table, ColumnElement[int]]] = {
 }
 
 
-def _load_parameters(
-    connection: Connection, wanted: Mapping[str, Sequence[int]], details: Details
-) -> None:
+@cache
+def _parameter_query(kinds: tuple[str, ...]) -> Executable | None:
+    """Made once for each set of kinds: SQLAlchemy then knows its SQL without looking again."""
     parts = [
         select(
             literal_column(f"'{kind}'").label("kind"),
@@ -111,11 +113,18 @@ def _load_parameters(
             table.c.PARAM_VALUE.label("value"),
         ).where(owner.in_(bindparam(kind, expanding=True)))
         for kind, (table, owner) in _PARAMETER_TABLES.items()
-        if kind in wanted
+        if kind in kinds
     ]
-    if not parts:
+    return _together(parts)
+
+
+def _load_parameters(
+    connection: Connection, wanted: Mapping[str, Sequence[int]], details: Details
+) -> None:
+    query = _parameter_query(tuple(wanted))
+    if query is None:
         return
-    for kind, owner, name, value in connection.execute(_together(parts), wanted):
+    for kind, owner, name, value in connection.execute(query, wanted):
         details.parameters[kind][owner][name] = value or ""
 
 
@@ -194,13 +203,18 @@ _LIST_PARTS: tuple[tuple[str, Select[Any]], ...] = (
 )
 
 
+@cache
+def _list_query(kinds: tuple[str, ...]) -> Executable | None:
+    return _together([part for owners, part in _LIST_PARTS if owners in kinds])
+
+
 def _load_lists(
     connection: Connection, wanted: Mapping[str, Sequence[int]], details: Details
 ) -> None:
-    parts = [part for owners, part in _LIST_PARTS if owners in wanted]
-    if not parts:
+    query = _list_query(tuple(wanted))
+    if query is None:
         return
-    rows = sorted(connection.execute(_together(parts), wanted), key=lambda row: row.place)
+    rows = sorted(connection.execute(query, wanted), key=lambda row: row.place)
     for kind, owner, _, name, text, comment, number in rows:
         if kind == "column":
             details.columns[owner].append(Column(name=name, type=text or "", comment=comment))
@@ -217,5 +231,7 @@ def _load_lists(
             details.skewed_columns[owner].append(name)
 
 
-def _together(parts: Sequence[Select[Any]]) -> Any:
-    return parts[0] if len(parts) == 1 else union_all(*parts)
+def _together(parts: Sequence[Select[Any]]) -> Executable | None:
+    if len(parts) <= 1:
+        return parts[0] if parts else None
+    return union_all(*parts)

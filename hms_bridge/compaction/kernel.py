@@ -126,9 +126,7 @@ def _in_key_order(fs: Any, files: Sequence[ReadFile]) -> Iterator[tuple[ReadFile
         yield tuple(group)
 
 
-def _key_range(
-    fs: Any, file: ReadFile
-) -> tuple[tuple[int, int, int] | None, tuple[int, int, int]]:
+def _key_range(fs: Any, file: ReadFile) -> tuple[tuple[int, int, int] | None, tuple[int, int, int]]:
     """First and last key of a file; no first one for a file without rows."""
     nothing = (0, 0, 0)
     if file.raw is not None:
@@ -228,9 +226,7 @@ def _new_file(fs: Any, path: str) -> Any:
     return fs.open(path, "wb")
 
 
-def _read_back(
-    fs: Any, output: OutputFile, path: str, *, is_copied: bool = False
-) -> WrittenFile:
+def _read_back(fs: Any, output: OutputFile, path: str, *, is_copied: bool = False) -> WrittenFile:
     """What is on disk now, not what was meant to be."""
     tail = read_tail(fs, path)
     if tail.row_count != sum(stripe.row_count for stripe in tail.stripes):

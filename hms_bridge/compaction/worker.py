@@ -266,7 +266,7 @@ class Worker:
         abort = AbortTxnRequest(
             txn_id=txn_id, type=TxnType.COMPACTION, reason=AbortReason.COMPACTION
         )
-        failed = replace(entry, error_message=message[:2000])
+        failed = replace(entry, txn_id=txn_id, error_message=message[:2000])
         steps: tuple[Callable[[], None], ...] = (
             lambda: self._metastore.abort_txn(abort),
             lambda: self._metastore.mark_failed(failed),

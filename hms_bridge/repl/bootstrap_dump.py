@@ -35,6 +35,7 @@ from hms_bridge.repl.target_objects import (
     LAST_EVENT,
     is_external,
     is_view,
+    owned_database,
     replicated_parameters,
 )
 from hms_bridge.repl.texts import write_text
@@ -92,7 +93,7 @@ class BootstrapDump:
             "hive.repl.is.custom.db.managedloc": "false",
             LAST_EVENT: str(self._event_id),
         }
-        text = database_to_json(replace(database, parameters=parameters))
+        text = database_to_json(owned_database(replace(database, parameters=parameters)))
         write_text(
             self._resolve(self._paths.database_metadata(self._database_name)),
             DatabaseMetadata(database=text).format(),

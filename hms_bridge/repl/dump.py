@@ -48,7 +48,10 @@ class DumpRequest:
 
     ``cm_root`` is the archive that file references name; None without ChangeManager. ``policy``
     becomes the value of ``repl.source.for`` if the database has none. ``is_bootstrap_forced``
-    begins anew although a dump exists. ``external_base``: copy data of external tables to this
+    begins anew although a dump exists. ``has_checksums`` False leaves checksums and archive out of
+    file references: a real Hive that loads from a file system without checksums of its own (local,
+    S3) takes a file whose reference has one for changed. Then only files at their source are found.
+    ``external_base``: copy data of external tables to this
     place of the target; None dumps their metadata only. ``is_previous_kept`` keeps older dumps.
     """
 
@@ -58,6 +61,7 @@ class DumpRequest:
     policy: str = "hms-bridge"
     is_bootstrap_forced: bool = False
     is_previous_kept: bool = False
+    has_checksums: bool = True
     external_base: str | None = None
     wait: WaitRules = field(default_factory=WaitRules)
     events: IncrementalRules = field(default_factory=IncrementalRules)
@@ -236,6 +240,7 @@ class ReplDump:
             wanted=wanted,
             cm_root=request.cm_root,
             rules=request.events,
+            has_checksums=request.has_checksums,
         )
 
     def _tables(self, database: str) -> tuple[Table, ...]:
@@ -296,7 +301,7 @@ class ReplDump:
                 database_name=name,
                 event_id=event_id,
                 snapshot=snapshot,
-                cm_root=request.cm_root,
+                cm_root=request.cm_root if request.has_checksums else None,
                 external_base=request.external_base,
             )
             dump.write_database()

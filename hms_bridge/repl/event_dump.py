@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from changemanager.errors import ChangeManagerError
-from changemanager.uri import EncodedUri, decode_uri
+from changemanager.uri import EncodedUri, decode_uri, encode_uri
 from hms_bridge.errors import MetaError, ReplError
 from hms_bridge.model.catalog import Table, TableType
 from hms_bridge.model.event import EventType, NotificationEvent
@@ -33,8 +33,13 @@ from hms_bridge.repl.object_metadata import (
     ReplicationSpec,
     TableMetadata,
 )
-from hms_bridge.repl.target_objects import is_external, is_view
-from hms_bridge.wire.object_json import partition_from_json, table_from_json
+from hms_bridge.repl.target_objects import is_external, is_view, owned_database
+from hms_bridge.wire.object_json import (
+    database_from_json,
+    database_to_json,
+    partition_from_json,
+    table_from_json,
+)
 
 _ALTER_PARTITIONS = "ALTER_PARTITIONS"
 
@@ -86,10 +91,14 @@ class EventTexts:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EventWriter:
-    """Turns events of one database into texts. Pure: what a commit wrote is handed in."""
+    """Turns events of one database into texts. Pure: what a commit wrote is handed in.
+
+    ``has_checksums`` False: references name neither checksum nor archive.
+    """
 
     database_name: str
     cm_root: str | None
+    has_checksums: bool = True
 
     def write(
         self, event: NotificationEvent, paths: EventPaths, writes: Sequence[WriteEvent] = ()
@@ -156,7 +165,11 @@ class EventWriter:
     ) -> EventTexts:
         """The message gets what the transaction wrote, and each table a directory of its own."""
         told = CommitTxnPayload.parse(message_json(event), _where(event))
-        ours = tuple(one for one in writes if one.database_name == self.database_name)
+        ours = tuple(
+            one if self.has_checksums else _without_checksums(event, one)
+            for one in writes
+            if one.database_name == self.database_name
+        )
         payload = CommitTxnPayload(
             txn_id=told.txn_id,
             timestamp_seconds=told.timestamp_seconds,
@@ -195,7 +208,13 @@ class EventWriter:
         )
 
     def _alter_database(self, event: NotificationEvent, paths: EventPaths) -> EventTexts:
-        return self._payload_only(event, paths, DumpType.ALTER_DATABASE.value)
+        fields = dict(Payload.parse(message_json(event), _where(event)).fields)
+        for key in ("dbObjBeforeJson", "dbObjAfterJson"):
+            database = database_from_json(str(fields.get(key)))
+            if database.owner_name is None:
+                fields[key] = database_to_json(owned_database(database))
+        payload = json.dumps(fields, separators=(",", ":"))
+        return self._texts(event, paths, DumpType.ALTER_DATABASE.value, payload)
 
     def _create_table(self, event: NotificationEvent, paths: EventPaths) -> EventTexts | None:
         payload = Payload.parse(message_json(event), _where(event))
@@ -355,6 +374,12 @@ def _decoded(event: NotificationEvent, files: Sequence[str]) -> tuple[EncodedUri
         return tuple(decode_uri(one) for one in files)
     except ChangeManagerError as error:
         raise ReplError(f"{_where(event)}: {error}") from error
+
+
+def _without_checksums(event: NotificationEvent, write: WriteEvent) -> WriteEvent:
+    files = _decoded(event, write.files)
+    plain = (replace(one, checksum=None, cmroot=None) for one in files)
+    return replace(write, files=tuple(encode_uri(one) for one in plain))
 
 
 def _ddl_metadata(

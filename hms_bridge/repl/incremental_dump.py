@@ -12,12 +12,13 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.model.txn import TxnState, TxnType, WriteEvent
 from hms_bridge.repl.event_dump import EventTexts, EventWriter
-from hms_bridge.repl.event_payload import CommitTxnPayload, message_json
+from hms_bridge.repl.event_payload import AllocWriteIdPayload, CommitTxnPayload, message_json
 from hms_bridge.repl.event_source import EventRange, concerns, left_out_events, read_events
 from hms_bridge.repl.events_dump import EventsDump
 from hms_bridge.repl.files_list import format_files
 from hms_bridge.repl.layout import DumpPaths
 from hms_bridge.repl.texts import write_text
+from hms_bridge.repl.unreported_writes import UnreportedWrites
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,18 +51,21 @@ class IncrementalDump:
         wanted: EventRange,
         cm_root: str | None,
         rules: IncrementalRules,
+        has_checksums: bool = True,
     ) -> None:
         self._source = source
         self._database_name = database_name
         self._wanted = wanted
         self._rules = rules
-        self._writer = EventWriter(database_name=database_name, cm_root=cm_root)
+        self._writer = EventWriter(
+            database_name=database_name, cm_root=cm_root, has_checksums=has_checksums
+        )
         self._passed: Counter[str] = Counter()
         self._left_out_count = 0
 
     def count(self) -> EventCounts:
         """Go through the range without writing. Raises as ``write`` does."""
-        dumped = Counter(texts.type for texts in self._texts(DumpPaths("/plan")))
+        dumped = Counter(texts.type for texts in self._texts(DumpPaths("/plan"), None))
         return self._counts(dumped)
 
     def write(self, resolve: Resolver, paths: DumpPaths) -> tuple[EventCounts, list[EncodedUri]]:
@@ -71,7 +75,10 @@ class IncrementalDump:
         """
         dumped: Counter[str] = Counter()
         files: list[EncodedUri] = []
-        for texts in self._texts(paths):
+        unreported = UnreportedWrites(
+            self._source, resolve, self._database_name, self._writer.cm_root
+        )
+        for texts in self._texts(paths, unreported):
             for one in texts.lists:
                 write_text(resolve(one.path), format_files(one.files))
             for path, text in texts.texts.items():
@@ -92,7 +99,7 @@ class IncrementalDump:
             dumped=dict(dumped), passed=dict(self._passed), left_out_count=self._left_out_count
         )
 
-    def _texts(self, paths: DumpPaths) -> Iterator[EventTexts]:
+    def _texts(self, paths: DumpPaths, unreported: UnreportedWrites | None) -> Iterator[EventTexts]:
         left_out = left_out_events(
             self._source, self._wanted, self._database_name, is_filtered=self._rules.is_filtered
         )
@@ -104,7 +111,7 @@ class IncrementalDump:
                 continue
             batch = None if size is None else written // size + 1
             texts = self._writer.write(
-                event, paths.event(int(event.id), batch), self._writes(event)
+                event, paths.event(int(event.id), batch), self._writes(event, unreported)
             )
             if texts is None:
                 self._passed[event.type] += 1
@@ -112,11 +119,20 @@ class IncrementalDump:
             written += 1
             yield texts
 
-    def _writes(self, event: NotificationEvent) -> tuple[WriteEvent, ...]:
+    def _writes(
+        self, event: NotificationEvent, unreported: UnreportedWrites | None
+    ) -> tuple[WriteEvent, ...]:
+        where = f"event {event.id} ({event.type})"
+        if event.type == EventType.ALLOC_WRITE_ID.value and unreported is not None:
+            given = AllocWriteIdPayload.parse(message_json(event), where)
+            unreported.note(given.table_name, given.allocated)
         if event.type != EventType.COMMIT_TXN.value:
             return ()
-        commit = CommitTxnPayload.parse(message_json(event), f"event {event.id}")
-        return self._source.get_write_events(commit.txn_id, self._database_name)
+        commit = CommitTxnPayload.parse(message_json(event), where)
+        reported = self._source.get_write_events(commit.txn_id, self._database_name)
+        if unreported is None:
+            return reported
+        return (*reported, *unreported.find(commit.txn_id, reported))
 
     def _open_txns(self) -> str:
         """Source transactions that are open now: what a target keeps open after the load."""

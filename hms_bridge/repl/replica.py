@@ -21,7 +21,6 @@ from hms_bridge.repl.target_objects import (
 )
 from hms_bridge.repl.untrusted import DumpedFile
 
-
 _OPEN_TOGETHER_MAX = 500
 """Below the batch limit of any metastore (hive.txn.max.open.batch is 1000)."""
 

@@ -153,9 +153,7 @@ def _write(
             writers.abandon()
 
 
-def _insert_runs(
-    spec: EventFileSpec, batch: pa.RecordBatch, writer_number: int
-) -> Iterator[Keyed]:
+def _insert_runs(spec: EventFileSpec, batch: pa.RecordBatch, writer_number: int) -> Iterator[Keyed]:
     names = batch.schema.names
     if ROW_PARTITION_COLUMN in names:
         partition = batch.column(ROW_PARTITION_COLUMN)

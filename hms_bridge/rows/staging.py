@@ -58,12 +58,17 @@ def publish(fs: AbstractFileSystem, staged: StagedDirectory) -> None:
     if staged.hidden_root is None:
         return
     publish_directory(fs, staged.path, staged.final_path)
-    if not fs.ls(staged.hidden_root, detail=False):
-        fs.rmdir(staged.hidden_root)
+    _remove_if_empty(fs, staged.hidden_root)
 
 
 def discard(fs: AbstractFileSystem, staged: StagedDirectory) -> None:
     """Remove a directory that will not be published; one that is not there is no error."""
-    for path in (staged.path, staged.hidden_root):
-        if path is not None and fs.exists(path):
-            fs.rm(path, recursive=True)
+    if fs.exists(staged.path):
+        fs.rm(staged.path, recursive=True)
+    if staged.hidden_root is not None:
+        _remove_if_empty(fs, staged.hidden_root)
+
+
+def _remove_if_empty(fs: AbstractFileSystem, path: str) -> None:
+    if fs.exists(path) and not fs.ls(path, detail=False):
+        fs.rmdir(path)

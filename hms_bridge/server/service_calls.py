@@ -15,7 +15,7 @@ INTERFACE_VERSION = "4.1.0"
 
 _ALIVE = 2
 _READABLE_KEY = re.compile(r"(hive|metastore|hdfs|mapred)\.")
-_SECRET_KEY = re.compile(r"password|secret|token|credential|\.key$", re.IGNORECASE)
+_SECRET_KEY = re.compile(r"password|secret|token|credential|access\.?key", re.IGNORECASE)
 
 
 class ServiceCalls:

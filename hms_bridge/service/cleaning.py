@@ -7,10 +7,18 @@ from collections.abc import Callable, Sequence
 from hms_bridge.metastore import PotentialCompaction
 from hms_bridge.model.compaction import Compaction
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
+from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.notification import event_log, events
 from hms_bridge.service.transactions import TransactionVerbs
 from hms_bridge.service.unit_of_work import UnitOfWork
-from hms_bridge.txn import cleaning, compaction_history, compaction_queue, housekeeping, open_txns
+from hms_bridge.txn import (
+    cleaning,
+    compaction_history,
+    compaction_queue,
+    housekeeping,
+    open_txns,
+    valid_write_ids,
+)
 
 ROUNDS_MAX = 1000
 """How often a step of housekeeping that has a limit is repeated in one run."""
@@ -59,6 +67,12 @@ class CleaningVerbs(TransactionVerbs):
         """Drop TXN_COMPONENTS rows of aborted write ids whose files are gone."""
         self._transactions.write(
             lambda unit: cleaning.forget_aborted_components(unit.connection, compaction, write_ids)
+        )
+
+    def get_all_write_ids(self, full_table_name: str, valid_txns: ValidTxnList) -> ValidWriteIdList:
+        """The write ids of a table under a snapshot, each of them told valid, open or aborted."""
+        return self._transactions.read(
+            lambda c: valid_write_ids.get_all_write_ids(c, full_table_name, valid_txns)
         )
 
     def min_open_txn_watermark(self) -> TxnId:

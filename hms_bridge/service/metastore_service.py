@@ -11,6 +11,7 @@ from hms_bridge.service.foundation import Foundation
 from hms_bridge.service.locks import LockVerbs
 from hms_bridge.service.notifications import NotificationVerbs
 from hms_bridge.service.partitions import PartitionVerbs
+from hms_bridge.service.rename_partitions import RenamePartitionVerbs
 from hms_bridge.service.tables import TableVerbs
 
 
@@ -19,6 +20,7 @@ class MetastoreService(
     TableVerbs,
     AlterTableVerbs,
     PartitionVerbs,
+    RenamePartitionVerbs,
     CleaningVerbs,
     LockVerbs,
     CompactionVerbs,

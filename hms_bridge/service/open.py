@@ -19,6 +19,7 @@ from hms_bridge.config.settings import Settings
 from hms_bridge.errors import ConfigError
 from hms_bridge.notification.message_text import MessageFormat
 from hms_bridge.service.archive_manifest import SqlArchiveManifest
+from hms_bridge.service.directories import Directories
 from hms_bridge.service.foundation import Foundation
 from hms_bridge.service.hooks import EventHook, HookDispatcher, load_hooks
 from hms_bridge.service.locations import WarehouseRoots, warehouse_uri
@@ -41,6 +42,7 @@ def open_local_metastore(
     hooks: Sequence[EventHook] = (),
     create_schema: bool = True,
     resolve: Resolver | None = None,
+    directories: Directories | None = None,
     make_token: Callable[[], str] = new_token,
     retry: RetrySettings | None = None,
 ) -> MetastoreService:
@@ -65,8 +67,15 @@ def open_local_metastore(
         _prepare(database, transactions, root, is_created=create_schema)
         roots = WarehouseRoots(managed=root, external=root)
         manifest = SqlArchiveManifest(transactions)
+        resolver = resolve or FsspecResolver()
         files = _warehouse_files(
-            transactions, roots, manifest, chosen, resolve or FsspecResolver(), make_token
+            transactions,
+            roots,
+            manifest,
+            chosen,
+            resolver,
+            directories or Directories(resolver),
+            make_token,
         )
     except BaseException:
         database.close()
@@ -103,6 +112,7 @@ def _warehouse_files(
     manifest: SqlArchiveManifest,
     settings: Settings,
     resolve: Resolver,
+    directories: Directories,
     make_token: Callable[[], str],
 ) -> WarehouseFiles:
     archive = None
@@ -123,7 +133,7 @@ def _warehouse_files(
     return WarehouseFiles(
         transactions=transactions,
         roots=roots,
-        resolve=resolve,
+        directories=directories,
         protocol=protocol,
         archive=archive,
         new_id=make_token,

@@ -65,8 +65,7 @@ class PartitionVerbs(DropVerbs):
                 lambda unit: self._insert(unit, key, new, is_if_not_exists=is_if_not_exists)
             )
         except BaseException:
-            for location in made:
-                self._files.remove_if_empty(location)
+            self._files.undo_made(made)
             raise
 
     def _make_directories(self, new: Iterable[Partition]) -> list[str]:

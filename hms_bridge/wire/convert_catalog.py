@@ -161,14 +161,13 @@ def columns_to_structs(columns: Iterable[Column]) -> list[Struct]:
 
 def columns_from_structs(structs: Iterable[Struct] | None) -> tuple[Column, ...]:
     """Columns. Raises InvalidObjectError if one has no name or no type."""
-    return tuple(
-        Column(
-            name=_required(struct.name, "a column", "name").lower(),
-            type=_required(struct.type, f"column {struct.name}", "type"),
-            comment=struct.comment,
-        )
-        for struct in structs or ()
-    )
+    columns = []
+    for struct in structs or ():
+        name, kind = struct.name, struct.type
+        if not name or not kind:
+            raise InvalidObjectError(f"column {name!r} has type {kind!r}; give both")
+        columns.append(Column(name=name.lower(), type=kind, comment=struct.comment))
+    return tuple(columns)
 
 
 def storage_to_struct(storage: Storage) -> Struct:

@@ -90,8 +90,8 @@ OFFERED: dict[str, tuple[str, ...]] = {
         "scheduled_query_poll",
     ),
 }  # fmt: skip
-"""The methods that the server answers, by family. The last family answers that there is nothing,
-which is true: what would create such objects is refused."""
+"""The methods that the server answers, by family. The last family answers that there is nothing:
+what would create such objects is refused, and materialized views are not offered for rewriting."""
 
 OLDER_METHODS = (
     "add_index", "alter_index", "drop_index_by_name", "get_index_by_name", "get_index_names",

@@ -39,7 +39,9 @@ def own_workplace(tmp_path: Path) -> Workplace:
     return Workplace(tmp_path / "logs")
 
 
-def test_part_that_pip_cannot_give_fails_loudly(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_part_that_pip_cannot_give_fails_loudly(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PIP_NO_INDEX", "1")  # no registry is asked
     part = replace(install.JAVA_21, recipe="no-such-referee==0.0.0")
     with pytest.raises(InstallError) as failure:
@@ -61,7 +63,9 @@ def test_part_that_maven_cannot_give_fails_loudly(
         install.ensure(replace(install.HADOOP, recipe="nowhere.pom.xml"))
 
 
-def test_missing_part_ends_the_installation(own_cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_part_ends_the_installation(
+    own_cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert install.main(["no-such-part"]) == 2
     assert "unknown parts: no-such-part" in capsys.readouterr().out
 
@@ -98,7 +102,9 @@ def test_interrupted_installation_is_begun_again(own_cache: Path) -> None:
 def test_missing_program_needs_root(monkeypatch: pytest.MonkeyPatch) -> None:
     program = debian.Program(what="Some server", packages=("some-server",), find=lambda: None)
     monkeypatch.setattr(os, "getuid", lambda: 1000)
-    with pytest.raises(InstallError, match="apt-get install -y --no-install-recommends some-server"):
+    with pytest.raises(
+        InstallError, match="apt-get install -y --no-install-recommends some-server"
+    ):
         debian.ensure(program)
 
 
@@ -184,8 +190,14 @@ def test_every_system_has_a_case() -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     readme = (CHECKOUT / "integration" / "README.md").read_text()
-    rows = {line.split("|")[3].strip(" `"): line for line in readme.splitlines() if line.startswith("| ")}
-    without = [system.name for system in SYSTEMS if rows[system.fixture].split("|")[5].strip() == "0"]
+    rows = {
+        line.split("|")[3].strip(" `"): line
+        for line in readme.splitlines()
+        if line.startswith("| ")
+    }
+    without = [
+        system.name for system in SYSTEMS if rows[system.fixture].split("|")[5].strip() == "0"
+    ]
     assert without == []
 
 

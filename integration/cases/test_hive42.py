@@ -36,7 +36,10 @@ def test_acid_table_lives_through_both_compactions(hive42: Hive42) -> None:
     hive.sql("alter table life.t compact 'minor'")
     hive.run("Worker")
     hive.run("Cleaner")
-    assert _directories(hive42, "life.t") == ["delete_delta_0000001_0000004_vT/", "delta_0000001_0000004_vT/"]
+    assert _directories(hive42, "life.t") == [
+        "delete_delta_0000001_0000004_vT/",
+        "delta_0000001_0000004_vT/",
+    ]
     assert sorted(hive.sql(read)) == rows
 
     hive.sql("alter table life.t compact 'major'")
@@ -57,8 +60,10 @@ def test_initiator_asks_for_a_compaction_by_itself(hive42: Hive42) -> None:
     for number in range(11):
         hive.sql(f"insert into busy.t values ({number})")
     hive.run("Initiator")
-    queue = hive42.database.query("select * from \"COMPACTION_QUEUE\" where \"CQ_DATABASE\" = 'busy'")
-    assert [(row["CQ_TABLE"], row["CQ_TYPE"], row["CQ_STATE"]) for row in queue] == [("t", "a", "i")]  # no base yet: major
+    queue = hive42.database.query('select * from "COMPACTION_QUEUE" where "CQ_DATABASE" = \'busy\'')
+    assert [(row["CQ_TABLE"], row["CQ_TYPE"], row["CQ_STATE"]) for row in queue] == [
+        ("t", "a", "i")
+    ]  # no base yet: major
     hive.run("Worker")
     hive.run("Cleaner")
 
@@ -72,7 +77,10 @@ def test_sessions_have_settings_of_their_own(hive42: Hive42) -> None:
     one, two = hive42.main, hive42.session()
     two.sql("set hivevar:who=two")
     one.sql("set hivevar:who=one")
-    assert (one.sql("select '${hivevar:who}'"), two.sql("select '${hivevar:who}'")) == ([("one",)], [("two",)])
+    assert (one.sql("select '${hivevar:who}'"), two.sql("select '${hivevar:who}'")) == (
+        [("one",)],
+        [("two",)],
+    )
     two.close()
 
 

@@ -29,7 +29,9 @@ def _commit_in_a_transaction(metastore: JavaMetastore, *, has_write_ids: bool) -
     """Open, lock, write id, commit: what one INSERT asks of a metastore."""
     database = f"txn_{metastore.version.replace('.', '_')}"
     with thrift_client(metastore.port) as client:
-        client.create_database(Database(name=database, locationUri=f"file:{metastore.external_warehouse}/{database}"))
+        client.create_database(
+            Database(name=database, locationUri=f"file:{metastore.external_warehouse}/{database}")
+        )
         assert database in client.get_all_databases()
         (txn,) = client.open_txns(OpenTxnRequest(num_txns=1, user="u", hostname="h")).txn_ids
         assert txn in {info.id for info in client.get_open_txns_info().open_txns}
@@ -38,7 +40,11 @@ def _commit_in_a_transaction(metastore: JavaMetastore, *, has_write_ids: bool) -
             (pair,) = client.allocate_table_write_ids(request).txnToWriteIds
             assert (pair.txnId, pair.writeId) == (txn, 1)
         component = LockComponent(
-            type=LockType.SHARED_READ, level=LockLevel.TABLE, dbname=database, tablename="t", operationType=2
+            type=LockType.SHARED_READ,
+            level=LockLevel.TABLE,
+            dbname=database,
+            tablename="t",
+            operationType=2,
         )
         answer = client.lock(LockRequest(component=[component], txnid=txn, user="u", hostname="h"))
         assert answer.state == LockState.ACQUIRED
@@ -73,7 +79,9 @@ def test_420_writes_the_notification_log(hive42_metastore: JavaMetastore) -> Non
     with thrift_client(hive42_metastore.port) as client:
         before = client.get_current_notificationEventId().eventId
         client.create_database(
-            Database(name="logged", locationUri=f"file:{hive42_metastore.external_warehouse}/logged")
+            Database(
+                name="logged", locationUri=f"file:{hive42_metastore.external_warehouse}/logged"
+            )
         )
         assert client.get_current_notificationEventId().eventId == before + 1
     (row,) = hive42_metastore.database.query(

@@ -48,14 +48,21 @@ def _make_table(metastore: JavaMetastore, database: str) -> None:
         )
 
 
-def test_hmsclient_reads_a_table_of_313(hmsclient: Callable[..., Any], hms313: JavaMetastore) -> None:
+def test_hmsclient_reads_a_table_of_313(
+    hmsclient: Callable[..., Any], hms313: JavaMetastore
+) -> None:
     _make_table(hms313, "for_hmsclient")
     with hmsclient(hms313.port) as client:
         table = client.get_table("for_hmsclient", "t")
-    assert [(column.name, column.type) for column in table.sd.cols] == [("id", "int"), ("v", "string")]
+    assert [(column.name, column.type) for column in table.sd.cols] == [
+        ("id", "int"),
+        ("v", "string"),
+    ]
 
 
-def test_pymetastore_reads_a_table_of_2310(pymetastore: Callable[..., Any], hive2310: JavaMetastore) -> None:
+def test_pymetastore_reads_a_table_of_2310(
+    pymetastore: Callable[..., Any], hive2310: JavaMetastore
+) -> None:
     _make_table(hive2310, "for_pymetastore")
     assert "for_pymetastore" in pymetastore(hive2310.port, "list_databases")
     assert pymetastore(hive2310.port, "list_tables", "for_pymetastore") == ["t"]
@@ -63,7 +70,9 @@ def test_pymetastore_reads_a_table_of_2310(pymetastore: Callable[..., Any], hive
     assert [column["name"] for column in table["columns"]] == ["id", "v"]
 
 
-def test_pymetastore_is_refused_by_a_stock_401(pymetastore: Callable[..., Any], hms401: JavaMetastore) -> None:
+def test_pymetastore_is_refused_by_a_stock_401(
+    pymetastore: Callable[..., Any], hms401: JavaMetastore
+) -> None:
     with pytest.raises(StatementError, match="Invalid method name: 'get_table'"):
         pymetastore(hms401.port, "get_table", "default", "t")
 
@@ -74,9 +83,12 @@ def test_pyiceberg_keeps_a_table_in_313(
     catalog = pyiceberg_catalog(hms313.port, hms313.external_warehouse)
     catalog.create_namespace("ice")
     schema = Schema(
-        NestedField(1, "id", LongType(), required=False), NestedField(2, "v", StringType(), required=False)
+        NestedField(1, "id", LongType(), required=False),
+        NestedField(2, "v", StringType(), required=False),
     )
-    table = catalog.create_table("ice.t", schema, location=f"file://{hms313.external_warehouse}/ice/t")
+    table = catalog.create_table(
+        "ice.t", schema, location=f"file://{hms313.external_warehouse}/ice/t"
+    )
     table.append(pa.table({"id": [1, 2], "v": ["a", None]}))
     assert catalog.load_table("ice.t").scan().to_arrow().to_pylist() == [
         {"id": 1, "v": "a"},

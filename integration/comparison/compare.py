@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 from integration.comparison.engine import CompactorThread, Engine, Fields, Row
 from integration.comparison.masks import MASKS, Kind, Mask, masked, masks_that_hide
@@ -47,11 +47,32 @@ class Observation:
     """Everything one engine showed in one case."""
 
     engine: str
-    answers: list[tuple[str, list[Row] | str]] = field(default_factory=list)
+    answers: list[tuple[str, list[Row] | Refused]] = field(default_factory=list)
     stages: list[Stage] = field(default_factory=list)
 
 
-REFUSED = "refused"
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The answer of an engine that does not run a statement; two refusals are equal whatever they say."""
+
+    message: str = field(compare=False)
+
+
+Aspect = Literal["answers", "row", "file", "queue", "notification"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Difference:
+    """One thing that two engines do not have in common: what it is about, where it was seen, both sides."""
+
+    aspect: Aspect
+    place: str
+    path: str
+    left: object
+    right: object
+
+    def __str__(self) -> str:
+        return f"{self.place} {self.path}: {self.left!r} against {self.right!r}"
 
 
 def observe(engine: Engine, case: Case) -> Observation:
@@ -70,22 +91,23 @@ def observe(engine: Engine, case: Case) -> Observation:
     return seen
 
 
-def differences(left: Observation, right: Observation, masks: Iterable[Mask] = MASKS) -> list[str]:
-    """One line for everything that differs and is not masked; empty when the engines agree."""
+def differences(
+    left: Observation, right: Observation, masks: Iterable[Mask] = MASKS
+) -> list[Difference]:
+    """Everything that differs and is not masked; empty when the engines agree."""
     chosen = tuple(masks)
     found = [
-        f"{step}: {left.engine} {ours!r}, {right.engine} {theirs!r}"
-        for (step, ours), (_, theirs) in zip(left.answers, right.answers, strict=True)
-        if ours != theirs
+        Difference(aspect="answers", place=step, path="answer", left=one, right=other)
+        for (step, one), (_, other) in zip(left.answers, right.answers, strict=True)
+        if one != other
     ]
     for one, other in zip(left.stages, right.stages, strict=True):
         for what, kind, ours, theirs in _pairs(one, other):
-            here = f"{one.label}: {what}"
             found += _list_differences(
-                here,
+                kind,
+                f"{one.label}: {what}",
                 [masked(kind, record, chosen) for record in ours],
                 [masked(kind, record, chosen) for record in theirs],
-                (left.engine, right.engine),
             )
     return found
 
@@ -100,11 +122,11 @@ def used_masks(seen: Observation, masks: Iterable[Mask] = MASKS) -> set[Mask]:
     return used
 
 
-def _answer(engine: Engine, statement: str) -> list[Row] | str:
+def _answer(engine: Engine, statement: str) -> list[Row] | Refused:
     try:
         return engine.sql(statement.replace(DATABASE, engine.database))
-    except StatementError:
-        return REFUSED
+    except StatementError as error:
+        return Refused(error.message)
 
 
 def _stage(engine: Engine, case: Case, label: str) -> Stage:
@@ -117,19 +139,24 @@ def _stage(engine: Engine, case: Case, label: str) -> Stage:
             table: [{"row": list(row)} for row in sorted(engine.sql(selection))]
             for table, selection in selections.items()
         },
-        files={table: [{"path": path} for path in engine.list_files(table)] for table in selections},
+        files={
+            table: [{"path": path} for path in engine.list_files(table)] for table in selections
+        },
         queue=[_named(engine, record) for record in engine.queue_rows()],
         notifications=[_named(engine, record) for record in engine.notification_rows()],
     )
 
 
 def _named(engine: Engine, value: Any) -> Any:
-    """The record with the engine's database name replaced, which is the one thing the case itself varies."""
+    """The record with the engine's own names replaced: they are what the case itself varies."""
     if isinstance(value, dict):
         return {key: _named(engine, inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [_named(engine, inner) for inner in value]
-    return value.replace(engine.database, DATABASE) if isinstance(value, str) else value
+    if isinstance(value, str):
+        for own, common in ({engine.database: DATABASE} | dict(engine.own_names)).items():
+            value = value.replace(own, common)
+    return value
 
 
 def _pairs(one: Stage, other: Stage) -> Iterable[tuple[str, Kind, list[Fields], list[Fields]]]:
@@ -141,16 +168,15 @@ def _pairs(one: Stage, other: Stage) -> Iterable[tuple[str, Kind, list[Fields], 
 
 
 def _list_differences(
-    here: str, ours: list[dict[str, Any]], theirs: list[dict[str, Any]], engines: tuple[str, str]
-) -> list[str]:
+    kind: Kind, place: str, ours: list[dict[str, Any]], theirs: list[dict[str, Any]]
+) -> list[Difference]:
     if len(ours) != len(theirs):
-        only = {
-            engines[0]: [record for record in ours if record not in theirs],
-            engines[1]: [record for record in theirs if record not in ours],
-        }
-        return [f"{here}: {engines[0]} has {len(ours)}, {engines[1]} has {len(theirs)}; only in one: {only}"]
+        left = [record for record in ours if record not in theirs]
+        right = [record for record in theirs if record not in ours]
+        path = f"has {len(ours)} against {len(theirs)}, only there"
+        return [Difference(aspect=kind, place=place, path=path, left=left, right=right)]
     return [
-        f"{here}, number {number}, {path}: {engines[0]} {one!r}, {engines[1]} {other!r}"
+        Difference(aspect=kind, place=f"{place}, number {number}", path=path, left=one, right=other)
         for number, (our, their) in enumerate(zip(ours, theirs, strict=True), start=1)
         for path, one, other in _value_differences(our, their, "")
     ]
@@ -159,7 +185,9 @@ def _list_differences(
 def _value_differences(one: Any, other: Any, path: str) -> Iterable[tuple[str, Any, Any]]:
     if isinstance(one, dict) and isinstance(other, dict):
         for key in sorted(one.keys() | other.keys()):
-            yield from _value_differences(one.get(key), other.get(key), f"{path}.{key}" if path else key)
+            yield from _value_differences(
+                one.get(key), other.get(key), f"{path}.{key}" if path else key
+            )
     elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
         for our, their in zip(one, other, strict=True):
             yield from _value_differences(our, their, f"{path}.[]")

@@ -25,6 +25,10 @@ class Engine(Protocol):
     def database(self) -> str:
         """The database that the statements work in; they call it `${db}`."""
 
+    @property
+    def own_names(self) -> Mapping[str, str]:
+        """Texts that only this engine has, such as its warehouse, and what they are called in comparisons."""
+
     def sql(self, statement: str) -> list[Row]:
         """Rows in Hive's text form; raises StatementError when the engine refuses."""
 

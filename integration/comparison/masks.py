@@ -94,7 +94,9 @@ def masked(kind: Kind, record: Mapping[str, Any], masks: Iterable[Mask] = MASKS)
     return _walk(record, "", [mask for mask in masks if mask.kind == kind], set())
 
 
-def masks_that_hide(kind: Kind, record: Mapping[str, Any], masks: Iterable[Mask] = MASKS) -> set[Mask]:
+def masks_that_hide(
+    kind: Kind, record: Mapping[str, Any], masks: Iterable[Mask] = MASKS
+) -> set[Mask]:
     """The masks that replace something in this record."""
     used: set[Mask] = set()
     _walk(record, "", [mask for mask in masks if mask.kind == kind], used)
@@ -103,13 +105,20 @@ def masks_that_hide(kind: Kind, record: Mapping[str, Any], masks: Iterable[Mask]
 
 def _walk(value: Any, path: str, masks: list[Mask], used: set[Mask]) -> Any:
     if isinstance(value, Mapping):
-        return {key: _walk(inner, f"{path}.{key}" if path else key, masks, used) for key, inner in value.items()}
+        return {
+            key: _walk(inner, f"{path}.{key}" if path else key, masks, used)
+            for key, inner in value.items()
+        }
     if isinstance(value, list):
         items = [_walk(inner, f"{path}.[]", masks, used) for inner in value]
         return _in_order(items, path, masks, used)
     for mask in masks:
         if value is not None and not mask.is_order and re.fullmatch(mask.path, path):
-            hidden = mask.replacement if mask.part is None else re.sub(mask.part, mask.replacement, value)
+            hidden = (
+                mask.replacement
+                if mask.part is None
+                else re.sub(mask.part, mask.replacement, value)
+            )
             if hidden != value:
                 used.add(mask)
                 value = hidden

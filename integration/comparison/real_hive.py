@@ -9,24 +9,27 @@ from pathlib import Path
 from typing import Any
 
 from integration.comparison.engine import CompactorThread, Fields, Row
-from integration.referees.hive42 import HiveSession, table_folder
+from integration.referees.hive42 import Hive42, table_folder
 from integration.referees.postgresql import Database
 
 CHECKSUM_SUFFIX = ".crc"  # the local file system's own
 
 
 class RealHive42Engine:
-    """A database of a real Hive 4.2.0, made empty when the engine is."""
+    """A database of a real Hive 4.2.0, made empty when the engine is.
 
-    name = "Hive 4.2.0"
+    `store` is the database of the metastore that the session uses: Hive's own, or ours.
+    """
 
-    def __init__(self, session: HiveSession, store: Database, warehouse: Path, database: str) -> None:
+    def __init__(self, hive: Hive42, database: str, *, name: str = "Hive 4.2.0") -> None:
+        self.name = name
         self.database = database
-        self._session = session
-        self._store = store
-        self._warehouse = warehouse
-        self._first_event = self._last_event() + 1
-        session.sql(f"create database {database}")
+        self._session = hive.main
+        self._store = hive.database
+        self._warehouse = hive.warehouse
+        self.own_names = own_names(hive.warehouse, hive.external_warehouse)
+        self._first_event = next_event(self._store)
+        self._session.sql(f"create database {database}")
 
     def sql(self, statement: str) -> list[Row]:
         return self._session.sql(statement)
@@ -43,8 +46,17 @@ class RealHive42Engine:
     def notification_rows(self) -> list[Fields]:
         return notification_rows(self._store, first_event=self._first_event)
 
-    def _last_event(self) -> int:
-        return int(self._store.query('select coalesce(max("EVENT_ID"), 0) as n from "NOTIFICATION_LOG"')[0]["n"])
+
+def own_names(warehouse: Path, external_warehouse: Path) -> dict[str, str]:
+    """Where an engine keeps its files, for `Engine.own_names`."""
+    return {str(warehouse): "${warehouse}", str(external_warehouse): "${external}"}
+
+
+def next_event(store: Database) -> int:
+    """The id that the next notification will have."""
+    return int(
+        store.query('select coalesce(max("EVENT_ID"), 0) + 1 as n from "NOTIFICATION_LOG"')[0]["n"]
+    )
 
 
 def relative_paths(folder: Path) -> list[str]:
@@ -61,19 +73,29 @@ def queue_rows(store: Database, database: str) -> list[Fields]:
     rows: list[dict[str, Any]] = []
     for table, prefix in (("COMPACTION_QUEUE", "CQ_"), ("COMPLETED_COMPACTIONS", "CC_")):
         found = store.query(f'select * from "{table}" where "{prefix}DATABASE" = %s', database)
-        rows += [{"QUEUE": table} | {key.removeprefix(prefix): row[key] for key in row} for row in found]
+        rows += [
+            {"QUEUE": table} | {key.removeprefix(prefix): row[key] for key in row} for row in found
+        ]
     return sorted(rows, key=lambda row: int(row["ID"]))
 
 
 def notification_rows(store: Database, *, first_event: int) -> list[Fields]:
     """Rows of the log from an event on, messages decoded."""
-    rows = store.query('select * from "NOTIFICATION_LOG" where "EVENT_ID" >= %s order by "EVENT_ID"', first_event)
-    return [row | {"MESSAGE": decoded_message(row["MESSAGE"], row["MESSAGE_FORMAT"])} for row in rows]
+    rows = store.query(
+        'select * from "NOTIFICATION_LOG" where "EVENT_ID" >= %s order by "EVENT_ID"', first_event
+    )
+    return [
+        row | {"MESSAGE": decoded_message(row["MESSAGE"], row["MESSAGE_FORMAT"])} for row in rows
+    ]
 
 
 def decoded_message(message: str, message_format: str) -> Any:
     """The message as JSON, down to the JSON that its strings hold."""
-    text = gzip.decompress(base64.b64decode(message)).decode() if message_format.startswith("gzip") else message
+    text = (
+        gzip.decompress(base64.b64decode(message)).decode()
+        if message_format.startswith("gzip")
+        else message
+    )
     return _opened(json.loads(text))
 
 

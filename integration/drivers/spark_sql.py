@@ -38,7 +38,11 @@ def _answer(spark: SparkSession, request: dict[str, Any]) -> dict[str, Any]:
         if "sql" in request:
             return {"result": [list(row) for row in spark.sql(request["sql"]).collect()]}
         module, _, function = request["call"].partition(":")
-        return {"result": getattr(importlib.import_module(module), function)(spark, **request["arguments"])}
+        return {
+            "result": getattr(importlib.import_module(module), function)(
+                spark, **request["arguments"]
+            )
+        }
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"}
 

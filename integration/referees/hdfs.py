@@ -35,7 +35,12 @@ class Hdfs:
         self._write_conf()
         workplace.run(
             "hdfs-format",
-            self._command("org.apache.hadoop.hdfs.server.namenode.NameNode", "-format", "-force", "-nonInteractive"),
+            self._command(
+                "org.apache.hadoop.hdfs.server.namenode.NameNode",
+                "-format",
+                "-force",
+                "-nonInteractive",
+            ),
         )
         self._servers = [
             self._start("namenode", "org.apache.hadoop.hdfs.server.namenode.NameNode"),
@@ -74,7 +79,9 @@ class Hdfs:
 
     def _has_data_node(self) -> bool:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.http_port}/{STATE_QUERY}", timeout=5) as reply:
+            with urllib.request.urlopen(
+                f"http://127.0.0.1:{self.http_port}/{STATE_QUERY}", timeout=5
+            ) as reply:
                 beans = json.load(reply)["beans"]
         except (urllib.error.URLError, ConnectionError, TimeoutError):
             return False

@@ -54,11 +54,12 @@ class Hive42:
         database: Database,
         *,
         name: str = "hive-4.2.0",
+        warehouse: Path | None = None,
         settings: Mapping[str, str] | None = None,
     ) -> None:
         self.database = database
         self.folder = workplace.folder(name)
-        self.warehouse = self.folder / "warehouse"
+        self.warehouse = warehouse or self.folder / "warehouse"
         self.external_warehouse = self.folder / "external"
         self.change_manager_root = self.folder / "cmroot"
         conf = self.folder / "conf"
@@ -85,7 +86,9 @@ class Hive42:
         self._sessions.append(session)
         return session
 
-    def session_at(self, metastore_uri: str, settings: Mapping[str, str] | None = None) -> HiveSession:
+    def session_at(
+        self, metastore_uri: str, settings: Mapping[str, str] | None = None
+    ) -> HiveSession:
         """Open a session whose metastore is the server at `metastore_uri`."""
         return self.session({"hive.metastore.uris": metastore_uri, **(settings or {})})
 
@@ -109,7 +112,7 @@ class Hive42:
     def _settings(self) -> dict[str, str]:
         folder = self.folder
         for path in (self.warehouse, self.external_warehouse):
-            path.mkdir()
+            path.mkdir(exist_ok=True)
         return {
             **database_settings(self.database),
             "hive.metastore.schema.verification": "true",
@@ -155,7 +158,9 @@ class HiveSession:
     """One Hive session on one Java thread; calls from several Python threads wait for each other."""
 
     def __init__(self, port: int, settings: dict[str, str]) -> None:
-        self._gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auto_convert=True))
+        self._gateway = JavaGateway(
+            gateway_parameters=GatewayParameters(port=port, auto_convert=True)
+        )
         self._lock = threading.RLock()
         self._jvm: Any = self._gateway.jvm
         hive = self._jvm.org.apache.hadoop.hive
@@ -173,7 +178,9 @@ class HiveSession:
     def sql(self, statement: str) -> list[Row]:
         """Run one statement; rows as Hive prints their columns. StatementError carries Hive's own message."""
         with self._lock:
-            self._jvm.org.apache.hadoop.hive.ql.session.SessionState.setCurrentSessionState(self._session)
+            self._jvm.org.apache.hadoop.hive.ql.session.SessionState.setCurrentSessionState(
+                self._session
+            )
             try:
                 return self._run(statement)
             except Py4JJavaError as error:

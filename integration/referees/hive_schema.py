@@ -37,7 +37,10 @@ def _scripts(version: str) -> list[Path]:
     """The scripts that make the schema, in order."""
     old, new = _shipped(install.HIVE_313), _shipped(install.HIVE_401)
     names = {
-        "2.3.10": [old / "hive-schema-1.2.0.postgres.sql", *(old / name for name in UPGRADES_TO_23)],
+        "2.3.10": [
+            old / "hive-schema-1.2.0.postgres.sql",
+            *(old / name for name in UPGRADES_TO_23),
+        ],
         "3.1.3": [old / "hive-schema-3.1.0.postgres.sql"],
         "4.0.1": [new / "hive-schema-4.0.0.postgres.sql"],
         "4.2.0": [

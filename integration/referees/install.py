@@ -94,7 +94,11 @@ def _locked(path: Path) -> Iterator[None]:
 
 def _run(command: Sequence[str | Path], part: Part, remedy: str) -> None:
     done = subprocess.run(
-        list(map(str, command)), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        list(map(str, command)),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode != 0:
         tail = "\n".join((done.stdout + done.stderr).splitlines()[-20:])
@@ -280,7 +284,9 @@ def main(names: Sequence[str]) -> int:
     """Install the named parts, or all; print one line for each."""
     unknown = set(names) - {part.name for part in PARTS}
     if unknown:
-        print(f"unknown parts: {', '.join(sorted(unknown))}; known: {', '.join(p.name for p in PARTS)}")
+        print(
+            f"unknown parts: {', '.join(sorted(unknown))}; known: {', '.join(p.name for p in PARTS)}"
+        )
         return 2
     try:
         for program in () if names else debian.PROGRAMS:

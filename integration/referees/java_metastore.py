@@ -191,7 +191,9 @@ class JavaMetastore:
 def _hadoop_jars() -> tuple[str, ...]:
     # The metastores bring their own guava and their own binding of slf4j.
     jars = install.ensure(install.HADOOP).glob("*.jar")
-    return tuple(sorted(str(jar) for jar in jars if not jar.name.startswith(("guava-", "slf4j-reload4j"))))
+    return tuple(
+        sorted(str(jar) for jar in jars if not jar.name.startswith(("guava-", "slf4j-reload4j")))
+    )
 
 
 def _postgresql_driver() -> Path:

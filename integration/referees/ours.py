@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from integration.referees.postgresql import Database
 from integration.referees.processes import Workplace, free_port, is_listening
+from integration.referees.spark import SparkDriver
 
 CHECKOUT = Path(__file__).parents[2]
 PROGRAM = (sys.executable, "-m", "hms_bridge.cli.main")
@@ -23,15 +25,19 @@ class OurServer:
         workplace: Workplace,
         database_url: str,
         *,
+        store: Database,
         warehouse: Path | None = None,
         settings: Mapping[str, str] | None = None,
     ) -> None:
         self.database_url = database_url
+        self.store = store
         self.folder = workplace.folder("ours")
         self.warehouse = warehouse or self.folder / "warehouse"
         self.warehouse.mkdir(exist_ok=True)
         self.port = free_port()
-        chosen = [word for key, value in (settings or {}).items() for word in ("--set", f"{key}={value}")]
+        chosen = [
+            word for key, value in (settings or {}).items() for word in ("--set", f"{key}={value}")
+        ]
         self._server = workplace.start(
             "ours",
             [*PROGRAM, "serve", "--port", str(self.port), "--database", database_url,
@@ -70,3 +76,25 @@ class OurProgram:
         """Rows of one statement, by column name."""
         output = self.run("sql", "-e", statement, "--format", "jsonl")
         return [json.loads(line) for line in output.splitlines()]
+
+
+class OurSession:
+    """hms-bridge as a library in a Spark driver: a statement costs what it costs, not a start of Spark."""
+
+    def __init__(self, driver: SparkDriver, metastore: str) -> None:
+        self._driver = driver
+        self._metastore = metastore
+
+    def sql(self, statement: str) -> list[tuple[str, ...]]:
+        """Rows of one statement in Hive's text form; StatementError carries our message."""
+        rows = self._driver.call(
+            "integration.drivers.our_session:sql", metastore=self._metastore, statement=statement
+        )
+        return [tuple(row) for row in rows]
+
+    def work(self) -> str | None:
+        """One turn of our compaction worker."""
+        done: str | None = self._driver.call(
+            "integration.drivers.our_session:work", metastore=self._metastore
+        )
+        return done

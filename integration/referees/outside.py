@@ -24,7 +24,9 @@ class OutsideClients:
     """The driver process of the interpreter that has Trino's client and pymetastore."""
 
     def __init__(self, workplace: Workplace) -> None:
-        self._server = workplace.start("outside-clients", [install.interpreter(), DRIVER], is_piped=True)
+        self._server = workplace.start(
+            "outside-clients", [install.interpreter(), DRIVER], is_piped=True
+        )
         self._conversation = Conversation(self._server)
 
     def ask(self, **request: object) -> Any:

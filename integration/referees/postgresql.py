@@ -92,7 +92,16 @@ class PostgreSql:
         data = self._folder / "data"
         self._workplace.run(
             "initdb",
-            [self._programs / "initdb", "-D", data, "-U", USER, "--auth=trust", "--encoding=UTF8", "--locale=C"],
+            [
+                self._programs / "initdb",
+                "-D",
+                data,
+                "-U",
+                USER,
+                "--auth=trust",
+                "--encoding=UTF8",
+                "--locale=C",
+            ],
             user=self._user,
         )
         settings = {

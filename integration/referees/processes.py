@@ -135,7 +135,9 @@ class Workplace:
     ) -> Server:
         """Start a server; its output goes to NAME.log, or standard output to a pipe if `is_piped`."""
         log_path = _unused(self.log_folder, name, ".log")
-        identity = ["--reuid", user, "--regid", str(_group_of(user)), "--clear-groups"] if user else []
+        identity = (
+            ["--reuid", user, "--regid", str(_group_of(user)), "--clear-groups"] if user else []
+        )
         with log_path.open("ab") as log:
             process = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", *identity, *map(str, command)],
@@ -162,7 +164,11 @@ class Workplace:
         timeout_seconds: float = 300,
     ) -> str:
         """Run a program to its end and return its standard output; RefereeError if it fails."""
-        identity = ["setpriv", "--reuid", user, "--regid", str(_group_of(user)), "--clear-groups"] if user else []
+        identity = (
+            ["setpriv", "--reuid", user, "--regid", str(_group_of(user)), "--clear-groups"]
+            if user
+            else []
+        )
         done = subprocess.run(
             [*identity, *map(str, command)],
             stdin=stdin or subprocess.DEVNULL,

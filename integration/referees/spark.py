@@ -46,6 +46,7 @@ class SparkDriver:
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.host": "127.0.0.1",
             "spark.ui.enabled": "false",
+            "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
             "spark.sql.shuffle.partitions": "2",
             "spark.sql.warehouse.dir": f"file:{folder}/warehouse",
             "spark.driver.extraJavaOptions": f"-Dderby.system.home={folder}",
@@ -54,7 +55,9 @@ class SparkDriver:
             chosen["spark.hadoop.hive.metastore.uris"] = metastore_uri
         conf = folder / "conf.json"
         conf.write_text(
-            json.dumps({"settings": chosen | dict(settings or {}), "is_hive": metastore_uri is not None})
+            json.dumps(
+                {"settings": chosen | dict(settings or {}), "is_hive": metastore_uri is not None}
+            )
         )
         self._server = workplace.start(
             "spark-driver",

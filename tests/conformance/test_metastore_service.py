@@ -1,7 +1,9 @@
-"""MetastoreService on SQLite does what the port promises."""
+"""MetastoreService does what the port promises: on SQLite, and where HMS_BRIDGE_TEST_DATABASES
+(URLs with blanks between them) points. Such a database must be empty, or this project's."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,12 +16,17 @@ from tests.conformance.local_behaviour import LocalBehaviour
 from tests.conformance.metastore_behaviour import MetastoreBehaviour
 from tests.conformance.notification_behaviour import OwnEventBehaviour
 
+OTHER_DATABASES = os.environ.get("HMS_BRIDGE_TEST_DATABASES", "").split()
 
-@pytest.fixture(scope="module")
-def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalMetastore]:
+
+@pytest.fixture(scope="module", params=["sqlite", *OTHER_DATABASES])
+def metastore(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LocalMetastore]:
     folder: Path = tmp_path_factory.mktemp("metastore")
+    url = f"sqlite:///{folder}/metastore.db" if request.param == "sqlite" else request.param
     service = open_local_metastore(
-        f"sqlite:///{folder}/metastore.db",
+        url,
         settings=Settings(
             warehouse=str(folder / "warehouse"),
             archive=ArchiveSettings(root=str(folder / "cmroot")),

@@ -111,7 +111,12 @@ def test_table_level_policies_are_read():
 
 @pytest.mark.parametrize(
     "text",
-    ["", "BOOTSTRAP\t1\t2\t3", "BOOTSTRAP\tx\t2\t/c\t0\tNULL\tfalse", "A\t1\t2\t/c\tNULL\nd\ta\tb\tc"],
+    [
+        "",
+        "BOOTSTRAP\t1\t2\t3",
+        "BOOTSTRAP\tx\t2\t/c\t0\tNULL\tfalse",
+        "A\t1\t2\t/c\tNULL\nd\ta\tb\tc",
+    ],
 )
 def test_damaged_dump_metadata_is_refused(text):
     with pytest.raises(ReplError):

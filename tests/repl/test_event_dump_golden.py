@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -75,7 +76,6 @@ def test_most_event_files_are_byte_for_byte_those_of_real_hive(cycle):
     equal = total = 0
     for number in DUMPS:
         for path, text in written(cycle, number).items():
-            with open(path, newline="") as stream:
-                equal += stream.read() == text
+            equal += Path(path).read_bytes() == text.encode()
             total += 1
     assert (equal, total) == (798, 860)

@@ -44,9 +44,7 @@ class World:
             found = self.cycle.resolve(text)
             if not found.path.startswith(str(self.folder)):
                 return found
-            volume = volumes.setdefault(
-                id(found.volume), FaultyVolume(found.volume, faults)
-            )
+            volume = volumes.setdefault(id(found.volume), FaultyVolume(found.volume, faults))
             return Location(found.uri, found.path, volume)
 
         load = ReplLoad(FaultyMetastore(self.metastore, faults), resolve)
@@ -116,9 +114,9 @@ def assemble_events(cycle, repl_root):
 
 
 @pytest.fixture
-def world(own_cycle, fast_folder):
-    world = World(own_cycle, fast_folder / "live")
-    keep_tables(own_cycle.bring_dump("02", fast_folder / "live" / "repl"))
+def world(cycle, fast_folder):
+    world = World(cycle, fast_folder / "live")
+    keep_tables(cycle.bring_dump("02", fast_folder / "live" / "repl"))
     return world
 
 
@@ -146,9 +144,9 @@ def test_a_bootstrap_load_may_be_killed_anywhere(world):
 
 
 @pytest.mark.golden
-def test_an_incremental_load_may_be_killed_anywhere(own_cycle, world):
+def test_an_incremental_load_may_be_killed_anywhere(cycle, world):
     world.load()
-    assemble_events(own_cycle, world.folder / "repl")
+    assemble_events(cycle, world.folder / "repl")
     saved = world.save()
     faults = world.load()
     expected = world.state()

@@ -1,4 +1,4 @@
-"""Six dumps of a real Hive, loaded one after the other: the target ends as real Hive's target did."""
+"""Six dumps of a real Hive, loaded one by one: the target ends as real Hive's target did."""
 
 from __future__ import annotations
 

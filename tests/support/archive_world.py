@@ -70,6 +70,7 @@ class FaultyVolume:
     def __init__(self, volume: Volume, faults: FaultPlan) -> None:
         self._volume = volume
         self._faults = faults
+        self.fs = volume.fs
 
     def _do(self, label: str, *args: Any) -> Any:
         method = getattr(self._volume, label)

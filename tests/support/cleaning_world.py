@@ -113,6 +113,11 @@ class CleaningWorld:
         return f"p={value}"
 
     @property
+    def table_path(self) -> Path:
+        """Where the table is, without asking the metastore."""
+        return self.folder / "warehouse" / "db.db" / "t"
+
+    @property
     def table(self) -> Path:
         location = self.metastore.get_table("db", "t").storage.location or ""
         return Path(location.removeprefix("file:"))

@@ -16,7 +16,7 @@ from hms_bridge.model.event import NotificationEvent
 from hms_bridge.model.ids import EventId, TxnId, WriteId
 from hms_bridge.model.txn import WriteEvent
 from hms_bridge.repl.event_payload import split_files
-from tests.support.golden import OWN, golden_roots
+from tests.support.golden import OWN
 
 CYCLES = (("02", "04"), ("07", "09"), ("11", "12"), ("14", "15"), ("17", "18"), ("19", "21"))
 """Numbers of the steps that dump and that load."""
@@ -127,15 +127,8 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
         yield json.loads(line)
 
 
-def golden_cycles() -> list[str]:
-    """Which copies there are: the project's own, and the shared one."""
-    return [str(root) for root in golden_roots("repl")]
-
-
-def open_cycle(root: str, folder: Path) -> GoldenRepl:
-    """Open a copy; the project's own is packed and is unpacked into ``folder``."""
-    if Path(root) != OWN / "repl":
-        return GoldenRepl(Path(root))
+def open_cycle(folder: Path) -> GoldenRepl:
+    """Unpack the cycle into a folder."""
     with tarfile.open(OWN / "repl" / "cycle.tar.gz") as packed:
         packed.extractall(folder, filter="data")
     shutil.copytree(OWN / "repl" / "final_fs" / "cmroot", folder / "final_fs" / "cmroot")

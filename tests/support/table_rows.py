@@ -43,9 +43,7 @@ def _roots(metastore: Metastore, table: Table) -> Iterator[tuple[str, dict[str, 
     for one in metastore.get_partitions(table.database_name, table.name):
         values = {
             column.name: partition_value(value, node)
-            for column, value, node in zip(
-                table.partition_columns, one.values, nodes, strict=True
-            )
+            for column, value, node in zip(table.partition_columns, one.values, nodes, strict=True)
         }
         yield str(one.storage.location), values
 

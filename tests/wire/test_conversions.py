@@ -300,7 +300,7 @@ def test_exclusive_writes_are_meant_where_nothing_is_said() -> None:
 
 
 def test_a_text_keeps_what_a_record_does_not_hold() -> None:
-    text = object_json.table_to_json(replace(TABLE, storage=Storage()))
+    text = object_json.table_to_json(TABLE)
     richer = text[:-1] + ',"22":{"i8":8},"24":{"lst":["str",1,"X"]}}'
     changed = replace(object_json.table_from_json(richer), retention=99)
     again = object_json.table_to_json(changed, like=richer)
