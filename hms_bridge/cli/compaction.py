@@ -17,6 +17,7 @@ from hms_bridge.cli.options import (
 from hms_bridge.cli.output import print_record, print_rows, say, time_text
 from hms_bridge.config.settings import Settings
 from hms_bridge.connect import connected
+from hms_bridge.dml.named import find_table
 from hms_bridge.errors import CompactionError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.compaction import (
@@ -32,6 +33,10 @@ COLUMNS = (
     "compactionid", "dbname", "tabname", "partname", "type", "state", "workerid", "enqueuetime",
     "starttime", "duration_ms", "errormessage", "poolname", "txnid", "nexttxnid", "committime",
     "highestwriteid",
+)  # fmt: skip
+SHOWN = (
+    "compactionid", "dbname", "tabname", "partname", "type", "state", "enqueuetime", "duration_ms",
+    "highestwriteid", "errormessage",
 )  # fmt: skip
 _UNFINISHED = {CompactionState.INITIATED, CompactionState.WORKING}
 
@@ -78,7 +83,8 @@ def compact(
         pool_name=pool_name,
         initiator_id="hms-bridge compact",
     )
-    with connected(metastore_url, settings) as metastore:
+    with connected(metastore_url, settings, is_created=False) as metastore:
+        find_table(metastore, database, name)
         if is_dry_run:
             _print_plan(metastore, request, output_format)
             return
@@ -162,9 +168,9 @@ def compactions(
         state=next((one for one in CompactionState if one.word == state), None),
         limit=limit,
     )
-    with connected(metastore_url, settings) as metastore:
+    with connected(metastore_url, settings, is_created=False) as metastore:
         rows = [_row(entry) for entry in metastore.show_compactions(request)]
-    print_rows(rows, COLUMNS, output_format)
+    print_rows(rows, COLUMNS, output_format, shown=SHOWN)
 
 
 def _row(entry: Compaction) -> dict[str, object]:

@@ -24,6 +24,7 @@ from hms_bridge.cli.output import print_record, print_rows, say, size_text, time
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings
 from hms_bridge.connect import absolute_location, connected, connected_locally
+from hms_bridge.dml.named import find_database
 from hms_bridge.metastore import Metastore
 from hms_bridge.repl.dump import DumpKind, DumpPlan, DumpReport, DumpRequest, ReplDump
 from hms_bridge.repl.load import LoadPlan, LoadReport, LoadRequest, ReplLoad
@@ -46,10 +47,10 @@ def repl() -> None:
 def _source(url: str, settings: Settings) -> Iterator[tuple[Metastore, ArchivePins | None]]:
     """A metastore, and the pins that stand in its database; a remote one's are out of reach."""
     if url.startswith("thrift://"):
-        with connected(url, settings) as metastore:
+        with connected(url, settings, is_created=False) as metastore:
             yield metastore, None
     else:
-        with connected_locally(url, settings) as store:
+        with connected_locally(url, settings, is_created=False) as store:
             yield store.metastore, store.manifest
 
 
@@ -93,6 +94,7 @@ def dump(
         host=socket.gethostname(),
     )
     with _source(metastore_url, settings) as (metastore, pins):
+        find_database(metastore, database)
         dumper = ReplDump(metastore, FsspecResolver(), SystemClock(), lambda: str(uuid4()), pins)
         plan = dumper.plan(request)
         if is_dry_run:
@@ -222,7 +224,7 @@ def load(
         is_preflight_quick=is_quick,
         retain_ms=settings.archive.retain_ms,
     )
-    with connected(metastore_url, settings) as metastore:
+    with connected(metastore_url, settings, is_created=not is_dry_run) as metastore:
         loader = ReplLoad(metastore, FsspecResolver())
         plan = loader.plan(request)
         if is_dry_run:

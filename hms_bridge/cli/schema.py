@@ -7,7 +7,7 @@ import click
 from hms_bridge.cli.options import format_option, metastore_option, settings_options
 from hms_bridge.cli.output import print_record, say
 from hms_bridge.config.settings import Settings
-from hms_bridge.connect import describe_schema, install_schema
+from hms_bridge.connect import describe_schema, install_schema, url_without_password
 
 
 @click.group()
@@ -32,7 +32,7 @@ def init(metastore_url: str, settings: Settings) -> None:
       hms-bridge schema init --database sqlite:///metastore.db
     """
     install_schema(metastore_url, settings)
-    say(f"the schema of {metastore_url} is ready")
+    say(f"the schema of {url_without_password(metastore_url)} is ready")
 
 
 @schema.command()

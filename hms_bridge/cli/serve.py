@@ -15,7 +15,7 @@ from changemanager.retention import Purge
 from hms_bridge.cli.options import metastore_option, settings_options
 from hms_bridge.cli.output import say
 from hms_bridge.config.settings import Settings
-from hms_bridge.connect import LocalStore, connected_locally
+from hms_bridge.connect import LocalStore, connected_locally, url_without_password
 from hms_bridge.periodic import PeriodicTask
 
 _HOUSEKEEPING_SECONDS = 10.0
@@ -69,7 +69,7 @@ def serve(
         for task in _daemons(store, stack, is_worker, is_cleaner):
             task.start()
             stack.callback(task.stop)
-        say(f"serving thrift://{host}:{server.port} over {metastore_url}")
+        say(f"serving thrift://{host}:{server.port} over {url_without_password(metastore_url)}")
         while not stopping.wait(0.5):
             pass
         say("stopping")
