@@ -27,6 +27,8 @@ _SESSION_SETTINGS = {
 }
 """Hive's MetastoreConf.metaConfs, with its defaults."""
 
+_WITHOUT_EFFECT = frozenset({"metastore.try.direct.sql", "metastore.try.direct.sql.ddl"})
+
 
 class ServiceCalls:
     """fb303's calls, settings, identities."""
@@ -113,6 +115,13 @@ class ServiceCalls:
             raise MetaError(f"Invalid configuration key {args.key}")
         default = _SESSION_SETTINGS[name]
         return self._config.get(name, self._config.get(f"hive.{name}", default))
+
+    @answers("setMetaConf")
+    def set_meta_conf(self, args: Struct) -> None:
+        """Such a setting for the session: only what it is already, or what has no effect here."""
+        name = (args.key or "").removeprefix("hive.")
+        if args.value != self.meta_conf(args) and name not in _WITHOUT_EFFECT:
+            raise MetaError(f"{args.key} cannot be changed by a client; set it on the server")
 
 
 class AbsentCalls:

@@ -23,7 +23,8 @@ OFFERED: dict[str, tuple[str, ...]] = {
     "Service": (
         "aliveSince", "flushCache", "getCounter", "getCounters", "getCpuProfile", "getMetaConf",
         "getName", "getOption", "getOptions", "getStatus", "getStatusDetails", "getVersion",
-        "get_config_value", "get_metastore_db_uuid", "reinitialize", "set_ugi", "shutdown",
+        "get_config_value", "get_metastore_db_uuid", "reinitialize", "setMetaConf", "set_ugi",
+        "shutdown",
     ),
     "Catalogs and databases": (
         "alter_database", "alter_database_req", "create_database", "create_database_req",

@@ -114,6 +114,11 @@ def test_settings(rig: Rig) -> None:
     for prefix in ("metastore.", "hive.metastore."):
         assert rig("getMetaConf", key=f"{prefix}try.direct.sql") == "true"
         assert rig("getMetaConf", key=f"{prefix}partition.name.whitelist.pattern") == ""
+    rig("setMetaConf", key="metastore.try.direct.sql", value="false")
+    rig("setMetaConf", key="metastore.client.capability.check", value="true")
+    for key in ("metastore.client.capability.check", "nope"):
+        with pytest.raises(MetaError):
+            rig("setMetaConf", key=key, value="false")
     assert rig("get_metastore_db_uuid") == "u-1"
     for secret in ("hive.db.password", "javax.jdo.option.ConnectionPassword", "no.such.key"):
         with pytest.raises(MetaError, match="security reasons"):
@@ -135,7 +140,7 @@ def _is_empty(value: Any) -> bool:
     return not value
 
 
-@pytest.mark.parametrize("name", ["setMetaConf", "create_function", "cm_recycle", "add_token",
+@pytest.mark.parametrize("name", ["rename_partition", "create_function", "cm_recycle", "add_token",
                                   "update_table_column_statistics", "truncate_table"])  # fmt: skip
 def test_what_is_not_offered_is_unknown(rig: Rig, name: str) -> None:
     with pytest.raises(UnknownMethodError):
