@@ -10,7 +10,6 @@ from changemanager.location import FsspecResolver
 from hms_bridge.cli.options import format_option, metastore_option, settings_options
 from hms_bridge.cli.output import print_record, say, time_text
 from hms_bridge.clock import SystemClock
-from hms_bridge.config.durations import format_duration_ms
 from hms_bridge.config.settings import Settings
 from hms_bridge.connect import absolute_location, connected, connected_locally
 from hms_bridge.metastore import Metastore
@@ -95,4 +94,12 @@ def _record(report: StatusReport) -> dict[str, object]:
 
 
 def _seconds(seconds: int | None) -> str | None:
-    return None if seconds is None else format_duration_ms(seconds * 1000)
+    """The two largest units: ``9 d 23 h``."""
+    if seconds is None:
+        return None
+    parts, left = [], max(0, seconds)
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
+        count, left = divmod(left, size)
+        if count or parts or unit == "s":
+            parts.append(f"{count} {unit}")
+    return ("-" if seconds < 0 else "") + " ".join(parts[:2])
