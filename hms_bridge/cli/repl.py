@@ -19,6 +19,7 @@ from hms_bridge.cli.options import (
     settings_options,
 )
 from hms_bridge.cli.output import print_record, print_rows, say, size_text, time_text
+from hms_bridge.cli.repl_status import status
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings
 from hms_bridge.dml.named import find_database
@@ -286,3 +287,6 @@ def _load_report(report: LoadReport) -> dict[str, object]:
         "files kept": report.copied.kept,
         "bytes": report.copied.bytes,
     }
+
+
+repl.add_command(status)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from changemanager.location import FsspecResolver
+from hms_bridge.client.thrift_metastore import ThriftMetastoreClient
+from hms_bridge.clock import SystemClock
 from hms_bridge.model.compaction import CompactionType
-from hms_bridge.repl.dump import DumpReport
+from hms_bridge.repl.dump import DumpReport, DumpRequest, ReplDump
 from hms_bridge.repl.load import LoadRequest, ReplLoad
+from hms_bridge.repl.snapshot_wait import WaitRules
 from hms_bridge.service.open import open_local_metastore
 from integration.referees.hive42 import Hive42
+from integration.referees.java_metastore import JavaMetastore
 from tests.support.repl_world import OpenWrite, ReplWorld
 from tests.support.table_rows import acid_rows
 
@@ -126,6 +131,44 @@ def test_we_load_real_hives_dumps(hive42: Hive42, tmp_path: Path) -> None:
     loader.run(loader.plan(request))
     _same(hive42, target, resolve)
     target.close()
+
+
+def test_we_dump_from_and_load_into_a_real_metastore(
+    hive42: Hive42, hive42_metastore: JavaMetastore, tmp_path: Path
+) -> None:
+    """Both sides are real Hive's metastore, over thrift; only dump and load are ours."""
+    hive = hive42.main
+    hive.sql("create database remote")
+    hive.sql(f"create table remote.t (id int, v string) {ACID}")
+    hive.sql(f"create table remote.part (id int, v string) partitioned by (p string) {ACID}")
+    hive.sql("insert into remote.t values (1, 'a'), (2, 'b')")
+    hive.sql("insert into remote.part values (1, 'x', 'one')")
+    metastore = ThriftMetastoreClient(hive42_metastore.uri)
+    resolve = FsspecResolver()
+    dumper = ReplDump(metastore, resolve, SystemClock(), lambda: uuid4().hex)
+    dump = DumpRequest(
+        root=str(tmp_path / "repl"),
+        database="remote",
+        cm_root=f"file:{hive42.change_manager_root}",
+        wait=WaitRules(timeout_seconds=30),
+    )
+    load = LoadRequest(root=dump.root, source_database="remote", target_database="far")
+    loader = ReplLoad(metastore, resolve)
+    dumper.run(dumper.plan(dump))
+    loader.run(loader.plan(load))
+    for table, columns in (("t", "id, v"), ("part", "id, v, p")):
+        assert _read(hive42, f"far.{table}", columns) == _read(hive42, f"remote.{table}", columns)
+
+    hive.sql("update remote.t set v = 'B' where id = 2")
+    hive.sql("insert into remote.part values (2, 'y', 'two'), (3, 'z', 'one')")
+    hive.sql("alter table remote.t compact 'major'")
+    hive.run("Worker")
+    hive.sql(f"create table remote.later {ACID} as select * from remote.t")
+    dumper.run(dumper.plan(dump))
+    loader.run(loader.plan(load))
+    for table, columns in (("t", "id, v"), ("part", "id, v, p"), ("later", "id, v")):
+        assert _read(hive42, f"far.{table}", columns) == _read(hive42, f"remote.{table}", columns)
+    metastore.close()
 
 
 def _same(hive42: Hive42, target, resolve) -> None:

@@ -59,6 +59,7 @@ class Refused:
 
 
 Aspect = Literal["answers", "row", "file", "queue", "notification"]
+ASPECTS: tuple[Aspect, ...] = get_args(Aspect)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -21,7 +21,7 @@ def main() -> None:
         try:
             answer = {"result": CLIENTS[request.pop("client")](**request)}
         except Exception as error:
-            answer = {"error": f"{type(error).__name__}: {error}"}
+            answer = {"error": f"{type(error).__name__}: {error}{_stack(error)}"}
         replies.write(json.dumps(answer, default=_plain) + "\n")
 
 
@@ -42,6 +42,12 @@ def ask_pymetastore(port: int, method: str, arguments: list[object]) -> object:
 
     with HMS.create(host="127.0.0.1", port=port) as metastore:
         return getattr(metastore, method)(*arguments)
+
+
+def _stack(error: Exception) -> str:
+    """Where a Trino server failed, if it says so."""
+    info = getattr(error, "failure_info", None) or {}
+    return "".join(f"\n  {frame}" for frame in info.get("stack", [])[:12])
 
 
 def _plain(value: object) -> object:

@@ -328,6 +328,43 @@ def test_aborted_writes_of_all_partitions(tmp_path: Path) -> None:
     world.metastore.run_housekeeping()
 
 
+def test_an_entry_without_partition_removes_nothing_obsolete_from_partitions(
+    tmp_path: Path,
+) -> None:
+    """HIVE-25502: it knows nothing of who reads what in the partitions."""
+    world = CleaningWorld(tmp_path, is_partitioned=True)
+    one = world.add_partition("1")
+    world.write(one)
+    entry = world.compact(partition=one)
+    world.write_aborted(one)
+    before = world.directories(one)
+    whole = replace(entry, partition_name=None, id=CompactionId(98))
+    assert world.cleaner()._compacted.clean(whole).state is CleaningState.CLEANED
+    assert world.directories(one) == before
+    higher = replace(whole, highest_write_id=WriteId(2))
+    assert world.cleaner()._compacted.clean(higher).victim_count == 1
+    assert world.directories(one) == before[:2]
+
+
+def test_an_entry_with_something_left_waits(world: CleaningWorld) -> None:
+    """A compaction that nobody queued is under way; its end decides what becomes of its output."""
+    world.write()
+    entry = world.compact()
+    other = world.open(TxnType.COMPACTION, "worker")
+    world.write_directory(f"base_0000001_v{other:07d}")
+    (outcome,) = world.cleaner().run_once()
+    assert outcome.state is CleaningState.WAITING
+    assert f"base_0000001_v{other:07d} may go later" in outcome.message
+    assert world.state(entry) is CompactionState.READY_FOR_CLEANING
+    assert delta(1) not in world.directories()
+    assert world.cleaner().run_once() == ()
+    world.abort(other)
+    world.clock.advance(60_000)
+    (outcome,) = world.cleaner().run_once()
+    assert outcome.state is CleaningState.CLEANED
+    assert world.directories() == [f"base_0000001_v{entry.txn_id:07d}"]
+
+
 # -- when something is wrong
 
 
