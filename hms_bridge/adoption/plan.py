@@ -63,7 +63,7 @@ class AdoptionPlan:
 
 
 def plan_adoption(request: AdoptionRequest, roots: Sequence[RootFound]) -> AdoptionPlan:
-    """Raises AcidFormatError for a directory that holds no ACID table."""
+    """Raises AcidFormatError for a directory that holds no ACID table, or more than the list."""
     found = [root for root in roots if root.listing.directories or root.listing.originals]
     if not found:
         raise AcidFormatError(
@@ -87,10 +87,22 @@ def plan_adoption(request: AdoptionRequest, roots: Sequence[RootFound]) -> Adopt
 
 
 def _write_ids(request: AdoptionRequest, table: str, highest: WriteId) -> ValidWriteIdList:
-    """Open writes died with their metastore: they can never commit, so they count as aborted."""
+    """Open writes died with their metastore: they can never commit, so they count as aborted.
+
+    Raises AcidFormatError for a list that ends below a directory. Such writes may be committed, so
+    they must not be cleaned as aborted; and the next writer would get such a number, so that its
+    commit would show their rows.
+    """
     given = request.valid_write_ids
     if given is None:
         return ValidWriteIdList(table=table, high_watermark=highest)
+    if highest > given.high_watermark:
+        raise AcidFormatError(
+            f"there are directories up to write id {highest}, but --valid-write-ids ends at "
+            f"{given.high_watermark}: the list is older than the directory. Give one with the high "
+            f"watermark {highest}, and name as aborted what must never be seen",
+            request.location,
+        )
     return ValidWriteIdList(
         table=table,
         high_watermark=given.high_watermark,
@@ -192,11 +204,6 @@ def _warnings(
         warnings.append(
             f"write ids 1 to {max(highest, 0)} are taken as committed, because names do not tell "
             "aborted ones; give --valid-write-ids if you know them"
-        )
-    elif highest > given.high_watermark:
-        warnings.append(
-            f"there are directories up to write id {highest}, beyond {given.high_watermark} of the "
-            "given list; their rows will not be seen"
         )
     if given is not None and given.open_ids:
         warnings.append(
