@@ -128,10 +128,22 @@ def plan_adoption(
 
 
 def _write_ids(request: AdoptionRequest, table: str, highest: WriteId) -> ValidWriteIdList:
-    """Open writes died with their metastore: they can never commit, so they count as aborted."""
+    """Open writes died with their metastore: they can never commit, so they count as aborted.
+
+    Raises AcidFormatError for a list that ends below a directory. Such writes may be committed, so
+    they must not be cleaned as aborted; and the next writer would get such a number, so that its
+    commit would show their rows.
+    """
     given = request.valid_write_ids
     if given is None:
         return ValidWriteIdList(table=table, high_watermark=highest)
+    if highest > given.high_watermark:
+        raise AcidFormatError(
+            f"there are directories up to write id {highest}, but --valid-write-ids ends at "
+            f"{given.high_watermark}: the list is older than the directory. Give one with the high "
+            f"watermark {highest}, and name as aborted what must never be seen",
+            request.location,
+        )
     return ValidWriteIdList(
         table=table,
         high_watermark=given.high_watermark,
