@@ -10,6 +10,7 @@ The library's front door::
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +19,8 @@ from uuid import uuid4
 
 from changemanager.archive import ChangeManager
 from changemanager.config import ChangeManagerConfig
-from changemanager.location import FsspecResolver, Resolver
+from changemanager.filesystem.volume import FileKind
+from changemanager.location import FsspecResolver, Location, Resolver
 from changemanager.manifest import ArchiveManifest
 from hms_bridge.backend.engine import open_database
 from hms_bridge.backend.schema.install import schema_info
@@ -30,6 +32,8 @@ from hms_bridge.metastore import LocalMetastore, Metastore
 from hms_bridge.service.open import open_local_metastore
 
 _SQLITE = "sqlite:///"
+_THRIFT = "thrift://"
+_PASSWORD = re.compile(r"(?<=://)([^:/@]*):.*@")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,34 +47,48 @@ class LocalStore:
     settings: Settings
 
     def archive(self) -> ChangeManager:
-        """The ChangeManager of the settings. Raises ChangeManagerError for a bad one."""
+        """The ChangeManager of the settings. Raises ChangeManagerError for a bad one.
+
+        Its directory may be absent, which is an empty archive.
+        """
         archive = self.settings.archive
         config = ChangeManagerConfig(
             cmroot=absolute_location(archive.root),
             retain_ms=archive.retain_ms,
             interval_seconds=archive.interval_ms / 1000,
         )
-        return ChangeManager(config, self.resolver, self.manifest, self.clock, lambda: uuid4().hex)
+        manager = ChangeManager(
+            config, self.resolver, self.manifest, self.clock, lambda: uuid4().hex
+        )
+        _require_directory(manager.cmroot)
+        return manager
 
 
-def open_metastore(url: str, settings: Settings | None = None) -> Metastore:
-    """A metastore. Raises ConfigError for a URL that is none."""
-    if url.startswith("thrift://"):
+def open_metastore(
+    url: str, settings: Settings | None = None, *, is_created: bool = True
+) -> Metastore:
+    """A metastore. Raises ConfigError for a URL that is none; else as :func:`open_local`."""
+    if url.startswith(_THRIFT):
         return ThriftMetastoreClient(url)
-    return open_local(url, settings).metastore
+    return open_local(url, settings, is_created=is_created).metastore
 
 
 def open_local(
-    url: str, settings: Settings | None = None, clock: Clock | None = None
+    url: str,
+    settings: Settings | None = None,
+    clock: Clock | None = None,
+    *,
+    is_created: bool = True,
 ) -> LocalStore:
     """A metastore over its own database, whose tables are made if there are none.
 
-    Raises ConfigError for a thrift address or another text that is no database URL.
+    With ``is_created`` false nothing is made: a mistyped URL must not look like an empty metastore.
+    Raises ConfigError for a thrift address or another text that is no database URL, and for a
+    database that is not there; BackendError for one without the metastore's tables.
     """
-    if "://" not in url or url.startswith("thrift://"):
-        raise ConfigError(
-            f"{url} is no database; this needs the metastore's database, as sqlite:///metastore.db"
-        )
+    _require_database(url)
+    if not is_created:
+        _require_file(url)
     chosen, time, resolver = settings or Settings(), clock or SystemClock(), FsspecResolver()
     service = open_local_metastore(
         shareable_url(url),
@@ -78,6 +96,7 @@ def open_local(
         settings=chosen,
         clock=time,
         resolve=resolver,
+        create_schema=is_created,
     )
     return LocalStore(
         metastore=service,
@@ -89,9 +108,11 @@ def open_local(
 
 
 @contextmanager
-def connected(url: str, settings: Settings | None = None) -> Iterator[Metastore]:
-    """A metastore for the length of a block."""
-    metastore = open_metastore(url, settings)
+def connected(
+    url: str, settings: Settings | None = None, *, is_created: bool = True
+) -> Iterator[Metastore]:
+    """A metastore for the length of a block. Raises as :func:`open_metastore`."""
+    metastore = open_metastore(url, settings, is_created=is_created)
     try:
         yield metastore
     finally:
@@ -100,14 +121,23 @@ def connected(url: str, settings: Settings | None = None) -> Iterator[Metastore]
 
 @contextmanager
 def connected_locally(
-    url: str, settings: Settings | None = None, clock: Clock | None = None
+    url: str,
+    settings: Settings | None = None,
+    clock: Clock | None = None,
+    *,
+    is_created: bool = True,
 ) -> Iterator[LocalStore]:
-    """A metastore's own database for the length of a block."""
-    store = open_local(url, settings, clock)
+    """A metastore's own database for the length of a block. Raises as :func:`open_local`."""
+    store = open_local(url, settings, clock, is_created=is_created)
     try:
         yield store
     finally:
         store.metastore.close()
+
+
+def url_without_password(url: str) -> str:
+    """For messages and logs."""
+    return _PASSWORD.sub(r"\1:***@", url)
 
 
 def shareable_url(url: str) -> str:
@@ -132,7 +162,9 @@ def install_schema(url: str, settings: Settings) -> None:
 
 
 def describe_schema(url: str) -> dict[str, object]:
-    """What schema a database has, and what it lacks."""
+    """What schema a database has, and what it lacks. Raises as :func:`open_local`."""
+    _require_database(url)
+    _require_file(url)
     database = open_database(shareable_url(url))
     try:
         found = schema_info(database)
@@ -145,3 +177,40 @@ def describe_schema(url: str) -> dict[str, object]:
         "missing tables": list(found.missing_tables),
         "missing columns": list(found.missing_columns),
     }
+
+
+def _require_directory(cmroot: Location) -> None:
+    try:
+        status = cmroot.status()
+    except NotADirectoryError:
+        is_other = True
+    except OSError as error:
+        raise ConfigError(
+            f"hive.repl.cmrootdir: cannot look at {cmroot.uri}: {error}; check it"
+        ) from error
+    else:
+        is_other = status is not None and status.kind is not FileKind.DIRECTORY
+    if is_other and cmroot.volume.capabilities.has_directories:
+        raise ConfigError(
+            f"hive.repl.cmrootdir: {cmroot.uri} is no directory; name another one for the archive"
+        )
+
+
+def _require_database(url: str) -> None:
+    if "://" not in url or url.startswith(_THRIFT):
+        raise ConfigError(
+            f"'{url}' is no database; this needs the metastore's own database, as "
+            "sqlite:///metastore.db"
+        )
+
+
+def _require_file(url: str) -> None:
+    """SQLite would make the file."""
+    path = url.removeprefix(_SQLITE)
+    if not url.startswith(_SQLITE) or not path or path.startswith((":", "file:")):
+        return
+    if not Path(path).is_file():
+        raise ConfigError(
+            f"there is no database {path}; check the path, or make it with "
+            f"'hms-bridge schema init --database {url}'"
+        )

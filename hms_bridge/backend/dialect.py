@@ -135,8 +135,8 @@ def insert_if_missing(
             return False
         return True
     make = postgresql.insert if is_postgresql(connection) else sqlite.insert
-    statement = make(table).values(row)
-    return connection.execute(statement.on_conflict_do_nothing(index_elements=keys)).rowcount == 1
+    statement = make(table).values(row).on_conflict_do_nothing(index_elements=keys)
+    return connection.execute(statement.returning(keys[0])).first() is not None
 
 
 def insert_or_update(

@@ -8,15 +8,17 @@ from contextlib import ExitStack
 from dataclasses import replace
 from importlib.metadata import entry_points
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import click
 
-from changemanager.retention import Purge
 from hms_bridge.cli.options import metastore_option, settings_options
 from hms_bridge.cli.output import say
 from hms_bridge.config.settings import Settings
-from hms_bridge.connect import LocalStore, connected_locally
 from hms_bridge.periodic import PeriodicTask
+
+if TYPE_CHECKING:
+    from hms_bridge.connect import LocalStore
 
 _HOUSEKEEPING_SECONDS = 10.0
 _WORKER_POLL_SECONDS = 1.0
@@ -48,6 +50,7 @@ def serve(
       hms-bridge serve --database sqlite:///metastore.db --warehouse ./warehouse --port 9083
       hms-bridge serve --config hive-site.xml --worker --cleaner
     """
+    from hms_bridge.connect import connected_locally, url_without_password
     from hms_bridge.server.serve import MetastoreServer
 
     if warehouse is not None:
@@ -69,7 +72,7 @@ def serve(
         for task in _daemons(store, stack, is_worker, is_cleaner):
             task.start()
             stack.callback(task.stop)
-        say(f"serving thrift://{host}:{server.port} over {metastore_url}")
+        say(f"serving thrift://{host}:{server.port} over {url_without_password(metastore_url)}")
         while not stopping.wait(0.5):
             pass
         say("stopping")
@@ -90,6 +93,8 @@ def _daemons(
         for point in entry_points(group="hms_bridge.daemons"):
             tasks.append(PeriodicTask(point.name, point.load()(store), interval))
         if store.settings.archive.is_enabled:
+            from changemanager.retention import Purge
+
             purge = Purge(store.archive(), store.manifest, store.clock)
             interval = store.settings.archive.interval_ms / 1000
             tasks.append(PeriodicTask("purge", lambda: purge.run(purge.plan()), interval))

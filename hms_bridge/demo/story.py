@@ -18,7 +18,8 @@ from uuid import uuid4
 from changemanager.location import FsspecResolver
 from changemanager.retention import Purge, take_inventory
 from changemanager.whereabouts import Whereabouts
-from hms_bridge.adoption.adopt import adopt, look
+from hms_bridge.adoption.adopt import adopt
+from hms_bridge.adoption.look import look
 from hms_bridge.adoption.plan import AdoptionRequest
 from hms_bridge.clock import Clock, SystemClock
 from hms_bridge.compaction.worker import Worker

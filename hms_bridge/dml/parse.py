@@ -27,6 +27,9 @@ TEXT_LENGTH_MAX = 1_000_000
 _SHOW = re.compile(
     r"\s*show\s+(databases|schemas|tables)(?:\s+(?:in|from)\s+`?(\w+)`?)?\s*;?\s*", re.IGNORECASE
 )
+_SHOW_PARTITIONS = re.compile(
+    r"\s*show\s+partitions\s+(?:`?(\w+)`?\s*\.\s*)?`?(\w+)`?\s*;?\s*", re.IGNORECASE
+)
 _SUPPORTED = (
     "SELECT, INSERT INTO, UPDATE, DELETE, CREATE/DROP DATABASE and TABLE, USE, SHOW, DESCRIBE"
 )
@@ -69,6 +72,9 @@ def parse_statement(text: str) -> Statement:
     if match := _SHOW.fullmatch(text):
         what = "tables" if match.group(1).lower() == "tables" else "databases"
         return Show(what=what, database=match.group(2).lower() if match.group(2) else None)
+    if match := _SHOW_PARTITIONS.fullmatch(text):
+        database, name = (part.lower() if part else None for part in match.groups())
+        return Show(what="partitions", table=TableName(database=database, name=name or ""))
     try:
         tree = sqlglot.parse_one(text, read="hive")
     except SqlglotError as error:

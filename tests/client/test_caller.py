@@ -16,6 +16,7 @@ from hms_bridge.errors import (
     ConfigError,
     MetaError,
     MetastoreUnavailableError,
+    NoSuchCompactionError,
     NoSuchObjectError,
 )
 from hms_bridge.model.event import NotificationRequest
@@ -26,7 +27,7 @@ from hms_bridge.wire.messages import KINDS, ApplicationError, MessageStream
 from hms_bridge.wire.methods import method
 from hms_bridge.wire.structs import Struct, hive
 from tests.support.fake_metastore import FakeMetastore
-from tests.support.sample_records import DATABASE, PARTITION, TABLE
+from tests.support.sample_records import COMPACTION, DATABASE, PARTITION, TABLE
 
 
 class SteppedClock:
@@ -252,6 +253,17 @@ def test_hive_answers_of_missing_things_are_understood() -> None:
     invalid = answer(o1=hive.InvalidObjectException(message="hive.db.t does not exist"))
     with dialogue(invalid, gone) as (_, client), pytest.raises(NoSuchObjectError):
         client.add_partitions("db", "t", [PARTITION])
+
+
+def test_a_worker_that_lost_its_entry_is_told_so_by_hive_too() -> None:
+    thrown = hive.MetaException(
+        message="The update count was 0 which is not the expected. Rolling back."
+    )
+    with (
+        dialogue(answer(o1=thrown)) as (_, client),
+        pytest.raises(NoSuchCompactionError, match="another worker"),
+    ):
+        client.mark_compacted(COMPACTION)
 
 
 def test_old_metastores_filter_less_and_the_client_does_it() -> None:

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from changemanager.location import FsspecResolver
-from hms_bridge.adoption.adopt import adopt, look
+from hms_bridge.adoption.adopt import adopt
+from hms_bridge.adoption.look import look
 from hms_bridge.adoption.plan import AdoptionRequest
 from hms_bridge.connect import LocalStore
 from hms_bridge.model.txn import TxnType

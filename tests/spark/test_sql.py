@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hms_bridge.connect import LocalStore
-from hms_bridge.errors import DmlError
+from hms_bridge.errors import DmlError, HmsBridgeError
 from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockRequest, LockType
 from hms_bridge.model.txn import TxnState
 
@@ -29,7 +29,7 @@ def test_insert_update_delete_and_what_is_on_disk(run: Any, tmp_path: Path) -> N
         "3 rows inserted, write id 1"
     ]
     assert run("UPDATE t SET name = upper(name) WHERE id < 3") == ["2 rows updated, write id 2"]
-    assert run("DELETE FROM t WHERE name IS NULL") == ["1 rows deleted, write id 3"]
+    assert run("DELETE FROM t WHERE name IS NULL") == ["1 row deleted, write id 3"]
     (rows,) = run("SELECT * FROM t ORDER BY id")
     assert rows == [(1, "A"), (2, "B")]
     assert directories(tmp_path / "warehouse" / "t") == [
@@ -58,7 +58,7 @@ def test_types_come_back(run: Any) -> None:
         True, 9000000000, 1.5, Decimal("12.34"), date(1582, 10, 4),
         datetime(1969, 12, 31, 23, 59, 58, 250000), "a  ", "abc",
     )  # fmt: skip
-    assert (row[8], row[9], tuple(row[10])) == ([1, None], {"k": 1}, (1, "z"))
+    assert row[8:11] == ([1, None], {"k": 1}, {"x": 1, "y": "z"})
     assert bytes(row[11]) == b"bytes"
 
 
@@ -69,7 +69,7 @@ def test_partitions_are_made_and_found(run: Any, store: LocalStore) -> None:
     assert store.metastore.get_partition_names("default", "t") == (
         "p=__HIVE_DEFAULT_PARTITION__/q=2", "p=a%2Fb/q=1", "p=x/q=5",
     )  # fmt: skip
-    assert run("DELETE FROM t WHERE p = 'a/b' AND id = 3") == ["1 rows deleted, write id 3"]
+    assert run("DELETE FROM t WHERE p = 'a/b' AND id = 3") == ["1 row deleted, write id 3"]
     run("UPDATE t SET id = 40 WHERE q = 5")
     (rows,) = run("SELECT id, p, q FROM t ORDER BY id")
     assert rows == [(1, "a/b", 1), (2, None, 2), (40, "x", 5)]
@@ -135,11 +135,16 @@ def test_a_writer_waits_and_says_for_whom(run: Any, store: LocalStore) -> None:
         ("SELECT nosuch(id) FROM t", "Spark refused the statement"),
         ("SELECT a.zzz FROM t a JOIN t b ON a.id = b.id", "zzz"),
         ("SELEC 1", "cannot read the SQL"),
+        ("USE nowhere", "there is no database nowhere"),
+        ("DESCRIBE tt", "did you mean default.t"),
+        ("DROP TABLE tt", "did you mean default.t"),
+        ("CREATE TABLE nowhere.t (id INT)", "there is no database nowhere"),
+        ("SHOW PARTITIONS t", "default.t has no partitions"),
     ],
 )
 def test_bad_input_is_one_clear_line(run: Any, text: str, message: str) -> None:
     run("CREATE TABLE t (id INT, name STRING)")
-    with pytest.raises(DmlError, match=message) as caught:
+    with pytest.raises(HmsBridgeError, match=message) as caught:
         run(text)
     assert "\n" not in str(caught.value)
 
@@ -148,5 +153,7 @@ def test_definitions(run: Any) -> None:
     run("CREATE DATABASE IF NOT EXISTS d; USE d; CREATE TABLE t (id INT) PARTITIONED BY (p STRING)")
     assert run("SHOW TABLES") == [[("t",)]]
     assert run("DESCRIBE t") == [[("id", "int", None), ("p", "string", "partition column")]]
+    run("INSERT INTO t VALUES (1, 'x/y')")
+    assert run("SHOW PARTITIONS t") == [[("p=x%2Fy",)]]
     assert run("DROP TABLE t; DROP TABLE IF EXISTS t; SHOW TABLES IN d")[-1] == []
     assert ("d",) in run("SHOW DATABASES")[0]

@@ -97,7 +97,8 @@ class TxnWorld:
 
     def rows(self, table: Table) -> list[dict[str, Any]]:
         with self.database.transaction(write=False) as connection:
-            return [dict(row) for row in connection.execute(select(table)).mappings()]
+            ordered = select(table).order_by(*list(table.columns)[:2])
+            return [dict(row) for row in connection.execute(ordered).mappings()]
 
     def put(self, table: Table, *rows: dict[str, Any]) -> None:
         self.do(lambda connection: connection.execute(insert(table), list(rows)))

@@ -265,6 +265,7 @@ def test_objects_without_their_essentials_are_refused(convert: Any, struct: Stru
         (convert_txn.commit_request_from_struct, hive.CommitTxnRequest()),
         (convert_txn.open_request_from_struct, hive.OpenTxnRequest(num_txns=1, txn_type=99)),
         (convert_txn.allocate_request_from_struct, hive.AllocateTableWriteIdsRequest(dbName="d")),
+        (convert_txn.open_txns_from_struct, hive.GetOpenTxnsResponse(txn_high_water_mark=1)),
         (convert_lock.lock_component_from_struct, hive.LockComponent(type=9, level=1, dbname="d")),
         (convert_lock.lock_component_from_struct, hive.LockComponent(type=1, level=0, dbname="d")),
         (convert_lock.lock_component_from_struct, hive.LockComponent(type=1, level=1)),

@@ -1,0 +1,221 @@
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from sqlalchemy import insert, select, text
+from sqlalchemy.exc import IntegrityError
+
+from hms_bridge.backend.engine import Database, open_database
+from hms_bridge.backend.retry import RetrySettings, run_in_transaction
+from hms_bridge.backend.schema.install import install
+from hms_bridge.backend.schema.txn_tables import AUX_TABLE, TXN_COMPONENTS
+from hms_bridge.errors import BackendError, ConfigError, MetaError, RetryableBackendError
+from tests.support.databases import SERVER_URL
+from tests.support.simulated_clock import SimulatedClock
+
+sqlite_only = pytest.mark.skipif(SERVER_URL is not None, reason="about SQLite's own ways")
+
+
+def _put(connection, number: int) -> None:
+    connection.execute(insert(AUX_TABLE).values(MT_KEY1="k", MT_KEY2=number))
+
+
+def _count(database: Database) -> int:
+    with database.transaction(write=False) as connection:
+        return len(connection.execute(select(AUX_TABLE)).all())
+
+
+@pytest.mark.parametrize(
+    "url", ["", "nonsense", "oracle://u:secret@h/d", "http://x", "sqlite", "://", "mysql"]
+)
+def test_what_is_no_url_is_refused_without_its_password(url: str) -> None:
+    with pytest.raises(ConfigError, match="write sqlite:///FILE") as caught:
+        open_database(url)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="folder .* is missing; create it"):
+        open_database(f"sqlite:///{tmp_path}/no/where.db")
+
+
+def test_a_server_that_is_not_there() -> None:
+    database = open_database("postgresql://u:secret@127.0.0.1:1/d")
+    with (
+        pytest.raises(BackendError) as caught,
+        database.transaction(write=False) as connection,
+    ):
+        connection.execute(text("SELECT 1"))
+    assert "127.0.0.1:1" in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_commit_and_rollback(database: Database) -> None:
+    with database.transaction(write=True) as connection:
+        _put(connection, 1)
+    with pytest.raises(MetaError), database.transaction(write=True) as connection:
+        _put(connection, 2)
+        raise MetaError("refused")
+    assert _count(database) == 1
+
+
+def test_memory_is_one_database_for_all_threads(database: Database) -> None:
+    with database.transaction(write=True) as connection:
+        _put(connection, 1)
+    seen: list[int] = []
+    thread = threading.Thread(target=lambda: seen.append(_count(database)))
+    thread.start()
+    thread.join()
+    assert seen == [1]
+
+
+def test_foreign_keys_are_enforced(database: Database) -> None:
+    with pytest.raises(BackendError), database.transaction(write=True) as connection:
+        row = {"TC_TXNID": 99, "TC_DATABASE": "d", "TC_OPERATION_TYPE": "i"}
+        connection.execute(insert(TXN_COMPONENTS).values(row))
+
+
+def test_texts_too_long_are_refused_by_servers(database: Database) -> None:
+    if SERVER_URL is None:
+        pytest.skip("SQLite keeps texts of any length")
+    with pytest.raises(BackendError), database.transaction(write=True) as connection:
+        connection.execute(insert(AUX_TABLE).values(MT_KEY1="k" * 129, MT_KEY2=1))
+
+
+def test_a_double_key_may_be_tried_again(database: Database) -> None:
+    with database.transaction(write=True) as connection:
+        _put(connection, 1)
+    with (
+        pytest.raises(RetryableBackendError) as caught,
+        database.transaction(write=True) as connection,
+    ):
+        _put(connection, 1)
+    assert isinstance(caught.value.__cause__, IntegrityError)
+
+
+@sqlite_only
+class TestSqliteFile:
+    def _open(self, folder: Path, **more: float) -> Database:
+        database = open_database(f"sqlite:///{folder}/hms.db", **more)
+        install(database)
+        return database
+
+    def test_readers_go_on_while_another_writes(self, tmp_path: Path) -> None:
+        database = self._open(tmp_path)
+        with database.transaction(write=True) as connection:
+            _put(connection, 1)
+            assert _count(database) == 0
+        assert _count(database) == 1
+        database.close()
+
+    def test_a_second_process_waits_and_then_may_try_again(self, tmp_path: Path) -> None:
+        first = self._open(tmp_path)
+        second = open_database(f"sqlite:///{tmp_path}/hms.db", busy_timeout_seconds=0.05)
+        with (
+            first.transaction(write=True),
+            pytest.raises(RetryableBackendError, match="database is locked"),
+            second.transaction(write=True),
+        ):
+            pytest.fail("both write")
+        with second.transaction(write=True) as connection:
+            _put(connection, 1)
+        assert _count(first) == 1
+        first.close()
+        second.close()
+
+    def test_writers_of_one_process_queue(self, tmp_path: Path) -> None:
+        database = self._open(tmp_path)
+
+        def work(number: int) -> None:
+            for step in range(5):
+                with database.transaction(write=True) as connection:
+                    _put(connection, number * 10 + step)
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert _count(database) == 20
+        database.close()
+
+    def test_a_writer_in_a_writer_is_told_so(self, tmp_path: Path) -> None:
+        database = self._open(tmp_path, busy_timeout_seconds=0.05)
+        with (
+            database.transaction(write=True),
+            pytest.raises(BackendError, match="held the database"),
+            database.transaction(write=True),
+        ):
+            pytest.fail("nested")
+        database.close()
+
+    def test_a_file_that_is_no_database(self, tmp_path: Path) -> None:
+        (tmp_path / "hms.db").write_text("this is a text, and long enough to be looked at" * 50)
+        with pytest.raises(BackendError, match="not a database"):
+            self._open(tmp_path)
+
+    def test_settings_of_every_connection(self, tmp_path: Path) -> None:
+        database = self._open(tmp_path)
+        with database.transaction(write=False) as connection:
+            wanted = {"journal_mode": "wal", "foreign_keys": 1, "synchronous": 2}
+            for name, value in wanted.items():
+                assert connection.execute(text(f"PRAGMA {name}")).scalar() == value
+        database.close()
+
+
+class TestRetry:
+    def test_the_whole_transaction_is_tried_again(self, database: Database) -> None:
+        clock = SimulatedClock()
+        tries: list[int] = []
+
+        def work(connection) -> str:
+            _put(connection, len(tries))
+            tries.append(1)
+            if len(tries) < 3:
+                raise RetryableBackendError("deadlock")
+            return "done"
+
+        assert run_in_transaction(database, work, write=True, clock=clock) == "done"
+        assert _count(database) == 1
+        first, second = clock.slept_seconds
+        assert 0.02 <= first < 0.04 <= second < 0.08
+
+    def test_it_gives_up(self, database: Database) -> None:
+        clock = SimulatedClock()
+
+        def work(connection) -> None:
+            raise RetryableBackendError("deadlock")
+
+        rule = RetrySettings(attempts_max=4, wait_seconds_max=0.03)
+        with pytest.raises(BackendError, match=r"deadlock \(gave up after 4 attempts") as caught:
+            run_in_transaction(database, work, write=True, clock=clock, settings=rule)
+        assert not isinstance(caught.value, RetryableBackendError)
+        assert len(clock.slept_seconds) == 3
+        assert max(clock.slept_seconds) < 0.06
+
+    def test_other_errors_pass_at_once(self, database: Database) -> None:
+        clock = SimulatedClock()
+
+        def work(connection) -> None:
+            raise MetaError("no")
+
+        with pytest.raises(MetaError):
+            run_in_transaction(database, work, write=True, clock=clock)
+        assert clock.slept_seconds == []
+
+    def test_two_first_rows(self, database: Database) -> None:
+        """The second finds the first's row when it comes again."""
+        tries: list[bool] = []
+
+        def work(connection) -> None:
+            found = connection.execute(select(AUX_TABLE)).first()
+            tries.append(found is not None)
+            if len(tries) == 1:
+                _put(connection, 7)
+            if found is None:
+                _put(connection, 7)
+
+        run_in_transaction(database, work, write=True, clock=SimulatedClock())
+        assert tries == [False, False]

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import Table, inspect, select, text, update
+from sqlalchemy.dialects import postgresql
+
+from hms_bridge.backend.engine import Database, open_database
+from hms_bridge.backend.schema import txn_tables
+from hms_bridge.backend.schema.all_tables import TABLES
+from hms_bridge.backend.schema.install import (
+    check_schema,
+    install,
+    schema_info,
+    version_number,
+)
+from hms_bridge.backend.schema.txn_tables import TXNS, VERSION
+from hms_bridge.errors import BackendError
+from tests.support.golden import golden_roots
+
+HIVE_NAMES = {
+    "BIGINT": "bigint",
+    "BIGSERIAL": "bigint",
+    "INTEGER": "integer",
+    "SMALLINT": "smallint",
+    "BOOLEAN": "boolean",
+    "TEXT": "text",
+    "BYTEA": "bytea",
+    "FLOAT": "double precision",
+    "DOUBLE PRECISION": "double precision",
+    "TIMESTAMP WITHOUT TIME ZONE": "timestamp without time zone",
+}
+OURS = "HMSB_"
+
+
+def _golden() -> dict[str, dict[str, dict[str, str]]]:
+    name = "schema-columns-4.0.1.tsv"
+    root = next(root for root in golden_roots("wire") if (root / name).exists())
+    tables: dict[str, dict[str, dict[str, str]]] = defaultdict(dict)
+    with (root / name).open() as stream:
+        for row in csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE):
+            tables[row["table"]][row["column"]] = row
+    return tables
+
+
+GOLDEN = _golden()
+HIVE_TABLES = [table for table in TABLES.sorted_tables if not table.name.startswith(OURS)]
+TXN_TABLES = [one for one in vars(txn_tables).values() if isinstance(one, Table)]
+
+
+def _type(column: object) -> str:
+    written = column.type.compile(dialect=postgresql.dialect())  # type: ignore[attr-defined]
+    if written.startswith("VARCHAR"):
+        return written.replace("VARCHAR", "character varying")
+    if written.startswith("CHAR"):
+        return written.replace("CHAR", "character")
+    return HIVE_NAMES[written]
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("table", HIVE_TABLES, ids=lambda table: table.name)
+def test_tables_are_hives(table: Table) -> None:
+    hive = GOLDEN[table.name]
+    assert [column.name for column in table.columns if column.name not in hive] == []
+    assert [name for name in hive if name not in table.columns] == []
+    for column in table.columns:
+        wanted = hive[column.name]
+        assert _type(column) == wanted["type"], column
+        assert column.nullable is (wanted["nullable"] == "YES"), column
+    keys = sorted((row["pk"], name) for name, row in hive.items() if row["pk"])
+    assert [column.name for column in table.primary_key.columns] == [name for _, name in keys]
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("table", TXN_TABLES, ids=lambda table: table.name)
+def test_indexes_of_hive_are_there(table: Table) -> None:
+    wanted: dict[str, set[str]] = defaultdict(set)
+    for name, row in GOLDEN[table.name].items():
+        for index in filter(None, row["indexes"].split(",")):
+            wanted[index.removesuffix("(u)").upper()].add(name)
+    unique = [
+        frozenset(column.name for column in constraint.columns)
+        for constraint in table.constraints
+        if constraint is not table.primary_key and hasattr(constraint, "columns")
+    ]
+    have = {frozenset(column.name for column in index.columns) for index in table.indexes}
+    for index, columns in wanted.items():
+        is_covered = frozenset(columns) in have or frozenset(columns) in unique
+        is_key_prefix = columns <= {column.name for column in table.primary_key.columns}
+        assert is_covered or is_key_prefix, f"{table.name}: index {index} on {columns}"
+
+
+def test_installing_twice_changes_nothing(database: Database) -> None:
+    with database.transaction(write=False) as connection:
+        before = connection.execute(select(TXNS)).all()
+    info = install(database)
+    assert info.is_complete
+    assert info.version == "4.0.0"
+    with database.transaction(write=False) as connection:
+        assert connection.execute(select(TXNS)).all() == before
+        assert [row.TXN_ID for row in before] == [0]
+
+
+@pytest.fixture
+def empty() -> Iterator[Database]:
+    opened = open_database("sqlite://")
+    yield opened
+    opened.close()
+
+
+def test_an_empty_database(empty: Database) -> None:
+    info = schema_info(empty)
+    assert info.version is None
+    assert not info.is_complete
+    assert set(info.missing_tables) == set(TABLES.tables)
+    with pytest.raises(BackendError, match="holds no metastore schema; run 'hms-bridge schema"):
+        check_schema(empty)
+
+
+@pytest.mark.parametrize("version", ["3.1.0", "2.3.0", "0.13", "x"])
+def test_an_old_schema_is_refused_and_left_alone(empty: Database, version: str) -> None:
+    with empty.transaction(write=True) as connection:
+        VERSION.create(connection)
+        row = {"VER_ID": 1, "SCHEMA_VERSION": version, "VERSION_COMMENT": ""}
+        connection.execute(VERSION.insert().values(row))
+    for look in (install, check_schema):
+        with pytest.raises(BackendError, match=f"schema {version}; 4.0.0 or later is needed"):
+            look(empty)
+    assert len(schema_info(empty).missing_tables) == len(TABLES.tables) - 1
+
+
+@pytest.mark.parametrize("version", ["4.0.0", "4.1.0", "4.2.0-SNAPSHOT", "5.0.0"])
+def test_later_schemas_are_welcome(empty: Database, version: str) -> None:
+    install(empty)
+    with empty.transaction(write=True) as connection:
+        connection.execute(update(VERSION).values(SCHEMA_VERSION=version))
+    assert check_schema(empty).version == version
+
+
+def test_what_is_missing_is_named(empty: Database) -> None:
+    install(empty)
+    with empty.transaction(write=True) as connection:
+        connection.execute(text('DROP TABLE "WRITE_SET"'))
+        connection.execute(text('ALTER TABLE "COMPACTION_QUEUE" DROP COLUMN "CQ_POOL_NAME"'))
+    info = schema_info(empty)
+    assert info.missing_tables == ("WRITE_SET",)
+    assert info.missing_columns == ("COMPACTION_QUEUE.CQ_POOL_NAME",)
+    with pytest.raises(BackendError, match=r"lacks WRITE_SET, COMPACTION_QUEUE\.CQ_POOL_NAME"):
+        check_schema(empty)
+
+
+def test_another_table_of_that_name(empty: Database) -> None:
+    with empty.transaction(write=True) as connection:
+        connection.execute(text('CREATE TABLE "VERSION" (number INTEGER)'))
+    with pytest.raises(BackendError, match="is not Hive's"):
+        schema_info(empty)
+
+
+def test_other_tables_do_not_matter(database: Database) -> None:
+    with database.transaction(write=False) as connection:
+        assert inspect(connection).has_table("TXNS")
+    assert schema_info(database).is_complete
+
+
+@pytest.mark.parametrize(
+    ("version", "number"), [("4.1.0", (4, 1, 0)), ("4.2.0-beta-1", (4, 2, 0)), ("x", ()), ("", ())]
+)
+def test_version_numbers(version: str, number: tuple[int, ...]) -> None:
+    assert version_number(version) == number

@@ -1,0 +1,155 @@
+"""Threads with connections of their own on one database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+from typing import Any
+
+import pytest
+
+from hms_bridge.clock import SystemClock
+from hms_bridge.errors import TxnAbortedError
+from hms_bridge.model.lock import DataOperation, LockState, LockType
+from hms_bridge.model.txn import TxnState
+from tests.support.databases import fresh_database
+from tests.support.txn_world import TxnWorld, component
+
+THREADS = 4
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[TxnWorld]:
+    """Real time, and the database's own where it has one."""
+    with fresh_database(tmp_path) as database:
+        yield TxnWorld(database, SystemClock())
+
+
+def _together(*verbs: Callable[[], Any]) -> list[Any]:
+    start = Barrier(len(verbs))
+
+    def run(verb: Callable[[], Any]) -> Any:
+        start.wait(timeout=30)
+        return verb()
+
+    with ThreadPoolExecutor(len(verbs)) as pool:
+        return list(pool.map(run, verbs))
+
+
+def test_no_entry_is_claimed_twice(world: TxnWorld) -> None:
+    count = 24
+    for number in range(count):
+        world.compact(f"t{number}")
+
+    def work(worker: str) -> list[int]:
+        claimed = []
+        while (found := world.claim(worker)) is not None:
+            assert found.worker_id == worker
+            claimed.append(int(found.id))
+        return claimed
+
+    found = _together(*(lambda n=n: work(f"w{n}") for n in range(THREADS)))
+    assert sorted(one for ids in found for one in ids) == list(range(1, count + 1))
+
+
+def test_one_request_of_many_is_queued(world: TxnWorld) -> None:
+    answers = _together(*(world.compact for _ in range(THREADS)))
+    assert [one.is_accepted for one in answers].count(True) == 1
+
+
+def test_write_ids_have_no_gaps_and_no_doubles(world: TxnWorld) -> None:
+    txns = world.open(THREADS * 5)
+
+    def work(mine: list[int]) -> list[int]:
+        return [write_id for txn_id in mine for write_id in world.allocate(txn_id)]
+
+    found = _together(*(lambda n=n: work(txns[n::THREADS]) for n in range(THREADS)))
+    assert all(ids == sorted(ids) for ids in found)
+    assert sorted(one for ids in found for one in ids) == list(range(1, len(txns) + 1))
+
+
+def test_first_write_ids_of_new_tables(world: TxnWorld) -> None:
+    """The counter has no row yet, so there is nothing to lock."""
+    txns = world.open(THREADS)
+    for table in ("a", "b", "c"):
+        found = _together(*(lambda t=t, n=table: world.allocate(t, table=n) for t in txns))
+        assert sorted(found) == [[1], [2], [3], [4]]
+
+
+def test_transaction_ids_are_never_shared(world: TxnWorld) -> None:
+    found = _together(*(lambda: [world.open_one() for _ in range(8)] for _ in range(THREADS)))
+    ids = [one for some in found for one in some]
+    assert len(set(ids)) == THREADS * 8
+
+
+def test_only_one_of_two_updates_commits(world: TxnWorld) -> None:
+    for _ in range(5):
+        rivals = [world.write(DataOperation.UPDATE)[0] for _ in range(THREADS)]
+
+        def commit(txn_id: int) -> bool:
+            try:
+                world.commit(txn_id)
+            except TxnAbortedError:
+                return False
+            return True
+
+        assert _together(*(lambda t=t: commit(t) for t in rivals)).count(True) == 1
+
+
+def test_one_exclusive_lock_at_a_time(world: TxnWorld) -> None:
+    exclusive = component(LockType.EXCLUSIVE, DataOperation.NO_TXN)
+    for _ in range(5):
+        answers = _together(*(lambda: world.lock(0, exclusive) for _ in range(THREADS)))
+        states = {one.lock_id: one.state for one in answers}
+        assert len(states) == THREADS
+        assert [states[one] for one in sorted(states)] == [
+            LockState.ACQUIRED,
+            *[LockState.WAITING] * (THREADS - 1),
+        ]
+        for lock_id in states:
+            world.unlock(lock_id)
+
+
+def test_commit_against_abort(world: TxnWorld) -> None:
+    for _ in range(8):
+        txn_id, write_id = world.write()
+
+        def commit(one: int = txn_id) -> bool:
+            try:
+                return world.commit(one).is_event_due
+            except TxnAbortedError:
+                return False
+
+        def abort(one: int = txn_id) -> bool:
+            return bool(world.abort_many([one]).aborted)
+
+        committed, aborted = _together(commit, abort)
+        assert committed is not aborted
+        assert world.valid().is_valid(write_id) is committed
+        states = {txn.id: txn.state for txn in world.open_txns().txns}
+        assert (states.get(txn_id) is TxnState.ABORTED) is aborted
+
+
+def test_readers_see_whole_states_while_others_write(world: TxnWorld) -> None:
+    """A snapshot never shows a later commit without an earlier one of the same writer."""
+
+    def write() -> list[tuple[int, int]]:
+        pairs = []
+        for _ in range(10):
+            txn_id, write_id = world.write()
+            world.commit(txn_id)
+            pairs.append((txn_id, write_id))
+        return pairs
+
+    def read() -> list[Any]:
+        return [(world.snapshot(), world.valid()) for _ in range(15)]
+
+    *written, seen = _together(write, write, read)
+    for txns, write_ids in seen:
+        for pairs in written:
+            in_snapshot = [txns.is_valid(txn_id) for txn_id, _ in pairs]
+            assert in_snapshot == sorted(in_snapshot, reverse=True)
+            in_list = [write_ids.is_valid(write_id) for _, write_id in pairs]
+            assert in_list == sorted(in_list, reverse=True)
