@@ -62,9 +62,7 @@ class Overtaken:
             LockRequest(components=(UPDATE,), txn_id=self.other, user="u", host="h")
         )
         self._metastore.allocate_table_write_ids(
-            AllocateWriteIdsRequest(
-                database_name="default", table_name="t", txn_ids=(self.other,)
-            )
+            AllocateWriteIdsRequest(database_name="default", table_name="t", txn_ids=(self.other,))
         )
         return self._metastore.lock(request)
 
