@@ -97,7 +97,8 @@ def _seconds(seconds: int | None) -> str | None:
     """The two largest units: ``9 d 23 h``."""
     if seconds is None:
         return None
-    parts, left = [], max(0, seconds)
+    parts: list[str] = []
+    left = max(0, seconds)
     for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
         count, left = divmod(left, size)
         if count or parts or unit == "s":

@@ -55,7 +55,10 @@ RECORDS = {
         ("compact", "sales.events", "major", "--partition", "a=x/b=1", "--dry-run"),
         ["target", "decision", "inputs", "outputs", "buckets", "input bytes", "highest write id"],
     ),
-    "compact at once": (("compact", "sales.events", "minor", "--partition", "a=日本/b=3"), COMPACTIONS),
+    "compact at once": (
+        ("compact", "sales.events", "minor", "--partition", "a=日本/b=3"),
+        COMPACTIONS,
+    ),
     "repl dump": (
         ("repl", "dump", "sales", "--dry-run"),
         ["kind", "reason", "after event", "until event", "tables", "previous dump", "removed",
