@@ -43,7 +43,8 @@ def serve(
 ) -> None:
     """Run the metastore server until it is interrupted.
 
-    Hive, Spark, Trino, PyIceberg and hmsclient connect to thrift://HOST:PORT.
+    Hive, Spark, Trino, PyIceberg and hmsclient connect to thrift://HOST:PORT. It is ready when it
+    says "serving thrift://…" on standard error; SIGTERM and Ctrl-C stop it.
 
     \b
     Examples:
@@ -89,6 +90,8 @@ def _daemons(
         worker = stack.enter_context(spark_worker(store.metastore))
         tasks.append(PeriodicTask("worker", worker.run_until_idle, _WORKER_POLL_SECONDS))
     if is_cleaner or settings.is_cleaner_on:
+        if store.settings.archive.is_enabled:
+            store.archive().prepare()
         interval = settings.cleaner_interval_ms / 1000
         for point in entry_points(group="hms_bridge.daemons"):
             tasks.append(PeriodicTask(point.name, point.load()(store), interval))
