@@ -57,7 +57,7 @@ def run(is_dry_run: bool, metastore_url: str, output_format: str, settings: Sett
     from cleaner.plan import CleaningState
     from hms_bridge.connect import connected_locally
 
-    with connected_locally(metastore_url, settings) as store:
+    with connected_locally(metastore_url, settings, is_created=False) as store:
         outcomes = make_cleaner(store).run_once()
     print_rows(
         [
@@ -108,7 +108,7 @@ def _print_plan(metastore_url: str, output_format: str, settings: Settings) -> N
     from cleaner.report import plan_rows
     from hms_bridge.connect import connected_locally
 
-    with connected_locally(metastore_url, settings) as store:
+    with connected_locally(metastore_url, settings, is_created=False) as store:
         explained = make_cleaner(store).explain()
     print_rows(plan_rows(explained), PLAN_COLUMNS, output_format)
     for one in explained:

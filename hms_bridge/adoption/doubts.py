@@ -45,11 +45,6 @@ def _write_id_doubts(
         return
     if given.table and given.table != table_name:
         yield f"the write-id list is of {given.table}; it is taken as that of {table_name}"
-    if highest > given.high_watermark:
-        yield (
-            f"there are directories up to write id {highest}, beyond {given.high_watermark} of the "
-            "given list; their rows will not be seen"
-        )
     if given.open_ids:
         ids = ", ".join(map(str, given.open_ids))
         were = "write id {} was open; it counts" if len(given.open_ids) == 1 else (

@@ -110,6 +110,7 @@ def plan_adoption(
     highest = max([WriteId(0), *(name.max_write_id for name in names)])
     write_ids = _write_ids(request, table.full_name, highest)
     check_write_ids(table, write_ids, listings)
+    _refuse_older_list(request, write_ids, highest)
     return AdoptionPlan(
         table=table,
         partitions=partitions,
@@ -137,6 +138,21 @@ def _write_ids(request: AdoptionRequest, table: str, highest: WriteId) -> ValidW
         high_watermark=given.high_watermark,
         aborted_ids=(*given.aborted_ids, *given.open_ids),
     )
+
+
+def _refuse_older_list(
+    request: AdoptionRequest, write_ids: ValidWriteIdList, highest: WriteId
+) -> None:
+    """Raises AcidFormatError for a list that ends below a directory. Such writes may be committed,
+    so they must not be cleaned as aborted; and the next writer would get such a number, so that
+    its commit would show their rows."""
+    if highest > write_ids.high_watermark:
+        raise AcidFormatError(
+            f"there are directories up to write id {highest}, but --valid-write-ids ends at "
+            f"{write_ids.high_watermark}: the list is older than the directory. Give one with the "
+            f"high watermark {highest}, and name as aborted what must never be seen",
+            request.location,
+        )
 
 
 def _relative(location: str, path: str) -> tuple[tuple[str, str], ...]:

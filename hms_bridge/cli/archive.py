@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from changemanager.retention import ArchivedItem, Purge, PurgeDecision, take_inventory
 from hms_bridge.cli.options import (
     dry_run_option,
     format_option,
@@ -13,7 +14,9 @@ from hms_bridge.cli.options import (
 )
 from hms_bridge.cli.output import counted, print_rows, say, size_text, time_text
 from hms_bridge.config.settings import Settings
-from hms_bridge.connect import connected_locally
+
+if TYPE_CHECKING:
+    from changemanager.retention import ArchivedItem, PurgeDecision
 
 COLUMNS = ("name", "size", "archived", "state", "database", "table", "original", "origins")
 SHOWN = ("archived", "size", "database", "table", "original", "name")
@@ -44,6 +47,9 @@ def ls(metastore_url: str, output_format: str, settings: Settings) -> None:
       hms-bridge cm ls
       hms-bridge cm ls --format jsonl --set hive.repl.cmrootdir=/warehouse/cmroot
     """
+    from changemanager.retention import take_inventory
+    from hms_bridge.connect import connected_locally
+
     with connected_locally(metastore_url, settings, is_created=False) as store:
         items = take_inventory(store.archive(), store.manifest)
     print_rows([_row(item) for item in items], COLUMNS, output_format, shown=SHOWN)
@@ -95,6 +101,9 @@ def purge(
       hms-bridge cm purge --set hive.repl.cm.retain=24h
       hms-bridge cm purge --override 'dump:sales:/dr/dumps/c2FsZXM=/7f3c…'
     """
+    from changemanager.retention import Purge
+    from hms_bridge.connect import connected_locally
+
     with connected_locally(metastore_url, settings, is_created=False) as store:
         archive = store.archive()
         job = Purge(archive, store.manifest, store.clock)

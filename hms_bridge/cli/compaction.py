@@ -16,10 +16,10 @@ from hms_bridge.cli.options import (
 )
 from hms_bridge.cli.output import print_record, print_rows, say, time_text
 from hms_bridge.config.settings import Settings
-from hms_bridge.connect import connected
 from hms_bridge.dml.named import find_table
 from hms_bridge.errors import CompactionError
 from hms_bridge.metastore import Metastore
+from hms_bridge.model.catalog import Table
 from hms_bridge.model.compaction import (
     Compaction,
     CompactionRequest,
@@ -74,6 +74,8 @@ def compact(
       hms-bridge compact sales.orders minor --partition day=2024-01-02 --wait
       hms-bridge compact sales.orders major --dry-run
     """
+    from hms_bridge.connect import connected
+
     database, name = split_table_name(table_name)
     request = CompactionRequest(
         database_name=database,
@@ -84,7 +86,7 @@ def compact(
         initiator_id="hms-bridge compact",
     )
     with connected(metastore_url, settings, is_created=False) as metastore:
-        find_table(metastore, database, name)
+        _require_partition(find_table(metastore, database, name), partition_name)
         if is_dry_run:
             _print_plan(metastore, request, output_format)
             return
@@ -99,6 +101,16 @@ def compact(
     print_record(_row(entry), output_format)
     if entry.state is CompactionState.FAILED:
         raise CompactionError(f"compaction {entry.id} failed: {entry.error_message}")
+
+
+def _require_partition(table: Table, partition_name: str | None) -> None:
+    if table.is_partitioned and partition_name is None:
+        raise CompactionError(
+            f"{table.full_name} is partitioned; name the partition to compact, as SHOW PARTITIONS "
+            f"does: --partition {table.partition_columns[0].name}=…"
+        )
+    if partition_name is not None and not table.is_partitioned:
+        raise CompactionError(f"{table.full_name} has no partitions; leave --partition out")
 
 
 def _print_plan(metastore: Metastore, request: CompactionRequest, output_format: str) -> None:
@@ -161,6 +173,8 @@ def compactions(
       hms-bridge compactions
       hms-bridge compactions --table sales.orders --state "ready for cleaning" --format json
     """
+    from hms_bridge.connect import connected
+
     database, name = split_table_name(table_name) if table_name else (None, None)
     request = ShowCompactionsRequest(
         database_name=database,

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from changemanager.location import FsspecResolver
 from hms_bridge.errors import ConfigError
 
 _PROJECT = Path(__file__).parents[2]
@@ -41,6 +40,7 @@ def demo(work: Path, golden: Path) -> None:
         raise ConfigError(f"{golden} is not there; run the demo from a checkout or give --golden")
     work = work.resolve()
     _clear(work)
+    from changemanager.location import FsspecResolver
     from hms_bridge.cli.worker import make_worker
     from hms_bridge.compaction.kernel import BucketKernel
     from hms_bridge.demo.side import open_side

@@ -108,7 +108,7 @@ class Program(LazyGroup):
         sys.exit(0)
 
 
-@click.command(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("hms-bridge", cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="hms-bridge")
 @click.option("-v", "--verbose", is_flag=True, help="Log more, and show where an error came from.")
 @click.pass_context

@@ -6,14 +6,12 @@ import getpass
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import click
 from rich.console import Console
 
-from changemanager.location import FsspecResolver
-from changemanager.manifest import ArchivePins
-from changemanager.whereabouts import Whereabouts
 from hms_bridge.cli.options import (
     dry_run_option,
     format_option,
@@ -21,14 +19,16 @@ from hms_bridge.cli.options import (
     settings_options,
 )
 from hms_bridge.cli.output import print_record, print_rows, say, size_text, time_text
+from hms_bridge.cli.repl_status import status
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings
-from hms_bridge.connect import absolute_location, connected, connected_locally
 from hms_bridge.dml.named import find_database
 from hms_bridge.metastore import Metastore
-from hms_bridge.repl.dump import DumpKind, DumpPlan, DumpReport, DumpRequest, ReplDump
-from hms_bridge.repl.load import LoadPlan, LoadReport, LoadRequest, ReplLoad
-from hms_bridge.repl.verify import verify_dump
+
+if TYPE_CHECKING:
+    from changemanager.manifest import ArchivePins
+    from hms_bridge.repl.dump import DumpPlan, DumpReport
+    from hms_bridge.repl.load import LoadPlan, LoadReport
 
 
 @click.group()
@@ -46,6 +46,8 @@ def repl() -> None:
 @contextmanager
 def _source(url: str, settings: Settings) -> Iterator[tuple[Metastore, ArchivePins | None]]:
     """A metastore, and the pins that stand in its database; a remote one's are out of reach."""
+    from hms_bridge.connect import connected, connected_locally
+
     if url.startswith("thrift://"):
         with connected(url, settings, is_created=False) as metastore:
             yield metastore, None
@@ -55,6 +57,8 @@ def _source(url: str, settings: Settings) -> Iterator[tuple[Metastore, ArchivePi
 
 
 def _root(given: str | None, settings: Settings) -> str:
+    from hms_bridge.connect import absolute_location
+
     return absolute_location(given or settings.repl.root)
 
 
@@ -84,6 +88,10 @@ def dump(
       hms-bridge repl dump sales --metastore sqlite:///source.db --root /dr/dumps
       hms-bridge repl dump sales --dry-run
     """
+    from changemanager.location import FsspecResolver
+    from hms_bridge.connect import absolute_location
+    from hms_bridge.repl.dump import DumpKind, DumpRequest, ReplDump
+
     request = DumpRequest(
         root=_root(given_root, settings),
         database=database,
@@ -150,9 +158,19 @@ def verify(
       hms-bridge repl verify /dr/dumps/c2FsZXM=/7f3c0d8e-…
       hms-bridge repl verify /dr/dumps/c2FsZXM=/7f3c0d8e-… --all --format jsonl
     """
+    from changemanager.location import FsspecResolver
+    from changemanager.whereabouts import Whereabouts
+    from hms_bridge.connect import absolute_location
+    from hms_bridge.errors import ReplError
+    from hms_bridge.repl.layout import HIVE_DIRECTORY
+    from hms_bridge.repl.verify import verify_dump
+
+    resolver, location = FsspecResolver(), absolute_location(directory)
+    if resolver(f"{location}/{HIVE_DIRECTORY}").status() is None:
+        raise ReplError(f"there is no dump in {location}; give the dump_dir that repl dump told")
     report = verify_dump(
-        FsspecResolver(),
-        absolute_location(directory),
+        resolver,
+        location,
         retain_ms=settings.archive.retain_ms,
         is_quick=is_quick,
     )
@@ -215,6 +233,10 @@ def load(
       hms-bridge repl load sales --metastore sqlite:///replica.db --root /dr/dumps
       hms-bridge repl load sales --into sales_dr --dry-run
     """
+    from changemanager.location import FsspecResolver
+    from hms_bridge.connect import connected
+    from hms_bridge.repl.load import LoadRequest, ReplLoad
+
     request = LoadRequest(
         root=_root(given_root, settings),
         source_database=source_database,
@@ -236,6 +258,8 @@ def load(
 
 
 def _load_plan(plan: LoadPlan) -> dict[str, object]:
+    from changemanager.whereabouts import Whereabouts
+
     files = plan.files
     return {
         "kind": plan.kind.value,
@@ -263,3 +287,6 @@ def _load_report(report: LoadReport) -> dict[str, object]:
         "files kept": report.copied.kept,
         "bytes": report.copied.bytes,
     }
+
+
+repl.add_command(status)

@@ -8,15 +8,17 @@ from contextlib import ExitStack
 from dataclasses import replace
 from importlib.metadata import entry_points
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import click
 
-from changemanager.retention import Purge
 from hms_bridge.cli.options import metastore_option, settings_options
 from hms_bridge.cli.output import say
 from hms_bridge.config.settings import Settings
-from hms_bridge.connect import LocalStore, connected_locally, url_without_password
 from hms_bridge.periodic import PeriodicTask
+
+if TYPE_CHECKING:
+    from hms_bridge.connect import LocalStore
 
 _HOUSEKEEPING_SECONDS = 10.0
 _WORKER_POLL_SECONDS = 1.0
@@ -41,13 +43,15 @@ def serve(
 ) -> None:
     """Run the metastore server until it is interrupted.
 
-    Hive, Spark, Trino, PyIceberg and hmsclient connect to thrift://HOST:PORT.
+    Hive, Spark, Trino, PyIceberg and hmsclient connect to thrift://HOST:PORT. It is ready when it
+    says "serving thrift://…" on standard error; SIGTERM and Ctrl-C stop it.
 
     \b
     Examples:
       hms-bridge serve --database sqlite:///metastore.db --warehouse ./warehouse --port 9083
       hms-bridge serve --config hive-site.xml --worker --cleaner
     """
+    from hms_bridge.connect import connected_locally, url_without_password
     from hms_bridge.server.serve import MetastoreServer
 
     if warehouse is not None:
@@ -86,10 +90,14 @@ def _daemons(
         worker = stack.enter_context(spark_worker(store.metastore))
         tasks.append(PeriodicTask("worker", worker.run_until_idle, _WORKER_POLL_SECONDS))
     if is_cleaner or settings.is_cleaner_on:
+        if store.settings.archive.is_enabled:
+            store.archive().prepare()
         interval = settings.cleaner_interval_ms / 1000
         for point in entry_points(group="hms_bridge.daemons"):
             tasks.append(PeriodicTask(point.name, point.load()(store), interval))
         if store.settings.archive.is_enabled:
+            from changemanager.retention import Purge
+
             purge = Purge(store.archive(), store.manifest, store.clock)
             interval = store.settings.archive.interval_ms / 1000
             tasks.append(PeriodicTask("purge", lambda: purge.run(purge.plan()), interval))

@@ -10,12 +10,10 @@ from pathlib import Path
 
 import click
 
-from changemanager.location import FsspecResolver
 from hms_bridge.cli.options import format_option, metastore_option, settings_options
 from hms_bridge.cli.output import print_rows, say
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings
-from hms_bridge.connect import connected, shareable_url
 from hms_bridge.dml.named import find_database
 from hms_bridge.errors import DmlError
 
@@ -57,6 +55,8 @@ def sql(
       echo "SHOW TABLES" | hms-bridge sql --format json
     """
     statements = _statements(texts, path)
+    from changemanager.location import FsspecResolver
+    from hms_bridge.connect import connected, shareable_url
     from hms_bridge.rows.transaction import Client
     from hms_bridge.spark.session import open_session
     from hms_bridge.spark.sql_session import SqlSession

@@ -8,11 +8,6 @@ import socket
 
 import click
 
-from changemanager.location import FsspecResolver
-from hms_bridge.adoption.adopt import adopt as carry_out
-from hms_bridge.adoption.adopt import describe
-from hms_bridge.adoption.look import look
-from hms_bridge.adoption.plan import AdoptionRequest
 from hms_bridge.cli.options import (
     dry_run_option,
     format_option,
@@ -22,11 +17,9 @@ from hms_bridge.cli.options import (
 )
 from hms_bridge.cli.output import print_record, say
 from hms_bridge.config.settings import Settings
-from hms_bridge.connect import absolute_location, connected
 from hms_bridge.errors import AcidFormatError, ConfigError, MetaError
 from hms_bridge.model.catalog import Column
 from hms_bridge.model.valid_ids import ValidWriteIdList
-from hms_bridge.orc.hive_types import hive_type_text, parse_hive_type
 
 _COLUMN = re.compile(r"(?<![^,])\s*(\w+)\s+")
 _WRITE_IDS = "db.t:9:9223372036854775807::3"
@@ -94,6 +87,13 @@ def adopt(
       hms-bridge table adopt /wh/s.db/o --name s.o --partition-type day=date
       hms-bridge table adopt /wh/s.db/o --name s.o --valid-write-ids 's.o:9:9223372036854775807::3'
     """
+    from changemanager.location import FsspecResolver
+    from hms_bridge.adoption.adopt import adopt as carry_out
+    from hms_bridge.adoption.adopt import describe
+    from hms_bridge.adoption.look import look
+    from hms_bridge.adoption.plan import AdoptionRequest
+    from hms_bridge.connect import absolute_location, connected
+
     database, name = split_table_name(table_name)
     types = dict(_pair(text) for text in partition_types)
     if bool(bucket_columns) != bool(bucket_count):
@@ -130,6 +130,8 @@ def _columns(text: str | None) -> tuple[Column, ...]:
     """``id int,name varchar(10)``: the commas inside of types do not count."""
     if not text:
         return ()
+    from hms_bridge.orc.hive_types import hive_type_text, parse_hive_type
+
     fields = _COLUMN.sub(r"\1:", text)
     try:
         row = parse_hive_type(f"struct<{fields}>")

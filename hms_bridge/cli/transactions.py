@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import click
+from click.core import ParameterSource
 
 from hms_bridge.cli.options import (
     dry_run_option,
@@ -13,7 +16,6 @@ from hms_bridge.cli.options import (
 )
 from hms_bridge.cli.output import counted, print_rows, say, time_text
 from hms_bridge.config.settings import Settings
-from hms_bridge.connect import connected
 from hms_bridge.errors import NoSuchTxnError
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import LockFilter
@@ -28,6 +30,14 @@ LOCK_SHOWN = (
     "lockid", "database", "table", "partition", "lock_state", "blocked_by", "lock_type",
     "transaction_id", "user", "hostname",
 )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Above:
+    """Options that were given to ``txns``, before ``abort``."""
+
+    metastore_url: str
+    settings: Settings
 
 
 @click.group(invoke_without_command=True)
@@ -45,8 +55,10 @@ def txns(ctx: click.Context, metastore_url: str, output_format: str, settings: S
       hms-bridge txns abort 17 18
     """
     if ctx.invoked_subcommand is not None:
-        ctx.default_map = {ctx.invoked_subcommand: dict(ctx.params)}
+        ctx.obj = Above(metastore_url=metastore_url, settings=settings)
         return
+    from hms_bridge.connect import connected
+
     with connected(metastore_url, settings, is_created=False) as metastore:
         rows = [
             {
@@ -68,7 +80,14 @@ def txns(ctx: click.Context, metastore_url: str, output_format: str, settings: S
 @dry_run_option
 @metastore_option
 @settings_options
-def abort(ids: tuple[int, ...], is_dry_run: bool, metastore_url: str, settings: Settings) -> None:
+@click.pass_context
+def abort(
+    ctx: click.Context,
+    ids: tuple[int, ...],
+    is_dry_run: bool,
+    metastore_url: str,
+    settings: Settings,
+) -> None:
     """Abort transactions: their rows are never seen.
 
     Those that are open are aborted. Exit code 1 if another is neither open nor aborted.
@@ -78,6 +97,12 @@ def abort(ids: tuple[int, ...], is_dry_run: bool, metastore_url: str, settings: 
       hms-bridge txns abort 17
       hms-bridge txns abort 17 18 --dry-run --metastore sqlite:///metastore.db
     """
+    from hms_bridge.connect import connected
+
+    if not _is_given(ctx, "metastore_url"):
+        metastore_url = ctx.obj.metastore_url
+    if not _is_given(ctx, "config_path", "assignments"):
+        settings = ctx.obj.settings
     with connected(metastore_url, settings, is_created=False) as metastore:
         states = {txn.id: txn.state for txn in metastore.get_open_txns_info()}
         wanted = [TxnId(number) for number in dict.fromkeys(ids)]
@@ -97,6 +122,10 @@ def abort(ids: tuple[int, ...], is_dry_run: bool, metastore_url: str, settings: 
         )
 
 
+def _is_given(ctx: click.Context, *names: str) -> bool:
+    return any(ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in names)
+
+
 @click.command()
 @metastore_option
 @format_option
@@ -112,6 +141,8 @@ def locks(
       hms-bridge locks
       hms-bridge locks --table sales.orders --format json
     """
+    from hms_bridge.connect import connected
+
     lock_filter = LockFilter()
     if table_name is not None:
         database, name = split_table_name(table_name)

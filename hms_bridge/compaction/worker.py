@@ -285,11 +285,15 @@ class Worker:
             fs.rm(temporary, recursive=True)
 
     def _forget_dead_temporaries(self, fs: Any, root: str, snapshot: _Snapshot) -> None:
-        """Remove what workers that died left: their transactions are not open any more."""
+        """Remove what workers that died left: their transactions are not open any more.
+
+        Those above the watermark began after the look at transactions: they may be alive.
+        """
         alive = set(snapshot.txns.open_ids)
         for path in snapshot.state.listing.hidden:
             match = _TEMPORARY.fullmatch(path)
-            if match and int(match.group(1)) not in alive:
+            txn_id = int(match.group(1)) if match else 0
+            if match and txn_id not in alive and txn_id <= snapshot.txns.high_watermark:
                 fs.rm(f"{root}/{path}", recursive=True)
 
 

@@ -250,10 +250,7 @@ class ReplDump:
     def _run(self, plan: DumpPlan) -> DumpReport:
         request = plan.request
         name = request.database_name
-        dumps = list_dumps(self._resolve, request.root, name)
-        newest = newest_finished(dumps)
-        if (None if newest is None else newest.paths.root) != plan.previous:
-            raise ReplError(f"dumps of {name} have changed since the plan; plan the dump again")
+        dumps = self._dumps_as_planned(plan)
         pins = DumpPins(manifest=self._manifest, clock=self._clock, database=name)
         pins.release_loaded(dumps)
         began_at_ms = self._clock.now_ms()
@@ -266,11 +263,30 @@ class ReplDump:
         else:
             report, files = self._run_incremental(plan, paths)
         self._secure(pins, paths, files)
+        try:
+            self._dumps_as_planned(plan)
+        except ReplError:
+            pins.release(paths.root)
+            raise
         write_text(self._resolve(paths.finished_dump), "")
         pins.finish(began_at_ms)
         for directory in plan.removed:
             remove_tree(self._resolve(directory))
         return report
+
+    def _dumps_as_planned(self, plan: DumpPlan) -> tuple[DumpDirectory, ...]:
+        """All dumps. Raises ReplError if another one was finished since the plan.
+
+        Asked again before this one is finished: the other took it for abandoned and removed what
+        it had written so far, so that tables or events may be missing in it.
+        """
+        request = plan.request
+        name = request.database_name
+        dumps = list_dumps(self._resolve, request.root, name)
+        newest = newest_finished(dumps)
+        if (None if newest is None else newest.paths.root) != plan.previous:
+            raise ReplError(f"dumps of {name} have changed since the plan; plan the dump again")
+        return dumps
 
     def _mark_source(self, request: DumpRequest) -> None:
         """From now on replaced files of the database are archived (I4)."""

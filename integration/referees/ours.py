@@ -1,4 +1,6 @@
-"""hms-bridge itself, as a user runs it: the server in its own process, the verbs of the command line."""
+"""hms-bridge itself, as a user runs it: the server in its own process, the verbs of the command
+line.
+"""
 
 from __future__ import annotations
 
@@ -79,11 +81,20 @@ class OurProgram:
 
 
 class OurSession:
-    """hms-bridge as a library in a Spark driver: a statement costs what it costs, not a start of Spark."""
+    """hms-bridge as a library in a Spark driver: a statement costs what it costs, not a start of
+    Spark.
+    """
 
     def __init__(self, driver: SparkDriver, metastore: str) -> None:
         self._driver = driver
         self._metastore = metastore
+
+    def clean(self, database_url: str) -> list[str]:
+        """One turn of our cleaner, which works on the metastore's own database."""
+        done: list[str] = self._driver.call(
+            "integration.drivers.our_session:clean", database=database_url
+        )
+        return done
 
     def sql(self, statement: str) -> list[tuple[str, ...]]:
         """Rows of one statement in Hive's text form; StatementError carries our message."""

@@ -364,6 +364,15 @@ def test_leftovers_of_dead_workers_are_removed(world: World) -> None:
     assert stranger.exists()
 
 
+def test_what_a_later_worker_writes_stays(world: World) -> None:
+    """Its transaction was opened after the look at transactions, so it is not known as open."""
+    later = Path(world.root) / "_tmp_compaction_v9999999"
+    later.mkdir()
+    world.request()
+    world.worker().run_once()
+    assert later.exists()
+
+
 def test_compaction_errors_name_the_target(world: World) -> None:
     from hms_bridge.compaction.target import find_target
     from hms_bridge.model.compaction import Compaction

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from changemanager.location import Location
+from hms_bridge.errors import ReplError
 from hms_bridge.repl.dump import DumpKind, ReplDump
 from hms_bridge.repl.dump_directories import DumpState, list_dumps
 from tests.support.archive_world import CrashError, FaultPlan, FaultyVolume
@@ -80,3 +81,25 @@ def test_an_incremental_dump_may_be_killed_anywhere(world):
     world.replicate()
     world.assert_same()
     assert len(finished(world)) == 1
+
+
+def test_a_dump_that_another_one_overtook_is_not_finished(world):
+    """The other took it for abandoned and removed what it had: it would lack tables."""
+    slow, fast = world.dumper(), world.dumper()
+    plan = slow.plan(world.dump_request())
+    other = fast.plan(world.dump_request())
+
+    class Overtaken:
+        def __getattr__(self, name):
+            return getattr(world.source, name)
+
+        def commit_txn(self, request):
+            world.source.commit_txn(request)
+            fast.run(other)
+
+    with pytest.raises(ReplError, match="changed since the plan"):
+        world.dumper(Overtaken()).run(plan)
+    (only,) = finished(world)
+    assert only.state is DumpState.FINISHED
+    world.load()
+    world.assert_same()

@@ -1,9 +1,8 @@
-"""One Spark session for the whole run."""
+"""A metastore, and SQL on it."""
 
 from __future__ import annotations
 
 import getpass
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,19 +16,6 @@ from hms_bridge.connect import LocalStore, open_local
 from hms_bridge.rows.transaction import Client
 
 Run = Callable[[str], list[Any]]
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    from hms_bridge.spark.data_source import register
-    from hms_bridge.spark.session import open_session
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Spark's own sockets and deprecated calls
-        session = open_session("tests", master="local[2]")
-        register(session)
-        yield session
-        session.stop()
 
 
 @pytest.fixture

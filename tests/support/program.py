@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -174,38 +174,3 @@ def serving(program: Program, *words: str) -> Iterator[Server]:
         assert process.stderr is not None
         server._reader.join(10)
         process.stderr.close()
-
-
-def checksums(*folders: Path) -> dict[str, str]:
-    """Every file and directory below folders, with its content: what a dry run must not change."""
-    import hashlib
-
-    found = {}
-    for folder in folders:
-        for path in sorted([folder, *folder.rglob("*")]) if folder.exists() else []:
-            is_file = path.is_file()
-            found[str(path)] = (
-                hashlib.sha256(path.read_bytes()).hexdigest() if is_file else "directory"
-            )
-    return found
-
-
-def database_rows(database: Path) -> dict[str, list[tuple[Any, ...]]]:
-    """All rows of all tables of a SQLite database."""
-    import sqlite3
-
-    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
-        names = [
-            name
-            for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-        ]
-        rows = {
-            name: sorted(connection.execute(f'SELECT * FROM "{name}"'), key=repr) for name in names
-        }
-    connection.close()
-    return rows
-
-
-def words(*groups: Sequence[str]) -> list[str]:
-    """Flat."""
-    return [word for group in groups for word in group]
