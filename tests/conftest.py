@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,3 +31,23 @@ def spark() -> Iterator[Any]:
         register(session)
         yield session
         session.stop()
+
+
+@pytest.fixture(scope="session")
+def fast_root() -> Iterator[Path]:
+    """A folder in memory where there is one: syncs cost nothing there."""
+    memory = Path("/dev/shm")
+    above = memory if os.access(memory, os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=above, prefix="hms-bridge-") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture(scope="session")
+def empty_database(fast_root: Path) -> Path:
+    """A database with the schema, to be copied."""
+    from tests.support.program import Program
+
+    program = Program(fast_root / "empty")
+    program.folder.mkdir()
+    program.ok("schema", "init")
+    return program.folder / "metastore.db"

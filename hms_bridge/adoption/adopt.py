@@ -116,7 +116,8 @@ def _make_txns_known(plan: AdoptionPlan, metastore: Metastore, user: str, host: 
         )
     highest = max(plan.visibility_txn_ids)
     if highest > opened.high_watermark:
-        metastore.seed_txn_id(TxnId(highest))
+        # The number after it: one that were left open by a kill must be none of the directory's.
+        metastore.seed_txn_id(TxnId(highest + 1))
         (txn_id,) = metastore.open_txns(OpenTxnsRequest(user=user, host=host, agent="adopt"))
         metastore.commit_txn(CommitTxnRequest(txn_id=txn_id))
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 import click
 
-from changemanager.location import FsspecResolver
 from hms_bridge.cli.options import format_option, metastore_option, settings_options
-from hms_bridge.cli.output import print_record, say, time_text
+from hms_bridge.cli.output import counted, print_record, say, time_text
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings
-from hms_bridge.connect import absolute_location, connected, connected_locally
 from hms_bridge.metastore import Metastore
-from hms_bridge.repl.status import ReplStatus, StatusReport, StatusRequest
+
+if TYPE_CHECKING:
+    from hms_bridge.repl.status import StatusReport
 
 
 @click.command()
@@ -47,6 +48,10 @@ def status(
       hms-bridge repl status sales --metastore sqlite:///replica.db --source sqlite:///source.db
       hms-bridge repl status sales --metastore thrift://replica:9083 --root /dr/dumps
     """
+    from changemanager.location import FsspecResolver
+    from hms_bridge.connect import absolute_location, connected, connected_locally
+    from hms_bridge.repl.status import ReplStatus, StatusRequest
+
     request = StatusRequest(
         root=absolute_location(given_root or settings.repl.root),
         source_database=source_database,
@@ -55,13 +60,13 @@ def status(
         retain_ms=settings.archive.retain_ms,
     )
     with ExitStack() as stack:
-        target = stack.enter_context(connected(metastore_url, settings))
+        target = stack.enter_context(connected(metastore_url, settings, is_created=False))
         source: Metastore | None = None
         pins = None
         if source_url is not None and source_url.startswith("thrift://"):
-            source = stack.enter_context(connected(source_url, settings))
+            source = stack.enter_context(connected(source_url, settings, is_created=False))
         elif source_url is not None:
-            store = stack.enter_context(connected_locally(source_url, settings))
+            store = stack.enter_context(connected_locally(source_url, settings, is_created=False))
             source, pins = store.metastore, store.manifest
         looker = ReplStatus(
             FsspecResolver(), SystemClock(), source=source, target=target, pins=pins
@@ -69,7 +74,7 @@ def status(
         report = looker.look(request)
     print_record(_record(report), output_format)
     if report.missing_files:
-        say(f"{report.missing_files} files of the waiting dump are lost: see repl verify")
+        say(f"the waiting dump has lost {counted(report.missing_files, 'file')}: see repl verify")
         raise SystemExit(1)
 
 

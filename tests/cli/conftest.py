@@ -1,33 +1,13 @@
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.busy_metastore import BusyMetastore, make_busy_metastore
 from tests.support.program import Program
-
-
-@pytest.fixture(scope="session")
-def fast_root() -> Iterator[Path]:
-    """A folder in memory where there is one: syncs cost nothing there."""
-    memory = Path("/dev/shm")
-    above = memory if os.access(memory, os.W_OK) else None
-    with tempfile.TemporaryDirectory(dir=above, prefix="hms-bridge-") as folder:
-        yield Path(folder)
-
-
-@pytest.fixture(scope="session")
-def empty_database(fast_root: Path) -> Path:
-    """A database with the schema, to be copied."""
-    program = Program(fast_root / "empty")
-    program.folder.mkdir()
-    program.ok("schema", "init")
-    return program.folder / "metastore.db"
 
 
 @pytest.fixture

@@ -157,11 +157,15 @@ class Server:
 
 
 @contextmanager
-def serving(program: Program, *words: str) -> Iterator[Server]:
-    """`hms-bridge serve` as a process; killed at the end if it is still there."""
+def serving(program: Program, *words: str, is_plain: bool = False) -> Iterator[Server]:
+    """`hms-bridge serve` as a process; killed at the end if it is still there.
+
+    ``is_plain``: with the program's own defaults in its folder, as a person starts it.
+    """
     process = subprocess.Popen(
         [*command(), "serve", *words], cwd=program.folder,
-        env=process_environment(program.environment), stdin=subprocess.DEVNULL,
+        env=process_environment({} if is_plain else program.environment),
+        stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     server = Server(process)

@@ -1,0 +1,118 @@
+"""The quick start and the README's example, typed as they stand, with the real program."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.documents import Block, blocks
+from tests.support.golden import CHECKOUT
+from tests.support.program import Program, command, process_environment, serving
+
+pytestmark = [pytest.mark.spark, pytest.mark.process, pytest.mark.timeout(1800)]
+
+QUICKSTART, README = CHECKOUT / "docs" / "quickstart.md", CHECKOUT / "README.md"
+
+
+class Typist:
+    """Types blocks into a shell, in one folder, with `hms-bridge` on the path."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "here"
+        self.folder.mkdir()
+        self.bin = folder / "bin"
+        self.bin.mkdir()
+        program = self.bin / "hms-bridge"
+        program.write_text(f'#!/bin/sh\nexec {" ".join(command())} "$@"\n')
+        program.chmod(0o755)
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            self.port = str(probe.getsockname()[1])
+
+    def types(self, block: Block) -> str:
+        """What the block prints; it must succeed to its last line."""
+        path = f"{self.bin}:{os.environ['PATH']}"
+        done = subprocess.run(
+            ["sh", "-e", "-c", self.with_port(block.text)], cwd=self.folder, text=True,
+            env=process_environment({"PATH": path}), stdin=subprocess.DEVNULL,
+            capture_output=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, (block.text, done.stdout, done.stderr)
+        assert "Traceback" not in done.stderr
+        return done.stdout
+
+    def with_port(self, text: str) -> str:
+        """9083 may be somebody's."""
+        return text.replace("9083", self.port)
+
+    def words(self, block: Block) -> list[str]:
+        """The words behind ``hms-bridge serve`` of a block that starts a server."""
+        (line,) = self.with_port(block.text).strip().splitlines()
+        assert line.startswith("hms-bridge serve ")
+        return line.split()[2:]
+
+
+def _blocks(page: Path, *kinds: str) -> list[Block]:
+    return [block for block in blocks(page) if block.info in kinds]
+
+
+def _rows(printed: str) -> Sequence[str]:
+    return [re.sub(r" +", " ", line.strip()) for line in printed.splitlines()]
+
+
+def test_the_quick_start(tmp_path: Path, spark: Any) -> None:
+    typist = Typist(tmp_path)
+    first, replica, compaction, late = (typist.types(block) for block in _blocks(QUICKSTART, "sh"))
+    assert "[2, 536870913, 0] 1 green tea" in _rows(first) or '"rowid": 0' in first
+    assert {"delta_0000001_0000001_0000", "delete_delta_0000003_0000003_0000"} <= set(_rows(first))
+    assert "1 green tea" in _rows(replica)
+    assert [row for row in _rows(compaction) if row.startswith("base_")]
+    assert not [row for row in _rows(compaction) if row.startswith("delta_")]
+    assert {"1 green tea", "3 soap"} <= set(_rows(late))
+    assert "lag_events 0" in _rows(late)
+    (server,) = _blocks(QUICKSTART, "sh server")
+    program = Program(typist.folder, {})
+    with serving(program, *typist.words(server), is_plain=True) as running:
+        assert running.wait_until_ready(600) == f"thrift://127.0.0.1:{typist.port}"
+        (code,) = _blocks(QUICKSTART, "python")
+        names: dict[str, Any] = {"spark": spark}
+        exec(compile(typist.with_port(code.text), str(QUICKSTART), "exec"), names)
+        assert sorted(tuple(row) for row in names["orders"].collect()) == [
+            (1, "green tea"), (3, "soap"),
+        ]  # fmt: skip
+        assert running.stop(signal.SIGINT) == 0
+
+
+def test_the_example_of_the_readme(tmp_path: Path) -> None:
+    typist = Typist(tmp_path)
+    (server,) = _blocks(README, "sh server")
+    (client,) = _blocks(README, "sh client")
+    with serving(Program(typist.folder), *typist.words(server), is_plain=True) as running:
+        assert running.wait_until_ready(600) == f"thrift://127.0.0.1:{typist.port}"
+        printed = _rows(typist.types(client))
+        assert running.stop() == 0
+    assert [row for row in printed if row.endswith("1 green tea")]
+    assert "state ready for cleaning" in printed
+    assert [row for row in printed if "delta_0000001_0000001_0000 delete" in row]
+
+
+def test_the_page_about_hooks(tmp_path: Path) -> None:
+    """Its Python is a module; the server loads it."""
+    page = CHECKOUT / "docs" / "howto" / "event-hooks.md"
+    (code,) = _blocks(page, "python")
+    (tmp_path / "my_hooks.py").write_text(code.text)
+    done = subprocess.run(
+        [sys.executable, "-c", "from hms_bridge.service.hooks import load_hooks; "
+         "print(type(load_hooks(['my_hooks:hook'])[0]).__name__)"],
+        cwd=tmp_path, env=process_environment() | {"PYTHONPATH": f"{tmp_path}:{CHECKOUT}"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout.strip() == "TellOperators", done.stderr

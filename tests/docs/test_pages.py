@@ -1,0 +1,91 @@
+"""Pages lead where they say, and show commands that exist."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from hms_bridge.cli.main import cli
+from tests.support.documents import blocks, command_lines, links, pages
+from tests.support.golden import CHECKOUT
+
+PAGES = pages()
+INDEX = CHECKOUT / "docs" / "index.md"
+
+
+def _name(page: Path) -> str:
+    return str(page.relative_to(CHECKOUT))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in links(page):
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{_name(page)} links to {link}"
+        if anchor:
+            titles = re.findall(r"^#+ (.*)$", target.read_text(), re.MULTILINE)
+            assert anchor in [_anchor(title) for title in titles], link
+
+
+def _anchor(title: str) -> str:
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+def test_every_page_can_be_found_from_the_index() -> None:
+    found, pending = {INDEX}, [INDEX]
+    while pending:
+        page = pending.pop()
+        for link in links(page):
+            target = (page.parent / link.partition("#")[0]).resolve()
+            if target.suffix == ".md" and target not in found:
+                found.add(target)
+                pending.append(target)
+    assert {page for page in PAGES if page.is_relative_to(INDEX.parent)} <= found
+
+
+def _documented() -> list[tuple[str, str]]:
+    found = [
+        (_name(page), line)
+        for page in PAGES
+        for block in blocks(page)
+        for line in command_lines(block.text)
+        if not line.startswith("hms-bridge [")
+    ]
+    return list(dict.fromkeys(found))
+
+
+def test_there_are_command_lines() -> None:
+    assert len(_documented()) > 40
+
+
+@pytest.fixture(scope="module", autouse=True)
+def files(tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("files")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        (folder / "changes.sql").touch()
+        yield
+
+
+@pytest.mark.parametrize(("page", "line"), _documented())
+def test_shown_commands_can_be_typed(page: str, line: str) -> None:
+    """Verbs, options and choices exist; nothing is run."""
+    words = shlex.split(line)[1:]
+    command: click.Command = cli
+    context: click.Context | None = None
+    name = "hms-bridge"
+    while isinstance(command, click.Group) and words and "--help" not in words:
+        context = command.make_context(name, words, parent=context)
+        rest = [*context._protected_args, *context.args]
+        if not rest:
+            return
+        found, inner, words = command.resolve_command(context, rest)
+        assert inner is not None
+        name, command = found or name, inner
+    if "--help" not in words:
+        command.make_context(name, words, parent=context)
