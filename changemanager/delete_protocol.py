@@ -197,9 +197,11 @@ class DeleteProtocol:
         self._advance(intent, IntentState.ABANDONED, reason)
 
     def finish(self, intents: Iterable[ArchiveIntent]) -> None:
-        """Whoever asked has recorded the deletion: DELETED rows become DONE."""
+        """Whoever asked has recorded the deletion: DELETED rows become DONE, others stay."""
         for intent in intents:
-            self._advance(intent, IntentState.DONE)
+            self._intents.advance_intent(
+                intent.intent_id, IntentState.DELETED, IntentState.DONE, self._clock.now_ms()
+            )
 
     def _advance(
         self, intent: ArchiveIntent, to_state: IntentState, reason: str = ""

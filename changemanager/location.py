@@ -7,7 +7,7 @@ the default file system, `file:/x` and `file:///x` are one file.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -186,11 +186,16 @@ FileSystemFactory = Callable[[str, str], Any]
 """Opens the fsspec file system of a scheme and an authority."""
 
 
-def open_file_system(scheme: str, authority: str) -> Any:
+def open_file_system(scheme: str, authority: str, web_hdfs: Mapping[str, str] | None = None) -> Any:
     """The fsspec file system of a scheme, with fsspec's own settings (environment, fsspec.json).
 
-    Raises LocationError for a scheme that fsspec does not know or whose driver is missing.
+    `web_hdfs` maps the authority of an `hdfs:` URI to its NameNode's HTTP address `host:port`
+    (Hadoop's dfs.namenode.http-address); without it, hdfs: goes through libhdfs, which needs
+    Hadoop on this machine. Raises LocationError for a scheme whose driver is unknown or missing.
     """
+    address = (web_hdfs or {}).get(authority) if scheme == "hdfs" else None
+    if address is not None:
+        scheme, authority = "webhdfs", address
     options: dict[str, Any] = {}
     if scheme in {"hdfs", "webhdfs"} and authority:
         host, _, port = authority.partition(":")
@@ -199,10 +204,11 @@ def open_file_system(scheme: str, authority: str) -> Any:
         options = {"use_listings_cache": False}
     try:
         return fsspec.filesystem(scheme, **options)
-    except (ValueError, ImportError) as error:
+    except (ValueError, ImportError, OSError) as error:
+        reason = str(error).partition("\n")[0]
         raise LocationError(
-            f"no file system for {scheme}: ({error}); install its fsspec driver or write the "
-            "path with another scheme"
+            f"no file system for {scheme}://{authority} ({reason}); install its fsspec driver, or "
+            "write the path with another scheme"
         ) from error
 
 

@@ -109,6 +109,13 @@ class AcidFormatError(HmsBridgeError):
 class NotOrcError(AcidFormatError):
     """A file is no ORC file."""
 
+    def __init__(self, message: str, path: str = "") -> None:
+        super().__init__(
+            f"this is no ORC file: {message}; restore it from a copy, or move it away if it is "
+            "none of the table's",
+            path,
+        )
+
 
 class NotEnoughHistoryError(AcidFormatError):
     """A table was compacted beyond the snapshot; the read may be tried again with a new one."""

@@ -262,6 +262,12 @@ class TransactionStore(Protocol):
         """Keep a range alive; never raises for one of them."""
         ...
 
+    def get_latest_txn_in_conflict(self, txn_id: TxnId) -> TxnId | None:
+        """The newest committed transaction that updated or deleted where this one holds locks to
+        do so; None if there is none. A writer asks after waiting for its locks: if its snapshot
+        does not see that transaction, it must take a new one."""
+        ...
+
     def allocate_table_write_ids(
         self, request: AllocateWriteIdsRequest
     ) -> tuple[TxnToWriteId, ...]:
@@ -447,6 +453,14 @@ class CleaningStore(Protocol):
         self, compaction: Compaction, write_ids: Sequence[WriteId]
     ) -> None:
         """Drop TXN_COMPONENTS rows of aborted write ids whose files are gone."""
+        ...
+
+    def get_all_write_ids(self, full_table_name: str, valid_txns: ValidTxnList) -> ValidWriteIdList:
+        """The write ids of a table under a snapshot, each of them told valid, open or aborted.
+
+        ``get_valid_write_ids`` ends at the lowest invalid id where none is valid, as Hive does;
+        whoever drops abort records by it drops those of files that are still there.
+        """
         ...
 
     def min_open_txn_watermark(self) -> TxnId:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from io import UnsupportedOperation
 from typing import Any, BinaryIO, cast
 
 from changemanager.filesystem.volume import (
@@ -133,19 +134,19 @@ class PlainVolume:
 
     def set_mtime(self, path: str, mtime_ms: int) -> None:
         """Not offered here."""
-        raise NotImplementedError(f"no file time can be set: {path} to {mtime_ms}")
+        raise UnsupportedOperation(f"no file time can be set: {path} to {mtime_ms}")
 
     def sync_file(self, path: str) -> None:
         """Not offered here."""
-        raise NotImplementedError(f"no explicit sync: {path}")
+        raise UnsupportedOperation(f"no explicit sync: {path}")
 
     def sync_directory(self, path: str) -> None:
         """Not offered here."""
-        raise NotImplementedError(f"no explicit sync: {path}")
+        raise UnsupportedOperation(f"no explicit sync: {path}")
 
     def native_checksum(self, path: str) -> str:
         """Not offered here."""
-        raise NotImplementedError(f"no checksum of its own: {path}")
+        raise UnsupportedOperation(f"no checksum of its own: {path}")
 
     def keeps_attributes(self, directory: str) -> bool:
         """No."""
@@ -154,8 +155,8 @@ class PlainVolume:
 
     def attribute(self, path: str, name: str) -> bytes | None:
         """Not offered here."""
-        raise NotImplementedError(f"no extended attributes: {name} of {path}")
+        raise UnsupportedOperation(f"no extended attributes: {name} of {path}")
 
     def set_attribute(self, path: str, name: str, value: bytes) -> None:
         """Not offered here."""
-        raise NotImplementedError(f"no extended attributes: {name}={value!r} of {path}")
+        raise UnsupportedOperation(f"no extended attributes: {name}={value!r} of {path}")

@@ -1,7 +1,9 @@
 """Which directories of a listing make up a snapshot, and what the others are.
 
-Source of the rules: Hive's AcidUtils.getAcidState. Stricter than Hive 4.2 in one point: a compacted
-base that ends at the lowest open write id is not usable (it could show that write's rows).
+Source of the rules: Hive's AcidUtils.getAcidState. Safer than Hive 4.2 in three points: a compacted
+base that ends at the lowest open write id is not usable (it could show that write's rows); lost
+history is an error even beside an aborted overwrite; a streaming delta that begins below the end of
+a compaction and ends above it is read (Hive skips its committed rows while the others are open).
 """
 
 from __future__ import annotations
@@ -117,7 +119,7 @@ class _Walk:
     def __init__(self, txns: ValidTxnList, write_ids: ValidWriteIdList) -> None:
         self._txns = txns
         self._write_ids = write_ids
-        self._oldest_base: ListedDirectory | None = None
+        self._unusable: ListedDirectory | None = None
         self._candidates: list[ListedDirectory] = []
         self.base: ListedDirectory | None = None
         self.deltas: list[ListedDirectory] = []
@@ -131,8 +133,6 @@ class _Walk:
         """Bases come in ascending order, so that the last usable one is the best."""
         if not self._is_published(directory):
             return
-        if self._oldest_base is None:
-            self._oldest_base = directory
         number = directory.name.max_write_id
         if not directory.is_compacted and self._write_ids.is_aborted(number):
             self.aborted.append(directory)
@@ -143,6 +143,8 @@ class _Walk:
             self.base = directory
         else:
             self.ignored.append(directory)
+            if directory.is_compacted and self._unusable is None:
+                self._unusable = directory
 
     def meet_delta(self, directory: ListedDirectory) -> None:
         """Keep it as a candidate of the sweep, unless nothing in it can be seen."""
@@ -161,13 +163,15 @@ class _Walk:
             self.has_uncompacted_aborts = True
 
     def check_history(self, root: str) -> None:
-        """A base that overwrote the table is no lost history, one that a compactor made is."""
-        oldest = self._oldest_base
-        if self.base is None and oldest is not None and oldest.is_compacted:
+        """Without a base the deltas may be gone already, if a compaction took them too far.
+
+        Hive looks at the oldest base alone, so that an aborted overwrite hides the loss.
+        """
+        if self.base is None and self._unusable is not None:
             raise NotEnoughHistoryError(
-                f"compacted into {oldest.path}, beyond the snapshot that ends at write id"
-                f" {self._write_ids.high_watermark} with {self._write_ids.min_open} open;"
-                " read again with a new snapshot",
+                f"compacted into {self._unusable.path}, beyond the snapshot that ends at write id"
+                f" {self._write_ids.high_watermark} and has {self._write_ids.min_open} as its"
+                " lowest open one; read again with a new snapshot",
                 root,
             )
 
@@ -180,25 +184,28 @@ class _Walk:
         """Go through the candidates by write id, widest first, and leave out what is covered."""
         reached = max(self.base.name.max_write_id, WriteId(0)) if self.base else WriteId(0)
         cover, previous = self.base, self.base
+        covers: dict[DirectoryKind, ListedDirectory] = {}
         compacted: set[tuple[int, int, int | None, DirectoryKind]] = set()
         for directory in sorted(self._candidates, key=_sweep_order):
             name = directory.name
             key = (name.min_write_id, name.max_write_id, name.statement_id, name.kind)
             if name.max_write_id > reached:
-                seen = self._write_ids.range_valid(WriteId(reached + 1), name.max_write_id)
+                first = name.min_write_id if _is_batch(directory) else WriteId(reached + 1)
+                seen = self._write_ids.range_valid(first, name.max_write_id)
                 if seen is RangeResponse.NONE:
                     self.ignored.append(directory)
                     continue
-                reached, cover = name.max_write_id, directory
+                reached, cover, covers = name.max_write_id, directory, {}
             elif cover is None or previous is None:
                 # Write id 0 alone: never allocated, never read (REPL LOAD leaves such deltas).
                 self.ignored.append(directory)
                 continue
             elif key in compacted or not _is_companion(directory, cover, previous):
-                by = previous if _is_twin(directory, previous) else cover
+                by = covers.get(name.kind, cover)
                 self.obsolete.append(Shadowed(directory=directory, by=by))
                 continue
             self.deltas.append(directory)
+            covers.setdefault(name.kind, directory)
             if name.visibility_txn_id:
                 compacted.add(key)
             previous = directory
@@ -235,6 +242,16 @@ def _sweep_order(directory: ListedDirectory) -> tuple[int, int, int, int, str]:
         -name.visibility_txn_id,
         directory.path,
     )
+
+
+def _is_batch(directory: ListedDirectory) -> bool:
+    """Whether a delta may be a streaming writer's, with several writes that end one by one.
+
+    A compaction takes such a delta whole or not at all; so where it begins below what is reached
+    and ends above, none of its rows were taken, even if the rest of it cannot be seen.
+    """
+    name = directory.name
+    return name.statement_id is None and not directory.is_compacted
 
 
 def _is_companion(

@@ -1,7 +1,15 @@
 """Names of ACID directories and of the files in them, parsed and formatted.
 
-Grammar: docs/format/acid.md. Both dialects are read: with and without the `_vT` visibility suffix,
-padded or not. Source of the rules: Hive's AcidUtils.
+::
+
+    base          base_W[_vT]
+    delta         delta_W_W[_S][_vT]             both ends of the range belong to it
+    delete delta  delete_delta_W_W[_S][_vT]
+    bucket file   bucket_N[_attempt]
+    original      N_attempt[_copy_n]             no ACID columns: loaded, or from before ACID
+
+W write id, S statement, T transaction of the compaction that made it. Both dialects are read: with
+and without `_vT`, padded or not. Source of the rules: Hive's AcidUtils.
 """
 
 from __future__ import annotations

@@ -1,63 +1,40 @@
-"""Carries out an adoption: looks at a directory, and registers what the plan says."""
+"""Carries out an adoption: registers what the plan says, and nothing twice."""
 
 from __future__ import annotations
 
-import functools
-from typing import Any
+from collections.abc import Iterator
 
-from changemanager.location import Resolver
-from hms_bridge.acid.listing import DirectoryListing
-from hms_bridge.adoption.plan import AdoptionPlan, AdoptionRequest, RootFound, plan_adoption
-from hms_bridge.errors import AcidFormatError, AlreadyExistsError, InvalidOperationError
+from changemanager.containment import is_within
+from changemanager.location import parse_uri
+from hms_bridge.adoption.plan import AdoptionPlan
+from hms_bridge.errors import AlreadyExistsError, InvalidOperationError, NoSuchObjectError
 from hms_bridge.metastore import Metastore
-from hms_bridge.model.catalog import Column
+from hms_bridge.model.catalog import Database, Partition, Table
 from hms_bridge.model.ids import TxnId
+from hms_bridge.model.partition_name import partition_name
 from hms_bridge.model.txn import CommitTxnRequest, OpenTxnsRequest, TableWriteIdState
-from hms_bridge.orc.acid_layout import acid_layout
-from hms_bridge.orc.hive_types import hive_type_text
-from hms_bridge.orc.tail import read_tail
-from hms_bridge.rows.listing import find_acid_roots, list_acid_directory
-from hms_bridge.rows.reader import has_raw_rows
+from hms_bridge.model.valid_ids import ValidWriteIdList
+from hms_bridge.rows.transaction import current_snapshot
 
-
-def look(request: AdoptionRequest, resolver: Resolver) -> AdoptionPlan:
-    """Read the directory and decide; nothing is changed.
-
-    Raises AcidFormatError for what is no ACID table's directory, NotOrcError for a data file that
-    is no ORC file.
-    """
-    place = resolver(request.location)
-    fs = place.volume.fs
-    if not fs.isdir(place.path):
-        raise AcidFormatError("there is no such directory; check the path", request.location)
-    roots = []
-    for path in find_acid_roots(fs, place.path) or (place.path,):
-        relative = path.rstrip("/")[len(place.path.rstrip("/")) :].strip("/")
-        listing = list_acid_directory(fs, path, has_raw_rows=functools.partial(has_raw_rows, fs))
-        roots.append(
-            RootFound(
-                path=relative,
-                location=place.child(relative).uri,
-                listing=listing,
-                columns=_columns(fs, listing),
-            )
-        )
-    return plan_adoption(request, roots)
+_TABLES_AT_ONCE = 200
 
 
 def adopt(plan: AdoptionPlan, metastore: Metastore, *, user: str, host: str) -> None:
-    """Register the table, its partitions and its write ids.
+    """Register the table, its partitions and its write ids; its database if that is not there.
 
-    Raises AlreadyExistsError if the table is there, InvalidOperationError if this metastore has
-    transactions of its own under the numbers of the directory's compactions.
+    Write ids come first, so that nobody can write to the table before its rows are known, and the
+    table last but for its partitions; an adoption that was interrupted is completed by the next.
+    Raises AlreadyExistsError if the name or the directory belongs to a table already,
+    InvalidOperationError if this metastore has transactions of its own under the numbers of the
+    directory's compactions, or other write ids under the table's name.
     """
     table = plan.table
-    if table.name in metastore.get_tables(table.database_name, table.name):
-        raise AlreadyExistsError(
-            f"{table.full_name} is there already; choose another --name or drop it first"
-        )
+    known = _known_table(metastore, table)
+    missing = _missing_partitions(metastore, plan, known)
+    if known is None:
+        _require_unused(metastore, table)
     _make_txns_known(plan, metastore, user, host)
-    metastore.create_table(table)
+    _ensure_database(metastore, table.database_name)
     metastore.repl_table_write_id_state(
         TableWriteIdState(
             valid_write_ids=plan.write_ids.format(),
@@ -65,10 +42,65 @@ def adopt(plan: AdoptionPlan, metastore: Metastore, *, user: str, host: str) -> 
             host=host,
             database_name=table.database_name,
             table_name=table.name,
+            partition_names=plan.partitions_with_aborts,
         )
     )
-    if plan.partitions:
-        metastore.add_partitions(table.database_name, table.name, plan.partitions)
+    _require_write_ids(metastore, plan)
+    if known is None:
+        metastore.create_table(table)
+    if missing:
+        metastore.add_partitions(table.database_name, table.name, missing)
+
+
+def _known_table(metastore: Metastore, table: Table) -> Table | None:
+    """The table of that name, if it lies in the same directory and has the same columns."""
+    try:
+        known = metastore.get_table(table.database_name, table.name)
+    except NoSuchObjectError:
+        return None
+    is_place_same = _place(known) == _place(table)
+    is_same = is_place_same and _shape(known) == _shape(table) and known.is_full_acid
+    if not is_same:
+        raise AlreadyExistsError(
+            f"{table.full_name} is there already, in {known.storage.location}; choose another name"
+        )
+    return known
+
+
+def _missing_partitions(
+    metastore: Metastore, plan: AdoptionPlan, known: Table | None
+) -> tuple[Partition, ...]:
+    if known is None:
+        return plan.partitions
+    there = set(metastore.get_partition_names(known.database_name, known.name))
+    missing = tuple(one for one in plan.partitions if _name(plan.table, one) not in there)
+    if not missing:
+        raise AlreadyExistsError(
+            f"{known.full_name} is adopted already, from {known.storage.location}"
+        )
+    return missing
+
+
+def _require_unused(metastore: Metastore, table: Table) -> None:
+    """Two tables over one directory would clean away each other's rows."""
+    wanted = _place(table)
+    for other in _all_tables(metastore):
+        place = _place(other)
+        if place is None or wanted is None or place[0] != wanted[0]:
+            continue
+        if is_within(place[1], wanted[1]) or is_within(wanted[1], place[1]):
+            raise AlreadyExistsError(
+                f"{table.storage.location} belongs to {other.full_name}, which lies in "
+                f"{other.storage.location}; two tables over the same files would lose rows"
+            )
+
+
+def _all_tables(metastore: Metastore) -> Iterator[Table]:
+    for database in metastore.get_databases():
+        names = metastore.get_tables(database)
+        for start in range(0, len(names), _TABLES_AT_ONCE):
+            some = names[start : start + _TABLES_AT_ONCE]
+            yield from metastore.get_tables_by_names(database, some)
 
 
 def _make_txns_known(plan: AdoptionPlan, metastore: Metastore, user: str, host: str) -> None:
@@ -89,21 +121,44 @@ def _make_txns_known(plan: AdoptionPlan, metastore: Metastore, user: str, host: 
         metastore.commit_txn(CommitTxnRequest(txn_id=txn_id))
 
 
-def _columns(fs: Any, listing: DirectoryListing) -> tuple[Column, ...] | None:
-    """The columns of the newest data file with rows of the table."""
-    paths = [file.path for file in listing.originals]
-    for directory in sorted(listing.directories, key=lambda one: one.name.max_write_id):
-        if not directory.name.is_delete:
-            paths += [file.path for file in directory.files if file.size_bytes]
-    if not paths:
+def _ensure_database(metastore: Metastore, name: str) -> None:
+    try:
+        metastore.get_database(name)
+    except NoSuchObjectError:
+        metastore.create_database(Database(name=name))
+
+
+def _require_write_ids(metastore: Metastore, plan: AdoptionPlan) -> None:
+    """A name may have write ids left, of a table that was dropped."""
+    name = plan.table.full_name
+    (found,) = metastore.get_valid_write_ids([name], current_snapshot(metastore))
+    if _state(found) != _state(plan.write_ids):
+        raise InvalidOperationError(
+            f"the metastore has other write ids for {name} ({found.format()}, not "
+            f"{plan.write_ids.format()}): it was written to, or another table had that name; "
+            "choose another name"
+        )
+
+
+def _state(ids: ValidWriteIdList) -> tuple[object, ...]:
+    return ids.high_watermark, ids.open_ids, ids.aborted_ids
+
+
+def _place(table: Table) -> tuple[str, str] | None:
+    """File system and path of a table; None for a view."""
+    if not table.storage.location:
         return None
-    schema = read_tail(fs, listing.full_path(paths[-1])).schema
-    layout = acid_layout(schema)
-    rows = schema if layout is None else layout.row_type
-    return tuple(
-        Column(name=name.lower(), type=hive_type_text(child))
-        for name, child in zip(rows.names, rows.children, strict=True)
-    )
+    parsed = parse_uri(table.storage.location)
+    scheme = "" if parsed.scheme == "file" else parsed.scheme
+    return f"{scheme}://{parsed.authority}", parsed.path
+
+
+def _shape(table: Table) -> tuple[object, ...]:
+    return tuple((c.name, c.type) for c in (*table.storage.columns, *table.partition_columns))
+
+
+def _name(table: Table, partition: Partition) -> str:
+    return partition_name(table.partition_columns, partition.values)
 
 
 def describe(plan: AdoptionPlan) -> dict[str, object]:

@@ -6,6 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hms_bridge.acid.listing import DirectoryListing
+from hms_bridge.adoption.checks import (
+    check_buckets,
+    check_columns,
+    check_partition_values,
+    check_write_ids,
+)
+from hms_bridge.adoption.doubts import doubts
 from hms_bridge.errors import AcidFormatError
 from hms_bridge.model.catalog import (
     ORC_INPUT_FORMAT,
@@ -18,18 +25,31 @@ from hms_bridge.model.catalog import (
     Table,
 )
 from hms_bridge.model.ids import TxnId, WriteId
-from hms_bridge.model.partition_name import unescape
-from hms_bridge.model.valid_ids import ValidWriteIdList
+from hms_bridge.model.partition_name import partition_name, unescape
+from hms_bridge.model.valid_ids import RangeResponse, ValidWriteIdList
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SchemaFound:
+    """The columns of a data file, and of which write it is."""
+
+    columns: tuple[Column, ...]
+    write_id: WriteId
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RootFound:
-    """A table's directory or one partition's, as listed. ``columns``: of its newest data file."""
+    """A table's directory or one partition's, as listed. ``schema``: of its newest data file."""
 
     path: str
     location: str
     listing: DirectoryListing
-    columns: tuple[Column, ...] | None = None
+    schema: SchemaFound | None = None
+
+    @property
+    def has_data(self) -> bool:
+        """Whether anything of the ACID format is there."""
+        return bool(self.listing.directories or self.listing.originals)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,6 +62,7 @@ class AdoptionRequest:
     partition_types: dict[str, str] = field(default_factory=dict)
     bucket_columns: tuple[str, ...] = ()
     bucket_count: int = -1
+    columns: tuple[Column, ...] = ()
     valid_write_ids: ValidWriteIdList | None = None
     owner: str
 
@@ -51,40 +72,87 @@ class AdoptionPlan:
     """What adopting will do.
 
     ``write_ids``: the state that the table gets. ``visibility_txn_ids``: transactions of past
-    compactions, taken as committed. ``warnings``: what could not be known and how it was taken.
+    compactions, taken as committed. ``partitions_with_aborts``: names of those to compact.
+    ``warnings``: what could not be known and how it was taken.
     """
 
     table: Table
     partitions: tuple[Partition, ...]
     write_ids: ValidWriteIdList
     visibility_txn_ids: tuple[TxnId, ...]
-    warnings: tuple[str, ...]
+    partitions_with_aborts: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
-def plan_adoption(request: AdoptionRequest, roots: Sequence[RootFound]) -> AdoptionPlan:
-    """Raises AcidFormatError for a directory that holds no ACID table."""
-    found = [root for root in roots if root.listing.directories or root.listing.originals]
+def plan_adoption(
+    request: AdoptionRequest, roots: Sequence[RootFound], strays: Sequence[str] = ()
+) -> AdoptionPlan:
+    """``strays``: what lies between the partitions and is none of the table's.
+
+    Raises AcidFormatError for a directory that holds no ACID table, or contradicts the request.
+    """
+    found = [root for root in roots if root.has_data]
     if not found:
         raise AcidFormatError(
             "no base, delta or original file below this directory: it is no ACID table's; "
             "give the table's own directory",
             request.location,
         )
-    keys = _partition_keys(request.location, found)
-    columns = _columns(request.location, found)
+    keys = _partition_keys(request.location, roots)
+    columns = request.columns or _columns(request.location, found)
     table = _table(request, columns, keys)
+    listings = [root.listing for root in found]
+    check_columns(table)
+    check_buckets(table, listings)
+    partitions = _partitions(request, roots, table)
+    check_partition_values(table, partitions)
     names = [directory.name for root in found for directory in root.listing.directories]
-    highest = max((name.max_write_id for name in names), default=WriteId(0))
-    write_ids = request.valid_write_ids or ValidWriteIdList(
-        table=table.full_name, high_watermark=max(highest, WriteId(0))
-    )
+    highest = max([WriteId(0), *(name.max_write_id for name in names)])
+    write_ids = _write_ids(request, table.full_name, highest)
+    check_write_ids(table, write_ids, listings)
+    _refuse_older_list(request, write_ids, highest)
     return AdoptionPlan(
         table=table,
-        partitions=_partitions(request, found, table),
+        partitions=partitions,
         write_ids=write_ids,
         visibility_txn_ids=tuple(sorted({n.visibility_txn_id for n in names} - {TxnId(0)})),
-        warnings=_warnings(request, found, highest, keys),
+        partitions_with_aborts=_with_aborts(table, partitions, found, write_ids),
+        warnings=doubts(
+            given=request.valid_write_ids,
+            table_name=table.full_name,
+            highest=highest,
+            untyped=[key for key in keys if key not in request.partition_types],
+            listings=listings,
+            strays=strays,
+        ),
     )
+
+
+def _write_ids(request: AdoptionRequest, table: str, highest: WriteId) -> ValidWriteIdList:
+    """Open writes died with their metastore: they can never commit, so they count as aborted."""
+    given = request.valid_write_ids
+    if given is None:
+        return ValidWriteIdList(table=table, high_watermark=highest)
+    return ValidWriteIdList(
+        table=table,
+        high_watermark=given.high_watermark,
+        aborted_ids=(*given.aborted_ids, *given.open_ids),
+    )
+
+
+def _refuse_older_list(
+    request: AdoptionRequest, write_ids: ValidWriteIdList, highest: WriteId
+) -> None:
+    """Raises AcidFormatError for a list that ends below a directory. Such writes may be committed,
+    so they must not be cleaned as aborted; and the next writer would get such a number, so that
+    its commit would show their rows."""
+    if highest > write_ids.high_watermark:
+        raise AcidFormatError(
+            f"there are directories up to write id {highest}, but --valid-write-ids ends at "
+            f"{write_ids.high_watermark}: the list is older than the directory. Give one with the "
+            f"high watermark {highest}, and name as aborted what must never be seen",
+            request.location,
+        )
 
 
 def _relative(location: str, path: str) -> tuple[tuple[str, str], ...]:
@@ -92,7 +160,7 @@ def _relative(location: str, path: str) -> tuple[tuple[str, str], ...]:
     pairs = []
     for level in path.split("/") if path else ():
         key, separator, value = level.partition("=")
-        if not separator:
+        if not separator or not key:
             raise AcidFormatError(f"{path} is no partition directory (key=value)", location)
         pairs.append((unescape(key).lower(), unescape(value)))
     return tuple(pairs)
@@ -107,11 +175,11 @@ def _partition_keys(location: str, roots: Sequence[RootFound]) -> tuple[str, ...
 
 
 def _columns(location: str, roots: Sequence[RootFound]) -> tuple[Column, ...]:
-    """Those of the file with most columns: ALTER TABLE ADD COLUMNS only appends."""
-    known = [root.columns for root in roots if root.columns]
+    """Of the newest file of those with most columns: ALTER TABLE ADD COLUMNS only appends."""
+    known = [root.schema for root in roots if root.schema]
     if not known:
-        raise AcidFormatError("no data file tells the columns", location)
-    return max(known, key=len)
+        raise AcidFormatError("no data file tells the columns; give --columns", location)
+    return max(known, key=lambda one: (len(one.columns), one.write_id)).columns
 
 
 def _table(request: AdoptionRequest, columns: tuple[Column, ...], keys: tuple[str, ...]) -> Table:
@@ -125,15 +193,7 @@ def _table(request: AdoptionRequest, columns: tuple[Column, ...], keys: tuple[st
         name=request.table_name,
         database_name=request.database_name,
         owner=request.owner,
-        storage=Storage(
-            columns=columns,
-            location=request.location,
-            input_format=ORC_INPUT_FORMAT,
-            output_format=ORC_OUTPUT_FORMAT,
-            serde=SerDe(library=ORC_SERDE, parameters={"serialization.format": "1"}),
-            bucket_columns=request.bucket_columns,
-            bucket_count=request.bucket_count,
-        ),
+        storage=_storage(request, columns, request.location),
         partition_columns=tuple(
             Column(name=key, type=request.partition_types.get(key, "string")) for key in keys
         ),
@@ -142,6 +202,18 @@ def _table(request: AdoptionRequest, columns: tuple[Column, ...], keys: tuple[st
             "transactional_properties": "default",
             "bucketing_version": "2",
         },
+    )
+
+
+def _storage(request: AdoptionRequest, columns: tuple[Column, ...], location: str) -> Storage:
+    return Storage(
+        columns=columns,
+        location=location,
+        input_format=ORC_INPUT_FORMAT,
+        output_format=ORC_OUTPUT_FORMAT,
+        serde=SerDe(library=ORC_SERDE, parameters={"serialization.format": "1"}),
+        bucket_columns=request.bucket_columns,
+        bucket_count=request.bucket_count,
     )
 
 
@@ -155,45 +227,27 @@ def _partitions(
             values=tuple(value for _, value in _relative(request.location, root.path)),
             database_name=table.database_name,
             table_name=table.name,
-            storage=Storage(
-                columns=table.storage.columns,
-                location=root.location,
-                input_format=ORC_INPUT_FORMAT,
-                output_format=ORC_OUTPUT_FORMAT,
-                serde=table.storage.serde,
-                bucket_columns=request.bucket_columns,
-                bucket_count=request.bucket_count,
-            ),
+            storage=_storage(request, table.storage.columns, root.location),
         )
         for root in sorted(roots, key=lambda root: root.path)
     )
 
 
-def _warnings(
-    request: AdoptionRequest,
+def _with_aborts(
+    table: Table,
+    partitions: Sequence[Partition],
     roots: Sequence[RootFound],
-    highest: WriteId,
-    keys: tuple[str, ...],
+    write_ids: ValidWriteIdList,
 ) -> tuple[str, ...]:
-    warnings = []
-    given = request.valid_write_ids
-    if given is None:
-        warnings.append(
-            f"write ids 1 to {max(highest, 0)} are taken as committed, because names do not tell "
-            "aborted ones; give --valid-write-ids if you know them"
-        )
-    elif highest > given.high_watermark:
-        warnings.append(
-            f"there are directories up to write id {highest}, beyond {given.high_watermark} of the "
-            "given list; their rows will not be seen"
-        )
-    untyped = [key for key in keys if key not in request.partition_types]
-    if untyped:
-        warnings.append(
-            f"partition columns {', '.join(untyped)} are taken as string; "
-            "give --partition-type column=type if they were not"
-        )
-    unknown = [root.listing.full_path(file.path) for root in roots for file in root.listing.unknown]
-    if unknown:
-        warnings.append(f"{len(unknown)} files are none of the ACID format, as {unknown[0]}; left")
-    return tuple(warnings)
+    locations = {
+        root.location
+        for root in roots
+        for one in root.listing.directories
+        if write_ids.range_aborted(one.name.min_write_id, one.name.max_write_id)
+        is not RangeResponse.NONE
+    }
+    return tuple(
+        partition_name(table.partition_columns, one.values)
+        for one in partitions
+        if one.storage.location in locations
+    )

@@ -36,7 +36,7 @@ class FileTask:
     """One directory to be deleted, or being moved to ``target``. Paths are URIs.
 
     ``root`` is what the directory must lie below; ``is_archived`` says that its files must be in
-    the archive first (I4).
+    the archive first (I4). ``owner`` is a text that only the holder of a claim knows.
     """
 
     id: str
@@ -48,6 +48,7 @@ class FileTask:
     is_purge: bool = False
     context: ArchiveContext
     created_at_ms: int
+    owner: str | None = None
 
     def touches(self, location: str) -> bool:
         """Whether the work is at a place, below it or above it."""
@@ -62,7 +63,7 @@ def is_at_or_below(inner: str, outer: str) -> bool:
 
 
 def add(connection: Connection, tasks: Sequence[FileTask]) -> None:
-    """Write tasks down."""
+    """Write tasks down; one with an owner is claimed from the start."""
     if tasks:
         connection.execute(
             insert(HMSB_FILE_TASK),
@@ -76,6 +77,8 @@ def add(connection: Connection, tasks: Sequence[FileTask]) -> None:
                     "IS_ARCHIVED": int(task.is_archived),
                     "IS_PURGE": int(task.is_purge),
                     "CREATED_AT_MS": task.created_at_ms,
+                    "CLAIMED_AT_MS": task.created_at_ms if task.owner else None,
+                    "CLAIMED_BY": task.owner,
                     **context_values(task.context),
                 }
                 for task in tasks
@@ -93,11 +96,7 @@ def claim(
     connection: Connection, task_id: str, *, owner: str, now_ms: int, lease_ms: int
 ) -> FileTask | None:
     """Take a task for ``lease_ms``; None if it is done, or someone else's claim has not run out."""
-    is_free = or_(
-        _ROW.CLAIMED_AT_MS.is_(None),
-        _ROW.CLAIMED_AT_MS < now_ms - lease_ms,
-        _ROW.CLAIMED_BY == owner,
-    )
+    is_free = or_(_ROW.CLAIMED_AT_MS.is_(None), _ROW.CLAIMED_AT_MS < now_ms - lease_ms)
     changed = connection.execute(
         update(HMSB_FILE_TASK)
         .where(_ROW.TASK_ID == task_id, is_free)
@@ -109,23 +108,23 @@ def claim(
     return _task(row)
 
 
-def give_back(connection: Connection, task_id: str, *, owner: str, error: str) -> None:
+def give_back(connection: Connection, task: FileTask, error: str) -> None:
     """A claimed task failed: anyone may try it again; the error stays for people to read."""
     connection.execute(
         update(HMSB_FILE_TASK)
-        .where(_mine(task_id, owner))
+        .where(_mine(task))
         .values(CLAIMED_AT_MS=None, CLAIMED_BY=None, ERROR=error)
     )
 
 
-def finish(connection: Connection, task_id: str, *, owner: str) -> bool:
+def finish(connection: Connection, task: FileTask) -> bool:
     """A claimed task is done; False, and no change, if someone else has taken it over."""
-    gone = connection.execute(delete(HMSB_FILE_TASK).where(_mine(task_id, owner)))
+    gone = connection.execute(delete(HMSB_FILE_TASK).where(_mine(task)))
     return gone.rowcount == 1
 
 
-def _mine(task_id: str, owner: str) -> ColumnElement[bool]:
-    return (_ROW.TASK_ID == task_id) & (_ROW.CLAIMED_BY == owner)
+def _mine(task: FileTask) -> ColumnElement[bool]:
+    return (_ROW.TASK_ID == task.id) & (_ROW.CLAIMED_BY == task.owner)
 
 
 def _task(row: Row[*tuple[Any, ...]]) -> FileTask:
@@ -139,4 +138,5 @@ def _task(row: Row[*tuple[Any, ...]]) -> FileTask:
         is_purge=bool(row.IS_PURGE),
         context=context_from_row(row),
         created_at_ms=row.CREATED_AT_MS,
+        owner=row.CLAIMED_BY,
     )

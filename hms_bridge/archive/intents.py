@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, delete, insert, select, update
@@ -12,7 +12,7 @@ from changemanager.manifest import ArchiveIntent, IntentFile, IntentState
 from hms_bridge.archive.context_columns import context_from_row, context_values
 from hms_bridge.archive.digest import digest
 from hms_bridge.archive.lock import hold_archive
-from hms_bridge.backend.batches import BATCH_MAX
+from hms_bridge.backend.batches import batches
 from hms_bridge.backend.schema.archive_tables import (
     HMSB_ARCHIVE_INTENT,
     HMSB_ARCHIVE_INTENT_FILE,
@@ -122,21 +122,16 @@ def forget_intents(connection: Connection, before_ms: int) -> int:
             )
         )
     )
-    for piece in _pieces(gone):
+    for piece in batches(gone):
         connection.execute(delete(HMSB_ARCHIVE_INTENT_FILE).where(_FILE.INTENT_ID.in_(piece)))
         connection.execute(delete(HMSB_ARCHIVE_INTENT).where(_INTENT.INTENT_ID.in_(piece)))
     return len(gone)
 
 
-def _pieces(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    for start in range(0, len(ids), BATCH_MAX):
-        yield ids[start : start + BATCH_MAX]
-
-
 def _load(connection: Connection, query: Select[Any]) -> tuple[ArchiveIntent, ...]:
     rows = connection.execute(query).all()
     files: dict[str, list[IntentFile]] = defaultdict(list)
-    for piece in _pieces([row.INTENT_ID for row in rows]):
+    for piece in batches([row.INTENT_ID for row in rows]):
         for row in connection.execute(
             select(HMSB_ARCHIVE_INTENT_FILE)
             .where(_FILE.INTENT_ID.in_(piece))

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, delete, insert, or_, select
 from changemanager.manifest import ArchiveEntry, EntryState, IntentState, Pin, PinKind
 from hms_bridge.archive.digest import digest
 from hms_bridge.archive.lock import hold_archive
-from hms_bridge.backend.batches import BATCH_MAX
+from hms_bridge.backend.batches import batches
 from hms_bridge.backend.schema.archive_tables import (
     HMSB_ARCHIVE_INTENT,
     HMSB_ARCHIVE_INTENT_FILE,
@@ -28,10 +28,8 @@ Entries: TypeAlias = Callable[[Connection, str, Collection[str] | None], Mapping
 """``records.entries``, given by the caller, because records ask who holds a file."""
 
 
-def _pieces(names: Collection[str]) -> Iterator[list[str]]:
-    ordered = sorted(set(names))
-    for start in range(0, len(ordered), BATCH_MAX):
-        yield ordered[start : start + BATCH_MAX]
+def _pieces(names: Collection[str]) -> Iterator[Sequence[str]]:
+    return batches(sorted(set(names)))
 
 
 def put_pin(connection: Connection, pin: Pin) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from hms_bridge.archive import pins
 from hms_bridge.archive.context_columns import context_from_row, context_values
 from hms_bridge.archive.digest import digest
 from hms_bridge.archive.lock import hold_archive
-from hms_bridge.backend.batches import BATCH_MAX
+from hms_bridge.backend.batches import batches
 from hms_bridge.backend.schema.archive_tables import HMSB_ARCHIVE_ORIGIN, HMSB_ARCHIVED_FILE
 
 _FILE = HMSB_ARCHIVED_FILE.c
@@ -31,10 +31,8 @@ _NO_CLOCK = 0
 _LIVE = frozenset({EntryState.RESERVED, EntryState.ARCHIVED})
 
 
-def _pieces(names: Collection[str]) -> Iterator[list[str]]:
-    ordered = sorted(set(names))
-    for start in range(0, len(ordered), BATCH_MAX):
-        yield ordered[start : start + BATCH_MAX]
+def _pieces(names: Collection[str]) -> Iterator[Sequence[str]]:
+    return batches(sorted(set(names)))
 
 
 def _held(

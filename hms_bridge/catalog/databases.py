@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, exists, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    insert,
+    select,
+    update,
+)
 
 from hms_bridge.backend.schema.catalog_tables import CTLGS, DATABASE_PARAMS, DBS, TBLS
 from hms_bridge.backend.sequences import next_sequence_values
@@ -61,6 +71,13 @@ def _is(name: str, catalog: str) -> ColumnElement[bool]:
     return and_(DBS.c.NAME == name, DBS.c.CTLG_NAME == catalog)
 
 
+_SELECT_ONE = (
+    select(DBS, DATABASE_PARAMS.c.PARAM_KEY, DATABASE_PARAMS.c.PARAM_VALUE)
+    .outerjoin(DATABASE_PARAMS, DATABASE_PARAMS.c.DB_ID == DBS.c.DB_ID)
+    .where(DBS.c.NAME == bindparam("name"), DBS.c.CTLG_NAME == bindparam("catalog"))
+)
+
+
 def find_database(
     connection: Connection,
     name: str,
@@ -69,11 +86,7 @@ def find_database(
 ) -> StoredDatabase | None:
     """One database; None if it is not there."""
     hold(connection, DBS.c.DB_ID, _is(name, catalog), lock)
-    rows = connection.execute(
-        select(DBS, DATABASE_PARAMS.c.PARAM_KEY, DATABASE_PARAMS.c.PARAM_VALUE)
-        .outerjoin(DATABASE_PARAMS, DATABASE_PARAMS.c.DB_ID == DBS.c.DB_ID)
-        .where(_is(name, catalog))
-    ).all()
+    rows = connection.execute(_SELECT_ONE, {"name": name, "catalog": catalog}).all()
     if not rows:
         return None
     row = rows[0]

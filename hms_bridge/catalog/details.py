@@ -8,15 +8,16 @@ all parameters come by one UNION ALL, and all ordered lists by another.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import Any, TypeVar
+from functools import cache
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
+    Executable,
     Select,
     String,
     Table,
@@ -28,20 +29,11 @@ from sqlalchemy import (
     union_all,
 )
 
-from hms_bridge.backend.batches import BATCH_MAX
+from hms_bridge.backend.batches import batches
 from hms_bridge.backend.schema import catalog_tables as t
 from hms_bridge.model.catalog import Column, SortColumn
 
-T = TypeVar("T")
-
 ParameterRows = dict[int, dict[str, str]]
-
-
-def batches(items: Collection[T], size: int = BATCH_MAX) -> Iterator[list[T]]:
-    """Pieces that one IN list can hold."""
-    rest = iter(items)
-    while piece := list(islice(rest, size)):
-        yield piece
 
 
 @dataclass(kw_only=True, slots=True)
@@ -87,7 +79,7 @@ def load_details(connection: Connection, owners: Owners) -> Details:
     return details
 
 
-def _pieces(owners: Owners) -> Iterator[tuple[list[int], ...]]:
+def _pieces(owners: Owners) -> Iterator[tuple[Sequence[int], ...]]:
     sequences = [
         list(batches(list(keys)))
         for keys in (
@@ -110,9 +102,9 @@ _PARAMETER_TABLES: dict[str, tuple[Table, ColumnElement[int]]] = {
 }
 
 
-def _load_parameters(
-    connection: Connection, wanted: dict[str, list[int]], details: Details
-) -> None:
+@cache
+def _parameter_query(kinds: tuple[str, ...]) -> Executable | None:
+    """Made once for each set of kinds: SQLAlchemy then knows its SQL without looking again."""
     parts = [
         select(
             literal_column(f"'{kind}'").label("kind"),
@@ -121,11 +113,18 @@ def _load_parameters(
             table.c.PARAM_VALUE.label("value"),
         ).where(owner.in_(bindparam(kind, expanding=True)))
         for kind, (table, owner) in _PARAMETER_TABLES.items()
-        if kind in wanted
+        if kind in kinds
     ]
-    if not parts:
+    return _together(parts)
+
+
+def _load_parameters(
+    connection: Connection, wanted: Mapping[str, Sequence[int]], details: Details
+) -> None:
+    query = _parameter_query(tuple(wanted))
+    if query is None:
         return
-    for kind, owner, name, value in connection.execute(_together(parts), wanted):
+    for kind, owner, name, value in connection.execute(query, wanted):
         details.parameters[kind][owner][name] = value or ""
 
 
@@ -204,11 +203,18 @@ _LIST_PARTS: tuple[tuple[str, Select[Any]], ...] = (
 )
 
 
-def _load_lists(connection: Connection, wanted: dict[str, list[int]], details: Details) -> None:
-    parts = [part for owners, part in _LIST_PARTS if owners in wanted]
-    if not parts:
+@cache
+def _list_query(kinds: tuple[str, ...]) -> Executable | None:
+    return _together([part for owners, part in _LIST_PARTS if owners in kinds])
+
+
+def _load_lists(
+    connection: Connection, wanted: Mapping[str, Sequence[int]], details: Details
+) -> None:
+    query = _list_query(tuple(wanted))
+    if query is None:
         return
-    rows = sorted(connection.execute(_together(parts), wanted), key=lambda row: row.place)
+    rows = sorted(connection.execute(query, wanted), key=lambda row: row.place)
     for kind, owner, _, name, text, comment, number in rows:
         if kind == "column":
             details.columns[owner].append(Column(name=name, type=text or "", comment=comment))
@@ -225,5 +231,7 @@ def _load_lists(connection: Connection, wanted: dict[str, list[int]], details: D
             details.skewed_columns[owner].append(name)
 
 
-def _together(parts: Sequence[Select[Any]]) -> Any:
-    return parts[0] if len(parts) == 1 else union_all(*parts)
+def _together(parts: Sequence[Select[Any]]) -> Executable | None:
+    if len(parts) <= 1:
+        return parts[0] if parts else None
+    return union_all(*parts)

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, and_, delete, insert, select, update
 
+from hms_bridge.backend.batches import batches
 from hms_bridge.backend.schema.catalog_tables import (
     PART_COL_STATS,
     PARTITION_KEY_VALS,
@@ -17,7 +18,7 @@ from hms_bridge.backend.schema.catalog_tables import (
     SERDES,
 )
 from hms_bridge.backend.sequences import next_sequence_values
-from hms_bridge.catalog.details import batches, load_details
+from hms_bridge.catalog.details import load_details
 from hms_bridge.catalog.partition_predicate import BoundFilter
 from hms_bridge.catalog.storage import (
     STORAGE_COLUMNS,

@@ -10,9 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 from sqlalchemy import Connection, delete, insert, select
 
+from hms_bridge.backend.batches import batches
 from hms_bridge.backend.schema import catalog_tables as t
 from hms_bridge.backend.sequences import next_sequence_values
-from hms_bridge.catalog.details import batches
 from hms_bridge.model.catalog import Skew
 
 STRING_LIST_SEQUENCE = "org.apache.hadoop.hive.metastore.model.MStringList"

@@ -12,9 +12,10 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, exists, insert, select, update
 
+from hms_bridge.backend.batches import batches
 from hms_bridge.backend.schema import catalog_tables as t
 from hms_bridge.backend.sequences import next_sequence_values
-from hms_bridge.catalog.details import Details, Owners, batches
+from hms_bridge.catalog.details import Details, Owners
 from hms_bridge.catalog.skew import delete_skew, insert_skew, load_skew
 from hms_bridge.model.catalog import Column, SerDe, Skew, Storage
 
@@ -244,7 +245,7 @@ def update_storage(
     _insert_lists(connection, [(key, new)])
 
 
-def delete_storages(connection: Connection, keys: Collection[StorageKey]) -> None:
+def delete_storages(connection: Connection, keys: Sequence[StorageKey]) -> None:
     """Remove descriptors and their SerDes; the caller has removed what refers to them."""
     for piece in batches(keys):
         _delete_lists(connection, piece)

@@ -12,6 +12,7 @@ from sqlalchemy import (
     Row,
     Select,
     and_,
+    bindparam,
     delete,
     exists,
     insert,
@@ -19,6 +20,7 @@ from sqlalchemy import (
     update,
 )
 
+from hms_bridge.backend.batches import batches
 from hms_bridge.backend.schema.catalog_tables import (
     DBS,
     PARTITION_KEYS,
@@ -30,7 +32,7 @@ from hms_bridge.backend.schema.catalog_tables import (
     TBLS,
 )
 from hms_bridge.backend.sequences import next_sequence_values
-from hms_bridge.catalog.details import batches, load_details
+from hms_bridge.catalog.details import load_details
 from hms_bridge.catalog.patterns import matches
 from hms_bridge.catalog.row_locks import RowLock, hold
 from hms_bridge.catalog.storage import (
@@ -75,6 +77,13 @@ _SELECT: Select[Any] = (
     .outerjoin(SERDES, SDS.c.SERDE_ID == SERDES.c.SERDE_ID)
 )
 
+_SELECT_ONE = _SELECT.where(
+    DBS.c.NAME == bindparam("database"),
+    DBS.c.CTLG_NAME == bindparam("catalog"),
+    TBLS.c.TBL_NAME == bindparam("name"),
+)
+"""Made once, because clients ask for a table before nearly everything else."""
+
 
 def find_table(
     connection: Connection,
@@ -85,10 +94,11 @@ def find_table(
 ) -> StoredTable | None:
     """One table, with three statements at most; None if it is not there."""
     if lock is not RowLock.NONE:
-        key = select(DBS.c.DB_ID).where(DBS.c.NAME == database, DBS.c.CTLG_NAME == catalog)
-        where = and_(TBLS.c.TBL_NAME == name, TBLS.c.DB_ID.in_(key))
+        owner = select(DBS.c.DB_ID).where(DBS.c.NAME == database, DBS.c.CTLG_NAME == catalog)
+        where = and_(TBLS.c.TBL_NAME == name, TBLS.c.DB_ID.in_(owner))
         hold(connection, TBLS.c.TBL_ID, where, lock)
-    found = _load(connection, _in(database, catalog) & (TBLS.c.TBL_NAME == name))
+    key = {"database": database, "catalog": catalog, "name": name}
+    found = _records(connection, connection.execute(_SELECT_ONE, key).all())
     return found[0] if found else None
 
 
@@ -113,7 +123,12 @@ def find_tables(
     found = [
         stored
         for piece in batches(list(dict.fromkeys(names)))
-        for stored in _load(connection, _in(database, catalog) & TBLS.c.TBL_NAME.in_(piece))
+        for stored in _records(
+            connection,
+            connection.execute(
+                _SELECT.where(_in(database, catalog), TBLS.c.TBL_NAME.in_(piece))
+            ).all(),
+        )
     ]
     return tuple(sorted(found, key=lambda stored: stored.table.name))
 
@@ -145,8 +160,7 @@ def _in(database: str, catalog: str) -> ColumnElement[bool]:
     return and_(DBS.c.NAME == database, DBS.c.CTLG_NAME == catalog)
 
 
-def _load(connection: Connection, where: ColumnElement[bool]) -> Sequence[StoredTable]:
-    rows = connection.execute(_SELECT.where(where)).all()
+def _records(connection: Connection, rows: Sequence[Row[Any]]) -> Sequence[StoredTable]:
     if not rows:
         return ()
     keys = {row.TBL_ID: storage_key(row) for row in rows}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import click
+from rich.console import Console
 
 from hms_bridge.cli.options import (
     dry_run_option,
@@ -15,9 +16,10 @@ from hms_bridge.cli.options import (
 )
 from hms_bridge.cli.output import print_record, print_rows, say, time_text
 from hms_bridge.config.settings import Settings
-from hms_bridge.connect import connected
+from hms_bridge.dml.named import find_table
 from hms_bridge.errors import CompactionError
 from hms_bridge.metastore import Metastore
+from hms_bridge.model.catalog import Table
 from hms_bridge.model.compaction import (
     Compaction,
     CompactionRequest,
@@ -32,7 +34,11 @@ COLUMNS = (
     "starttime", "duration_ms", "errormessage", "poolname", "txnid", "nexttxnid", "committime",
     "highestwriteid",
 )  # fmt: skip
-_DONE = {CompactionState.INITIATED, CompactionState.WORKING}
+SHOWN = (
+    "compactionid", "dbname", "tabname", "partname", "type", "state", "enqueuetime", "duration_ms",
+    "highestwriteid", "errormessage",
+)  # fmt: skip
+_UNFINISHED = {CompactionState.INITIATED, CompactionState.WORKING}
 
 
 @click.command()
@@ -68,6 +74,8 @@ def compact(
       hms-bridge compact sales.orders minor --partition day=2024-01-02 --wait
       hms-bridge compact sales.orders major --dry-run
     """
+    from hms_bridge.connect import connected
+
     database, name = split_table_name(table_name)
     request = CompactionRequest(
         database_name=database,
@@ -77,7 +85,8 @@ def compact(
         pool_name=pool_name,
         initiator_id="hms-bridge compact",
     )
-    with connected(metastore_url, settings) as metastore:
+    with connected(metastore_url, settings, is_created=False) as metastore:
+        _require_partition(find_table(metastore, database, name), partition_name)
         if is_dry_run:
             _print_plan(metastore, request, output_format)
             return
@@ -92,6 +101,16 @@ def compact(
     print_record(_row(entry), output_format)
     if entry.state is CompactionState.FAILED:
         raise CompactionError(f"compaction {entry.id} failed: {entry.error_message}")
+
+
+def _require_partition(table: Table, partition_name: str | None) -> None:
+    if table.is_partitioned and partition_name is None:
+        raise CompactionError(
+            f"{table.full_name} is partitioned; name the partition to compact, as SHOW PARTITIONS "
+            f"does: --partition {table.partition_columns[0].name}=…"
+        )
+    if partition_name is not None and not table.is_partitioned:
+        raise CompactionError(f"{table.full_name} has no partitions; leave --partition out")
 
 
 def _print_plan(metastore: Metastore, request: CompactionRequest, output_format: str) -> None:
@@ -114,13 +133,10 @@ def _run_queue(metastore: Metastore, compaction_id: CompactionId) -> None:
 
 def _wait(metastore: Metastore, compaction_id: CompactionId) -> None:
     pause_seconds = 0.1
-    with click.progressbar(
-        length=1, label="waiting for a worker", file=click.get_text_stream("stderr")
-    ) as bar:
-        while _find(metastore, compaction_id).state in _DONE:
+    with Console(stderr=True).status("waiting for a worker"):
+        while _find(metastore, compaction_id).state in _UNFINISHED:
             time.sleep(pause_seconds)
             pause_seconds = min(pause_seconds * 2, 5.0)
-        bar.update(1)
 
 
 def _find(metastore: Metastore, compaction_id: CompactionId) -> Compaction:
@@ -157,6 +173,8 @@ def compactions(
       hms-bridge compactions
       hms-bridge compactions --table sales.orders --state "ready for cleaning" --format json
     """
+    from hms_bridge.connect import connected
+
     database, name = split_table_name(table_name) if table_name else (None, None)
     request = ShowCompactionsRequest(
         database_name=database,
@@ -164,9 +182,9 @@ def compactions(
         state=next((one for one in CompactionState if one.word == state), None),
         limit=limit,
     )
-    with connected(metastore_url, settings) as metastore:
+    with connected(metastore_url, settings, is_created=False) as metastore:
         rows = [_row(entry) for entry in metastore.show_compactions(request)]
-    print_rows(rows, COLUMNS, output_format)
+    print_rows(rows, COLUMNS, output_format, shown=SHOWN)
 
 
 def _row(entry: Compaction) -> dict[str, object]:

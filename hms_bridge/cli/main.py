@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import importlib
 import logging
+import os
 import sys
+from collections.abc import Sequence
+from contextlib import suppress
 from importlib.metadata import entry_points
+from typing import Any, NoReturn
 
 import click
 
@@ -71,7 +75,40 @@ _SUMMARIES = {
 }
 
 
-@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+class Program(LazyGroup):
+    """The program: the last border, where errors become a message and an exit code."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run, and end the process: 0 ok, 1 failed, 2 usage. ``--verbose`` may stand anywhere."""
+        words, is_verbose = _without_verbose(sys.argv[1:] if args is None else args)
+        try:
+            super().main(words, prog_name, complete_var, standalone_mode=False, **extra)
+        except click.ClickException as error:
+            error.show()
+            sys.exit(error.exit_code)
+        except click.exceptions.Exit as ending:
+            sys.exit(ending.exit_code)
+        except (click.Abort, KeyboardInterrupt):
+            _tell("stopped")
+            sys.exit(1)
+        except BrokenPipeError:
+            _leave_closed_pipe()
+        except (HmsBridgeError, ChangeManagerError) as error:
+            _fail(str(error), error, is_verbose)
+        except Exception as error:  # the last border: a person never sees a traceback unasked
+            _fail(f"unexpected {type(error).__name__}: {error}", error, is_verbose)
+        sys.exit(0)
+
+
+@click.command("hms-bridge", cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="hms-bridge")
 @click.option("-v", "--verbose", is_flag=True, help="Log more, and show where an error came from.")
 @click.pass_context
@@ -90,35 +127,36 @@ def cli(ctx: click.Context, verbose: bool) -> None:
 
 
 def main() -> None:
-    """Run. Exit code 0 ok, 1 failed, 2 usage."""
-    is_verbose = any(word in ("-v", "--verbose") for word in sys.argv[1:])
-    try:
-        cli.main(standalone_mode=False)
-    except click.UsageError as error:
-        error.show()
-        sys.exit(2)
-    except click.exceptions.Exit as ending:
-        sys.exit(ending.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("stopped", err=True)
-        sys.exit(1)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(1)
-    except BrokenPipeError:
-        sys.exit(1)
-    except (HmsBridgeError, ChangeManagerError) as error:
-        _fail(str(error), error, is_verbose)
-    except Exception as error:  # the last border: a person never sees a traceback unasked
-        _fail(f"unexpected {type(error).__name__}: {error}", error, is_verbose)
+    """The program ``hms-bridge``."""
+    cli.main(prog_name="hms-bridge")
 
 
-def _fail(text: str, error: BaseException, is_verbose: bool) -> None:
-    click.echo(f"error: {text}", err=True)
+def _without_verbose(words: Sequence[str]) -> tuple[list[str], bool]:
+    """People add it at the end of what just failed; click wants it before the verb."""
+    end = list(words).index("--") if "--" in words else len(words)
+    kept = [word for word in words[:end] if word != "--verbose"]
+    if len(kept) == end:
+        return list(words), bool(kept) and kept[0] == "-v"
+    return ["--verbose", *kept, *words[end:]], True
+
+
+def _fail(text: str, error: BaseException, is_verbose: bool) -> NoReturn:
+    _tell(f"error: {text}")
     if is_verbose:
         raise error
     if not isinstance(error, HmsBridgeError | ChangeManagerError):
-        click.echo("run again with --verbose to see where it came from", err=True)
+        _tell("run again with --verbose to see where it came from")
+    sys.exit(1)
+
+
+def _tell(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _leave_closed_pipe() -> NoReturn:
+    """Who read our output has gone (``| head``): what Python still holds of it goes nowhere."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(1)
 
 

@@ -11,7 +11,7 @@ import click
 
 from hms_bridge.cli.output import FORMATS
 from hms_bridge.config.hive_site import read_hive_site
-from hms_bridge.config.settings import Settings, settings_from
+from hms_bridge.config.settings import Settings, refuse_unknown, settings_from
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -72,15 +72,20 @@ def settings_options(command: Callable[..., object]) -> Callable[..., object]:
 
 
 def load_settings(config_path: Path | None, assignments: tuple[str, ...]) -> Settings:
-    """The settings of a file and of ``--set`` options."""
+    """The settings of a file and of ``--set`` options, which must be settings of ours."""
     given = read_hive_site(config_path) if config_path else {}
-    for assignment in assignments:
-        key, separator, value = assignment.partition("=")
-        if not separator or not key:
-            raise click.UsageError(f"--set takes KEY=VALUE, not '{assignment}'")
-        given[key.strip()] = value.strip()
-    source = str(config_path) if config_path and not assignments else "settings"
-    return settings_from(given, source)
+    assigned = dict(_assignment(text) for text in assignments)
+    refuse_unknown(assigned, "--set")
+    sources = [str(config_path)] if config_path else []
+    sources += ["--set"] if assigned else []
+    return settings_from({**given, **assigned}, " and ".join(sources) or "settings")
+
+
+def _assignment(text: str) -> tuple[str, str]:
+    key, separator, value = text.partition("=")
+    if not separator or not key.strip():
+        raise click.UsageError(f"--set takes KEY=VALUE, not '{text}'")
+    return key.strip(), value.strip()
 
 
 def dry_run_option(command: Command) -> Command:

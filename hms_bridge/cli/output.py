@@ -2,46 +2,73 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 import click
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 FORMATS = ("table", "json", "jsonl")
+_UNLIMITED_WIDTH = 10_000
+_SHORT_WIDTH = 30
+_LONG_WIDTH_MIN = 16
+_GAP = 2
+
+Row = Mapping[str, object]
 
 
 def print_rows(
-    rows: Sequence[Mapping[str, object]], columns: Sequence[str], output_format: str
+    rows: Iterable[Row],
+    columns: Sequence[str],
+    output_format: str,
+    *,
+    shown: Sequence[str] | None = None,
+    null: str = "-",
 ) -> None:
-    """Print ``rows``; ``columns`` are the keys to show, in order, also where there are no rows."""
-    if output_format == "json":
-        click.echo(json.dumps([_plain(row, columns) for row in rows], indent=2))
-    elif output_format == "jsonl":
+    """Print ``rows``; ``columns`` are the keys to show, in order, also where there are no rows.
+
+    ``shown``: the columns of the table that a person sees, if fewer; those in which no row has a
+    value are left out. ``null`` stands for no value there. JSON lines are printed as rows come.
+    """
+    if output_format == "jsonl":
         for row in rows:
-            click.echo(json.dumps(_plain(row, columns)))
+            click.echo(_json(row, columns))
+    elif output_format == "json":
+        click.echo(_json_array([_json(row, columns) for row in rows]))
+    elif shown is None:
+        _print_table(list(rows), columns, null)
     else:
-        _print_table(rows, columns)
+        listed = list(rows)
+        filled = [c for c in shown if any(row.get(c) is not None for row in listed)]
+        _print_table(listed, filled if listed else shown, null)
 
 
-def print_record(record: Mapping[str, object], output_format: str) -> None:
-    """Print one record: a two-column table, or one JSON object."""
+def print_record(record: Row, output_format: str) -> None:
+    """Print one record: a table of two columns without what is empty, or one JSON object."""
     if output_format == "table":
-        pairs = [{"what": key, "value": value} for key, value in record.items()]
-        _print_table(pairs, ("what", "value"))
+        pairs = [(key, _cell(value, "-")) for key, value in record.items() if not _is_empty(value)]
+        _print_pairs(pairs)
     elif output_format == "json":
         click.echo(json.dumps(_plain(record, tuple(record)), indent=2))
     else:
-        click.echo(json.dumps(_plain(record, tuple(record))))
+        click.echo(_json(record, tuple(record)))
 
 
 def say(text: str) -> None:
     """Tell a person something that is no result: it goes to standard error."""
     click.echo(text, err=True)
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """``1 file``, ``2 files``; ``many`` where an s is not enough."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
 
 
 def time_text(milliseconds: int | None) -> str | None:
@@ -62,39 +89,140 @@ def size_text(size_bytes: int) -> str:
     return f"{value:.1f} TiB"
 
 
-def _plain(row: Mapping[str, object], columns: Sequence[str]) -> dict[str, object]:
+def _json(row: Row, columns: Sequence[str]) -> str:
+    return json.dumps(_plain(row, columns))
+
+
+def _json_array(items: Sequence[str]) -> str:
+    """One line a row: short enough to look at, and any JSON reader takes it."""
+    return "[" + ",".join(f"\n  {item}" for item in items) + ("\n]" if items else "]")
+
+
+def _plain(row: Row, columns: Sequence[str]) -> dict[str, object]:
     return {column: _json_value(row.get(column)) for column in columns}
 
 
 def _json_value(value: object) -> object:
-    if value is None or isinstance(value, bool | int | float | str):
+    """JSON has fewer types: binary becomes base64; decimals, dates and odd doubles text."""
+    if value is None or isinstance(value, bool | int | str):
         return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else _text(value)
+    if isinstance(value, bytes | bytearray):
+        return base64.b64encode(value).decode()
     if isinstance(value, Mapping):
-        return {str(key): _json_value(item) for key, item in value.items()}
+        return {_key(key): _json_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [_json_value(item) for item in value]
+    return _text(value)
+
+
+def _key(value: object) -> str:
+    plain = _json_value(value)
+    return plain if isinstance(plain, str) else json.dumps(plain)
+
+
+def _text(value: object) -> str:
+    """As Hive prints it: a timestamp has no ``T`` and no zeros at its end."""
+    if isinstance(value, datetime):
+        text = value.isoformat(sep=" ")
+        return text.rstrip("0") if value.microsecond and value.tzinfo is None else text
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
     return str(value)
 
 
-def _print_table(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        is_number = any(isinstance(row.get(column), int | float) for row in rows)
+def _is_empty(value: object) -> bool:
+    return value is None or (isinstance(value, str | list | tuple | dict) and not value)
+
+
+def _cell(value: object, null: str) -> Text:
+    if value is None:
+        return Text(null, style="dim")
+    if isinstance(value, bytes | bytearray):
+        return Text(value.hex(" "))
+    if isinstance(value, list | tuple | Mapping):
+        return Text(json.dumps(_json_value(value), ensure_ascii=False))
+    return Text(_printable(_text(value)))
+
+
+def _printable(text: str) -> str:
+    """Line ends and a terminal's commands would break the table, or worse."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _print_table(rows: Sequence[Row], columns: Sequence[str], null: str) -> None:
+    cells = [[_cell(row.get(column), null) for column in columns] for row in rows]
+    widths = [
+        max([cell_len(column), *(cell_len(line[index].plain) for line in cells)])
+        for index, column in enumerate(columns)
+    ]
+    if rows and not _fits(widths, _console().width):
+        _print_blocks(cells, columns)
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, _GAP, 0, 0))
+    for column, width in zip(columns, widths, strict=True):
+        is_number = any(_is_number(row.get(column)) for row in rows)
         table.add_column(
-            column.replace("_", " "), justify="right" if is_number else "left", overflow="fold"
+            column,
+            justify="right" if is_number else "left",
+            overflow="fold",
+            no_wrap=width <= _SHORT_WIDTH,
         )
-    for row in rows:
-        table.add_row(*(_cell(row.get(column)) for column in columns))
-    is_terminal = sys.stdout.isatty()
-    width = None if is_terminal else 10_000
-    Console(width=width, soft_wrap=not is_terminal).print(table)
+    for line in cells:
+        table.add_row(*line)
+    _show(table)
     if not rows:
         say("(none)")
 
 
-def _cell(value: object) -> Text:
-    if value is None:
-        return Text("-", style="dim")
-    if isinstance(value, list | tuple | dict):
-        return Text(json.dumps(_json_value(value), ensure_ascii=False))
-    return Text(str(value))
+def _print_blocks(cells: Sequence[Sequence[Text]], columns: Sequence[str]) -> None:
+    """A row that is wider than the terminal reads better from top to bottom."""
+    for number, line in enumerate(cells, start=1):
+        _show(Text(f"-- {number}", style="dim"))
+        _print_pairs(list(zip(columns, line, strict=True)))
+
+
+def _print_pairs(pairs: Sequence[tuple[str, Text]]) -> None:
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, _GAP, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in pairs:
+        table.add_row(Text(name), value)
+    _show(table)
+
+
+def _fits(widths: Sequence[int], width: int) -> bool:
+    """Long columns may be folded, down to a width that can still be read; short ones never."""
+    needed = [one if one <= _SHORT_WIDTH else _LONG_WIDTH_MIN for one in widths]
+    return sum(needed) + _GAP * (len(needed) - 1) <= width
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _console() -> Console:
+    """As wide as the terminal; without one, lines are never folded."""
+    is_terminal = sys.stdout.isatty()
+    return Console(
+        file=sys.stdout,
+        width=None if is_terminal else _UNLIMITED_WIDTH,
+        soft_wrap=not is_terminal,
+        highlight=False,
+    )
+
+
+def _show(what: Table | Text) -> None:
+    console = _console()
+    if console.is_terminal:
+        console.print(what)
+        return
+    with console.capture() as captured:
+        console.print(what)
+    for line in captured.get().splitlines():
+        click.echo(line.rstrip())

@@ -7,7 +7,6 @@ import click
 from hms_bridge.cli.options import format_option, metastore_option, settings_options
 from hms_bridge.cli.output import print_record, say
 from hms_bridge.config.settings import Settings
-from hms_bridge.connect import describe_schema, install_schema
 
 
 @click.group()
@@ -31,8 +30,10 @@ def init(metastore_url: str, settings: Settings) -> None:
     Example:
       hms-bridge schema init --database sqlite:///metastore.db
     """
+    from hms_bridge.connect import install_schema, url_without_password
+
     install_schema(metastore_url, settings)
-    say(f"the schema of {metastore_url} is ready")
+    say(f"the schema of {url_without_password(metastore_url)} is ready")
 
 
 @schema.command()
@@ -45,6 +46,8 @@ def info(metastore_url: str, output_format: str) -> None:
     Example:
       hms-bridge schema info --database sqlite:///metastore.db --format json
     """
+    from hms_bridge.connect import describe_schema
+
     found = describe_schema(metastore_url)
     print_record(found, output_format)
     if not found["usable"]:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import getpass
 import socket
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from changemanager.location import FsspecResolver
 from hms_bridge.cli.options import format_option, metastore_option, settings_options
 from hms_bridge.cli.output import print_rows, say
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings
-from hms_bridge.connect import connected, shareable_url
+from hms_bridge.dml.named import find_database
+from hms_bridge.errors import DmlError
 
 
 @click.command()
@@ -41,7 +42,11 @@ def sql(
     settings: Settings,
 ) -> None:
     """Run SQL on full ACID tables: SELECT (with ROW__ID), INSERT, UPDATE, DELETE, and
-    CREATE, DROP, SHOW, DESCRIBE. Statements come from -e, --file or standard input.
+    CREATE, DROP, SHOW, DESCRIBE, USE. Statements, separated by ;, come from -e, then --file, else
+    from standard input. Each is a transaction; the first that fails ends the run.
+
+    With --format json each query gives one array. There, and in JSON lines, decimals, dates and
+    timestamps are text, binary is base64, and a struct is an object.
 
     \b
     Examples:
@@ -49,18 +54,16 @@ def sql(
       hms-bridge sql --metastore thrift://127.0.0.1:9083 --in sales -f changes.sql
       echo "SHOW TABLES" | hms-bridge sql --format json
     """
-    statements = list(texts)
-    if path is not None:
-        statements.append(path.read_text())
-    if not statements:
-        if sys.stdin.isatty():
-            raise click.UsageError("give statements with -e or --file, or on standard input")
-        statements.append(sys.stdin.read())
+    statements = _statements(texts, path)
+    from changemanager.location import FsspecResolver
+    from hms_bridge.connect import connected, shareable_url
     from hms_bridge.rows.transaction import Client
     from hms_bridge.spark.session import open_session
     from hms_bridge.spark.sql_session import SqlSession
 
     with connected(metastore_url, settings) as metastore:
+        if database.lower() != "default":
+            find_database(metastore, database.lower())
         session = SqlSession(
             metastore,
             shareable_url(metastore_url),
@@ -73,7 +76,40 @@ def sql(
         for text in statements:
             for result in session.run(text):
                 if result.columns:
-                    rows = [dict(zip(result.columns, row, strict=True)) for row in result.rows]
-                    print_rows(rows, result.columns, output_format)
+                    names = _distinct(result.columns)
+                    rows = (dict(zip(names, row, strict=True)) for row in result.rows)
+                    print_rows(rows, names, output_format, null="NULL")
                 if result.message:
                     say(result.message)
+
+
+def _statements(texts: Sequence[str], path: Path | None) -> list[str]:
+    found = list(texts)
+    if path is not None:
+        found.append(_read(path))
+    if not found and sys.stdin.isatty():
+        raise click.UsageError("give statements with -e or --file, or on standard input")
+    if not found:
+        found.append(sys.stdin.read())
+    if not any(text.strip() for text in found):
+        raise click.UsageError("there is no statement in what was given")
+    return found
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DmlError(f"cannot read {path}: {error}; write the statements in UTF-8") from error
+
+
+def _distinct(columns: Sequence[str]) -> tuple[str, ...]:
+    """``id``, ``id_2``: a join has names twice, an object of JSON must not."""
+    names: list[str] = []
+    for column in columns:
+        name, number = column, 1
+        while name in names:
+            number += 1
+            name = f"{column}_{number}"
+        names.append(name)
+    return tuple(names)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import getpass
+import re
 import socket
 
 import click
 
-from changemanager.location import FsspecResolver
-from hms_bridge.adoption.adopt import adopt as carry_out
-from hms_bridge.adoption.adopt import describe, look
-from hms_bridge.adoption.plan import AdoptionRequest
 from hms_bridge.cli.options import (
     dry_run_option,
     format_option,
@@ -20,10 +17,12 @@ from hms_bridge.cli.options import (
 )
 from hms_bridge.cli.output import print_record, say
 from hms_bridge.config.settings import Settings
-from hms_bridge.connect import absolute_location, connected
-from hms_bridge.errors import NoSuchObjectError
-from hms_bridge.model.catalog import Database
+from hms_bridge.errors import AcidFormatError, ConfigError, MetaError
+from hms_bridge.model.catalog import Column
 from hms_bridge.model.valid_ids import ValidWriteIdList
+
+_COLUMN = re.compile(r"(?<![^,])\s*(\w+)\s+")
+_WRITE_IDS = "db.t:9:9223372036854775807::3"
 
 
 @click.group()
@@ -43,7 +42,7 @@ def table() -> None:
     "--valid-write-ids",
     "valid_write_ids",
     metavar="TEXT",
-    help="Hive's write-id list of the table, as db.t:9:9223372036854775807::3 "
+    help=f"Hive's write-id list of the table, as {_WRITE_IDS} "
     "(high watermark, lowest open, open ids, aborted ids).",
 )
 @click.option(
@@ -52,6 +51,12 @@ def table() -> None:
     multiple=True,
     metavar="COLUMN=TYPE",
     help="Type of a partition column; string without it. May be repeated.",
+)
+@click.option(
+    "--columns",
+    "columns_text",
+    metavar="LIST",
+    help="The table's own columns, as 'id int,name varchar(10)', if no file tells them.",
 )
 @click.option("--clustered-by", "bucket_columns", help="Bucket columns, comma-separated.")
 @click.option("--buckets", "bucket_count", type=click.IntRange(min=1), help="How many buckets.")
@@ -64,6 +69,7 @@ def adopt(
     table_name: str,
     valid_write_ids: str | None,
     partition_types: tuple[str, ...],
+    columns_text: str | None,
     bucket_columns: str | None,
     bucket_count: int | None,
     is_dry_run: bool,
@@ -81,6 +87,13 @@ def adopt(
       hms-bridge table adopt /wh/s.db/o --name s.o --partition-type day=date
       hms-bridge table adopt /wh/s.db/o --name s.o --valid-write-ids 's.o:9:9223372036854775807::3'
     """
+    from changemanager.location import FsspecResolver
+    from hms_bridge.adoption.adopt import adopt as carry_out
+    from hms_bridge.adoption.adopt import describe
+    from hms_bridge.adoption.look import look
+    from hms_bridge.adoption.plan import AdoptionRequest
+    from hms_bridge.connect import absolute_location, connected
+
     database, name = split_table_name(table_name)
     types = dict(_pair(text) for text in partition_types)
     if bool(bucket_columns) != bool(bucket_count):
@@ -92,7 +105,8 @@ def adopt(
         partition_types=types,
         bucket_columns=tuple(c.strip().lower() for c in (bucket_columns or "").split(",") if c),
         bucket_count=bucket_count or -1,
-        valid_write_ids=ValidWriteIdList.parse(valid_write_ids) if valid_write_ids else None,
+        columns=_columns(columns_text),
+        valid_write_ids=_write_ids(valid_write_ids),
         owner=getpass.getuser(),
     )
     plan = look(request, FsspecResolver())
@@ -100,10 +114,6 @@ def adopt(
         say(f"note: {warning}")
     if not is_dry_run:
         with connected(metastore_url, settings) as metastore:
-            try:
-                metastore.get_database(database)
-            except NoSuchObjectError:
-                metastore.create_database(Database(name=database))
             carry_out(plan, metastore, user=getpass.getuser(), host=socket.gethostname())
     print_record(describe(plan), output_format)
     say("would be adopted" if is_dry_run else f"{database}.{name} adopted")
@@ -114,3 +124,38 @@ def _pair(text: str) -> tuple[str, str]:
     if not separator or not column or not kind:
         raise click.UsageError(f"--partition-type takes COLUMN=TYPE, not '{text}'")
     return column.strip().lower(), kind.strip().lower()
+
+
+def _columns(text: str | None) -> tuple[Column, ...]:
+    """``id int,name varchar(10)``: the commas inside of types do not count."""
+    if not text:
+        return ()
+    from hms_bridge.orc.hive_types import hive_type_text, parse_hive_type
+
+    fields = _COLUMN.sub(r"\1:", text)
+    try:
+        row = parse_hive_type(f"struct<{fields}>")
+    except AcidFormatError as error:
+        raise click.UsageError(
+            f"--columns takes names and types, as 'id int,name varchar(10)', not '{text}': {error}"
+        ) from error
+    return tuple(
+        Column(name=name.lower(), type=hive_type_text(child))
+        for name, child in zip(row.names, row.children, strict=True)
+    )
+
+
+def _write_ids(text: str | None) -> ValidWriteIdList | None:
+    """Hive's own reader takes any text, and sees everything where numbers are missing."""
+    if text is None:
+        return None
+    try:
+        ids = ValidWriteIdList.parse(text)
+    except MetaError as error:
+        raise ConfigError(f"--valid-write-ids: {error}") from error
+    if not 2 <= text.count(":") <= 4:
+        raise ConfigError(
+            f"--valid-write-ids: '{text}' is no write-id list; write it as {_WRITE_IDS} "
+            "(table, high watermark, lowest open, open ids, aborted ids)"
+        )
+    return ids

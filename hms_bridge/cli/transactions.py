@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
-import click
+from dataclasses import dataclass
 
-from hms_bridge.cli.options import format_option, metastore_option, settings_options
-from hms_bridge.cli.output import print_rows, say, time_text
+import click
+from click.core import ParameterSource
+
+from hms_bridge.cli.options import (
+    dry_run_option,
+    format_option,
+    metastore_option,
+    settings_options,
+    split_table_name,
+)
+from hms_bridge.cli.output import counted, print_rows, say, time_text
 from hms_bridge.config.settings import Settings
-from hms_bridge.connect import connected
+from hms_bridge.errors import NoSuchTxnError
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import LockFilter
-from hms_bridge.model.txn import AbortReason
+from hms_bridge.model.txn import AbortReason, TxnState
 
 TXN_COLUMNS = ("txnid", "state", "type", "startedtime", "lastheartbeattime", "user", "host")
 LOCK_COLUMNS = (
     "lockid", "database", "table", "partition", "lock_state", "blocked_by", "lock_type",
     "transaction_id", "last_heartbeat", "acquired_at", "user", "hostname", "agent_info",
 )  # fmt: skip
+LOCK_SHOWN = (
+    "lockid", "database", "table", "partition", "lock_state", "blocked_by", "lock_type",
+    "transaction_id", "user", "hostname",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Above:
+    """Options that were given to ``txns``, before ``abort``."""
+
+    metastore_url: str
+    settings: Settings
 
 
 @click.group(invoke_without_command=True)
@@ -34,9 +55,11 @@ def txns(ctx: click.Context, metastore_url: str, output_format: str, settings: S
       hms-bridge txns abort 17 18
     """
     if ctx.invoked_subcommand is not None:
-        ctx.obj = {"metastore_url": metastore_url, "settings": settings}
+        ctx.obj = Above(metastore_url=metastore_url, settings=settings)
         return
-    with connected(metastore_url, settings) as metastore:
+    from hms_bridge.connect import connected
+
+    with connected(metastore_url, settings, is_created=False) as metastore:
         rows = [
             {
                 "txnid": txn.id,
@@ -53,25 +76,54 @@ def txns(ctx: click.Context, metastore_url: str, output_format: str, settings: S
 
 
 @txns.command()
-@click.argument("ids", nargs=-1, required=True, type=int)
-@click.option("--dry-run", "is_dry_run", is_flag=True, help="Show the plan and change nothing.")
+@click.argument("ids", nargs=-1, required=True, type=click.IntRange(min=1))
+@dry_run_option
+@metastore_option
+@settings_options
 @click.pass_context
-def abort(ctx: click.Context, ids: tuple[int, ...], is_dry_run: bool) -> None:
+def abort(
+    ctx: click.Context,
+    ids: tuple[int, ...],
+    is_dry_run: bool,
+    metastore_url: str,
+    settings: Settings,
+) -> None:
     """Abort transactions: their rows are never seen.
 
+    Those that are open are aborted. Exit code 1 if another is neither open nor aborted.
+
     \b
-    Example:
-      hms-bridge txns --metastore sqlite:///metastore.db abort 17
+    Examples:
+      hms-bridge txns abort 17
+      hms-bridge txns abort 17 18 --dry-run --metastore sqlite:///metastore.db
     """
-    with connected(ctx.obj["metastore_url"], ctx.obj["settings"]) as metastore:
-        opened = {txn.id for txn in metastore.get_open_txns_info() if txn.state.value == "o"}
-        found = [TxnId(number) for number in ids if number in opened]
-        for number in sorted(set(ids) - set(found)):
-            say(f"transaction {number} is not open; it stays as it is")
-        if not is_dry_run:
+    from hms_bridge.connect import connected
+
+    if not _is_given(ctx, "metastore_url"):
+        metastore_url = ctx.obj.metastore_url
+    if not _is_given(ctx, "config_path", "assignments"):
+        settings = ctx.obj.settings
+    with connected(metastore_url, settings, is_created=False) as metastore:
+        states = {txn.id: txn.state for txn in metastore.get_open_txns_info()}
+        wanted = [TxnId(number) for number in dict.fromkeys(ids)]
+        found = [one for one in wanted if states.get(one) is TxnState.OPEN]
+        if not is_dry_run and found:
             metastore.abort_txns(found, AbortReason.QUERY)
+    for one in wanted:
+        if states.get(one) is TxnState.ABORTED:
+            say(f"transaction {one} is aborted already")
     verb = "would abort" if is_dry_run else "aborted"
-    say(f"{verb} {len(found)} transactions{': ' if found else ''}{', '.join(map(str, found))}")
+    numbers = f": {', '.join(map(str, found))}" if found else ""
+    say(f"{verb} {counted(len(found), 'transaction')}{numbers}")
+    unknown = [one for one in wanted if one not in states]
+    if unknown:
+        raise NoSuchTxnError(
+            f"no open transaction {', '.join(map(str, unknown))}; hms-bridge txns lists them"
+        )
+
+
+def _is_given(ctx: click.Context, *names: str) -> bool:
+    return any(ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in names)
 
 
 @click.command()
@@ -89,13 +141,13 @@ def locks(
       hms-bridge locks
       hms-bridge locks --table sales.orders --format json
     """
+    from hms_bridge.connect import connected
+
     lock_filter = LockFilter()
     if table_name is not None:
-        database, separator, name = table_name.lower().rpartition(".")
-        lock_filter = LockFilter(
-            database_name=database if separator else "default", table_name=name
-        )
-    with connected(metastore_url, settings) as metastore:
+        database, name = split_table_name(table_name)
+        lock_filter = LockFilter(database_name=database, table_name=name)
+    with connected(metastore_url, settings, is_created=False) as metastore:
         rows = [
             {
                 "lockid": f"{lock.lock_id}.{lock.internal_id}",
@@ -114,7 +166,7 @@ def locks(
             }
             for lock in metastore.show_locks(lock_filter)
         ]
-    print_rows(rows, LOCK_COLUMNS, output_format)
+    print_rows(rows, LOCK_COLUMNS, output_format, shown=LOCK_SHOWN)
 
 
 def _blocker(lock_id: int | None, internal_id: int | None) -> str | None:

@@ -50,7 +50,7 @@ class CatalogClient:
         self, pattern: str | None = None, catalog: str = DEFAULT_CATALOG
     ) -> tuple[str, ...]:
         """Names, sorted."""
-        full = join_catalog(catalog, pattern or _ALL)
+        full = join_catalog(catalog, _ALL if pattern is None else pattern)
         return tuple(sorted(self._caller.call("get_databases", is_repeatable=True, pattern=full)))
 
     def alter_database(self, name: str, database: Database) -> None:
@@ -121,7 +121,10 @@ class CatalogClient:
         catalog: str = DEFAULT_CATALOG,
     ) -> tuple[str, ...]:
         """Names, sorted; none for an unknown database."""
-        arguments = {"db_name": join_catalog(catalog, database), "pattern": pattern or _ALL}
+        arguments = {
+            "db_name": join_catalog(catalog, database),
+            "pattern": _ALL if pattern is None else pattern,
+        }
         if table_type is None:
             found = self._caller.call("get_tables", is_repeatable=True, **arguments)
         else:
@@ -276,7 +279,10 @@ class CatalogClient:
         self, database: str, table: str, names: Sequence[str], catalog: str = DEFAULT_CATALOG
     ) -> tuple[Partition, ...]:
         """Those that exist. Raises NoSuchObjectError for an unknown table."""
-        found = self._read("get_partitions_by_names", catalog, database, table, names=list(names))
+        with self._missing_table_told(database, table, catalog):
+            found = self._read(
+                "get_partitions_by_names", catalog, database, table, names=list(names)
+            )
         if not found:
             self.get_table(database, table, catalog)
         return _partitions(found, database, table, catalog)

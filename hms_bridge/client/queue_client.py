@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from hms_bridge.client.caller import Caller
-from hms_bridge.errors import NoSuchCompactionError
+from hms_bridge.errors import MetaError, NoSuchCompactionError
 from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.model.compaction import (
     Compaction,
@@ -21,6 +21,9 @@ from hms_bridge.model.ids import CompactionId, EventId, TxnId
 from hms_bridge.model.txn import WriteEvent
 from hms_bridge.wire import convert_compaction, convert_event, convert_txn
 from hms_bridge.wire.structs import Struct, hive
+
+_HIVE_FOUND_NO_ENTRY = "update count was 0"
+"""How a Hive metastore says that it changed no row of the queue."""
 
 
 class CompactionClient:
@@ -104,7 +107,15 @@ class CompactionClient:
         }
 
     def _mark(self, name: str, compaction: Compaction) -> None:
-        self._caller.call(name, cr=convert_compaction.compaction_info_to_struct(compaction))
+        try:
+            self._caller.call(name, cr=convert_compaction.compaction_info_to_struct(compaction))
+        except MetaError as error:
+            if _HIVE_FOUND_NO_ENTRY in str(error):
+                raise NoSuchCompactionError(
+                    f"compaction {compaction.id} of {compaction.target} is not in the queue, or "
+                    "another worker has it; see SHOW COMPACTIONS"
+                ) from error
+            raise
 
 
 class NotificationClient:

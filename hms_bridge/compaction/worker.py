@@ -117,6 +117,13 @@ class Worker:
             return CompactionOutcome(entry=entry, state="refused", message=str(error))
         return self._in_transaction(entry, target)
 
+    def run_until_idle(self) -> int:
+        """Take entries until the queue is empty; how many were taken."""
+        count = 0
+        while self.run_once() is not None:
+            count += 1
+        return count
+
     def plan(self, entry: Compaction) -> CompactionPlan | NothingToCompact:
         """What would be done now, for ``--dry-run``; nothing is opened or written."""
         target = find_target(self._metastore, entry)
@@ -259,7 +266,7 @@ class Worker:
         abort = AbortTxnRequest(
             txn_id=txn_id, type=TxnType.COMPACTION, reason=AbortReason.COMPACTION
         )
-        failed = replace(entry, error_message=message[:2000])
+        failed = replace(entry, txn_id=txn_id, error_message=message[:2000])
         steps: tuple[Callable[[], None], ...] = (
             lambda: self._metastore.abort_txn(abort),
             lambda: self._metastore.mark_failed(failed),
@@ -278,11 +285,15 @@ class Worker:
             fs.rm(temporary, recursive=True)
 
     def _forget_dead_temporaries(self, fs: Any, root: str, snapshot: _Snapshot) -> None:
-        """Remove what workers that died left: their transactions are not open any more."""
+        """Remove what workers that died left: their transactions are not open any more.
+
+        Those above the watermark began after the look at transactions: they may be alive.
+        """
         alive = set(snapshot.txns.open_ids)
         for path in snapshot.state.listing.hidden:
             match = _TEMPORARY.fullmatch(path)
-            if match and int(match.group(1)) not in alive:
+            txn_id = int(match.group(1)) if match else 0
+            if match and txn_id not in alive and txn_id <= snapshot.txns.high_watermark:
                 fs.rm(f"{root}/{path}", recursive=True)
 
 

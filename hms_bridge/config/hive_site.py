@@ -26,6 +26,10 @@ def read_hive_site(path: Path) -> dict[str, str]:
         root = ElementTree.fromstring(text)
     except ElementTree.ParseError as error:
         raise ConfigError(f"{path} is not XML: {error}; mend the file") from error
+    if root.tag != "configuration":
+        raise ConfigError(
+            f"{path} begins with <{root.tag}>; a hive-site.xml has properties in <configuration>"
+        )
     values = {}
     for element in root.iter("property"):
         name = (element.findtext("name") or "").strip()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import getpass
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from hms_bridge.config import keys
@@ -153,19 +154,22 @@ def _unit(key: Key) -> str:
     return " ms" if key.kind is Kind.DURATION else ""
 
 
-def unknown_keys(given: Mapping[str, str]) -> tuple[str, ...]:
-    """Names that begin like ours but are none of ours: most likely misspelt."""
+def refuse_unknown(names: Iterable[str], source: str) -> None:
+    """Raises ConfigError, with the nearest name, for a name that is no setting of ours."""
     known = {name for key in KEYS for name in (key.name, *key.aliases)}
-    return tuple(sorted(n for n in given if n.startswith("hms.bridge.") and n not in known))
+    for name in sorted(set(names) - known):
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
+        hint = f"did you mean {near[0]}?" if near else "see docs/reference/settings.md"
+        raise ConfigError(f"{source}: unknown setting {name}; {hint}")
 
 
 def settings_from(given: Mapping[str, str], source: str = "settings") -> Settings:
     """Settings from names and texts; ``source`` (a file) stands in every refusal.
 
-    Raises ConfigError for a malformed value or an unknown ``hms.bridge.`` name.
+    Raises ConfigError for a malformed value or an unknown ``hms.bridge.`` name; other unknown
+    names are Hive's own, of which a hive-site.xml has many.
     """
-    if unknown := unknown_keys(given):
-        raise ConfigError(f"{source}: unknown setting {unknown[0]}; see docs/reference/settings.md")
+    refuse_unknown((name for name in given if name.startswith("hms.bridge.")), source)
     v = _Values(given, source)
     is_archive_enabled = v.flag(keys.CM_ENABLED)
     hooks = tuple(h.strip() for h in v.text(keys.EVENT_HOOKS).split(",") if h.strip())

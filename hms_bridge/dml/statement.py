@@ -114,10 +114,11 @@ class Use:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Show:
-    """SHOW DATABASES, or SHOW TABLES of a database (None: the current one)."""
+    """SHOW DATABASES, SHOW TABLES of a database (None: the current one), SHOW PARTITIONS."""
 
     what: str
     database: str | None = None
+    table: TableName | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

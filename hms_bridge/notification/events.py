@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Partition, Table
+from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Partition, Table, TableType
 from hms_bridge.model.compaction import Compaction
 from hms_bridge.model.event import EventType
 from hms_bridge.model.ids import TxnId
@@ -106,7 +106,7 @@ def table_created(table: Table, now_seconds: int) -> EventDraft:
 def table_altered(
     before: Table, after: Table, now_seconds: int, *, is_truncate: bool = False
 ) -> EventDraft:
-    """ALTER_TABLE, under the old name; a rename is told by the two tables."""
+    """ALTER_TABLE. The message names the table as it was, the row as it is now (golden)."""
     message = _table_head(before) | {
         "tableObjBeforeJson": table_to_json(before),
         "tableObjAfterJson": table_to_json(after),
@@ -114,7 +114,7 @@ def table_altered(
         "timestamp": now_seconds,
         "writeId": after.write_id,
     }
-    return _of_table(EventType.ALTER_TABLE, before, message)
+    return _of_table(EventType.ALTER_TABLE, after, message)
 
 
 def table_dropped(table: Table, now_seconds: int) -> EventDraft:
@@ -141,6 +141,7 @@ def partitions_added(table: Table, partitions: Sequence[Partition], now_seconds:
         "partitionFiles": [
             {"partitionName": partition_name(table.partition_columns, p.values), "files": []}
             for p in partitions
+            if table.type != TableType.EXTERNAL_TABLE.value
         ],
     }
     return _of_table(EventType.ADD_PARTITION, table, message)

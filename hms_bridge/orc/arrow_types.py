@@ -93,6 +93,21 @@ def orc_type(arrow: pa.DataType) -> OrcType:
     raise AcidFormatError(f"Arrow type {arrow} cannot be stored in ORC")
 
 
+def plain_arrow_type(arrow: pa.DataType) -> pa.DataType:
+    """The same type without Arrow's other layouts of texts and lists (large ones, views)."""
+    if pa.types.is_struct(arrow):
+        return pa.struct([(one.name, plain_arrow_type(one.type)) for one in arrow])
+    if pa.types.is_map(arrow):
+        return pa.map_(plain_arrow_type(arrow.key_type), plain_arrow_type(arrow.item_type))
+    if pa.types.is_list(arrow) or pa.types.is_large_list(arrow):
+        return pa.list_(plain_arrow_type(arrow.value_type))
+    if pa.types.is_large_string(arrow) or pa.types.is_string_view(arrow):
+        return pa.string()
+    if pa.types.is_large_binary(arrow) or pa.types.is_binary_view(arrow):
+        return pa.binary()
+    return arrow
+
+
 def orc_schema(schema: pa.Schema) -> OrcType:
     """The ORC struct of an Arrow schema."""
     return struct_type(schema.names, [orc_type(one.type) for one in schema])

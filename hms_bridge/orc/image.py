@@ -67,7 +67,7 @@ class StripeLayout:
     @property
     def timezone(self) -> str:
         """Zone of the writer's clock; UTC if the file does not say."""
-        return str(self.message.writer_timezone) or "UTC"
+        return proto.text_of(self.message.writer_timezone) or "UTC"
 
 
 def read_layout(file: BinaryIO, tail: OrcTail, stripe: StripeInfo) -> StripeLayout:
@@ -81,7 +81,8 @@ def read_layout(file: BinaryIO, tail: OrcTail, stripe: StripeInfo) -> StripeLayo
     )
     try:
         message = proto.StripeFooter.FromString(plain)
-    except DecodeError as error:
+        proto.text_of(message.writer_timezone)
+    except (DecodeError, UnicodeDecodeError) as error:
         raise AcidFormatError("a stripe footer is damaged", tail.path) from error
     streams = []
     at = stripe.offset_bytes

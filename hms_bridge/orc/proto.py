@@ -2,8 +2,8 @@
 
 Unknown fields of a parsed message are kept and written back. Two deliberate differences from the
 published schema, both equal on the wire: enumerations are plain integers, so that a newer value
-is seen and not taken for zero; statistics texts are bytes, since a truncated bound need not be
-valid UTF-8.
+is seen and not taken for zero; the magic and the bounds of texts are bytes, since damage or a cut
+may leave them no valid UTF-8. Other texts come as bytes, too, if they are none: see `text_of`.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _MESSAGES: Final[dict[str, str]] = {
     "PostScript": (
         "1 footer_length uint64; 2 compression uint32; 3 compression_block_size uint64;"
         " 4 version uint32*; 5 metadata_length uint64; 6 writer_version uint32;"
-        " 7 stripe_statistics_length uint64; 8000 magic string"
+        " 7 stripe_statistics_length uint64; 8000 magic bytes"
     ),
 }
 """Message name to its fields: number, name, type; ``*`` repeats, ``!`` is required."""
@@ -121,6 +121,12 @@ def _build_classes() -> dict[str, Any]:
 
 
 _CLASSES: Final = _build_classes()
+
+
+def text_of(value: str | bytes) -> str:
+    """A string field's value; raises UnicodeDecodeError if it is no UTF-8."""
+    return value if isinstance(value, str) else value.decode()
+
 
 ColumnStatistics: Final[Any] = _CLASSES["ColumnStatistics"]
 """Statistics of one column in one file, stripe or row group."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,9 +14,6 @@ from hms_bridge.orc.nesting import bare_children, with_children
 from hms_bridge.orc.timestamp_statistics import TimestampBounds
 from hms_bridge.orc.timestamps import split_timestamps, wall_to_stored_seconds
 from hms_bridge.orc.types import OrcKind, OrcType, struct_type
-
-_LONG: Final = OrcType(kind=OrcKind.LONG)
-_BYTE: Final = OrcType(kind=OrcKind.BYTE)
 
 UnionChild = tuple[int, OrcType, pa.Array]
 """Column id, type and values of one child of a union."""
@@ -55,10 +51,12 @@ class ShownColumns:
         if not node.children:
             wanted = arrow_type(node)
             return array if array.type == wanted else array.cast(wanted)
-        children = bare_children(array)
+        is_struct = node.kind is OrcKind.STRUCT
+        # pyarrow's encoder takes values below a null struct for present ones, unless it is the
+        # outermost: they must be null themselves.
+        children = array.flatten() if is_struct else bare_children(array)
         if len(children) != len(node.children):
             raise AcidFormatError(f"{len(children)} columns given for {len(node.children)}")
-        is_struct = node.kind is OrcKind.STRUCT
         shown = [
             self._show(below, child, child_id, is_by_row=is_by_row and is_struct)
             for below, child, child_id in zip(
@@ -91,7 +89,7 @@ class ShownColumns:
     def _show_union(self, array: pa.Array, node: OrcType, own_id: int) -> pa.Array:
         tags, *fields = array.flatten()
         known = pc.and_(pc.less(tags, len(fields)), pc.greater_equal(tags, 0))
-        if not pc.all(known).as_py():
+        if pc.all(known, min_count=0).as_py() is False:
             raise AcidFormatError(f"a union's tag is not in 0..{len(fields) - 1}")
         self.union_children[own_id] = [
             (child_id, child, values.filter(pc.equal(tags, tag)))
@@ -106,8 +104,9 @@ class ShownColumns:
         self.nanos_column_ids.append(own_id)
         if own_id in self._nanos:
             return self._nanos[own_id]
-        if node.kind is OrcKind.UNION or not node.children:
-            return array
+        if not self._has_split(node, own_id):
+            # Only there because a map wants its key or its value.
+            return pa.repeat(pa.scalar(0, pa.int8()), len(array))
         columns = list(
             zip(bare_children(array), node.children, node.child_ids(own_id), strict=True)
         )

@@ -27,6 +27,8 @@ FIRST_READ_BYTES: Final = 16 * 1024
 SECTION_BYTES_MAX: Final = 256 * 1024 * 1024
 """Footers and stripe statistics beyond this, packed or plain, are taken for damage."""
 BLOCK_BYTES_MAX: Final = (1 << 23) - 1
+ROWS_PER_BYTE_MAX: Final = 150_000
+"""No encoding packs more (512 equal integers in 4 bytes, those deflated a thousandfold)."""
 DEFAULT_BLOCK_BYTES: Final = 256 * 1024
 
 
@@ -147,10 +149,9 @@ def _parse_postscript(end: bytes, path: str) -> Any:
     size = end[-1]
     try:
         postscript = proto.PostScript.FromString(end[-1 - size : -1])
-        magic = postscript.magic
-    except (DecodeError, UnicodeDecodeError) as error:
+    except DecodeError as error:
         raise NotOrcError("the end is no ORC postscript", path) from error
-    if size == 0 or size >= len(end) or magic.encode() != MAGIC:
+    if size == 0 or size >= len(end) or postscript.magic != MAGIC:
         raise NotOrcError("the end is no ORC postscript", path)
     return postscript
 
@@ -170,7 +171,8 @@ def _parse_tail(
     try:
         message = proto.Footer.FromString(plain_footer)
         schema = tree_of_messages(message.types, path)
-        user_metadata = {item.name: item.value for item in message.metadata}
+        user_metadata = {proto.text_of(item.name): item.value for item in message.metadata}
+        software_version = proto.text_of(message.software_version)
     except (DecodeError, UnicodeDecodeError) as error:
         raise NotOrcError("the footer is damaged", path) from error
     known_calendars = {calendar.value for calendar in Calendar}
@@ -184,7 +186,7 @@ def _parse_tail(
         version=tuple(postscript.version),
         writer_code=message.writer,
         writer_version=postscript.writer_version,
-        software_version=message.software_version,
+        software_version=software_version,
         schema=schema,
         stripes=_parse_stripes(message, length, path),
         row_count=message.number_of_rows,
@@ -212,6 +214,8 @@ def _parse_stripes(message: Any, length: int, path: str) -> tuple[StripeInfo, ..
     for number, stripe in enumerate(stripes):
         if stripe.offset_bytes < end or stripe.offset_bytes + stripe.size_bytes > length:
             raise AcidFormatError(f"stripe {number} lies outside of its place", path)
+        if stripe.row_count > (stripe.data_bytes + 1) * ROWS_PER_BYTE_MAX:
+            raise AcidFormatError(f"stripe {number} claims {stripe.row_count} rows", path)
         end = stripe.offset_bytes + stripe.size_bytes
     if sum(stripe.row_count for stripe in stripes) != message.number_of_rows:
         raise AcidFormatError("the rows of the stripes do not sum up to the file's", path)
@@ -236,7 +240,7 @@ def encode_tail(
         version=version,
         metadata_length=len(packed_statistics),
         writer_version=writer_version,
-        magic=MAGIC.decode(),
+        magic=MAGIC,
     )
     if compression is not Compression.NONE:
         postscript.compression_block_size = block_size_bytes

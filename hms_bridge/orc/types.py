@@ -118,7 +118,7 @@ def _node_of_message(message: Any, children: tuple[OrcType, ...], path: str) -> 
         kind = OrcKind(message.kind)
     except ValueError as error:
         raise AcidFormatError(f"type kind {message.kind} is unknown", path) from error
-    names = tuple(message.field_names)
+    names = tuple(proto.text_of(name) for name in message.field_names)
     wanted = CHILD_COUNTS.get(kind, len(children) if kind in _NESTED else 0)
     if len(children) != wanted or (kind is OrcKind.STRUCT and len(names) != len(children)):
         raise AcidFormatError(f"type {kind.name} with {len(children)} children", path)
@@ -130,7 +130,9 @@ def _node_of_message(message: Any, children: tuple[OrcType, ...], path: str) -> 
         maximum_length=message.maximum_length,
         precision=message.precision if message.precision or not is_decimal else 38,
         scale=message.scale if message.precision or not is_decimal else 18,
-        attributes=tuple((pair.key, pair.value) for pair in message.attributes),
+        attributes=tuple(
+            (proto.text_of(pair.key), proto.text_of(pair.value)) for pair in message.attributes
+        ),
     )
 
 

@@ -64,9 +64,9 @@ class Copier:
         return report
 
     def _copy(self, file: DumpedFile, target: Location) -> CopyReport:
+        _remove_if_there(target.parent.child(PART_PREFIX + target.name))
         if target.status() is not None:
             return self._keep(file, target)
-        _remove_if_there(target.parent.child(PART_PREFIX + target.name))
         for attempt in range(_ATTEMPTS):
             found = locate(file.encoded, self._resolve, is_content_checked=attempt > 0)
             if found.location is None:

@@ -145,12 +145,19 @@ class ReplLoad:
     def _plan(self, request: LoadRequest) -> LoadPlan:
         dump = self._newest(request)
         if dump.state is DumpState.LOADED:
+            stands_at = self._stands_at(request)
+            if stands_at is None:
+                raise ReplError(
+                    f"{dump.paths.root} was loaded, but not into database "
+                    f"{request.names.target_database} of this metastore; make another dump for it: "
+                    f"repl dump {request.names.source_database} --bootstrap"
+                )
             return LoadPlan(
                 kind=LoadKind.NOTHING,
                 request=request,
                 reason=f"{dump.paths.root} is loaded already, and there is no newer dump",
                 directory=dump.paths.root,
-                stands_at=self._stands_at(request),
+                stands_at=stands_at,
             )
         reader = DumpReader(self._resolve, dump.paths, request.rules)
         if reader.source_database != request.names.source_database:

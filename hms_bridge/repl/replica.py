@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from changemanager.location import Location, Resolver
@@ -20,6 +20,9 @@ from hms_bridge.repl.target_objects import (
     with_parameters,
 )
 from hms_bridge.repl.untrusted import DumpedFile
+
+_OPEN_TOGETHER_MAX = 500
+"""Below the batch limit of any metastore (hive.txn.max.open.batch is 1000)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -112,22 +115,33 @@ class Replica:
         last = last_event_of(parameters)
         return last is not None and last >= event_id
 
-    def ensure_open(self, source_txn_ids: Iterable[TxnId]) -> None:
-        """Every source transaction has an open one here; those that have one keep it."""
-        wanted = tuple(one for one in source_txn_ids if one not in self._opened)
-        if not wanted:
-            return
-        self.metastore.open_txns(
-            OpenTxnsRequest(
-                count=len(wanted),
-                user=self.names.user,
-                host=self.names.host,
-                type=TxnType.REPL_CREATED,
-                repl_policy=self.names.policy,
-                repl_source_txn_ids=wanted,
+    def open_together(self, source_txn_ids: Sequence[TxnId]) -> None:
+        """Open transactions for those that the source opened together.
+
+        If any of them is open here the others are not opened: they have ended here already.
+        """
+        for start in range(0, len(source_txn_ids), _OPEN_TOGETHER_MAX):
+            some = tuple(source_txn_ids[start : start + _OPEN_TOGETHER_MAX])
+            self.metastore.open_txns(
+                OpenTxnsRequest(
+                    count=len(some),
+                    user=self.names.user,
+                    host=self.names.host,
+                    type=TxnType.REPL_CREATED,
+                    repl_policy=self.names.policy,
+                    repl_source_txn_ids=some,
+                )
             )
-        )
-        self._opened.update(wanted)
+            self._opened.update(some)
+
+    def ensure_open(self, source_txn_ids: Iterable[TxnId]) -> None:
+        """Every source transaction has an open one here; those that have one keep it.
+
+        One by one: of several, a metastore opens none if any has one.
+        """
+        for one in source_txn_ids:
+            if one not in self._opened:
+                self.open_together([one])
 
     def copy(self, files: tuple[DumpedFile, ...], directory: str | None, what: str) -> None:
         """Copy files below a table's or partition's directory, verified. Nothing for no files."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from hms_bridge.errors import ReplError
-from hms_bridge.model.catalog import Database, Partition, Table, TableType
+from hms_bridge.model.catalog import Database, Partition, PrincipalType, Table, TableType
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.external_list import external_target
 
@@ -26,6 +26,8 @@ SOURCE_FOR = "repl.source.for"
 TARGET_FOR = "repl.target.for"
 INCOMPATIBLE = "repl.incompatible"
 BOOTSTRAP_STATE_PREFIX = "bootstrap.dump.state."
+
+_OWNER = "hive"
 
 _OF_SOURCE = frozenset(
     {CHECKPOINT, FIRST_INCREMENTAL_PENDING, SOURCE_FOR, TARGET_FOR, TARGET_LAST_EVENT, INCOMPATIBLE}
@@ -64,6 +66,13 @@ def new_database(source: Database, name: str, checkpoint: str) -> Database:
         TARGET_FOR: "true",
     }
     return replace(source, name=name, location=None, managed_location=None, parameters=parameters)
+
+
+def owned_database(database: Database) -> Database:
+    """The same with an owner: a real Hive cannot load one without."""
+    if database.owner_name is not None:
+        return database
+    return replace(database, owner_name=_OWNER, owner_type=PrincipalType.USER)
 
 
 def altered_database(existing: Database, source: Database) -> Database:

@@ -42,23 +42,20 @@ class _DeleteFile:
 
 
 class DeleteEvents:
-    """Delete events of several files, asked by ascending ranges of keys.
+    """Delete events of any files, asked by ascending ranges of keys.
 
-    Memory: the keys of those stripes that overlap the range asked for. Files of which no stripe
-    can matter are not opened again after their tail was read.
+    Memory: the keys of those stripes that overlap the range asked for. A file's tail is read once;
+    the file is opened again for those of its stripes that matter.
     """
 
-    def __init__(
-        self, fs: AbstractFileSystem, files: Sequence[ReadFile], write_ids: ValidWriteIdList
-    ) -> None:
+    def __init__(self, fs: AbstractFileSystem, write_ids: ValidWriteIdList) -> None:
         self._fs = fs
         self._write_ids = write_ids
-        self._unopened = list(files)
-        self._files: list[_DeleteFile] = []
+        self._files: dict[str, _DeleteFile] = {}
         self._asked = RowId(0, 0, 0)
 
-    def victims(self, first: RowId, last: RowId) -> Keys | None:
-        """Keys of all victims from `first` to `last`; None if there are none.
+    def victims(self, files: Sequence[ReadFile], first: RowId, last: RowId) -> Keys | None:
+        """Keys of all victims of the files from `first` to `last`; None if there are none.
 
         Stripes that end below `first` are forgotten and loaded again when asked for later: ask in
         ascending order.
@@ -66,11 +63,12 @@ class DeleteEvents:
         if first < self._asked:
             self._rewind()
         self._asked = first
-        while self._unopened:
-            self._files.append(self._open(self._unopened.pop()))
         found = []
-        for delete_file in self._files:
-            due = [one for one in delete_file.stripes if _overlaps(one, first, last)]
+        for file in files:
+            if file.path not in self._files:
+                self._files[file.path] = self._open(file)
+            delete_file = self._files[file.path]
+            due = _due(delete_file.stripes, first, last)
             if any(stripe.keys is None for stripe in due):
                 self._load(delete_file, due)
             for stripe in due:
@@ -86,7 +84,7 @@ class DeleteEvents:
         return concat_keys(found) if found else None
 
     def _rewind(self) -> None:
-        for delete_file in self._files:
+        for delete_file in self._files.values():
             for stripe in delete_file.stripes:
                 stripe.is_passed = False
 
@@ -121,6 +119,12 @@ class DeleteEvents:
         return sort_keys(keys if mask is None else filter_keys(keys, mask))
 
 
-def _overlaps(stripe: _DeleteStripe, first: RowId, last: RowId) -> bool:
-    is_apart = stripe.lowest > last.write_id or stripe.highest < first.write_id
-    return not (stripe.is_passed or is_apart)
+def _due(stripes: Sequence[_DeleteStripe], first: RowId, last: RowId) -> list[_DeleteStripe]:
+    """The stripes that may hold keys of the range; those that end below it are forgotten."""
+    due = []
+    for stripe in stripes:
+        if stripe.highest < first.write_id:
+            stripe.keys, stripe.is_passed = None, True
+        elif not stripe.is_passed and stripe.lowest <= last.write_id:
+            due.append(stripe)
+    return due

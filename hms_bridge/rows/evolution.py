@@ -1,11 +1,12 @@
-"""Rows of old files as the table's columns are declared now.
+"""Values of one type as values of another: old files' rows, and rows to be written, as declared.
 
 Columns match by position, whatever they are called (facts: real Hive after RENAME and CHANGE).
-Values that the new type cannot hold become null, as in ORC's own readers.
+Numbers that the new type cannot hold become null, texts are cut, as in Hive.
 """
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Final
 
 import pyarrow as pa
@@ -21,6 +22,8 @@ from hms_bridge.orc.types import OrcKind, OrcType
 _INTEGERS: Final = (OrcKind.BYTE, OrcKind.SHORT, OrcKind.INT, OrcKind.LONG)
 _FLOATS: Final = (OrcKind.FLOAT, OrcKind.DOUBLE)
 _TEXTS: Final = (OrcKind.STRING, OrcKind.VARCHAR, OrcKind.CHAR)
+_WIDE_DIGITS: Final = 76
+"""Enough for any number of one decimal type in any other."""
 _INTEGER_DIGITS: Final = {
     OrcKind.BYTE: 3,
     OrcKind.SHORT: 5,
@@ -30,7 +33,7 @@ _INTEGER_DIGITS: Final = {
 
 
 def adapt(array: pa.Array, source: OrcType, target: OrcType, form: TimestampForm) -> pa.Array:
-    """Values of a file's type as values of the table's.
+    """Values of one type as values of another; `form` is that of missing timestamps.
 
     Raises AcidFormatError for a change of type that is not supported.
     """
@@ -49,8 +52,8 @@ def adapt(array: pa.Array, source: OrcType, target: OrcType, form: TimestampForm
     if source.kind in (*_INTEGERS, OrcKind.DATE) and target.kind in _TEXTS:
         return _fit_text(array.cast(pa.string()), target)
     raise AcidFormatError(
-        f"a column of {hive_type_text(source)} cannot be read as {hive_type_text(target)};"
-        " change the column's type back"
+        f"values of {hive_type_text(source)} cannot be taken as {hive_type_text(target)};"
+        " cast them, or change the column's type back"
     )
 
 
@@ -98,17 +101,14 @@ def _fit_integers(array: pa.Array, target: pa.DataType) -> pa.Array:
 
 def _fit_decimals(array: pa.Array, target: OrcType) -> pa.Array:
     """Round half up to the scale; too large a number becomes null (HiveDecimal)."""
-    wanted = pa.decimal128(target.precision, target.scale)
-    rounded = array
+    wide = pa.decimal256(_WIDE_DIGITS, array.type.scale)
+    numbers = array.cast(wide)
     if array.type.scale > target.scale:
-        rounded = pc.round(array, target.scale, round_mode="half_towards_infinity")
-    digits = target.precision - target.scale
-    if array.type.precision - array.type.scale >= digits:
-        wide = rounded.cast(pa.decimal256(76, max(array.type.scale, target.scale)))
-        limit = pa.scalar(10**digits).cast(pa.decimal256(76, 0))
-        fits = pc.less(pc.abs(wide), limit)
-        rounded = pc.if_else(fits, rounded, pa.scalar(None, rounded.type))
-    return rounded.cast(wanted)
+        numbers = pc.round(numbers, target.scale, round_mode="half_towards_infinity")
+    limit = pa.scalar(Decimal(10 ** (target.precision - target.scale)), wide)
+    fits = pc.less(pc.abs(numbers), limit)
+    kept = pc.if_else(fits, numbers, pa.scalar(None, wide))
+    return kept.cast(pa.decimal128(target.precision, target.scale))
 
 
 def _fit_text(array: pa.Array, target: OrcType) -> pa.Array:

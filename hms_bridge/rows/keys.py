@@ -77,7 +77,7 @@ def key_bounds(keys: Keys) -> tuple[RowId, RowId]:
     """Keys that no key lies below, and none above; the first and last one if they ascend."""
     if is_sorted(keys, allows_equal=True):
         return key_at(keys, 0), key_at(keys, -1)
-    bounds = [pc.min_max(column).values() for column in keys]
+    bounds = [tuple(pc.min_max(column).values()) for column in keys]
     lowest, highest = ([bound[at].as_py() for bound in bounds] for at in range(2))
     return RowId._make(lowest), RowId._make(highest)
 

@@ -66,6 +66,8 @@ def find_acid_roots(fs: AbstractFileSystem, table_root: str) -> tuple[str, ...]:
     for path in [*directories, *(file.path for file in files)]:
         parts = path.split("/")
         for depth, part in enumerate(parts):
+            if is_hidden(part):
+                break
             if DirectoryName.parse(part) is not None:
                 roots.add("/".join([table_root.rstrip("/"), *parts[:depth]]))
                 break

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from fsspec import AbstractFileSystem
 
+from hms_bridge.acid.markers import parse_flush_length
 from hms_bridge.errors import AcidFormatError
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.orc.acid_layout import ROW, Operation
@@ -29,7 +30,6 @@ ROW_ID_COLUMN: Final = "ROW__ID"
 ROW_ID_TYPE: Final = pa.struct(
     [("writeid", pa.int64()), ("bucketid", pa.int32()), ("rowid", pa.int64())]
 )
-_FLUSH_ENTRY_BYTES: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +91,7 @@ class SnapshotReader:
         self._places = projection.places()
         self._schema = projection.schema()
         self._row_counts: dict[str, int] = {}
+        self._deletes = DeleteEvents(fs, write_ids)
         self._form = ReadForm(
             timestamps=projection.timestamps, calendar=Calendar.PROLEPTIC_GREGORIAN
         )
@@ -105,20 +106,22 @@ class SnapshotReader:
 
         Raises AcidFormatError (NotOrcError) naming the file, FileNotFoundError if one is gone.
         """
-        deletes = DeleteEvents(self._fs, split.deletes, self._write_ids)
         for file in split.files:
             length = _logical_length(self._fs, file)
             with open_orc_file(self._fs, file.path, self._form, length) as opened:
                 for stripe in self._stripes(opened, file):
-                    batch = self._visible(stripe, file, opened, deletes)
+                    batch = self._visible(stripe, file, opened, split.deletes)
                     if batch.num_rows:
                         yield batch
 
     def _stripes(self, opened: OrcFile, file: ReadFile) -> Iterator[_Stripe]:
+        is_insert_only = file.raw is None and file.bucket_id is None
         if opened.layout is not None and file.raw is None:
             yield from self._acid_stripes(opened, file)
-        elif opened.layout is None:
+        elif opened.layout is None and (file.raw is not None or is_insert_only):
             yield from self._raw_stripes(opened, file)
+        elif opened.layout is None:
+            raise AcidFormatError("the file has no ACID columns", file.path)
         else:
             raise AcidFormatError("ACID columns in a file that should have none", file.path)
 
@@ -165,7 +168,7 @@ class SnapshotReader:
         return sum(self._row_counts[path] for path in raw.preceding)
 
     def _visible(
-        self, stripe: _Stripe, file: ReadFile, opened: OrcFile, deletes: DeleteEvents
+        self, stripe: _Stripe, file: ReadFile, opened: OrcFile, deletes: Sequence[ReadFile]
     ) -> pa.RecordBatch:
         mask = self._visible_mask(stripe, file, deletes)
         source = opened.tail.schema if opened.layout is None else opened.layout.row_type
@@ -190,7 +193,7 @@ class SnapshotReader:
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
     def _visible_mask(
-        self, stripe: _Stripe, file: ReadFile, deletes: DeleteEvents
+        self, stripe: _Stripe, file: ReadFile, deletes: Sequence[ReadFile]
     ) -> pa.Array | None:
         """Which rows the snapshot sees; None: all."""
         mask = None
@@ -200,7 +203,7 @@ class SnapshotReader:
             mask = pa.repeat(False, stripe.row_count)
         if stripe.keys is None or not stripe.row_count:
             return mask
-        victims = deletes.victims(*key_bounds(stripe.keys))
+        victims = self._deletes.victims(deletes, *key_bounds(stripe.keys))
         if victims is not None:
             is_alive = pc.invert(found_in(stripe.keys, victims))
             mask = is_alive if mask is None else pc.and_(mask, is_alive)
@@ -249,8 +252,4 @@ def _logical_length(fs: AbstractFileSystem, file: ReadFile) -> int | None:
     """How far a streaming writer has flushed: the last whole number of the side file."""
     if file.side_file is None:
         return None
-    content = fs.cat_file(file.side_file)
-    whole = len(content) // _FLUSH_ENTRY_BYTES * _FLUSH_ENTRY_BYTES
-    if not whole:
-        raise AcidFormatError("the side file tells no length", file.side_file)
-    return int.from_bytes(content[whole - _FLUSH_ENTRY_BYTES : whole], "big")
+    return parse_flush_length(fs.cat_file(file.side_file), file.side_file)

@@ -79,13 +79,17 @@ def open_transaction(
 
 
 def current_snapshot(metastore: Metastore, txn_id: TxnId = NO_TXN) -> ValidTxnList:
-    """What a reader sees that starts now, under a transaction of its own if it has one."""
+    """What a reader sees that starts now, under a transaction of its own if it has one.
+
+    The list goes on above ``txn_id``: who began later may have committed while the transaction
+    waited for its locks. Hive's list ends at the own id, and so Hive opens a new transaction then.
+    """
     opened = metastore.get_open_txns()
+    others = [txn for txn in opened.txns if txn.id != txn_id]
     return ValidTxnList.from_open_txns(
         opened.high_watermark,
-        [txn.id for txn in opened.txns],
-        [txn.state is TxnState.ABORTED for txn in opened.txns],
-        txn_id,
+        [txn.id for txn in others],
+        [txn.state is TxnState.ABORTED for txn in others],
     )
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hms_bridge.errors import MetaError
+from hms_bridge.errors import InvalidObjectError, MetaError
+from hms_bridge.model.catalog import Table
+from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.wire.catalog_names import split_catalog
 from hms_bridge.wire.required import given_name
 from hms_bridge.wire.structs import Struct
@@ -48,4 +50,22 @@ def limit_of(count: int | None) -> int:
 
 def pattern_of(pattern: str | None) -> str | None:
     """A name pattern; None for those that match everything."""
-    return None if pattern in (None, "", "*", ".*") else pattern
+    return None if pattern in (None, "*", ".*") else pattern
+
+
+def values_of_name(table: Table, text: str) -> tuple[str, ...]:
+    """The values in a partition's name, in the table's order, whatever order the name has.
+
+    Raises InvalidObjectError for a name that does not fit the table.
+    """
+    columns = [column.name for column in table.partition_columns]
+    try:
+        parsed = dict(parse_partition_name(text))
+    except MetaError as error:
+        raise InvalidObjectError(str(error)) from error
+    if sorted(parsed) != sorted(columns):
+        raise InvalidObjectError(
+            f"partition name {text} does not fit {table.full_name}, whose partition columns are "
+            f"{', '.join(columns) or 'none'}"
+        )
+    return tuple(parsed[column] for column in columns)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from hms_bridge.errors import MetaError, NoSuchObjectError
+from hms_bridge.errors import InvalidObjectError, MetaError, NoSuchObjectError
 from hms_bridge.metastore import CatalogStore
 from hms_bridge.model.catalog import Partition, Table
 from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.server.answers import answers
-from hms_bridge.server.names import TableName, limit_of, table_name
+from hms_bridge.server.names import TableName, limit_of, table_name, values_of_name
 from hms_bridge.wire.convert_catalog import partition_to_struct
 from hms_bridge.wire.required import given
 from hms_bridge.wire.structs import Struct, hive
@@ -46,9 +46,14 @@ class PartitionCalls:
         found = self._store.get_partitions_by_names(
             name.database, name.table, (text,), name.catalog
         )
-        if not found:
-            raise NoSuchObjectError(f"{name.database}.{name.table} has no partition {text}")
-        return partition_to_struct(found[0])
+        if found:
+            return partition_to_struct(found[0])
+        table = self._store.get_table(name.database, name.table, name.catalog)
+        try:
+            values = values_of_name(table, text)  # the name may have another order or case
+        except InvalidObjectError as error:
+            raise NoSuchObjectError(str(error)) from error
+        return partition_to_struct(self._get(name, values))
 
     @answers("get_partitions", "get_partitions_with_auth")
     def get_partitions(self, args: Struct) -> list[Struct]:

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from hms_bridge.errors import InvalidObjectError, MetaError
+from hms_bridge.errors import MetaError
 from hms_bridge.metastore import CatalogStore
 from hms_bridge.model.catalog import Column, Partition, Table
-from hms_bridge.model.partition_name import parse_partition_name, partition_name
+from hms_bridge.model.partition_name import partition_name
 from hms_bridge.server.answers import answers
-from hms_bridge.server.names import TableName, environment_of, is_purge, table_name
+from hms_bridge.server.names import (
+    TableName,
+    environment_of,
+    is_purge,
+    table_name,
+    values_of_name,
+)
 from hms_bridge.wire.convert_catalog import (
     columns_from_structs,
     columns_to_structs,
@@ -77,8 +83,14 @@ class PartitionChangeCalls:
         name = table_name(request.dbName, request.tableName, request.catalogName)
         return self._append(name, request.partVals or self._values_of(name, request.name))
 
-    @answers("alter_partition", "alter_partition_with_environment_context")
+    @answers("alter_partition")
     def alter_partition(self, args: Struct) -> None:
+        """Replace one, found by its values."""
+        name = table_name(args.db_name, args.tbl_name)
+        self._alter(name, [given(args.new_part, "new_part")], {})
+
+    @answers("alter_partition_with_environment_context")
+    def alter_partition_with_environment(self, args: Struct) -> None:
         """Replace one, found by its values."""
         name = table_name(args.db_name, args.tbl_name)
         parts = [given(args.new_part, "new_part")]
@@ -236,16 +248,8 @@ class PartitionChangeCalls:
         columns = self._table(name).partition_columns
         return partition_name(columns, given(values, "the partition's values"))
 
-    def _values_of(self, name: TableName, text: str | None) -> list[str]:
-        parsed = dict(parse_partition_name(given(text, "the partition's name")))
-        columns = [column.name for column in self._table(name).partition_columns]
-        missing = [column for column in columns if column not in parsed]
-        if missing or len(parsed) != len(columns):
-            raise InvalidObjectError(
-                f"partition name {text} does not fit the partition columns "
-                f"{', '.join(columns)} of {name.database}.{name.table}"
-            )
-        return [parsed[column] for column in columns]
+    def _values_of(self, name: TableName, text: str | None) -> tuple[str, ...]:
+        return values_of_name(self._table(name), given(text, "the partition's name"))
 
 
 def _partition(name: TableName, struct: Struct, columns: tuple[Column, ...]) -> Partition:

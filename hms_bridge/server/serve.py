@@ -120,7 +120,7 @@ class MetastoreServer:
             _wake(client)
         for thread in open_connections.values():
             if thread is not threading.current_thread():
-                thread.join(_STOP_SECONDS)
+                thread.join(_STOP_SECONDS / len(open_connections))
 
     def __enter__(self) -> MetastoreServer:
         self.start()

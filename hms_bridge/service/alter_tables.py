@@ -25,7 +25,7 @@ from hms_bridge.service.drops import DropVerbs
 from hms_bridge.service.foundation import normal_table, with_ddl_time
 from hms_bridge.service.locations import normal_uri
 from hms_bridge.service.unit_of_work import UnitOfWork
-from hms_bridge.txn import ddl
+from hms_bridge.txn import resources
 
 CASCADE = "CASCADE"
 """Environment key: change the columns of all partitions too."""
@@ -166,7 +166,7 @@ class AlterTableVerbs(DropVerbs):
         if is_cascade and stored.table.storage.columns != after.storage.columns:
             self._cascade_columns(unit, stored, after)
         if stored.table.is_transactional and wanted.catalog_name == DEFAULT_CATALOG:
-            ddl.rename_table(connection, old_name, (after.database_name, after.name))
+            resources.rename_table(connection, old_name, (after.database_name, after.name))
         unit.events.append(events.table_altered(stored.table, after, unit.now_seconds))
 
     def _altered(self, unit: UnitOfWork, old: Table, wanted: Table) -> Table:

@@ -41,8 +41,7 @@ class DatabaseVerbs(DropVerbs):
         try:
             self._transactions.write(lambda unit: self._insert_database(unit, wanted))
         except BaseException:
-            for place in made:
-                self._files.remove_if_empty(place)
+            self._files.undo_made(made)
             raise
 
     def _with_locations(self, database: Database) -> Database:

@@ -16,7 +16,7 @@ from hms_bridge.notification import events
 from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.locations import is_below, partition_location
 from hms_bridge.service.unit_of_work import UnitOfWork
-from hms_bridge.txn import ddl
+from hms_bridge.txn import resources
 
 _LOG = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class DropVerbs(VerbFamily):
         places_of_partitions = partitions.delete_all_of(unit.connection, stored)
         tables.delete_table(unit.connection, stored)
         if table.is_transactional and table.catalog_name == DEFAULT_CATALOG:
-            ddl.forget_table(unit.connection, table.database_name, table.name)
+            resources.forget_table(unit.connection, table.database_name, table.name)
         tasks: Sequence[FileTask] = ()
         if is_data_deleted and has_own_files(table):
             tasks = self._table_deletions(
@@ -114,4 +114,4 @@ class DropVerbs(VerbFamily):
 
     def _forget_database(self, unit: UnitOfWork, database: Database) -> None:
         if database.catalog_name == DEFAULT_CATALOG:
-            ddl.forget_database(unit.connection, database.name)
+            resources.forget_database(unit.connection, database.name)

@@ -29,7 +29,7 @@ from hms_bridge.service.drops import DropVerbs
 from hms_bridge.service.foundation import normal_partition, with_ddl_time
 from hms_bridge.service.locations import normal_uri, partition_location
 from hms_bridge.service.unit_of_work import UnitOfWork
-from hms_bridge.txn import ddl
+from hms_bridge.txn import resources
 
 
 class PartitionVerbs(DropVerbs):
@@ -65,8 +65,7 @@ class PartitionVerbs(DropVerbs):
                 lambda unit: self._insert(unit, key, new, is_if_not_exists=is_if_not_exists)
             )
         except BaseException:
-            for location in made:
-                self._files.remove_if_empty(location)
+            self._files.undo_made(made)
             raise
 
     def _make_directories(self, new: Iterable[Partition]) -> list[str]:
@@ -268,7 +267,7 @@ class PartitionVerbs(DropVerbs):
         table = stored.table
         partitions.delete_partitions(unit.connection, found)
         if table.is_transactional and table.catalog_name == DEFAULT_CATALOG:
-            ddl.forget_partitions(
+            resources.forget_partitions(
                 unit.connection, table.database_name, table.name, [p.name for p in found]
             )
         tasks: Sequence[FileTask] = ()

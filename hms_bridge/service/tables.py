@@ -40,7 +40,7 @@ class TableVerbs(DropVerbs):
             self._transactions.write(lambda unit: self._insert_table(unit, wanted))
         except BaseException:
             if is_made and location is not None:
-                self._files.remove_if_empty(location)
+                self._files.undo_made([location])
             raise
 
     def _database_for(self, table: Table) -> Database:

@@ -16,6 +16,7 @@ from hms_bridge.backend.engine import Database
 from hms_bridge.backend.retry import RetrySettings, run_in_transaction
 from hms_bridge.clock import Clock
 from hms_bridge.errors import MetastoreError
+from hms_bridge.model.event import NotificationEvent
 from hms_bridge.notification.event_log import append
 from hms_bridge.notification.events import EventDraft
 from hms_bridge.notification.message_text import MessageFormat
@@ -67,12 +68,18 @@ class Transactions:
 
     def write(self, work: Callable[[UnitOfWork], T]) -> T:
         """Run a changing verb; it is run again from the start after a deadlock or the like."""
+        return self._write(work)[0]
+
+    def write_logged(self, work: Callable[[UnitOfWork], T]) -> tuple[NotificationEvent, ...]:
+        """Run a changing verb that is asked which events it logged."""
+        return self._write(work)[1]
+
+    def _write(self, work: Callable[[UnitOfWork], T]) -> tuple[T, tuple[NotificationEvent, ...]]:
         announced: list[Announcement | None] = []
         units: list[UnitOfWork] = []
 
-        def attempt(connection: Connection) -> T:
-            while announced:
-                self._hooks.settle(announced.pop(), is_committed=False)
+        def attempt(connection: Connection) -> tuple[T, tuple[NotificationEvent, ...]]:
+            self._settle(announced, is_committed=False)
             unit = UnitOfWork(connection, self.clock, self.clock.now_ms() // 1000)
             units[:] = [unit]
             result = work(unit)
@@ -82,9 +89,8 @@ class Transactions:
                 now_seconds=unit.now_seconds,
                 message_format=self._message_format,
             )
-            if events:
-                announced.append(self._hooks.announce(events))
-            return result
+            announced.append(self._hooks.announce(events))
+            return result, events
 
         is_committed = False
         try:
@@ -93,8 +99,11 @@ class Transactions:
             )
             is_committed = True
         finally:
-            while announced:
-                self._hooks.settle(announced.pop(), is_committed=is_committed)
+            self._settle(announced, is_committed=is_committed)
         if units[0].failure is not None:
             raise units[0].failure
         return result
+
+    def _settle(self, announced: list[Announcement | None], *, is_committed: bool) -> None:
+        while announced:
+            self._hooks.settle(announced.pop(), is_committed=is_committed)

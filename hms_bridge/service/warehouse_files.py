@@ -12,16 +12,17 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from changemanager.archive import ChangeManager, RecycleKind
 from changemanager.delete_protocol import DeleteProtocol
 from changemanager.errors import ChangeManagerError, DirectoryChangedError, PathNotContainedError
-from changemanager.location import Resolver
 from changemanager.manifest import ArchiveContext
 from hms_bridge.archive import file_tasks
 from hms_bridge.archive.file_tasks import FileTask, FileTaskKind
+from hms_bridge.catalog import places
 from hms_bridge.errors import InvalidOperationError, MetaError
-from hms_bridge.service import directory_moves
+from hms_bridge.service.directories import Directories
 from hms_bridge.service.locations import WarehouseRoots, is_below, parent
 from hms_bridge.service.unit_of_work import Transactions, UnitOfWork
 
@@ -31,19 +32,19 @@ LEASE_MS = 600_000
 """How long one process may work on a task before another one takes it over."""
 WAIT_SECONDS = 30.0
 WAIT_STEP_SECONDS = 0.1
-PLANS_MAX = 3
-"""How often a directory that changes while it is deleted is planned anew."""
+TRIES_MAX = 3
+"""How often a directory is tried again that changes while it is deleted."""
 
 
 class WarehouseFiles:
-    """Makes, moves and deletes directories for the service. ``owner`` names this process."""
+    """Makes, moves and deletes directories for the service."""
 
     def __init__(
         self,
         *,
         transactions: Transactions,
         roots: WarehouseRoots,
-        resolve: Resolver,
+        directories: Directories,
         protocol: DeleteProtocol,
         archive: ChangeManager | None,
         new_id: Callable[[], str],
@@ -51,11 +52,10 @@ class WarehouseFiles:
         self.roots = roots
         self._transactions = transactions
         self._clock = transactions.clock
-        self._resolve = resolve
+        self._directories = directories
         self._protocol = protocol
         self._archive = archive
         self._new_id = new_id
-        self._owner = new_id()
 
     @property
     def cmroot(self) -> str | None:
@@ -65,16 +65,25 @@ class WarehouseFiles:
     def make_directory(self, location: str) -> bool:
         """Make it; whether it was not there before. Raises MetaError."""
         try:
-            return directory_moves.make_directory(location)
+            return self._directories.make(location)
         except (OSError, ChangeManagerError, ValueError) as error:
             raise MetaError(
                 f"{location} is not a directory or unable to create one: {error}"
             ) from error
 
+    def undo_made(self, locations: Sequence[str]) -> None:
+        """Directories that :meth:`make_directory` made are not needed after all.
+
+        What is not empty stays, and what someone else has given a table meanwhile.
+        """
+        for location in locations:
+            if self._transactions.read(partial(places.user_of, place=location)) is None:
+                self.remove_if_empty(location)
+
     def remove_if_empty(self, location: str) -> None:
-        """Undo :meth:`make_directory`; what is not empty stays."""
+        """Remove a directory without files; a failure leaves it."""
         with suppress(OSError, ChangeManagerError):
-            directory_moves.remove_empty(self._resolve, location)
+            self._directories.remove_empty(location)
 
     def deletion(
         self, location: str, *, context: ArchiveContext, is_archived: bool, is_purge: bool
@@ -109,9 +118,10 @@ class WarehouseFiles:
     def carry_out(self, tasks: Sequence[FileTask]) -> None:
         """Do what a committed transaction left. Failures are logged; the tasks stay."""
         for task in tasks:
-            claimed = self._claim(task)
-            if claimed is not None:
-                self._try(claimed)
+            for _ in range(TRIES_MAX):
+                claimed = self._claim(task)
+                if claimed is None or self._try(claimed):
+                    break
 
     def resume(self) -> int:
         """Do what crashed or failing verbs left behind; how many tasks are done."""
@@ -125,16 +135,16 @@ class WarehouseFiles:
 
         Raises MetaError if somebody is still at it, or it cannot be done.
         """
-        waited = 0.0
+        waited_seconds, failures = 0.0, 0
         while (task := self._task_at(locations)) is not None:
             claimed = self._claim(task)
-            if claimed is None:
-                if waited >= WAIT_SECONDS:
-                    raise self._busy(task)
-                self._clock.sleep_seconds(WAIT_STEP_SECONDS)
-                waited += WAIT_STEP_SECONDS
-            elif not self._try(claimed):
+            if claimed is not None and self._try(claimed):
+                continue
+            failures += claimed is not None
+            if waited_seconds >= WAIT_SECONDS or failures >= TRIES_MAX:
                 raise self._busy(task)
+            self._clock.sleep_seconds(WAIT_STEP_SECONDS)
+            waited_seconds += WAIT_STEP_SECONDS
 
     def _task_at(self, locations: Sequence[str]) -> FileTask | None:
         tasks = self._transactions.read(file_tasks.find)
@@ -152,7 +162,7 @@ class WarehouseFiles:
             lambda unit: file_tasks.claim(
                 unit.connection,
                 task.id,
-                owner=self._owner,
+                owner=self._new_id(),
                 now_ms=self._clock.now_ms(),
                 lease_ms=LEASE_MS,
             )
@@ -170,16 +180,14 @@ class WarehouseFiles:
             _LOG.warning("%s could not be finished and stays to be done: %s", task.location, error)
             reason = str(error)
             self._transactions.write(
-                lambda unit: file_tasks.give_back(
-                    unit.connection, task.id, owner=self._owner, error=reason
-                )
+                lambda unit: file_tasks.give_back(unit.connection, task, reason)
             )
             return False
         self._transactions.write(lambda unit: self.finish(unit, task))
         return True
 
     def _delete(self, task: FileTask) -> None:
-        for plan in range(1, PLANS_MAX + 1):
+        for plan in range(1, TRIES_MAX + 1):
             try:
                 report = self._protocol.remove(
                     task.location,
@@ -189,7 +197,7 @@ class WarehouseFiles:
                     is_purge=task.is_purge,
                 )
             except DirectoryChangedError:
-                if plan == PLANS_MAX:
+                if plan == TRIES_MAX:
                     raise
             else:
                 if report.intent is not None:
@@ -203,7 +211,7 @@ class WarehouseFiles:
 
         Raises InvalidOperationError if the target is there, MetaError if it cannot be moved.
         """
-        if directory_moves.exists(self._resolve, target):
+        if self._directories.exists(target):
             raise InvalidOperationError(
                 f"New location for this table {target} already exists; remove it, or give the "
                 "table another location"
@@ -212,16 +220,16 @@ class WarehouseFiles:
             self.deletion(source, context=context, is_archived=is_archived, is_purge=True),
             kind=FileTaskKind.MOVE,
             target=target,
+            owner=self._new_id(),
         )
         self._transactions.write(lambda unit: file_tasks.add(unit.connection, [task]))
-        self._claim(task)
         try:
             if is_archived and self._archive is not None:
                 self._archive.recycle(
                     source, RecycleKind.COPY, is_purge=True, root=task.root, context=context
                 )
-            if directory_moves.exists(self._resolve, source):
-                directory_moves.move_directory(self._resolve, source, target)
+            if self._directories.exists(source):
+                self._directories.move(source, target)
         except (ChangeManagerError, OSError) as error:
             self._try(task)
             raise MetaError(f"{source} cannot be moved to {target}: {error}") from error
@@ -229,7 +237,7 @@ class WarehouseFiles:
 
     def finish(self, unit: UnitOfWork, task: FileTask) -> bool:
         """Record inside a transaction that a task is done; False if another process took it."""
-        return file_tasks.finish(unit.connection, task.id, owner=self._owner)
+        return file_tasks.finish(unit.connection, task)
 
     def undo_move(self, task: FileTask) -> None:
         """The transaction that was to follow a move failed: put the directory back."""
@@ -238,14 +246,12 @@ class WarehouseFiles:
     def _move_back(self, task: FileTask) -> None:
         """The rows still name the old place, because a commit would have removed the task."""
         target = task.target or ""
-        if not directory_moves.exists(self._resolve, target):
+        if not self._directories.exists(target):
             return
-        if not directory_moves.has_directories(self._resolve(target)):
-            directory_moves.complete_move(self._resolve, target, task.location)
-        elif directory_moves.exists(self._resolve, task.location):
+        is_at_once = self._directories.is_renamed_at_once(target)
+        if is_at_once and self._directories.exists(task.location):
             raise OSError(
                 f"both {task.location} and {target} are there; the table is at the first: check "
                 "what is in the second and move it away"
             )
-        else:
-            directory_moves.move_directory(self._resolve, target, task.location)
+        self._directories.move(target, task.location)

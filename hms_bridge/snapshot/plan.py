@@ -30,12 +30,19 @@ class RawRows:
     """How the rows of a file without ACID columns get their identity.
 
     Row n (from 0) of the file is RowId(write_id, bucket_property, first + n), where `first` is the
-    number of rows of all `preceding` files (full paths) together. Its current write id is write_id.
+    number of rows of all `preceding` files together. Its current write id is write_id. `group`:
+    full paths of all files that are numbered together, in order; this one is at `index`.
     """
 
     write_id: WriteId
     bucket_property: int
-    preceding: tuple[str, ...] = ()
+    group: tuple[str, ...]
+    index: int = 0
+
+    @property
+    def preceding(self) -> tuple[str, ...]:
+        """The files whose rows are numbered before this one's."""
+        return self.group[: self.index]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,9 +84,9 @@ class ReadSplit:
 class ReadPlan:
     """Everything that a reader of one root needs.
 
-    `files`: base, insert-delta and original files; `deletes`: delete-delta files; both sorted by
-    directory then path. `write_ids`: the filter for rows of files that are `is_filtered`.
-    `unread`: visible files (full paths) that were left out because they are none of the format.
+    `files`: base, insert-delta and original files; `deletes`: delete-delta files; both by order
+    of directories (by write id), buckets, paths. `write_ids`: the filter for rows of files
+    that are `is_filtered`. `unread`: visible files (full paths) that are none of the format.
     """
 
     root: str
@@ -200,29 +207,39 @@ class _Planner:
         self, template: ReadFile, files: tuple[ListedFile, ...], *, is_raw: bool
     ) -> None:
         into = self.deletes if template.role is FileRole.DELETE_DELTA else self.files
-        preceding: dict[int, tuple[str, ...]] = {}
+        if self._is_insert_only:
+            into += [
+                replace(template, path=self._full(file), size_bytes=file.size_bytes)
+                for file in files
+            ]
+            return
+        by_bucket: dict[int, list[ListedFile]] = {}
         for file in files:
-            path = self._full(file)
-            found = replace(template, path=path, size_bytes=file.size_bytes)
-            if self._is_insert_only:
-                into.append(found)
-                continue
             bucket_id = _bucket_id(file, is_raw)
             if bucket_id is None:
-                self.unread.append(path)
-                continue
-            if file.size_bytes == 0:
-                continue  # Hive takes an empty file for a missing one.
-            raw = None
-            if is_raw:
-                before = preceding.get(bucket_id, ())
-                raw = RawRows(
-                    write_id=template.max_write_id,
-                    bucket_property=encode_bucket(bucket_id, template.statement_id),
-                    preceding=before,
+                self.unread.append(self._full(file))
+            elif file.size_bytes > 0:  # Hive takes an empty file for a missing one.
+                by_bucket.setdefault(bucket_id, []).append(file)
+        for bucket_id, members in sorted(by_bucket.items()):
+            paths = tuple(self._full(file) for file in members)
+            for index, file in enumerate(members):
+                raw = None
+                if is_raw:
+                    raw = RawRows(
+                        write_id=template.max_write_id,
+                        bucket_property=encode_bucket(bucket_id, template.statement_id),
+                        group=paths,
+                        index=index,
+                    )
+                into.append(
+                    replace(
+                        template,
+                        path=paths[index],
+                        size_bytes=file.size_bytes,
+                        bucket_id=bucket_id,
+                        raw=raw,
+                    )
                 )
-                preceding[bucket_id] = (*before, path)
-            into.append(replace(found, bucket_id=bucket_id, raw=raw))
 
     def _note_side_files(self, directory: ListedDirectory) -> None:
         present = {self._full(file) for file in directory.side_files}

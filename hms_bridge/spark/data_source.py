@@ -76,7 +76,7 @@ class HiveAcidDataSource(DataSource):  # type: ignore[misc]
     def schema(self) -> str:
         """Spark's words for the chosen columns. Raises DmlError for an unknown one."""
         request = ScanRequest.of(self.options)
-        metastore = open_metastore(request.metastore_url)
+        metastore = open_metastore(request.metastore_url, is_created=False)
         try:
             columns = request.chosen(request.table(metastore))
         finally:
@@ -148,7 +148,7 @@ class AcidReader(DataSourceReader):  # type: ignore[misc]
     def partitions(self) -> list[AcidPartition]:
         """One for each split of each partition of the table."""
         request = self._request
-        metastore = open_metastore(request.metastore_url)
+        metastore = open_metastore(request.metastore_url, is_created=False)
         try:
             table = request.table(metastore)
             lease = TxnId(0)
@@ -205,7 +205,7 @@ def _open_lease(metastore: Metastore, table: Table) -> TxnId:
 
 
 def _renew_lease(partition: AcidPartition) -> None:
-    metastore = open_metastore(partition.metastore_url)
+    metastore = open_metastore(partition.metastore_url, is_created=False)
     try:
         metastore.heartbeat(TxnId(partition.lease_txn_id), LockId(0))
     except (NoSuchTxnError, TxnAbortedError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hms_bridge.dml.named import find_database, find_table
 from hms_bridge.dml.statement import (
     CreateDatabase,
     CreateTable,
@@ -38,9 +39,11 @@ def run_definition(statement: Ddl, metastore: Metastore, current: str) -> Listed
             return (), [], _table(statement, metastore, current)
         case Show(what="databases"):
             return ("database_name",), [(name,) for name in metastore.get_databases()], None
+        case Show(what="partitions", table=TableName() as name):
+            return _partitions(name, metastore, current)
         case Show():
             database = statement.database or current
-            metastore.get_database(database)
+            find_database(metastore, database)
             return ("tab_name",), [(name,) for name in metastore.get_tables(database)], None
         case Describe():
             return _describe(statement.table, metastore, current)
@@ -61,6 +64,7 @@ def _database(statement: CreateDatabase | DropDatabase, metastore: Metastore) ->
         metastore.drop_database(statement.name, is_cascade=statement.is_cascade)
     except NoSuchObjectError:
         if not statement.is_if_exists:
+            find_database(metastore, statement.name)
             raise
         return f"there is no database {statement.name}"
     return f"database {statement.name} dropped"
@@ -74,9 +78,11 @@ def _table(statement: CreateTable | DropTable, metastore: Metastore, current: st
             metastore.drop_table(database, statement.table.name, is_purge=statement.is_purge)
         except NoSuchObjectError:
             if not statement.is_if_exists:
+                find_table(metastore, database, statement.table.name)
                 raise
             return f"there is no table {name}"
         return f"table {name} dropped"
+    find_database(metastore, database)
     try:
         metastore.create_table(_orc_table(statement, database))
     except AlreadyExistsError:
@@ -105,8 +111,16 @@ def _orc_table(statement: CreateTable, database: str) -> Table:
     )
 
 
+def _partitions(name: TableName, metastore: Metastore, current: str) -> Listed:
+    table = find_table(metastore, name.database or current, name.name)
+    if not table.is_partitioned:
+        raise DmlError(f"{table.full_name} has no partitions")
+    names = metastore.get_partition_names(table.database_name, table.name)
+    return ("partition",), [(one,) for one in names], None
+
+
 def _describe(name: TableName, metastore: Metastore, current: str) -> Listed:
-    table = metastore.get_table(name.database or current, name.name)
+    table = find_table(metastore, name.database or current, name.name)
     rows: list[tuple[object, ...]] = [
         (column.name, column.type, column.comment) for column in table.storage.columns
     ]

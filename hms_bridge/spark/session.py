@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -23,7 +24,6 @@ _SETTINGS: Mapping[str, str] = {
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.log.level": "ERROR",
 }
 
 
@@ -43,9 +43,12 @@ def open_session(
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     # PySpark logs every refused statement in JSON; the error itself comes to the caller anyway.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.appName(application).master(
         master or os.environ.get("SPARK_MASTER", "local[*]")
     )
-    for name, value in {**_SETTINGS, **(settings or {})}.items():
+    log = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}"
+    chosen = {"spark.driver.extraJavaOptions": log, **_SETTINGS, **(settings or {})}
+    for name, value in chosen.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()

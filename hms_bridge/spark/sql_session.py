@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 
 from changemanager.location import Resolver
 from hms_bridge.clock import Clock
+from hms_bridge.dml.named import find_database, find_table
 from hms_bridge.dml.parse import parse_script
 from hms_bridge.dml.plan import WritePlan, plan_query, plan_write
 from hms_bridge.dml.rewrite import SourceView
 from hms_bridge.dml.statement import Ddl, Delete, Dml, Insert, Select, TableName, Update, Use
-from hms_bridge.errors import DmlError, NoSuchObjectError
+from hms_bridge.errors import DmlError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockType
@@ -72,7 +72,7 @@ class SqlSession:
             case Insert() | Update() | Delete():
                 return SqlResult(message=self._write(statement))
             case Use(database=database):
-                self._metastore.get_database(database)
+                find_database(self._metastore, database)
                 self._database = database
                 return SqlResult(message=f"the current database is {database}")
             case _:
@@ -100,7 +100,7 @@ class SqlSession:
                 frame = self._session().sql(query)
                 yield tuple(frame.columns)
                 for row in frame.toLocalIterator():
-                    yield tuple(row)
+                    yield tuple(_plain(value) for value in row)
 
     def _write(self, statement: Insert | Update | Delete) -> str:
         tables = self._tables((statement.table, *statement.source_tables))
@@ -114,11 +114,11 @@ class SqlSession:
                 outcome = job.run(plan)
         parts = []
         if plan.insert_statement_id is not None and plan.delete_statement_id is None:
-            parts.append(f"{outcome.inserted_count} rows inserted")
+            parts.append(_rows(outcome.inserted_count, "inserted"))
         elif plan.insert_statement_id is not None:
-            parts.append(f"{outcome.deleted_count} rows updated")
+            parts.append(_rows(outcome.deleted_count, "updated"))
         else:
-            parts.append(f"{outcome.deleted_count} rows deleted")
+            parts.append(_rows(outcome.deleted_count, "deleted"))
         parts.append(f"write id {outcome.write_id}" if outcome.write_id else "nothing was written")
         return ", ".join(parts)
 
@@ -148,18 +148,32 @@ class SqlSession:
 
     def _table(self, name: TableName) -> Table:
         database = name.database or self._database
-        try:
-            table = self._metastore.get_table(database, name.name)
-        except NoSuchObjectError as error:
-            known = self._metastore.get_tables(database)
-            near = difflib.get_close_matches(name.name, known, n=1)
-            hint = f"did you mean {database}.{near[0]}?" if near else "see SHOW TABLES"
-            raise DmlError(f"there is no table {database}.{name.name}; {hint}") from error
+        table = find_table(self._metastore, database, name.name)
         if not table.is_full_acid:
             raise DmlError(
                 f"{table.full_name} is no full ACID table; only those are read and written here"
             )
         return table
+
+
+def _rows(count: int, what: str) -> str:
+    return f"{count} {'row' if count == 1 else 'rows'} {what}"
+
+
+def _plain(value: object) -> object:
+    """Structs as dicts, wherever they are: PySpark's rows forget their names when copied."""
+    if isinstance(value, Row):
+        return {name: _plain(one) for name, one in zip(value.__fields__, value, strict=True)}
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    if isinstance(value, dict):
+        return {_plain_key(key): _plain(one) for key, one in value.items()}
+    return value
+
+
+def _plain_key(value: object) -> object:
+    """A struct can be a key in Hive, a dict cannot be one in Python."""
+    return tuple(value) if isinstance(value, Row) else value
 
 
 class _spark_errors:  # noqa: N801  (reads as a statement: `with _spark_errors():`)

@@ -10,6 +10,7 @@ the caller commits. Whatever happens before the commit leaves no visible row (I7
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -38,6 +39,8 @@ from hms_bridge.rows.transaction import Transaction
 
 _RESULT = "partition string, path string, bucket int, row_count long, size_bytes long"
 _BUCKET = "row__bucket"
+_ROWS_PER_WRITER = 250_000
+"""Fewer rows are one file: small files are what compaction is there to get rid of."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,13 +71,14 @@ class WriteJob:
         """Write and publish; the caller's commit makes it visible."""
         rows = self._spark.sql(plan.query).persist()
         try:
-            if rows.isEmpty():
+            count = rows.count()
+            if not count:
                 return WriteOutcome(write_id=None)
-            return self._write(plan, rows)
+            return self._write(plan, rows, max(1, math.ceil(count / _ROWS_PER_WRITER)))
         finally:
             rows.unpersist()
 
-    def _write(self, plan: WritePlan, rows: DataFrame) -> WriteOutcome:
+    def _write(self, plan: WritePlan, rows: DataFrame, writers: int) -> WriteOutcome:
         write_id = self._allocate(plan.table)
         publication = Publication(
             self._metastore, self._resolver, plan.table, self._transaction.id, write_id
@@ -89,7 +93,7 @@ class WriteJob:
                 deleted = sum(file.row_count for file in files)
             if plan.insert_statement_id is not None:
                 name = DirectoryName.delta(write_id, write_id, plan.insert_statement_id)
-                files = self._insert(plan, rows, publication.staging, write_id)
+                files = self._insert(plan, rows.coalesce(writers), publication.staging, write_id)
                 written.append(WrittenDirectory(name=name, files=files))
                 inserted = sum(file.row_count for file in files)
             publication.publish(written, plan.kind.operation)
@@ -133,9 +137,8 @@ class WriteJob:
         if plan.table.storage.bucket_columns:
             schema = f"{_ddl(rows)}, `{_BUCKET}` int"
             rows = rows.mapInArrow(_BucketTask(spec), schema).repartition(_BUCKET)
-            order = [_BUCKET, *order]
-        else:
-            rows = rows.coalesce(self._spark.sparkContext.defaultParallelism)
+            # A task may have several buckets: rows of one partition still come together.
+            order = [*order, _BUCKET]
         if order:
             rows = rows.sortWithinPartitions(*order)
         return _collect(rows.mapInArrow(_InsertTask(spec), _RESULT))

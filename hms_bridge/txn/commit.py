@@ -30,6 +30,7 @@ from sqlalchemy import (
     and_,
     delete,
     exists,
+    func,
     insert,
     literal,
     or_,
@@ -64,6 +65,15 @@ _S = WRITE_SET.c
 _CHANGES = (DataOperation.UPDATE.stored, DataOperation.DELETE.stored)
 _COMPACTIONS = frozenset({TxnType.COMPACTION, TxnType.REBALANCE_COMPACTION})
 _HELD_FROM_OTHERS = (LockType.EXCL_WRITE.stored, LockType.EXCLUSIVE.stored)
+_SAME_RESOURCE = and_(
+    _S.WS_DATABASE == _C.TC_DATABASE,
+    _S.WS_TABLE == _C.TC_TABLE,
+    or_(
+        _S.WS_PARTITION == _C.TC_PARTITION,
+        _S.WS_PARTITION.is_(None),
+        _C.TC_PARTITION.is_(None),
+    ),
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -227,6 +237,25 @@ def _settle_changes(connection: Connection, request: CommitTxnRequest, txn_id: T
     return None
 
 
+def latest_txn_in_conflict(connection: Connection, txn_id: TxnId) -> TxnId | None:
+    """The newest committed transaction that changed what this one is about to change.
+
+    Hive: GetLatestTxnIdInConflictHandler. Its clients ask once they hold their locks, and take a
+    new snapshot if theirs does not see that transaction.
+    """
+    newest = connection.execute(
+        select(func.max(_S.WS_TXNID))
+        .join_from(TXN_COMPONENTS, WRITE_SET, _SAME_RESOURCE)
+        .where(
+            _C.TC_TXNID == txn_id,
+            _C.TC_OPERATION_TYPE.in_(_CHANGES),
+            _S.WS_TXNID != txn_id,
+            _S.WS_OPERATION_TYPE.in_(_CHANGES),
+        )
+    ).scalar()
+    return None if newest is None else TxnId(newest)
+
+
 def _holds_all(connection: Connection, txn_id: TxnId, mine: ColumnElement[bool]) -> bool:
     """Whether acquired locks of its own keep others from all that the transaction changed."""
     kept = exists().where(
@@ -254,19 +283,7 @@ def _conflict(
             _C.TC_TABLE,
             _C.TC_PARTITION,
         )
-        .join_from(
-            TXN_COMPONENTS,
-            WRITE_SET,
-            and_(
-                _S.WS_DATABASE == _C.TC_DATABASE,
-                _S.WS_TABLE == _C.TC_TABLE,
-                or_(
-                    _S.WS_PARTITION == _C.TC_PARTITION,
-                    _S.WS_PARTITION.is_(None),
-                    _C.TC_PARTITION.is_(None),
-                ),
-            ),
-        )
+        .join_from(TXN_COMPONENTS, WRITE_SET, _SAME_RESOURCE)
         .where(
             mine,
             _S.WS_TXNID != txn_id,

@@ -154,12 +154,25 @@ def _end(
             return None
         raise _unknown(compaction.id)
     queued = from_queue(row)
-    if queued.state is not CompactionState.READY_FOR_CLEANING and is_lost(queued, compaction):
+    is_ready = queued.state is CompactionState.READY_FOR_CLEANING
+    if _is_done_by_another(queued, compaction) or (not is_ready and is_lost(queued, compaction)):
         raise NoSuchCompactionError(
             f"compaction {compaction.id} of {queued.target} is held by another worker "
             f"({queued.worker_id or 'none'}); leave it alone"
         )
     return _move(connection, row, state, clock, {"ERROR_MESSAGE": compaction.error_message})
+
+
+def _is_done_by_another(queued: Compaction, compaction: Compaction) -> bool:
+    """Whether a worker speaks of an entry that another one has compacted meanwhile (I9).
+
+    A cleaner speaks of an entry that is ready for cleaning, and may end it.
+    """
+    if queued.state is not CompactionState.READY_FOR_CLEANING:
+        return False
+    is_worker = compaction.state is CompactionState.WORKING
+    is_other_txn = compaction.txn_id is not None and compaction.txn_id != queued.txn_id
+    return is_worker and (is_other_txn or queued.next_txn_id is not None)
 
 
 def _never_queued(connection: Connection, compaction: Compaction, clock: Clock) -> Compaction:

@@ -47,6 +47,17 @@ def get_valid_write_ids(
     return tuple(_valid_of(connection, table, valid_txns) for table in tables)
 
 
+def get_all_write_ids(
+    connection: Connection, full_table_name: str, valid_txns: ValidTxnList
+) -> ValidWriteIdList:
+    """The list of a table up to its last write id, however many of its ids are invalid.
+
+    A reader's list ends at the lowest invalid id if no id is valid; a cleaner that went by it would
+    not know of aborted writes beyond. Raises MetaError for a name that is not ``database.table``.
+    """
+    return _valid_of(connection, _split(full_table_name), valid_txns, is_cut=False)
+
+
 def snapshot(open_txns: OpenTxns, current_txn: TxnId = NO_TXN) -> ValidTxnList:
     """The transactions that a reader who asks now may see (its own among them)."""
     return ValidTxnList.from_open_txns(
@@ -74,7 +85,11 @@ def _owner(connection: Connection, table: tuple[str, str], write_id: WriteId) ->
 
 
 def _valid_of(
-    connection: Connection, table: tuple[str, str], valid_txns: ValidTxnList
+    connection: Connection,
+    table: tuple[str, str],
+    valid_txns: ValidTxnList,
+    *,
+    is_cut: bool = True,
 ) -> ValidWriteIdList:
     full_name = ".".join(table)
     highest = connection.execute(
@@ -91,7 +106,7 @@ def _valid_of(
         .where(of_table(*table), _W.T2W_WRITEID <= highest)
         .order_by(_W.T2W_WRITEID)
     )
-    return judge(full_name, WriteId(highest), rows, valid_txns)
+    return judge(full_name, WriteId(highest), rows, valid_txns, is_cut=is_cut)
 
 
 def judge(
@@ -99,11 +114,13 @@ def judge(
     high_watermark: WriteId,
     rows: Iterable[Sequence[int]],
     valid_txns: ValidTxnList,
+    *,
+    is_cut: bool = True,
 ) -> ValidWriteIdList:
     """The list of a table, from its (transaction, write id) rows up to the watermark, ascending.
 
     If none of them is valid, the list ends at the lowest: all below it was compacted, all above
-    it is invalid anyway.
+    it is invalid anyway (not so where ``is_cut`` is False).
     """
     opened: list[WriteId] = []
     aborted: list[WriteId] = []
@@ -115,7 +132,7 @@ def judge(
             aborted.append(WriteId(write_id))
         else:
             opened.append(WriteId(write_id))
-    if not has_valid and (opened or aborted):
+    if is_cut and not has_valid and (opened or aborted):
         lowest = min([*opened[:1], *aborted[:1]])
         high_watermark = lowest
         opened = [one for one in opened if one == lowest]

@@ -137,7 +137,8 @@ def partition_from_struct(
 
     Raises InvalidObjectError if it has no values.
     """
-    values = _required(struct.values, f"a partition of {database}.{table}", "values")
+    of_table = f"a partition of {struct.dbName or database}.{struct.tableName or table}"
+    values = _required(struct.values, of_table, "values")
     struct_catalog, struct_database = split_catalog(struct.dbName)
     return Partition(
         values=tuple(values),
@@ -160,14 +161,13 @@ def columns_to_structs(columns: Iterable[Column]) -> list[Struct]:
 
 def columns_from_structs(structs: Iterable[Struct] | None) -> tuple[Column, ...]:
     """Columns. Raises InvalidObjectError if one has no name or no type."""
-    return tuple(
-        Column(
-            name=_required(struct.name, "a column", "name").lower(),
-            type=_required(struct.type, f"column {struct.name}", "type"),
-            comment=struct.comment,
-        )
-        for struct in structs or ()
-    )
+    columns = []
+    for struct in structs or ():
+        name, kind = struct.name, struct.type
+        if not name or not kind:
+            raise InvalidObjectError(f"column {name!r} has type {kind!r}; give both")
+        columns.append(Column(name=name.lower(), type=kind, comment=struct.comment))
+    return tuple(columns)
 
 
 def storage_to_struct(storage: Storage) -> Struct:

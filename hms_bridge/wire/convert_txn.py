@@ -107,7 +107,15 @@ def open_txns_to_struct(txns: OpenTxns) -> Struct:
 
 
 def open_txns_from_struct(struct: Struct) -> OpenTxns:
-    """From a GetOpenTxnsResponse, which does not tell types."""
+    """From a GetOpenTxnsResponse, which does not tell types.
+
+    Raises MetaError for the form of Hive 2, a set without states.
+    """
+    if struct.open_txns is None:
+        raise MetaError(
+            "the metastore tells open transactions as Hive 2 does, without their states; use a "
+            "metastore of Hive 3 or later"
+        )
     aborted = binary_to_bits(struct.abortedBits, len(struct.open_txns))
     return OpenTxns(
         high_watermark=TxnId(struct.txn_high_water_mark),

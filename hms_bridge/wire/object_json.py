@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable
+from json.encoder import encode_basestring
 from typing import Any
 
 from thrift.protocol.TJSONProtocol import TJSONProtocol
@@ -27,7 +28,7 @@ from hms_bridge.wire.convert_catalog import (
     table_from_struct,
     table_to_struct,
 )
-from hms_bridge.wire.structs import Spec, Struct, hive
+from hms_bridge.wire.structs import Struct, hive
 
 _TAGS = {
     TType.BOOL: "tf",
@@ -42,6 +43,11 @@ _TAGS = {
     TType.SET: "set",
     TType.LIST: "lst",
 }
+_Writer = Callable[[Any], str]
+_Plan = tuple[tuple[int, str, str, _Writer], ...]
+"""Of each field: its number, its name, how its text begins, and what writes its value."""
+
+_PLANS: dict[str, _Plan] = {}
 _SCALARS: dict[int, Callable[[Any], Any]] = {TType.BOOL: bool, TType.DOUBLE: float}
 
 
@@ -99,59 +105,84 @@ def struct_from_json(type_name: str, text: str) -> Struct:
 
 
 def _to_json(struct: Struct, like: str | None) -> str:
-    if _has_list_keys(struct):
-        buffer = TMemoryBuffer()
-        struct.write(TJSONProtocol(buffer))
-        return str(buffer.getvalue().decode())
-    fields = _encode_struct(struct, struct.thrift_spec)
+    fields = _field_texts(struct)
     if like is not None:
-        known = _encode_struct(struct_from_json(type(struct).__name__, like), struct.thrift_spec)
-        held = _record_fields(struct)
-        fields.update({key: value for key, value in known.items() if key not in held})
-        fields = dict(sorted(fields.items(), key=lambda item: int(item[0])))
-    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+        held = {entry[0] for entry in struct.thrift_spec if entry and entry[2] in vars(struct)}
+        known = _field_texts(struct_from_json(type(struct).__name__, like))
+        fields.update({number: text for number, text in known.items() if number not in held})
+        fields = dict(sorted(fields.items()))
+    return "{" + ",".join(fields.values()) + "}"
 
 
-def _record_fields(struct: Struct) -> frozenset[str]:
-    """Numbers of the fields that our conversion sets, be it to None."""
-    return frozenset(
-        str(entry[0]) for entry in struct.thrift_spec if entry and entry[2] in vars(struct)
+def _plan(cls: type[Struct]) -> _Plan:
+    """How to write the fields of a struct; made once."""
+    name = cls.__name__
+    if name not in _PLANS:
+        _PLANS[name] = tuple(
+            (entry[0], entry[2], f'"{entry[0]}":{{"{_TAGS[entry[1]]}":',
+             _writer(entry[1], entry[3]))
+            for entry in cls.thrift_spec
+            if entry
+        )  # fmt: skip
+    return _PLANS[name]
+
+
+def _field_texts(struct: Struct) -> dict[int, str]:
+    texts = {}
+    for number, name, start, write in _plan(type(struct)):
+        value = getattr(struct, name)
+        if value is not None:
+            texts[number] = start + write(value) + "}"
+    return texts
+
+
+def _struct_text(struct: Struct) -> str:
+    return "{" + ",".join(_field_texts(struct).values()) + "}"
+
+
+def _writer(ttype: int, arguments: Any) -> _Writer:
+    if ttype in (TType.LIST, TType.SET):
+        return _list_writer(arguments[0], arguments[1])
+    if ttype == TType.MAP:
+        return _map_writer(*arguments[:4])
+    if ttype == TType.STRING and arguments == "BINARY":
+        return _binary_text
+    return _SCALAR_WRITERS[ttype]
+
+
+def _list_writer(element: int, arguments: Any) -> _Writer:
+    tag, write = _TAGS[element], _writer(element, arguments)
+    return lambda items: (
+        f'["{tag}",{len(items)},{",".join(map(write, items))}]' if items else f'["{tag}",0]'
     )
 
 
-def _has_list_keys(struct: Struct) -> bool:
-    storage = struct.sd if isinstance(struct, (hive.Table, hive.Partition)) else None
-    skew = storage.skewedInfo if storage is not None else None
-    return bool(skew is not None and skew.skewedColValueLocationMaps)
+def _map_writer(key: int, key_arguments: Any, item: int, item_arguments: Any) -> _Writer:
+    start = f'["{_TAGS[key]}","{_TAGS[item]}",'
+    write_item, write = _writer(item, item_arguments), _writer(key, key_arguments)
+    # Numbers are keys in quotes; lists stay lists, as thrift has it.
+    write_key = write if key in (TType.STRING, TType.LIST) else lambda k: f'"{write(k)}"'
+    return lambda entries: (
+        f"{start}{len(entries)},{{"
+        + ",".join(f"{write_key(k)}:{write_item(v)}" for k, v in entries.items())
+        + "}]"
+    )
 
 
-def _encode_struct(struct: Struct, spec: Spec) -> dict[str, Any]:
-    fields = {}
-    for entry in spec:
-        if entry:
-            value = getattr(struct, entry[2])
-            if value is not None:
-                ttype = entry[1]
-                fields[str(entry[0])] = {_TAGS[ttype]: _encode(value, ttype, entry[3])}
-    return fields
+def _binary_text(value: bytes) -> str:
+    return '"' + base64.b64encode(value).decode().rstrip("=") + '"'
 
 
-def _encode(value: Any, ttype: int, arguments: Any) -> Any:
-    if ttype == TType.STRING:
-        if arguments != "BINARY":
-            return value
-        return base64.b64encode(value).decode().rstrip("=")
-    if ttype == TType.STRUCT:
-        return _encode_struct(value, arguments[1])
-    if ttype in (TType.LIST, TType.SET):
-        element, element_arguments, _ = arguments
-        return [_TAGS[element], len(value),
-                *(_encode(item, element, element_arguments) for item in value)]  # fmt: skip
-    if ttype == TType.MAP:
-        key, _, item, item_arguments, _ = arguments
-        entries = {str(k): _encode(v, item, item_arguments) for k, v in value.items()}
-        return [_TAGS[key], _TAGS[item], len(value), entries]
-    return int(value) if ttype == TType.BOOL else value
+_SCALAR_WRITERS: dict[int, _Writer] = {
+    TType.BOOL: lambda value: "1" if value else "0",
+    TType.BYTE: str,
+    TType.I16: str,
+    TType.I32: str,
+    TType.I64: str,
+    TType.DOUBLE: json.dumps,
+    TType.STRING: encode_basestring,
+    TType.STRUCT: _struct_text,
+}
 
 
 def _decode_struct(cls: type[Struct], fields: dict[str, Any]) -> Struct:

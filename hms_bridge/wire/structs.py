@@ -122,15 +122,16 @@ class StructTypes:
             return self.spec_of_fields(STRUCTS[name])
         if name in EXCEPTIONS:
             return self.spec_of_fields((Field(1, "message", "string"),))
-        spec = self.own_spec(published.thrift_spec)
-        return self._extended(spec, FIELDS[name]) if name in FIELDS else spec
+        return self.own_spec(published.thrift_spec, FIELDS.get(name, ()))
 
-    def own_spec(self, published: Spec) -> Spec:
-        """A published spec with our classes in place of the published ones and no defaults."""
-        return tuple(
+    def own_spec(self, published: Spec, added: tuple[Field, ...] = ()) -> Spec:
+        """A published spec with our classes in place of the published ones, without defaults,
+        and with added fields."""
+        own = tuple(
             entry and (entry[0], entry[1], entry[2], self._arguments(entry[1], entry[3]), None)
             for entry in published
         )
+        return self._extended(own, added) if added else own
 
     def spec_of_fields(self, fields: tuple[Field, ...]) -> Spec:
         """A spec from declared fields."""

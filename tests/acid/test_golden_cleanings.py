@@ -65,7 +65,7 @@ def _deletable(listing: DirectoryListing, plans: list[CleaningPlan]) -> set[str]
     }
 
 
-@pytest.mark.parametrize(("before", "after"), CLEANINGS, ids=lambda stage: str(stage))
+@pytest.mark.parametrize(("before", "after"), CLEANINGS, ids=str)
 def test_what_hive_deleted_is_deletable(before: GoldenStage, after: GoldenStage) -> None:
     plans = _plans(before)
     for partition in before.partitions:

@@ -1,8 +1,8 @@
 """What every manifest must do; each implementation runs this class with its own `manifest`.
 
-    class TestMyManifest(ManifestBehaviour):
-        @pytest.fixture
-        def manifest(self): ...
+class TestMyManifest(ManifestBehaviour):
+    @pytest.fixture
+    def manifest(self): ...
 """
 
 from __future__ import annotations
@@ -253,9 +253,7 @@ class ManifestBehaviour:
         manifest.release_purge(CMROOT, NAME)
         assert manifest.entries(CMROOT, [NAME]) == {}
 
-    def test_a_row_that_came_stops_the_purge_of_hives_file(
-        self, manifest: ArchiveManifest
-    ) -> None:
+    def test_a_row_that_came_stops_the_purge_of_hives_file(self, manifest: ArchiveManifest) -> None:
         manifest.reserve(CMROOT, reserved(NAME), T0)
         assert not claim(manifest, seen=None)
 

@@ -25,7 +25,7 @@ from changemanager.errors import (
     PathNotContainedError,
 )
 from changemanager.filesystem.volume import FileKind, Placement
-from changemanager.location import FsspecResolver, ListedFile
+from changemanager.location import FsspecResolver, ListedFile, list_tree
 from changemanager.manifest import EntryState
 from changemanager.uri import archive_name
 from tests.support.archive_world import (
@@ -345,6 +345,23 @@ def test_what_is_being_purged_cannot_be_counted_on(world: ArchiveWorld) -> None:
     with pytest.raises(ArchiveBusyError):
         recycle(world, path)
     assert path.exists()
+
+
+def test_a_file_that_grows_after_it_was_read_is_not_archived(world: ArchiveWorld) -> None:
+    path = world.write("t/d/f", b"rows")
+    place = world.resolve(str(path.parent))
+    files = world.archive.fingerprint(place, list_tree(place))
+    path.write_bytes(b"rows and more")
+    with pytest.raises(DirectoryChangedError, match="not 4 as planned"):
+        world.archive.keep(
+            place,
+            files,
+            kind=RecycleKind.MOVE,
+            is_remaining_in_trash=False,
+            context=context(),
+        )
+    assert path.read_bytes() == b"rows and more"
+    assert world.archived() == {}
 
 
 def test_a_path_that_is_gone(world: ArchiveWorld) -> None:

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from changemanager.checksum import composite_checksum
+from changemanager.delete_protocol import DeleteProtocol, DeletionReport, unplanned_changes
 from changemanager.errors import (
     ArchivedFileLostError,
     ArchiveUnwritableError,
@@ -21,7 +22,6 @@ from changemanager.errors import (
     IntentError,
     PathNotContainedError,
 )
-from changemanager.delete_protocol import DeleteProtocol, DeletionReport, unplanned_changes
 from changemanager.filesystem.volume import FileKind
 from changemanager.location import ListedFile
 from changemanager.manifest import EntryState, IntentState
@@ -57,9 +57,7 @@ def is_hidden(path: str) -> bool:
 
 def archived_names(files: dict[str, bytes]) -> dict[str, bytes]:
     return {
-        name_of(path, content): content
-        for path, content in files.items()
-        if not is_hidden(path)
+        name_of(path, content): content for path, content in files.items() if not is_hidden(path)
     }
 
 
@@ -87,9 +85,7 @@ class Scene:
     files: dict[str, bytes]
 
     @classmethod
-    def make(
-        cls, folder: Path, volume_class: type[FaultyVolume], files: dict[str, bytes]
-    ) -> Scene:
+    def make(cls, folder: Path, volume_class: type[FaultyVolume], files: dict[str, bytes]) -> Scene:
         folder.mkdir()
         world = ArchiveWorld(folder, volume_class=volume_class)
         for path, content in files.items():
@@ -179,7 +175,7 @@ def test_dying_at_every_step(
         settle_or_remove(world)
         scene.assert_over()
     scene.assert_over()
-    assert len(labels) >= 60
+    assert len(labels) > 50
     for step in ("add_intent", "reserve", "record_archived", "advance_intent", "remove_file"):
         assert any(step in label for label in labels), step
 
@@ -312,7 +308,9 @@ def test_a_file_that_came_after_the_crash_is_not_touched(tmp_path: Path) -> None
     assert name_of("x/bucket_00007", b"new rows") in scene.world.archived()
 
 
-@pytest.mark.parametrize("label", ["after add_intent", "after record_archived"])
+@pytest.mark.parametrize(
+    "label", ["after add_intent", "after record_archived", "after advance_intent"]
+)
 @pytest.mark.parametrize("content", [b"made anew, another length", b"Rows of bucket 0"])
 def test_a_file_that_was_written_anew_after_the_crash_is_not_deleted(
     tmp_path: Path, label: str, content: bytes

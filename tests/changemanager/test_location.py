@@ -9,7 +9,14 @@ from changemanager.errors import LocationError
 from changemanager.filesystem.local import LocalVolume
 from changemanager.filesystem.plain import PlainVolume
 from changemanager.filesystem.volume import FileKind
-from changemanager.location import FsspecResolver, list_tree, parse_uri
+from changemanager.filesystem.webhdfs import WebHdfsVolume
+from changemanager.location import (
+    FsspecResolver,
+    list_tree,
+    open_file_system,
+    parse_uri,
+    volume_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +41,8 @@ def test_one_form_for_one_place(text: str, uri: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "wh/t", "./t", "/wh/../etc", "/wh/./t", "file:t", "file://host/x", "/a\nb", "hdfs:"]
+    "text",
+    ["", "wh/t", "./t", "/wh/../etc", "/wh/./t", "file:t", "file://host/x", "/a\nb", "hdfs:"],
 )
 def test_what_is_no_absolute_path(text: str) -> None:
     with pytest.raises(LocationError):
@@ -80,6 +88,12 @@ def test_bare_paths_belong_to_the_default_file_system() -> None:
 def test_an_unknown_scheme_says_what_to_do() -> None:
     with pytest.raises(LocationError, match="no file system for nope"):
         FsspecResolver()("nope://x/y")
+
+
+def test_hdfs_goes_over_http_where_an_address_is_given() -> None:
+    fs = open_file_system("hdfs", "nn:8020", {"nn:8020": "web.example:9870"})
+    assert isinstance(volume_of(fs), WebHdfsVolume)
+    assert fs.url == "http://web.example:9870/webhdfs/v1"
 
 
 def test_memory_is_an_object_store() -> None:

@@ -339,9 +339,7 @@ def test_what_was_pinned_after_the_plan_stays(world: ArchiveWorld) -> None:
     world.clock.advance(RETAIN_MS + 1)
     plan = world.purge.plan()
     world.store.put_pin(
-        Pin(
-            holder="dump:1", kind=PinKind.DUMP, reason="", created_at_ms=0, names=frozenset({name})
-        )
+        Pin(holder="dump:1", kind=PinKind.DUMP, reason="", created_at_ms=0, names=frozenset({name}))
     )
     assert world.purge.run(plan).deleted == ()
     assert dispositions(world.purge.plan()) == {name: Disposition.PINNED}
@@ -395,9 +393,7 @@ def test_an_empty_and_a_missing_cmroot(world: ArchiveWorld) -> None:
 def test_dropped_without_purge_means_into_the_trash(
     tmp_path: Path, volume_class: type[FaultyVolume]
 ) -> None:
-    world = ArchiveWorld(
-        tmp_path, has_trash=True, retain_ms=RETAIN_MS, volume_class=volume_class
-    )
+    world = ArchiveWorld(tmp_path, has_trash=True, retain_ms=RETAIN_MS, volume_class=volume_class)
     name, other = recycle(world, is_purge=False), recycle(world, b"2", "g")
     world.clock.advance(RETAIN_MS + 1)
     report = purge(world)

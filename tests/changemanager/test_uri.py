@@ -97,9 +97,7 @@ PATH = st.text(st.characters(exclude_characters="#]\r\n\0", codec="utf-8"), min_
     st.none() | st.tuples(st.just(CHECKSUM), PATH),
     st.none() | st.sampled_from(["delta_1_1", "p=x y/base_5_v9"]),
 )
-def test_round_trip(
-    uri: str, archived: tuple[str, str] | None, sub_directory: str | None
-) -> None:
+def test_round_trip(uri: str, archived: tuple[str, str] | None, sub_directory: str | None) -> None:
     checksum, cmroot = archived or (None, None)
     file = EncodedUri(uri=uri, checksum=checksum, cmroot=cmroot, sub_directory=sub_directory)
     assert decode_uri(encode_uri(file)) == file

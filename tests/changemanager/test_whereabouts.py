@@ -82,8 +82,7 @@ def test_nowhere_says_both_places(world: ArchiveWorld) -> None:
     found = look(named(world))
     assert (found.whereabouts, found.location) == (Whereabouts.MISSING, None)
     assert found.reason == (
-        f"file:{world.warehouse}/t/delta_1_1/bucket_00000 is not there; "
-        f"file:{only} is not there"
+        f"file:{world.warehouse}/t/delta_1_1/bucket_00000 is not there; file:{only} is not there"
     )
 
 

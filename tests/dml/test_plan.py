@@ -39,7 +39,8 @@ def plan(text: str) -> QueryPlan | WritePlan:
 def test_star_leaves_row_ids_out_as_in_hive() -> None:
     planned = plan("select ROW__ID, t.* from d.t where s.f = 1")
     assert planned.query == (
-        "SELECT ROW__ID, t.* EXCEPT (`row__id`, `row__partition`) FROM `hive_acid__d__t` AS `t` WHERE s.f = 1"
+        "SELECT ROW__ID, t.* EXCEPT (`row__id`, `row__partition`) "
+        "FROM `hive_acid__d__t` AS `t` WHERE s.f = 1"
     )
     assert [(v.view_name, v.has_row_ids) for v in planned.sources] == [("hive_acid__d__t", True)]
     assert not plan("select * from t").sources[0].has_row_ids
@@ -52,10 +53,11 @@ def test_update_deletes_then_inserts_whole_rows() -> None:
         Write.UPDATE, 0, 1,
     )  # fmt: skip
     assert planned.query == (
-        "SELECT `row__id`, `row__partition`, CAST(`id` AS int) AS `id`, CAST(`name` AS string) AS `name`, "
-        "CAST(`at` AS timestamp_ntz) AS `at`, CAST(`s` AS struct<f:int>) AS `s` FROM "
-        "(SELECT `t`.`row__id`, `t`.`row__partition`, `t`.`id` AS `id`, UPPER(name) AS `name`, `t`.`at` AS `at`, "
-        "`t`.`s` AS `s` FROM `hive_acid__d__t` AS `t` WHERE id > 1) AS source"
+        "SELECT `row__id`, `row__partition`, CAST(`id` AS int) AS `id`, "
+        "CAST(`name` AS string) AS `name`, CAST(`at` AS timestamp_ntz) AS `at`, "
+        "CAST(`s` AS struct<f:int>) AS `s` FROM "
+        "(SELECT `t`.`row__id`, `t`.`row__partition`, `t`.`id` AS `id`, UPPER(name) AS `name`, "
+        "`t`.`at` AS `at`, `t`.`s` AS `s` FROM `hive_acid__d__t` AS `t` WHERE id > 1) AS source"
     )
 
 

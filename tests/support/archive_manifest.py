@@ -62,8 +62,7 @@ class InMemoryManifest:
                     entry,
                     state=EntryState.ARCHIVED,
                     archived_at_ms=max(now_ms, entry.archived_at_ms),
-                    is_remaining_in_trash=entry.is_remaining_in_trash
-                    or file.is_remaining_in_trash,
+                    is_remaining_in_trash=entry.is_remaining_in_trash or file.is_remaining_in_trash,
                     origins=(*entry.origins, file.origin) if is_new else entry.origins,
                 )
             )

@@ -99,7 +99,7 @@ class GoldenStage:
 
     @property
     def partitions(self) -> list[str | None]:
-        """Names of the partitions the metastore knows, which are their paths; unpartitioned: None."""
+        """Paths of the partitions that the metastore knows; [None] for an unpartitioned table."""
         if not self.state["metastore_table"]["partition_columns"]:
             return [None]
         return [partition["location"] for partition in self.state["partitions"]]

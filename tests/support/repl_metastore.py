@@ -204,9 +204,7 @@ class ReplMetastore:
         self, database: str, table: str, names: Sequence[str], catalog: str = "hive"
     ) -> tuple[Partition, ...]:
         wanted = {tuple(value for _, value in parse_partition_name(name)) for name in names}
-        return tuple(
-            one for one in self.get_partitions(database, table) if one.values in wanted
-        )
+        return tuple(one for one in self.get_partitions(database, table) if one.values in wanted)
 
     def alter_partitions(
         self,
@@ -373,9 +371,7 @@ class ReplMetastore:
     def get_current_event_id(self) -> EventId:
         return EventId(max([self.current_event, *(one.id for one in self.events)]))
 
-    def get_next_notification(
-        self, request: NotificationRequest
-    ) -> tuple[NotificationEvent, ...]:
+    def get_next_notification(self, request: NotificationRequest) -> tuple[NotificationEvent, ...]:
         found = [one for one in self.events if one.id > request.last_event_id]
         return tuple(found[: request.max_events])
 

@@ -7,10 +7,12 @@ are not allocated again, copied files are compared, a commit moves ``repl.last.i
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
+from changemanager.uri import EncodedUri, encode_uri
 from hms_bridge.errors import DumpIncompleteError, ReplError
-from hms_bridge.model.ids import WriteId
+from hms_bridge.model.catalog import Partition, Table
 from hms_bridge.model.txn import (
     AbortReason,
     AbortTxnRequest,
@@ -20,7 +22,7 @@ from hms_bridge.model.txn import (
     TxnType,
     WriteEvent,
 )
-from hms_bridge.repl.dump_reader import DumpedEvent, DumpedPartition, DumpedTable
+from hms_bridge.repl.dump_reader import DumpedEvent, DumpedTable
 from hms_bridge.repl.event_payload import (
     AbortTxnPayload,
     AllocWriteIdPayload,
@@ -29,11 +31,13 @@ from hms_bridge.repl.event_payload import (
 )
 from hms_bridge.repl.events.context import ReplayContext, TableChange
 from hms_bridge.repl.events.partition import ensure_partition
+from hms_bridge.repl.untrusted import DumpedFile
+from hms_bridge.wire.object_json import partition_to_json, table_to_json
 
 
 def open_txn(context: ReplayContext, event: DumpedEvent) -> None:
     """Open a transaction for each one of the source."""
-    context.replica.ensure_open(OpenTxnPayload.parse(event.payload, event.where).txn_ids)
+    context.replica.open_together(OpenTxnPayload.parse(event.payload, event.where).txn_ids)
 
 
 def allocate_write_ids(context: ReplayContext, event: DumpedEvent) -> None:
@@ -63,7 +67,7 @@ def allocate_write_ids(context: ReplayContext, event: DumpedEvent) -> None:
             "target database and load a new bootstrap dump"
         )
     replica.ensure_open(one.txn_id for one in new)
-    replica.metastore.allocate_table_write_ids(
+    given = replica.metastore.allocate_table_write_ids(
         AllocateWriteIdsRequest(
             database_name=target,
             table_name=name,
@@ -71,6 +75,12 @@ def allocate_write_ids(context: ReplayContext, event: DumpedEvent) -> None:
             repl_source=new,
         )
     )
+    if {one.write_id for one in given} != {one.write_id for one in new}:
+        raise ReplError(
+            f"{event.where}: the target did not give write ids {new[0].write_id} to "
+            f"{new[-1].write_id} of {target}.{name} to the source's transactions; is another load "
+            "running? If not, load a new bootstrap dump"
+        )
 
 
 def commit_txn(context: ReplayContext, event: DumpedEvent) -> None:
@@ -128,8 +138,15 @@ def _require_all_dumped(
     """The payload and the directories tell the same, or a copy of the dump lost something."""
     told: dict[str, int] = {}
     for one in writes:
-        told[one.table_name] = told.get(one.table_name, 0) + len(one.files)
-    found = {name: len(one.all_files) for name, one in tables.items()}
+        key = f"{one.table_name}/{one.partition}".rstrip("/")
+        told[key] = told.get(key, 0) + len(one.files)
+    found: dict[str, int] = {}
+    for name, dumped in tables.items():
+        if not dumped.table.is_partitioned:
+            found[name] = len(dumped.files)
+        for part in dumped.partitions:
+            key = f"{name}/{part.name}"
+            found[key] = found.get(key, 0) + len(part.files)
     if told != found:
         raise DumpIncompleteError(
             f"{event.where}: its payload names files of {_counts(told)}, its directories of "
@@ -158,29 +175,49 @@ def _copy_table(
             f"{event.where}: commits write id {highest} of {table.full_name}, which was never "
             f"allocated there (it stands at {known}); load a new bootstrap dump"
         )
-    replica.copy(dumped.files, table.storage.location, table.full_name)
+    places = _copy_files(context, event, table, dumped)
+    return tuple(_on_target(table, one, places) for one in writes)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Place:
+    """Where files of a table or partition went. ``partition`` is None for the table itself."""
+
+    root: str
+    files: tuple[DumpedFile, ...]
+    partition: Partition | None = None
+
+
+def _copy_files(
+    context: ReplayContext, event: DumpedEvent, table: Table, dumped: DumpedTable
+) -> Mapping[str, _Place]:
+    """Copy everything; the places by partition name, "" for an unpartitioned table."""
+    replica = context.replica
+    places = {}
+    if not table.is_partitioned:
+        replica.copy(dumped.files, table.storage.location, table.full_name)
+        places[""] = _Place(root=table.storage.location or "", files=dumped.files)
     for part in dumped.partitions:
-        _copy_partition(context, event, dumped, part)
-    return tuple(_on_target(one, replica.names.target_database) for one in writes)
+        partition = ensure_partition(context, event, table, part)
+        location = partition.storage.location
+        replica.copy(part.files, location, f"{table.full_name}/{part.name}")
+        places[part.name] = _Place(root=location or "", files=part.files, partition=partition)
+    return places
 
 
-def _copy_partition(
-    context: ReplayContext, event: DumpedEvent, dumped: DumpedTable, part: DumpedPartition
-) -> None:
-    table = context.replica.find_table(dumped.table.name)
-    if table is None:
-        return
-    partition = ensure_partition(context, event, table, part)
-    what = f"{table.full_name}/{part.name}"
-    context.replica.copy(part.files, partition.storage.location, what)
-
-
-def _on_target(write: WriteEvent, database: str) -> WriteEvent:
+def _on_target(table: Table, write: WriteEvent, places: Mapping[str, _Place]) -> WriteEvent:
+    """What was written here: a real Hive metastore wants to be told file by file."""
+    place = places[write.partition]
+    root = place.root.rstrip("/")
     return replace(
         write,
-        write_id=WriteId(write.write_id),
-        database_name=database,
-        table_object="",
-        partition_object=None,
-        files=(),
+        database_name=table.database_name,
+        table_object=table_to_json(table),
+        partition_object=None if place.partition is None else partition_to_json(place.partition),
+        files=tuple(
+            encode_uri(
+                EncodedUri(uri=f"{root}/{one.relative_path}", sub_directory=one.sub_directory)
+            )
+            for one in place.files
+        ),
     )

@@ -1,0 +1,1 @@
+"""Ratios of this project against a peer or a limit, measured in one run: `make bench`."""

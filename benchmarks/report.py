@@ -1,0 +1,57 @@
+"""How benchmarks measure and print: the machine, then one line a ratio."""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ratio:
+    """One comparison. ``ratio`` is how many times better ours is; at least ``target`` is ok."""
+
+    what: str
+    ours: str
+    theirs: str
+    ratio: float
+    target: float
+
+    def line(self) -> str:
+        verdict = "ok" if self.ratio >= self.target else "short"
+        return (
+            f"{self.what} | {self.ours} | {self.theirs} | {self.ratio:.2f}x | "
+            f">= {self.target:g}x | {verdict}"
+        )
+
+
+def machine() -> str:
+    """Processor, cores, memory, versions."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    model = next(
+        (
+            line.partition(":")[2].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ),
+        platform.machine(),
+    )
+    return (
+        f"{model}, {os.cpu_count()} cores, {memory:.0f} GiB, {platform.system()} "
+        f"{platform.release()}, Python {platform.python_version()}"
+    )
+
+
+def median_seconds(work: Callable[[], object], repetitions: int = 3) -> float:
+    """The median of some runs after one that warms up."""
+    work()
+    times = []
+    for _ in range(repetitions):
+        started = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - started)
+    return statistics.median(times)

@@ -1,0 +1,120 @@
+"""``hms-bridge cleaner``: run one pass, or see what it would do."""
+
+from __future__ import annotations
+
+import click
+
+from hms_bridge.cli.options import (
+    dry_run_option,
+    format_option,
+    metastore_option,
+    settings_options,
+)
+from hms_bridge.cli.output import print_rows, say, size_text
+from hms_bridge.config.settings import Settings
+
+RUN_COLUMNS = (
+    "compactionid", "target", "type", "state", "directories", "archived", "deleted", "bytes",
+    "message",
+)  # fmt: skip
+PLAN_COLUMNS = (
+    "compactionid", "target", "type", "state", "path", "decision", "reason", "by", "bytes",
+)  # fmt: skip
+
+
+@click.group()
+def cleaner() -> None:
+    """Remove replaced files that no reader can see (archive first).
+
+    \b
+    Examples:
+      hms-bridge cleaner plan
+      hms-bridge cleaner run
+    """
+
+
+@cleaner.command()
+@dry_run_option
+@metastore_option
+@format_option
+@settings_options
+def run(is_dry_run: bool, metastore_url: str, output_format: str, settings: Settings) -> None:
+    """Clean everything that is ready, once; `hms-bridge serve --cleaner` does it again and again.
+
+    A directory goes only if no open or future reader can need it. In a database that is a
+    replication source its files are archived first. Interrupted runs are taken up.
+
+    \b
+    Examples:
+      hms-bridge cleaner run --metastore sqlite:///metastore.db
+      hms-bridge cleaner run --dry-run --format json
+    """
+    if is_dry_run:
+        _print_plan(metastore_url, output_format, settings)
+        return
+    from cleaner.daemon import make_cleaner
+    from cleaner.errors import CleanerError
+    from cleaner.plan import CleaningState
+    from hms_bridge.connect import connected_locally
+
+    with connected_locally(metastore_url, settings, is_created=False) as store:
+        outcomes = make_cleaner(store).run_once()
+    print_rows(
+        [
+            {
+                "compactionid": one.entry.id,
+                "target": one.entry.target,
+                "type": one.entry.type.name,
+                "state": one.state.value,
+                "directories": one.victim_count,
+                "archived": one.archived_count,
+                "deleted": one.deleted_count,
+                "bytes": one.freed_bytes,
+                "message": one.message,
+            }
+            for one in outcomes
+        ],
+        RUN_COLUMNS,
+        output_format,
+    )
+    freed_bytes = sum(one.freed_bytes for one in outcomes)
+    say(f"{len(outcomes)} entries, {size_text(freed_bytes)} removed from tables")
+    bad = {CleaningState.POSTPONED, CleaningState.FAILED}
+    failed = [one for one in outcomes if one.state in bad]
+    if failed:
+        raise CleanerError(
+            f"{len(failed)} of {len(outcomes)} entries could not be cleaned; their files are in "
+            f"their places: {failed[0].message}"
+        )
+
+
+@cleaner.command()
+@metastore_option
+@format_option
+@settings_options
+def plan(metastore_url: str, output_format: str, settings: Settings) -> None:
+    """What a run would do now: what goes, what stays and why, and who blocks what.
+
+    \b
+    Examples:
+      hms-bridge cleaner plan --metastore sqlite:///metastore.db
+      hms-bridge cleaner plan --format jsonl
+    """
+    _print_plan(metastore_url, output_format, settings)
+
+
+def _print_plan(metastore_url: str, output_format: str, settings: Settings) -> None:
+    from cleaner.daemon import make_cleaner
+    from cleaner.report import plan_rows
+    from hms_bridge.connect import connected_locally
+
+    with connected_locally(metastore_url, settings, is_created=False) as store:
+        explained = make_cleaner(store).explain()
+    print_rows(plan_rows(explained), PLAN_COLUMNS, output_format)
+    for one in explained:
+        if one.plan is not None:
+            verb = "go" if one.readiness.is_ready else "would go later"
+            say(
+                f"{one.entry.target}: {len(one.plan.victims)} {verb}, "
+                f"{size_text(one.plan.size_bytes)}; {one.readiness.value}: {one.reason}"
+            )

@@ -1,0 +1,194 @@
+"""The cleaner: looks for what is ready, chooses the handler, records or postpones.
+
+One entry that fails never stops the others. It is tried again after 300 s, 600 s, 1200 s … as in
+Hive, and after `hive.compactor.cleaner.retry.maxattempts` tries it ends in the history as failed,
+with its reason; its files stay, and the cleaning of a later compaction removes them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from uuid import uuid4
+
+from changemanager.delete_protocol import DeleteProtocol
+from changemanager.errors import ChangeManagerError
+from changemanager.manifest import ArchiveCause, ArchiveIntents, IntentState
+from cleaner.errors import CleaningRefusedError, TargetChangedError
+from cleaner.explain import EntryExplanation, explain_entries
+from cleaner.handlers.aborted import AbortedHandler
+from cleaner.handlers.acid_cleaning import AcidCleaning
+from cleaner.handlers.compacted import CompactedHandler
+from cleaner.handlers.dropped import LOCATION, DroppedHandler
+from cleaner.plan import CleaningOutcome, CleaningState
+from cleaner.planner import CleaningPlanner
+from cleaner.remover import Remover
+from hms_bridge.clock import Clock
+from hms_bridge.config.settings import CompactorSettings
+from hms_bridge.connect import LocalStore
+from hms_bridge.errors import HmsBridgeError, NoSuchCompactionError
+from hms_bridge.metastore import LocalMetastore
+from hms_bridge.model.compaction import Compaction, CompactionType
+
+_LOG = logging.getLogger(__name__)
+
+_MESSAGE_LENGTH_MAX = 2000
+_WAIT_INTERVALS = 6
+"""So many rounds pass before an entry with leftovers is looked at again."""
+_FIRST_WAIT_MS_MIN = 1000
+_FINISH_AFTER_MS = 3_600_000
+_FORGET_AFTER_MS = 30 * 86_400_000
+_OURS = frozenset({ArchiveCause.OBSOLETE, ArchiveCause.ABORTED})
+
+
+def next_retry_ms(entry: Compaction, settings: CompactorSettings) -> int | None:
+    """How long a failed entry waits; None if it has had all of its tries.
+
+    The wait doubles each time (Hive's CompactionCleaner). A clean-up of aborts never gives up: its
+    target would come back at once.
+    """
+    wait_ms = max(settings.cleaner_retry_retention_ms, _FIRST_WAIT_MS_MIN)
+    tries = 0
+    while entry.retry_retention_ms >= wait_ms:
+        wait_ms *= 2
+        tries += 1
+    is_endless = entry.type is CompactionType.ABORT_TXN_CLEANUP
+    return wait_ms if is_endless or tries < settings.cleaner_attempts_max else None
+
+
+class Cleaner:
+    """Removes what no reader can see."""
+
+    def __init__(
+        self,
+        *,
+        metastore: LocalMetastore,
+        planner: CleaningPlanner,
+        compacted: CompactedHandler,
+        aborted: AbortedHandler,
+        dropped: DroppedHandler,
+        protocol: DeleteProtocol,
+        intents: ArchiveIntents,
+        settings: CompactorSettings,
+        clock: Clock,
+    ) -> None:
+        self._metastore = metastore
+        self._planner = planner
+        self._compacted = compacted
+        self._aborted = aborted
+        self._dropped = dropped
+        self._protocol = protocol
+        self._intents = intents
+        self._settings = settings
+        self._clock = clock
+
+    def run_once(self) -> tuple[CleaningOutcome, ...]:
+        """One pass over everything that is ready; what became of each."""
+        outcomes = [self._clean(entry, self._clean_queued) for entry in self._compacted.find()]
+        outcomes += [self._clean(entry, self._aborted.clean) for entry in self._aborted.find()]
+        self._tidy()
+        return tuple(outcomes)
+
+    def explain(self) -> tuple[EntryExplanation, ...]:
+        """What a pass would do now, and what keeps it from doing more; nothing is changed."""
+        return explain_entries(
+            self._metastore,
+            self._planner,
+            ready=self._compacted.find(),
+            aborted=self._aborted.find(),
+            now_ms=self._clock.now_ms(),
+            retention_ms=self._settings.cleaner_retention_ms,
+        )
+
+    def _clean_queued(self, entry: Compaction) -> CleaningOutcome:
+        handler = self._dropped if LOCATION in entry.properties else self._compacted
+        return handler.clean(entry)
+
+    def _clean(
+        self, entry: Compaction, handle: Callable[[Compaction], CleaningOutcome]
+    ) -> CleaningOutcome:
+        try:
+            outcome = handle(entry)
+        except TargetChangedError as change:
+            outcome = CleaningOutcome(entry=entry, state=CleaningState.WAITING, message=str(change))
+        except (HmsBridgeError, ChangeManagerError, OSError) as error:
+            _LOG.warning("cleaning of %s failed: %s", entry.target, error)
+            return self._postpone(entry, str(error), is_counted=True, error=error)
+        if outcome.state is CleaningState.WAITING:
+            self._postpone(entry, outcome.message, is_counted=False)
+        _LOG.info("%s: %s, %s", entry.target, outcome.state.value, outcome.message)
+        return outcome
+
+    def _postpone(
+        self,
+        entry: Compaction,
+        reason: str,
+        *,
+        is_counted: bool,
+        error: BaseException | None = None,
+    ) -> CleaningOutcome:
+        wait_ms: int | None = self._settings.cleaner_interval_ms * _WAIT_INTERVALS
+        if is_counted and not isinstance(error, CleaningRefusedError):
+            wait_ms = next_retry_ms(entry, self._settings)
+        state = CleaningState.POSTPONED if wait_ms is not None else CleaningState.FAILED
+        message = reason[:_MESSAGE_LENGTH_MAX]
+        try:
+            if wait_ms is None:
+                self._metastore.mark_failed(replace(entry, error_message=message))
+            else:
+                self._metastore.mark_cleaning_postponed(
+                    entry, reason=message, retry_retention_ms=wait_ms
+                )
+        except NoSuchCompactionError:
+            message += " (another cleaner has ended the entry meanwhile)"
+        except HmsBridgeError as problem:
+            _LOG.warning("could not note down why %s is postponed: %s", entry.target, problem)
+        return CleaningOutcome(entry=entry, state=state, message=message)
+
+    def _tidy(self) -> None:
+        """Rows of removals whose recording died after the queue entry was gone; old history."""
+        now_ms = self._clock.now_ms()
+        try:
+            done = [
+                intent
+                for intent in self._intents.intents((IntentState.DELETED,))
+                if intent.context.cause in _OURS
+                and now_ms - intent.updated_at_ms > _FINISH_AFTER_MS
+            ]
+            self._protocol.finish(done)
+            self._intents.forget_intents(now_ms - _FORGET_AFTER_MS)
+        except (HmsBridgeError, ChangeManagerError) as error:
+            _LOG.warning("old removals could not be tidied up: %s", error)
+
+
+def make_cleaner(store: LocalStore) -> Cleaner:
+    """The cleaner of a metastore and its archive."""
+    archive = store.archive() if store.settings.archive.is_enabled else None
+    protocol = DeleteProtocol(
+        resolve=store.resolver,
+        intents=store.manifest,
+        archive=archive,
+        clock=store.clock,
+        new_id=lambda: uuid4().hex,
+    )
+    settings = store.settings.compactor
+    planner = CleaningPlanner(store.metastore, store.resolver)
+    remover = Remover(protocol, store.manifest, store.resolver)
+    cleaning = AcidCleaning(store.metastore, planner, remover)
+    return Cleaner(
+        metastore=store.metastore,
+        planner=planner,
+        compacted=CompactedHandler(store.metastore, cleaning, settings.cleaner_retention_ms),
+        aborted=AbortedHandler(store.metastore, cleaning),
+        dropped=DroppedHandler(store.metastore, planner, remover, cleaning, store.resolver),
+        protocol=protocol,
+        intents=store.manifest,
+        settings=settings,
+        clock=store.clock,
+    )
+
+
+def cleaner_of(store: LocalStore) -> Callable[[], Sequence[CleaningOutcome]]:
+    """The pass that a server repeats (entry point of the group `hms_bridge.daemons`)."""
+    return make_cleaner(store).run_once

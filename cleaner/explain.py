@@ -1,0 +1,172 @@
+"""Why an entry is cleaned now, or what it waits for, and what would go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from changemanager.errors import ChangeManagerError
+from cleaner.plan import EntryPlan
+from cleaner.planner import CleaningPlanner
+from hms_bridge.errors import HmsBridgeError, NoSuchObjectError
+from hms_bridge.metastore import LocalMetastore
+from hms_bridge.model.compaction import (
+    Compaction,
+    CompactionState,
+    CompactionType,
+    ShowCompactionsRequest,
+)
+from hms_bridge.model.ids import TxnId
+from hms_bridge.model.txn import TxnInfo, TxnState
+
+
+class Readiness(Enum):
+    """How an entry stands."""
+
+    READY = "ready"
+    GONE = "table is gone"
+    BLOCKED = "blocked by open transactions"
+    UNCOMMITTED = "compaction not committed"
+    BEHIND = "behind another entry"
+    WAITING = "waiting"
+    REFUSED = "refused by no_cleanup"
+    UNREADABLE = "cannot be looked at"
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the next pass ends the entry."""
+        return self in {Readiness.READY, Readiness.GONE}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EntryExplanation:
+    """One entry: how it stands, why, who blocks it, and what goes when its time has come."""
+
+    entry: Compaction
+    readiness: Readiness
+    reason: str
+    blockers: tuple[TxnInfo, ...] = ()
+    plan: EntryPlan | None = None
+
+
+def explain_entries(
+    metastore: LocalMetastore,
+    planner: CleaningPlanner,
+    *,
+    ready: Sequence[Compaction],
+    aborted: Sequence[Compaction],
+    now_ms: int,
+    retention_ms: int,
+) -> tuple[EntryExplanation, ...]:
+    """Every entry that is ready for cleaning, by id, then the clean-ups of aborted writes."""
+    queue = _Queue(metastore, ready, now_ms, retention_ms)
+    explained = []
+    for entry in queue.entries:
+        readiness, reason, blockers = queue.judge(entry)
+        explained.append(_with_plan(planner, entry, readiness, reason, blockers))
+    for entry in aborted:
+        why = "too many aborted writes" if entry.has_too_many_aborts else "old aborted writes"
+        explained.append(_with_plan(planner, entry, Readiness.READY, why, ()))
+    return tuple(explained)
+
+
+class _Queue:
+    """The queue and the open transactions, as they are now."""
+
+    def __init__(
+        self,
+        metastore: LocalMetastore,
+        ready: Sequence[Compaction],
+        now_ms: int,
+        retention_ms: int,
+    ) -> None:
+        found = metastore.show_compactions(
+            ShowCompactionsRequest(state=CompactionState.READY_FOR_CLEANING)
+        )
+        cleanup = CompactionType.ABORT_TXN_CLEANUP
+        self.entries = sorted(
+            (entry for entry in found if entry.type is not cleanup), key=lambda entry: entry.id
+        )
+        self._ready = {entry.id for entry in ready}
+        self._txns = {txn.id: txn for txn in metastore.get_open_txns_info()}
+        self._watermark = metastore.min_open_txn_watermark()
+        self._now_ms = now_ms
+        self._retention_ms = retention_ms
+
+    def judge(self, entry: Compaction) -> tuple[Readiness, str, tuple[TxnInfo, ...]]:
+        if entry.id in self._ready:
+            return Readiness.READY, "no open transaction began before it was committed", ()
+        if entry.next_txn_id is None or entry.txn_id in self._txns:
+            return self._judge_uncommitted(entry)
+        blockers = self._blockers(entry.next_txn_id)
+        if blockers:
+            shown = ", ".join(_txn_text(txn, self._now_ms) for txn in blockers)
+            return Readiness.BLOCKED, f"transactions that may read its inputs: {shown}", blockers
+        if entry.next_txn_id >= self._watermark:
+            reason = f"a transaction up to {entry.next_txn_id} may still appear"
+            return Readiness.BLOCKED, reason, ()
+        ahead = self._ahead(entry)
+        if ahead is not None:
+            return Readiness.BEHIND, f"entry {ahead.id} of the same target comes first", ()
+        return Readiness.WAITING, self._waiting_text(entry), ()
+
+    def _judge_uncommitted(self, entry: Compaction) -> tuple[Readiness, str, tuple[TxnInfo, ...]]:
+        txn = self._txns.get(entry.txn_id) if entry.txn_id else None
+        if txn is None:
+            return Readiness.UNCOMMITTED, "no commit of its transaction is recorded", ()
+        if txn.state is TxnState.ABORTED:
+            reason = f"its transaction {txn.id} was aborted: nothing of it may be used"
+            return Readiness.UNCOMMITTED, reason, ()
+        reason = f"its transaction is open: {_txn_text(txn, self._now_ms)}"
+        return Readiness.UNCOMMITTED, reason, (txn,)
+
+    def _blockers(self, next_txn_id: TxnId) -> tuple[TxnInfo, ...]:
+        return tuple(
+            self._txns[txn_id]
+            for txn_id in sorted(self._txns)
+            if txn_id <= next_txn_id and self._txns[txn_id].state is TxnState.OPEN
+        )
+
+    def _ahead(self, entry: Compaction) -> Compaction | None:
+        same = [
+            other
+            for other in self.entries
+            if other.target == entry.target and other.id in self._ready and other.id != entry.id
+        ]
+        return min(same, key=lambda other: other.id, default=None)
+
+    def _waiting_text(self, entry: Compaction) -> str:
+        last_ms = max((entry.committed_ms or 0) + self._retention_ms, entry.cleaner_started_ms or 0)
+        left_ms = max(0, last_ms + entry.retry_retention_ms - self._now_ms)
+        why = f": {entry.error_message}" if entry.error_message else ""
+        return f"tried again in {left_ms // 1000} s{why}"
+
+
+def _with_plan(
+    planner: CleaningPlanner,
+    entry: Compaction,
+    readiness: Readiness,
+    reason: str,
+    blockers: tuple[TxnInfo, ...],
+) -> EntryExplanation:
+    plan = None
+    try:
+        target = planner.target(entry)
+        if target.is_refused:
+            readiness, reason = Readiness.REFUSED, "the property no_cleanup is true"
+        lists = planner.lists(target, is_for_everyone=readiness is Readiness.READY)
+        plan = planner.plan(entry, target, lists)
+    except NoSuchObjectError as error:
+        readiness, reason = Readiness.GONE, str(error)
+    except (HmsBridgeError, ChangeManagerError, OSError) as error:
+        readiness, reason = Readiness.UNREADABLE, str(error)
+    return EntryExplanation(
+        entry=entry, readiness=readiness, reason=reason, blockers=blockers, plan=plan
+    )
+
+
+def _txn_text(txn: TxnInfo, now_ms: int) -> str:
+    age_seconds = max(0, now_ms - txn.started_ms) // 1000
+    kind = txn.type.name.lower().replace("_", " ")
+    return f"{txn.id} ({kind}, {txn.user}@{txn.host}, open for {age_seconds} s)"

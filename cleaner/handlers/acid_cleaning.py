@@ -1,0 +1,124 @@
+"""The steps that all cleanings of ACID directories share: plan, remove, look again, record."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cleaner.errors import CleanerError, CleaningRefusedError, TargetChangedError
+from cleaner.plan import CleaningOutcome, CleaningState, CleaningTarget, EntryPlan
+from cleaner.planner import CleaningPlanner
+from cleaner.remover import RemovalReport, Remover
+from hms_bridge.errors import NoSuchCompactionError, NoSuchObjectError
+from hms_bridge.metastore import LocalMetastore
+from hms_bridge.model.compaction import Compaction
+from hms_bridge.model.ids import WriteId
+
+_NO_WRITE = WriteId(-1)
+"""Below every write id: the abort records of all of them stay."""
+_SHOWN_MAX = 3
+
+
+class AcidCleaning:
+    """Cleans one entry to its end, or says why not."""
+
+    def __init__(
+        self, metastore: LocalMetastore, planner: CleaningPlanner, remover: Remover
+    ) -> None:
+        self._metastore = metastore
+        self._planner = planner
+        self._remover = remover
+
+    def clean(self, entry: Compaction) -> CleaningOutcome:
+        """Remove what may go; the entry is cleaned only when a fresh look finds nothing left.
+
+        Raises CleanerError if something could not be removed; errors of the metastore and of the
+        file system pass through. In each case what was not removed is in its place.
+        """
+        try:
+            target = self._planner.target(entry)
+        except NoSuchObjectError as error:
+            self.record(entry)
+            return CleaningOutcome(entry=entry, state=CleaningState.GONE, message=str(error))
+        if target.is_refused:
+            raise CleaningRefusedError(
+                f"{entry.target} has the property no_cleanup=true; remove it to have it cleaned"
+            )
+        if entry.id:
+            self._metastore.mark_cleaning_started(entry.id)
+        lists = self._planner.lists(target)
+        plan = self._planner.plan(entry, target, lists)
+        report = self._remover.remove(plan, lambda: self._require_same(entry, target))
+        if report.failures:
+            raise CleanerError(_told(entry, report))
+        after = self._planner.plan(entry, target, lists)
+        self._require_same(entry, target)
+        if after.victims or after.leftovers:
+            paths = [one.path for one in after.victims] + [one.path for one in after.leftovers]
+            return _outcome(
+                entry,
+                CleaningState.WAITING,
+                f"{', '.join(paths[:_SHOWN_MAX])} may go later: "
+                + (after.leftovers[0].reason.value if after.leftovers else "it came just now"),
+                report,
+            )
+        self._record(entry, after, lists.write_ids.high_watermark)
+        self._remover.finish(target.location)
+        archived = f", {report.archived_count} files archived" if target.is_archived else ""
+        return _outcome(
+            entry,
+            CleaningState.CLEANED,
+            f"{report.victim_count} directories removed{archived}",
+            report,
+        )
+
+    def _require_same(self, entry: Compaction, target: CleaningTarget) -> None:
+        try:
+            now = self._planner.target(entry)
+        except NoSuchObjectError as error:
+            raise TargetChangedError(f"{entry.target} was dropped meanwhile: {error}") from error
+        if not target.is_same(now):
+            raise TargetChangedError(
+                f"{entry.target} was made anew, moved, or became a replication source meanwhile; "
+                "it is looked at again in the next pass"
+            )
+
+    def _record(self, entry: Compaction, after: EntryPlan, judged: WriteId) -> None:
+        """Tell the metastore; abort records whose rows are still somewhere must stay.
+
+        Without its abort record a write id counts as committed (HIVE-24481). So does one that the
+        list of write ids, which ends at `judged`, did not know.
+        """
+        highest = min(entry.highest_write_id or judged, judged)
+        if after.has_uncompacted_aborts:
+            forgettable = after.forgettable_write_ids
+            if forgettable:
+                self._metastore.forget_aborted_components(entry, forgettable)
+            highest = _NO_WRITE
+        self.record(replace(entry, highest_write_id=highest or _NO_WRITE))
+
+    def record(self, entry: Compaction) -> None:
+        """The entry is done; it is fine if another cleaner has said so already."""
+        try:
+            self._metastore.mark_cleaned(entry)
+        except NoSuchCompactionError:
+            return
+
+
+def _told(entry: Compaction, report: RemovalReport) -> str:
+    shown = "; ".join(f"{path}: {reason}" for path, reason in report.failures[:_SHOWN_MAX])
+    more = len(report.failures) - _SHOWN_MAX
+    return f"{entry.target}: {shown}" + (f"; and {more} more" if more > 0 else "")
+
+
+def _outcome(
+    entry: Compaction, state: CleaningState, message: str, report: RemovalReport
+) -> CleaningOutcome:
+    return CleaningOutcome(
+        entry=entry,
+        state=state,
+        message=message,
+        victim_count=report.victim_count,
+        archived_count=report.archived_count,
+        deleted_count=report.deleted_count,
+        freed_bytes=report.freed_bytes,
+    )

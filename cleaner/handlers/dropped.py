@@ -1,0 +1,101 @@
+"""Reason to delete: a table or partition was dropped softly, its files were left for later.
+
+Such an entry (a Hive metastore beside us makes them) carries the directory in its property
+`location`, and becomes ready when no reader from before the drop is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from changemanager.location import Resolver
+from changemanager.manifest import ArchiveCause, ArchiveContext
+from cleaner.errors import CleanerError
+from cleaner.handlers.acid_cleaning import AcidCleaning
+from cleaner.plan import CleaningOutcome, CleaningState
+from cleaner.planner import CleaningPlanner
+from cleaner.remover import Remover, is_below
+from hms_bridge.errors import NoSuchObjectError
+from hms_bridge.metastore import LocalMetastore
+from hms_bridge.model.compaction import Compaction
+
+LOCATION = "location"
+_PURGE = "ifPurge"
+
+
+class DroppedHandler:
+    """Removes whole directories, unless something lives in them again."""
+
+    def __init__(
+        self,
+        metastore: LocalMetastore,
+        planner: CleaningPlanner,
+        remover: Remover,
+        cleaning: AcidCleaning,
+        resolve: Resolver,
+    ) -> None:
+        self._metastore = metastore
+        self._planner = planner
+        self._remover = remover
+        self._cleaning = cleaning
+        self._resolve = resolve
+
+    def clean(self, entry: Compaction) -> CleaningOutcome:
+        """Remove the directory; one that was made anew is cleaned like any other table's.
+
+        Raises CleanerError if it cannot be removed, or another table lives below it.
+        """
+        place = self._resolve(entry.properties[LOCATION])
+        try:
+            target = self._planner.target(entry)
+        except NoSuchObjectError:
+            pass
+        else:
+            if is_below(target.location, place.uri) or is_below(place.uri, target.location):
+                return self._cleaning.clean(entry)
+        tenants = self._tenants(entry.database_name, place.uri)
+        if tenants:
+            raise CleanerError(
+                f"{place.uri} was dropped, but {', '.join(tenants)} lives there; "
+                "nothing was deleted"
+            )
+        is_partition = entry.partition_name is not None
+        report = self._remover.remove_path(
+            place.uri,
+            root=place.parent.uri,
+            context=ArchiveContext(
+                cause=ArchiveCause.DROP_PARTITION if is_partition else ArchiveCause.DROP_TABLE,
+                location=place.uri,
+                database=entry.database_name,
+                table=entry.table_name,
+                partition=entry.partition_name,
+                txn_id=entry.txn_id,
+                compaction_id=entry.id or None,
+            ),
+            is_archived=self._planner.is_replication_source(entry.database_name),
+            is_purge=entry.properties.get(_PURGE, "").lower() == "true",
+        )
+        if report.failures:
+            raise CleanerError("; ".join(reason for _, reason in report.failures))
+        self._cleaning.record(entry)
+        self._remover.finish(place.uri)
+        return CleaningOutcome(
+            entry=entry,
+            state=CleaningState.CLEANED,
+            message=f"the dropped directory {place.uri} was removed",
+            victim_count=report.victim_count,
+            archived_count=report.archived_count,
+            deleted_count=report.deleted_count,
+            freed_bytes=report.freed_bytes,
+        )
+
+    def _tenants(self, database: str, location: str) -> Sequence[str]:
+        """Tables of the database whose directory overlaps another one."""
+        names = self._metastore.get_tables(database)
+        found = []
+        for table in self._metastore.get_tables_by_names(database, names):
+            if table.storage.location:
+                uri = self._resolve(table.storage.location).uri
+                if is_below(uri, location):
+                    found.append(table.full_name)
+        return found

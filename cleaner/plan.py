@@ -1,0 +1,98 @@
+"""What a cleaning would do, as records; made by the planner, carried out by the remover."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from hms_bridge.acid.obsolete import CleaningPlan, Kept, Victim
+from hms_bridge.model.catalog import Table
+from hms_bridge.model.compaction import Compaction
+from hms_bridge.model.ids import WriteId
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CleaningTarget:
+    """What a queue entry points at. `location` is the directory of the table or partition.
+
+    `is_archived`: the database is a replication source, so files are archived first (I4).
+    """
+
+    table: Table
+    location: str
+    is_archived: bool
+    is_refused: bool
+
+    def is_same(self, other: CleaningTarget) -> bool:
+        """Whether it is still the same table, at the same place, under the same rule."""
+        return (
+            (self.table.id, self.table.create_time) == (other.table.id, other.table.create_time)
+            and self.location == other.location
+            and self.is_archived == other.is_archived
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RootPlan:
+    """The plan for one directory that holds bases and deltas. `location` is its URI."""
+
+    location: str
+    plan: CleaningPlan
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EntryPlan:
+    """The plan for one queue entry: usually one root, all partitions for an entry without one."""
+
+    entry: Compaction
+    target: CleaningTarget
+    roots: tuple[RootPlan, ...]
+
+    @property
+    def victims(self) -> tuple[Victim, ...]:
+        """What would go."""
+        return tuple(victim for root in self.roots for victim in root.plan.victims)
+
+    @property
+    def leftovers(self) -> tuple[Kept, ...]:
+        """What stays now, but may go later: the entry must stay, too."""
+        return tuple(kept for root in self.roots for kept in root.plan.leftovers)
+
+    @property
+    def has_uncompacted_aborts(self) -> bool:
+        """Whether rows of aborted writes stay, in directories that mix them with others."""
+        return any(root.plan.has_uncompacted_aborts for root in self.roots)
+
+    @property
+    def forgettable_write_ids(self) -> tuple[WriteId, ...]:
+        """Aborted write ids of which no row is left in any root."""
+        found = [set(root.plan.forgettable_write_ids) for root in self.roots]
+        return tuple(sorted(set.intersection(*found))) if found else ()
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the data files that would go."""
+        return sum(victim.size_bytes for victim in self.victims)
+
+
+class CleaningState(Enum):
+    """What became of an entry."""
+
+    CLEANED = "cleaned"
+    GONE = "table is gone"
+    WAITING = "waiting"
+    POSTPONED = "postponed"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CleaningOutcome:
+    """What became of one entry in one pass. Counts are of this pass."""
+
+    entry: Compaction
+    state: CleaningState
+    message: str
+    victim_count: int = 0
+    archived_count: int = 0
+    deleted_count: int = 0
+    freed_bytes: int = 0

@@ -1,0 +1,152 @@
+"""Finds out what may go: the transactions first, then the write ids, then the directory.
+
+The order is what makes it safe: whatever is listed last is at least as new as the lists say. The
+transaction list is what *every* open reader sees: nothing from the oldest open transaction on, and
+nothing that ended after that one began.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from changemanager.location import Resolver
+from cleaner.plan import CleaningTarget, EntryPlan, RootPlan
+from hms_bridge.acid.obsolete import CleaningScope, plan_cleaning
+from hms_bridge.errors import NoSuchObjectError
+from hms_bridge.metastore import LocalMetastore
+from hms_bridge.model.compaction import (
+    Compaction,
+    CompactionState,
+    CompactionType,
+    ShowCompactionsRequest,
+)
+from hms_bridge.model.ids import TxnId
+from hms_bridge.model.txn import TxnState
+from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
+from hms_bridge.rows.listing import find_acid_roots, list_acid_directory
+
+_NO_CLEANUP = "no_cleanup"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CleanerLists:
+    """What may be judged: transactions as every open reader sees them, write ids as they are."""
+
+    txns: ValidTxnList
+    write_ids: ValidWriteIdList
+
+
+def scope_of(entry: Compaction, target: CleaningTarget) -> CleaningScope:
+    """An entry without a partition on a partitioned table may remove aborted writes only.
+
+    It knows nothing of what was compacted in the partitions (HIVE-25502).
+    """
+    is_whole = target.table.is_partitioned and entry.partition_name is None
+    if is_whole or entry.type is CompactionType.ABORT_TXN_CLEANUP:
+        return CleaningScope.ABORTED_ONLY
+    return CleaningScope.OBSOLETE_AND_ABORTED
+
+
+class CleaningPlanner:
+    """Plans the cleaning of queue entries; nothing is changed."""
+
+    def __init__(self, metastore: LocalMetastore, resolve: Resolver) -> None:
+        self._metastore = metastore
+        self._resolve = resolve
+
+    def target(self, entry: Compaction) -> CleaningTarget:
+        """What the entry points at. Raises NoSuchObjectError if that is gone."""
+        table = self._metastore.get_table(entry.database_name, entry.table_name)
+        location, parameters = table.storage.location, [table.parameters]
+        if entry.partition_name is not None:
+            found = self._metastore.get_partitions_by_names(
+                entry.database_name, entry.table_name, [entry.partition_name]
+            )
+            if not found:
+                raise NoSuchObjectError(f"{entry.target} is not there any more")
+            location = found[0].storage.location
+            parameters.append(found[0].parameters)
+        if not location:
+            raise NoSuchObjectError(f"{entry.target} has no directory")
+        return CleaningTarget(
+            table=table,
+            location=self._resolve(location).uri,
+            is_archived=self.is_replication_source(entry.database_name),
+            is_refused=any(
+                one.get(_NO_CLEANUP, "").strip().lower() == "true" for one in parameters
+            ),
+        )
+
+    def is_replication_source(self, database: str) -> bool:
+        """Whether replaced files of a database must be archived; not if it is gone.
+
+        A database that is a source cannot be dropped.
+        """
+        try:
+            return self._metastore.get_database(database).is_replication_source
+        except NoSuchObjectError:
+            return False
+
+    def lists(self, target: CleaningTarget, *, is_for_everyone: bool = True) -> CleanerLists:
+        """The lists under which a directory that is listed *afterwards* may be judged.
+
+        `is_for_everyone` False: as a reader sees it who comes now (to explain what would go).
+        """
+        name = target.table.full_name
+        watermark = self._metastore.min_open_txn_watermark()
+        opened = self._metastore.get_open_txns(excluded_types=frozenset())
+        txns = ValidTxnList.from_open_txns(
+            opened.high_watermark,
+            [txn.id for txn in opened.txns],
+            [txn.state is TxnState.ABORTED for txn in opened.txns],
+        )
+        write_ids = self._metastore.get_all_write_ids(name, txns)
+        if is_for_everyone:
+            txns = txns.cleaner_view(watermark, self._ended_late(target, watermark))
+        return CleanerLists(txns=txns, write_ids=write_ids)
+
+    def _ended_late(self, target: CleaningTarget, watermark: TxnId) -> tuple[TxnId, ...]:
+        """Compactions of the table that began before the oldest open reader and ended after.
+
+        To that reader they are still open. An entry stays in the queue at least until the reader
+        has gone, so the queue knows all of them.
+        """
+        entries = self._metastore.show_compactions(
+            ShowCompactionsRequest(
+                database_name=target.table.database_name,
+                table_name=target.table.name,
+                state=CompactionState.READY_FOR_CLEANING,
+            )
+        )
+        return tuple(
+            entry.txn_id
+            for entry in entries
+            if entry.txn_id is not None
+            and entry.txn_id < watermark
+            and (entry.next_txn_id is None or entry.next_txn_id >= watermark)
+        )
+
+    def plan(
+        self, entry: Compaction, target: CleaningTarget, lists: CleanerLists | None = None
+    ) -> EntryPlan:
+        """What may go. With `lists`, the directory is listed anew under lists taken before."""
+        chosen = lists or self.lists(target)
+        scope = scope_of(entry, target)
+        place = self._resolve(target.location)
+        fs = place.volume.fs
+        paths: tuple[str, ...] = (place.path,)
+        if target.table.is_partitioned and entry.partition_name is None:
+            paths = find_acid_roots(fs, place.path)
+        roots = []
+        for path in paths:
+            root = place.child(path[len(place.path) :].strip("/"))
+            listing = list_acid_directory(fs, root.path, is_insert_only=target.table.is_insert_only)
+            plan = plan_cleaning(
+                listing,
+                txns=chosen.txns,
+                write_ids=chosen.write_ids,
+                highest_write_id=entry.highest_write_id,
+                scope=scope,
+            )
+            roots.append(RootPlan(location=root.uri, plan=plan))
+        return EntryPlan(entry=entry, target=target, roots=tuple(roots))

@@ -1,0 +1,147 @@
+"""The one place from which the cleaner deletes: path guard, archive, delete, in one protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from changemanager.containment import is_within
+from changemanager.delete_protocol import DeleteProtocol, DeletionReport
+from changemanager.errors import ChangeManagerError
+from changemanager.location import Resolver, parse_uri
+from changemanager.manifest import (
+    ArchiveCause,
+    ArchiveContext,
+    ArchiveIntent,
+    ArchiveIntents,
+    IntentState,
+)
+from cleaner.plan import CleaningTarget, EntryPlan, RootPlan
+from hms_bridge.acid.obsolete import Victim, VictimReason
+from hms_bridge.model.compaction import Compaction
+
+_CAUSES = {
+    VictimReason.OBSOLETE: ArchiveCause.OBSOLETE,
+    VictimReason.ABORTED_WRITES: ArchiveCause.ABORTED,
+    VictimReason.ABORTED_COMPACTION: ArchiveCause.ABORTED,
+}
+_OPEN = tuple(state for state in IntentState if state.is_open)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RemovalReport:
+    """What was removed. `failures` has path and reason of what was not."""
+
+    victim_count: int
+    archived_count: int
+    deleted_count: int
+    freed_bytes: int
+    failures: tuple[tuple[str, str], ...]
+
+
+class Remover:
+    """Removes what a plan names, one victim at a time; one that fails does not stop the others."""
+
+    def __init__(
+        self, protocol: DeleteProtocol, intents: ArchiveIntents, resolve: Resolver
+    ) -> None:
+        self._protocol = protocol
+        self._intents = intents
+        self._resolve = resolve
+
+    def remove(self, plan: EntryPlan, require_same: Callable[[], None]) -> RemovalReport:
+        """Carry a plan out. `require_same` is called before each victim; it raises to stop.
+
+        Rows of an interrupted run that the plan no longer names are brought to an end first.
+        """
+        reports: list[DeletionReport] = []
+        failures: list[tuple[str, str]] = []
+        for root in plan.roots:
+            failures += self._close_strays(root)
+            for victim in root.plan.victims:
+                require_same()
+                location = self._resolve(root.location).child(victim.path)
+                try:
+                    reports.append(
+                        self._protocol.remove(
+                            location.uri,
+                            root=root.location,
+                            context=_context(plan.entry, plan.target, root, victim),
+                            is_archived=plan.target.is_archived,
+                        )
+                    )
+                except (ChangeManagerError, OSError) as error:
+                    failures.append((victim.path, str(error)))
+        return _summed(reports, failures)
+
+    def remove_path(
+        self,
+        path: str,
+        *,
+        root: str,
+        context: ArchiveContext,
+        is_archived: bool,
+        is_purge: bool,
+    ) -> RemovalReport:
+        """Remove one whole directory below `root`."""
+        try:
+            report = self._protocol.remove(
+                path, root=root, context=context, is_archived=is_archived, is_purge=is_purge
+            )
+        except (ChangeManagerError, OSError) as error:
+            return _summed([], [(path, str(error))])
+        return _summed([report], [])
+
+    def finish(self, location: str) -> None:
+        """The metastore has recorded what was removed below a location."""
+        self._protocol.finish(self._below(location, (IntentState.DELETED,)))
+
+    def _below(self, location: str, states: tuple[IntentState, ...]) -> tuple[ArchiveIntent, ...]:
+        return tuple(
+            intent for intent in self._intents.intents(states) if is_below(intent.victim, location)
+        )
+
+    def _close_strays(self, root: RootPlan) -> list[tuple[str, str]]:
+        """End rows whose victims are gone; give up those whose victims are needed again."""
+        place = self._resolve(root.location)
+        wanted = {place.child(victim.path).uri for victim in root.plan.victims}
+        failures = []
+        for intent in self._below(root.location, _OPEN):
+            if intent.victim in wanted or intent.context.cause not in _CAUSES.values():
+                continue
+            try:
+                if self._protocol.settle(intent) is None:
+                    self._protocol.abandon(intent, "it is not to be removed any more")
+            except ChangeManagerError as error:
+                failures.append((intent.victim, str(error)))
+        return failures
+
+
+def is_below(inner: str, outer: str) -> bool:
+    """Whether one URI is another one or below it."""
+    one, two = parse_uri(inner), parse_uri(outer)
+    return one.prefix == two.prefix and is_within(one.path, two.path)
+
+
+def _context(
+    entry: Compaction, target: CleaningTarget, root: RootPlan, victim: Victim
+) -> ArchiveContext:
+    return ArchiveContext(
+        cause=_CAUSES[victim.reason],
+        location=root.location,
+        database=target.table.database_name,
+        table=target.table.name,
+        partition=entry.partition_name,
+        txn_id=entry.txn_id,
+        compaction_id=entry.id or None,
+    )
+
+
+def _summed(reports: list[DeletionReport], failures: list[tuple[str, str]]) -> RemovalReport:
+    return RemovalReport(
+        victim_count=sum(report.intent is not None for report in reports),
+        archived_count=sum(report.archived_count for report in reports),
+        deleted_count=sum(report.deleted_count for report in reports),
+        freed_bytes=sum(report.size_bytes for report in reports),
+        failures=tuple(failures),
+    )

@@ -1,0 +1,52 @@
+"""Explanations as rows: one for the entry itself, one for each path that goes or stays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from cleaner.explain import EntryExplanation
+from cleaner.plan import EntryPlan
+
+
+def plan_rows(explained: Iterable[EntryExplanation]) -> list[dict[str, object]]:
+    """Rows for the columns of `cleaner plan`."""
+    return [row for one in explained for row in _rows(one)]
+
+
+def _rows(one: EntryExplanation) -> Iterator[dict[str, object]]:
+    head: dict[str, object] = {
+        "compactionid": one.entry.id or None,
+        "target": one.entry.target,
+        "type": one.entry.type.name,
+        "state": one.readiness.value,
+    }
+    yield head | {
+        "path": None,
+        "decision": "clean" if one.readiness.is_ready else "wait",
+        "reason": one.reason,
+    }
+    if one.plan is not None:
+        for row in _paths(one, one.plan):
+            yield head | row
+
+
+def _paths(one: EntryExplanation, plan: EntryPlan) -> Iterator[dict[str, object]]:
+    verb = "archive and delete" if plan.target.is_archived else "delete"
+    if not one.readiness.is_ready:
+        verb = f"{verb} later"
+    for root in plan.roots:
+        prefix = root.location.removeprefix(plan.target.location).strip("/")
+        for victim in root.plan.victims:
+            yield {
+                "path": "/".join(filter(None, (prefix, victim.path))),
+                "decision": verb,
+                "reason": victim.reason.value,
+                "by": victim.by,
+                "bytes": victim.size_bytes,
+            }
+        for kept in root.plan.kept:
+            yield {
+                "path": "/".join(filter(None, (prefix, kept.path))),
+                "decision": "keep",
+                "reason": kept.reason.value,
+            }

@@ -1,0 +1,87 @@
+"""Single parameters that transactions set: replication's progress, and a commit's key and value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, Table, select, update
+
+from hms_bridge.backend.batches import batches
+from hms_bridge.backend.dialect import insert_or_update
+from hms_bridge.backend.schema.catalog_tables import (
+    DATABASE_PARAMS,
+    DBS,
+    PARTITION_PARAMS,
+    PARTITIONS,
+    TABLE_PARAMS,
+    TBLS,
+)
+from hms_bridge.errors import MetaError
+from hms_bridge.model.catalog import DEFAULT_CATALOG
+from hms_bridge.model.txn import CommitKeyValue, ReplLastId
+
+REPL_LAST_ID = "repl.last.id"
+REPL_INCOMPATIBLE = "repl.incompatible"
+COMMIT_KEY_PREFIX = "_meta"
+
+
+def set_repl_last_id(connection: Connection, last: ReplLastId) -> None:
+    """Move ``repl.last.id`` of a database, and of the table and partitions named, forward.
+
+    What is not there (any more) is left out, as in Hive: the load goes by the database.
+    """
+    catalog = last.catalog_name or DEFAULT_CATALOG
+    database = last.database_name.lower()
+    value = str(last.last_repl_id)
+    databases = connection.scalars(
+        select(DBS.c.DB_ID).where(DBS.c.NAME == database, DBS.c.CTLG_NAME == catalog)
+    ).all()
+    _put(connection, DATABASE_PARAMS, "DB_ID", databases, REPL_LAST_ID, value)
+    if last.table_name is None or not databases:
+        return
+    tables = connection.scalars(
+        select(TBLS.c.TBL_ID).where(
+            TBLS.c.TBL_NAME == last.table_name.lower(), TBLS.c.DB_ID.in_(databases)
+        )
+    ).all()
+    _put(connection, TABLE_PARAMS, "TBL_ID", tables, REPL_LAST_ID, value)
+    for piece in batches(last.partitions):
+        partitions = connection.scalars(
+            select(PARTITIONS.c.PART_ID).where(
+                PARTITIONS.c.TBL_ID.in_(tables), PARTITIONS.c.PART_NAME.in_(piece)
+            )
+        ).all()
+        _put(connection, PARTITION_PARAMS, "PART_ID", partitions, REPL_LAST_ID, value)
+
+
+def mark_incompatible(connection: Connection, databases: Sequence[str]) -> None:
+    """Databases lost a replayed transaction: their replication must be begun anew."""
+    found = connection.scalars(
+        select(DBS.c.DB_ID).where(DBS.c.NAME.in_(databases), DBS.c.CTLG_NAME == DEFAULT_CATALOG)
+    ).all()
+    _put(connection, DATABASE_PARAMS, "DB_ID", found, REPL_INCOMPATIBLE, "true")
+
+
+def set_commit_key(connection: Connection, given: CommitKeyValue) -> None:
+    """Set an existing table parameter. Raises MetaError for another key or a missing row."""
+    if not given.key.startswith(COMMIT_KEY_PREFIX):
+        raise MetaError(
+            f"a commit can only set keys that start with '{COMMIT_KEY_PREFIX}', not '{given.key}'"
+        )
+    changed = connection.execute(
+        update(TABLE_PARAMS)
+        .where(TABLE_PARAMS.c.TBL_ID == given.table_id, TABLE_PARAMS.c.PARAM_KEY == given.key)
+        .values(PARAM_VALUE=given.value)
+    )
+    if changed.rowcount != 1:
+        raise MetaError(
+            f"table {given.table_id} has no parameter '{given.key}' to be set by a commit; "
+            "add it with ALTER TABLE first"
+        )
+
+
+def _put(
+    connection: Connection, table: Table, key: str, ids: Sequence[int], name: str, value: str
+) -> None:
+    rows = [{key: one, "PARAM_KEY": name, "PARAM_VALUE": value} for one in ids]
+    insert_or_update(connection, table, [table.c[key], table.c.PARAM_KEY], rows)

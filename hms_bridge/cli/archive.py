@@ -1,0 +1,138 @@
+"""``hms-bridge cm``: the ChangeManager's archive."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from hms_bridge.cli.options import (
+    dry_run_option,
+    format_option,
+    metastore_option,
+    settings_options,
+)
+from hms_bridge.cli.output import counted, print_rows, say, size_text, time_text
+from hms_bridge.config.settings import Settings
+
+if TYPE_CHECKING:
+    from changemanager.retention import ArchivedItem, PurgeDecision
+
+COLUMNS = ("name", "size", "archived", "state", "database", "table", "original", "origins")
+SHOWN = ("archived", "size", "database", "table", "original", "name")
+PURGE_COLUMNS = ("name", "what", "why", "size", "holders")
+PURGE_SHOWN = ("what", "size", "why", "name")
+
+
+@click.group()
+def cm() -> None:
+    """The archive of replaced files (hive.repl.cmrootdir).
+
+    \b
+    Example:
+      hms-bridge cm ls --set hive.repl.cmrootdir=/warehouse/cmroot
+      hms-bridge cm purge --dry-run
+    """
+
+
+@cm.command()
+@metastore_option
+@format_option
+@settings_options
+def ls(metastore_url: str, output_format: str, settings: Settings) -> None:
+    """List what is archived: since when, and where it came from.
+
+    \b
+    Examples:
+      hms-bridge cm ls
+      hms-bridge cm ls --format jsonl --set hive.repl.cmrootdir=/warehouse/cmroot
+    """
+    from changemanager.retention import take_inventory
+    from hms_bridge.connect import connected_locally
+
+    with connected_locally(metastore_url, settings, is_created=False) as store:
+        items = take_inventory(store.archive(), store.manifest)
+    print_rows([_row(item) for item in items], COLUMNS, output_format, shown=SHOWN)
+    present = [item.size_bytes for item in items if item.is_present]
+    say(f"{counted(len(present), 'file')}, {size_text(sum(present))}")
+
+
+def _row(item: ArchivedItem) -> dict[str, object]:
+    origins = item.entry.origins if item.entry else ()
+    context = origins[0].context if origins else None
+    return {
+        "name": item.name,
+        "size": item.size_bytes,
+        "archived": time_text(item.clock_ms),
+        "state": item.entry.state.name.lower() if item.entry else "not in the manifest",
+        "database": context.database if context else None,
+        "table": context.table if context else None,
+        "original": origins[0].uri if origins else None,
+        "origins": len(origins),
+    }
+
+
+@cm.command()
+@click.option(
+    "--override",
+    "overridden",
+    multiple=True,
+    metavar="HOLDER",
+    help="Purge even what this holder still needs (see the plan). May be repeated.",
+)
+@dry_run_option
+@metastore_option
+@format_option
+@settings_options
+def purge(
+    overridden: tuple[str, ...],
+    is_dry_run: bool,
+    metastore_url: str,
+    output_format: str,
+    settings: Settings,
+) -> None:
+    """Delete what is older than hive.repl.cm.retain and needed by nobody.
+
+    A dump that is not loaded yet needs its files; only --override purges them.
+
+    \b
+    Examples:
+      hms-bridge cm purge --dry-run
+      hms-bridge cm purge --set hive.repl.cm.retain=24h
+      hms-bridge cm purge --override 'dump:sales:/dr/dumps/c2FsZXM=/7f3c…'
+    """
+    from changemanager.retention import Purge
+    from hms_bridge.connect import connected_locally
+
+    with connected_locally(metastore_url, settings, is_created=False) as store:
+        archive = store.archive()
+        job = Purge(archive, store.manifest, store.clock)
+        plan = job.plan(overridden=overridden)
+        held = {holder for one in plan.decisions for holder in one.holders}
+        for holder in sorted(set(overridden) - held):
+            say(f"note: {holder} holds nothing that is expired; see the plan for who does")
+        if is_dry_run:
+            rows = [_decision(one) for one in plan.decisions]
+            print_rows(rows, PURGE_COLUMNS, output_format, shown=PURGE_SHOWN)
+            count = counted(len(plan.removals), "file")
+            say(f"would free {size_text(plan.freed_bytes)} in {count}")
+            return
+        report = job.run(plan)
+    rows = [{"name": n, "what": "deleted", "why": None} for n in report.deleted]
+    rows += [{"name": n, "what": "moved to trash", "why": None} for n in report.trashed]
+    rows += [{"name": n, "what": "forgotten", "why": "its file is gone"} for n in report.forgotten]
+    rows += [{"name": n, "what": "failed", "why": why} for n, why in report.failed]
+    print_rows(rows, ("name", "what", "why"), output_format)
+    say(f"freed {size_text(report.freed_bytes)}; {len(report.failed)} failed")
+    if report.failed:
+        raise SystemExit(1)
+
+
+def _decision(one: PurgeDecision) -> dict[str, object]:
+    return {
+        "name": one.item.name,
+        "what": one.disposition.value,
+        "why": one.reason,
+        "size": one.item.size_bytes,
+        "holders": list(one.holders) or None,
+    }

@@ -1,0 +1,104 @@
+"""``hms-bridge serve``."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from contextlib import ExitStack
+from dataclasses import replace
+from importlib.metadata import entry_points
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import click
+
+from hms_bridge.cli.options import metastore_option, settings_options
+from hms_bridge.cli.output import say
+from hms_bridge.config.settings import Settings
+from hms_bridge.periodic import PeriodicTask
+
+if TYPE_CHECKING:
+    from hms_bridge.connect import LocalStore
+
+_HOUSEKEEPING_SECONDS = 10.0
+_WORKER_POLL_SECONDS = 1.0
+
+
+@click.command()
+@click.option("--port", type=click.IntRange(0, 65535), help="0 picks a free one.  [default: 9083]")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--warehouse", metavar="DIR", help="Where managed tables live.")
+@click.option("--worker", "is_worker", is_flag=True, help="Also take compactions, with Spark.")
+@click.option("--cleaner", "is_cleaner", is_flag=True, help="Also run the cleaner and the purge.")
+@metastore_option
+@settings_options
+def serve(
+    port: int | None,
+    host: str,
+    warehouse: str | None,
+    is_worker: bool,
+    is_cleaner: bool,
+    metastore_url: str,
+    settings: Settings,
+) -> None:
+    """Run the metastore server until it is interrupted.
+
+    Hive, Spark, Trino, PyIceberg and hmsclient connect to thrift://HOST:PORT. It is ready when it
+    says "serving thrift://…" on standard error; SIGTERM and Ctrl-C stop it.
+
+    \b
+    Examples:
+      hms-bridge serve --database sqlite:///metastore.db --warehouse ./warehouse --port 9083
+      hms-bridge serve --config hive-site.xml --worker --cleaner
+    """
+    from hms_bridge.connect import connected_locally, url_without_password
+    from hms_bridge.server.serve import MetastoreServer
+
+    if warehouse is not None:
+        settings = replace(settings, warehouse=warehouse)
+    with ExitStack() as stack:
+        store = stack.enter_context(connected_locally(metastore_url, settings))
+        server = MetastoreServer(
+            settings.server.port if port is None else port, store.metastore, host=host
+        )
+        stopping = threading.Event()
+
+        def stop(_number: int, _frame: FrameType | None) -> None:
+            stopping.set()
+
+        signal.signal(signal.SIGTERM, stop)
+        signal.signal(signal.SIGINT, stop)
+        server.start()
+        stack.callback(server.stop)
+        for task in _daemons(store, stack, is_worker, is_cleaner):
+            task.start()
+            stack.callback(task.stop)
+        say(f"serving thrift://{host}:{server.port} over {url_without_password(metastore_url)}")
+        while not stopping.wait(0.5):
+            pass
+        say("stopping")
+
+
+def _daemons(
+    store: LocalStore, stack: ExitStack, is_worker: bool, is_cleaner: bool
+) -> list[PeriodicTask]:
+    settings = store.settings.compactor
+    tasks = [PeriodicTask("housekeeping", store.metastore.run_housekeeping, _HOUSEKEEPING_SECONDS)]
+    if is_worker or settings.worker_threads > 0:
+        from hms_bridge.cli.worker import spark_worker
+
+        worker = stack.enter_context(spark_worker(store.metastore))
+        tasks.append(PeriodicTask("worker", worker.run_until_idle, _WORKER_POLL_SECONDS))
+    if is_cleaner or settings.is_cleaner_on:
+        if store.settings.archive.is_enabled:
+            store.archive().prepare()
+        interval = settings.cleaner_interval_ms / 1000
+        for point in entry_points(group="hms_bridge.daemons"):
+            tasks.append(PeriodicTask(point.name, point.load()(store), interval))
+        if store.settings.archive.is_enabled:
+            from changemanager.retention import Purge
+
+            purge = Purge(store.archive(), store.manifest, store.clock)
+            interval = store.settings.archive.interval_ms / 1000
+            tasks.append(PeriodicTask("purge", lambda: purge.run(purge.plan()), interval))
+    return tasks

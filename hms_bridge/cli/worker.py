@@ -1,0 +1,74 @@
+"""Puts a compaction worker together: port, executor, identity."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import version
+
+from changemanager.location import FsspecResolver
+from hms_bridge.compaction.executor import CompactionExecutor
+from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
+from hms_bridge.compaction.plan import NothingToCompact
+from hms_bridge.compaction.worker import Worker, WorkerIdentity
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.compaction import Compaction, CompactionRequest, CompactionState
+from hms_bridge.model.ids import CompactionId
+
+
+def identity(number: int = 0) -> WorkerIdentity:
+    """This process as a worker: host, process, number."""
+    host = socket.gethostname()
+    return WorkerIdentity(
+        worker_id=f"{host}-{os.getpid()}-{number}",
+        version=version("hms-bridge"),
+        user=getpass.getuser(),
+        host=host,
+    )
+
+
+def make_worker(metastore: Metastore, executor: CompactionExecutor, *, number: int = 0) -> Worker:
+    """A worker over a metastore."""
+    return Worker(metastore, executor, FsspecResolver(), identity(number))
+
+
+@contextmanager
+def spark_worker(metastore: Metastore) -> Iterator[Worker]:
+    """A worker whose tasks run on Spark."""
+    from hms_bridge.spark.compaction_job import SparkExecutor
+    from hms_bridge.spark.session import open_session
+
+    spark = open_session("hms-bridge compact")
+    executor = SparkExecutor(spark=spark, kernel=BucketKernel(resolver=FsspecResolver()))
+    try:
+        yield make_worker(metastore, executor)
+    finally:
+        spark.stop()
+
+
+def plan_compaction_of(metastore: Metastore, request: CompactionRequest) -> Mapping[str, object]:
+    """What a compaction would read and write now; nothing is changed."""
+    entry = Compaction(
+        id=CompactionId(0),
+        database_name=request.database_name,
+        table_name=request.table_name,
+        partition_name=request.partition_name,
+        type=request.type,
+        state=CompactionState.INITIATED,
+    )
+    executor = LocalExecutor(kernel=BucketKernel(resolver=FsspecResolver()))
+    plan = make_worker(metastore, executor).plan(entry)
+    if isinstance(plan, NothingToCompact):
+        return {"target": entry.target, "decision": "nothing to do", "reason": plan.reason}
+    return {
+        "target": entry.target,
+        "decision": f"{plan.type.name.lower()} compaction of {len(plan.inputs)} inputs",
+        "inputs": list(plan.inputs),
+        "outputs": [output.format() for output in plan.outputs],
+        "buckets": [task.bucket_id for task in plan.tasks],
+        "input bytes": plan.input_size_bytes,
+        "highest write id": plan.highest_write_id,
+    }

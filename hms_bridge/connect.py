@@ -1,0 +1,216 @@
+"""From a URL to a metastore: a database that is opened directly, or a server over thrift.
+
+The library's front door::
+
+    from hms_bridge.connect import connected
+
+    with connected("sqlite:////data/metastore.db") as metastore:
+        print(metastore.get_databases())
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+from changemanager.archive import ChangeManager
+from changemanager.config import ChangeManagerConfig
+from changemanager.filesystem.volume import FileKind
+from changemanager.location import FsspecResolver, Location, Resolver
+from changemanager.manifest import ArchiveManifest
+from hms_bridge.backend.engine import open_database
+from hms_bridge.backend.schema.install import schema_info
+from hms_bridge.client.thrift_metastore import ThriftMetastoreClient
+from hms_bridge.clock import Clock, SystemClock
+from hms_bridge.config.settings import Settings
+from hms_bridge.errors import ConfigError
+from hms_bridge.metastore import LocalMetastore, Metastore
+from hms_bridge.service.open import open_local_metastore
+
+_SQLITE = "sqlite:///"
+_THRIFT = "thrift://"
+_PASSWORD = re.compile(r"(?<=://)([^:/@]*):.*@")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalStore:
+    """A metastore over its own database, with the archive that stands beside it."""
+
+    metastore: LocalMetastore
+    manifest: ArchiveManifest
+    resolver: Resolver
+    clock: Clock
+    settings: Settings
+
+    def archive(self) -> ChangeManager:
+        """The ChangeManager of the settings. Raises ChangeManagerError for a bad one.
+
+        Its directory may be absent, which is an empty archive.
+        """
+        archive = self.settings.archive
+        config = ChangeManagerConfig(
+            cmroot=absolute_location(archive.root),
+            retain_ms=archive.retain_ms,
+            interval_seconds=archive.interval_ms / 1000,
+        )
+        manager = ChangeManager(
+            config, self.resolver, self.manifest, self.clock, lambda: uuid4().hex
+        )
+        _require_directory(manager.cmroot)
+        return manager
+
+
+def open_metastore(
+    url: str, settings: Settings | None = None, *, is_created: bool = True
+) -> Metastore:
+    """A metastore. Raises ConfigError for a URL that is none; else as :func:`open_local`."""
+    if url.startswith(_THRIFT):
+        return ThriftMetastoreClient(url)
+    return open_local(url, settings, is_created=is_created).metastore
+
+
+def open_local(
+    url: str,
+    settings: Settings | None = None,
+    clock: Clock | None = None,
+    *,
+    is_created: bool = True,
+) -> LocalStore:
+    """A metastore over its own database, whose tables are made if there are none.
+
+    With ``is_created`` false nothing is made: a mistyped URL must not look like an empty metastore.
+    Raises ConfigError for a thrift address or another text that is no database URL, and for a
+    database that is not there; BackendError for one without the metastore's tables.
+    """
+    _require_database(url)
+    if not is_created:
+        _require_file(url)
+    chosen, time, resolver = settings or Settings(), clock or SystemClock(), FsspecResolver()
+    service = open_local_metastore(
+        shareable_url(url),
+        warehouse=absolute_location(chosen.warehouse),
+        settings=chosen,
+        clock=time,
+        resolve=resolver,
+        create_schema=is_created,
+    )
+    return LocalStore(
+        metastore=service,
+        manifest=service.manifest,
+        resolver=resolver,
+        clock=time,
+        settings=chosen,
+    )
+
+
+@contextmanager
+def connected(
+    url: str, settings: Settings | None = None, *, is_created: bool = True
+) -> Iterator[Metastore]:
+    """A metastore for the length of a block. Raises as :func:`open_metastore`."""
+    metastore = open_metastore(url, settings, is_created=is_created)
+    try:
+        yield metastore
+    finally:
+        metastore.close()
+
+
+@contextmanager
+def connected_locally(
+    url: str,
+    settings: Settings | None = None,
+    clock: Clock | None = None,
+    *,
+    is_created: bool = True,
+) -> Iterator[LocalStore]:
+    """A metastore's own database for the length of a block. Raises as :func:`open_local`."""
+    store = open_local(url, settings, clock, is_created=is_created)
+    try:
+        yield store
+    finally:
+        store.metastore.close()
+
+
+def url_without_password(url: str) -> str:
+    """For messages and logs."""
+    return _PASSWORD.sub(r"\1:***@", url)
+
+
+def shareable_url(url: str) -> str:
+    """The same for another process with another working directory."""
+    if url.startswith(_SQLITE) and not url.startswith(f"{_SQLITE}/") and url != _SQLITE:
+        path = url.removeprefix(_SQLITE)
+        if not path.startswith(":"):
+            return f"{_SQLITE}{Path(path).resolve()}"
+    return url
+
+
+def absolute_location(text: str) -> str:
+    """A path or URI that means the same everywhere; relative paths are of this directory."""
+    if ":/" in text or text.startswith("/"):
+        return text.rstrip("/") or "/"
+    return str(Path(text).resolve())
+
+
+def install_schema(url: str, settings: Settings) -> None:
+    """Make the tables that are missing, and the default database."""
+    open_local(url, settings).metastore.close()
+
+
+def describe_schema(url: str) -> dict[str, object]:
+    """What schema a database has, and what it lacks. Raises as :func:`open_local`."""
+    _require_database(url)
+    _require_file(url)
+    database = open_database(shareable_url(url))
+    try:
+        found = schema_info(database)
+    finally:
+        database.close()
+    return {
+        "database": database.name,
+        "version": found.version,
+        "usable": found.is_complete,
+        "missing tables": list(found.missing_tables),
+        "missing columns": list(found.missing_columns),
+    }
+
+
+def _require_directory(cmroot: Location) -> None:
+    try:
+        status = cmroot.status()
+    except NotADirectoryError:
+        is_other = True
+    except OSError as error:
+        raise ConfigError(
+            f"hive.repl.cmrootdir: cannot look at {cmroot.uri}: {error}; check it"
+        ) from error
+    else:
+        is_other = status is not None and status.kind is not FileKind.DIRECTORY
+    if is_other and cmroot.volume.capabilities.has_directories:
+        raise ConfigError(
+            f"hive.repl.cmrootdir: {cmroot.uri} is no directory; name another one for the archive"
+        )
+
+
+def _require_database(url: str) -> None:
+    if "://" not in url or url.startswith(_THRIFT):
+        raise ConfigError(
+            f"'{url}' is no database; this needs the metastore's own database, as "
+            "sqlite:///metastore.db"
+        )
+
+
+def _require_file(url: str) -> None:
+    """SQLite would make the file."""
+    path = url.removeprefix(_SQLITE)
+    if not url.startswith(_SQLITE) or not path or path.startswith((":", "file:")):
+        return
+    if not Path(path).is_file():
+        raise ConfigError(
+            f"there is no database {path}; check the path, or make it with "
+            f"'hms-bridge schema init --database {url}'"
+        )

@@ -1,0 +1,474 @@
+"""REPL DUMP: a bootstrap or the events since the last dump, in Hive 4's layout.
+
+Dump and load alternate: a dump that is not loaded yet blocks the next one. The finish marker is
+written last; without it nobody reads the dump (facts §3; docs/format/dump.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from changemanager.errors import ChangeManagerError
+from changemanager.location import Resolver
+from changemanager.manifest import ArchivePins
+from changemanager.uri import EncodedUri
+from changemanager.whereabouts import locate
+from hms_bridge.clock import Clock
+from hms_bridge.errors import EventGapError, MetastoreError, ReplError, SourceFileMissingError
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.catalog import Database, Table
+from hms_bridge.model.ids import EventId, LockId, TxnId
+from hms_bridge.model.txn import AbortTxnRequest, CommitTxnRequest, OpenTxnsRequest, TxnType
+from hms_bridge.repl.bootstrap_dump import BootstrapDump, require_no_rename
+from hms_bridge.repl.dump_directories import DumpDirectory, DumpState, list_dumps, newest_finished
+from hms_bridge.repl.dump_metadata import DumpMetadata, DumpType, ReplScope
+from hms_bridge.repl.event_source import EventRange
+from hms_bridge.repl.incremental_dump import EventCounts, IncrementalDump, IncrementalRules
+from hms_bridge.repl.layout import DumpPaths, database_directory
+from hms_bridge.repl.pins import DumpPins
+from hms_bridge.repl.snapshot_wait import WaitRules, look, wait_for_snapshot
+from hms_bridge.repl.target_objects import (
+    FIRST_INCREMENTAL_PENDING,
+    SOURCE_FOR,
+    TARGET_FOR,
+    with_parameters,
+)
+from hms_bridge.repl.texts import remove_tree, write_text
+from hms_bridge.repl.untrusted import checked_name
+
+_HEARTBEAT_MS = 60_000
+_NAMED_IN_MESSAGE = 5
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DumpRequest:
+    """Dump a database below ``root``.
+
+    ``cm_root`` is the archive that file references name; None without ChangeManager. ``policy``
+    becomes the value of ``repl.source.for`` if the database has none. ``is_bootstrap_forced``
+    begins anew although a dump exists. ``has_checksums`` False leaves checksums and archive out of
+    file references: a real Hive that loads from a file system without checksums of its own (local,
+    S3) takes a file whose reference has one for changed. Then only files at their source are found.
+    ``external_base``: copy data of external tables to this
+    place of the target; None dumps their metadata only. ``is_previous_kept`` keeps older dumps.
+    """
+
+    root: str
+    database: str
+    cm_root: str | None = None
+    policy: str = "hms-bridge"
+    is_bootstrap_forced: bool = False
+    is_previous_kept: bool = False
+    has_checksums: bool = True
+    external_base: str | None = None
+    wait: WaitRules = field(default_factory=WaitRules)
+    events: IncrementalRules = field(default_factory=IncrementalRules)
+    user: str = "hive"
+    host: str = "localhost"
+
+    @property
+    def database_name(self) -> str:
+        """The database in lower case. Raises ReplError for what is no name."""
+        return checked_name(self.database, "database")
+
+
+class DumpKind(Enum):
+    """What a dump will do."""
+
+    BOOTSTRAP = "bootstrap"
+    INCREMENTAL = "incremental"
+    NOTHING = "nothing"
+    BLOCKED = "blocked"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DumpPlan:
+    """What a dump will do, found out without changing anything.
+
+    ``previous``: the dump it follows on. ``tables``: names, for a bootstrap. ``events``: what an
+    incremental dump holds now. ``removed``: older dump directories that go when it is finished.
+    ``waits_for``: open writers that a bootstrap will have to wait for, in words.
+    """
+
+    kind: DumpKind
+    request: DumpRequest
+    reason: str
+    previous: str | None = None
+    after_event_id: EventId | None = None
+    until_event_id: EventId | None = None
+    tables: tuple[str, ...] = ()
+    events: EventCounts = field(default_factory=EventCounts)
+    removed: tuple[str, ...] = ()
+    waits_for: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DumpReport:
+    """What a dump did. ``directory`` and ``last_event_id`` are what REPL DUMP answers.
+
+    ``idle_txn_ids``: transactions that were open at the bootstrap without a trace in the database.
+    """
+
+    kind: DumpKind
+    reason: str
+    directory: str | None = None
+    from_event_id: EventId | None = None
+    to_event_id: EventId | None = None
+    last_event_id: EventId | None = None
+    tables: Mapping[str, int] = field(default_factory=dict)
+    events: EventCounts = field(default_factory=EventCounts)
+    file_count: int = 0
+    idle_txn_ids: tuple[TxnId, ...] = ()
+    removed: tuple[str, ...] = ()
+
+
+class ReplDump:
+    """Dumps from one metastore. ``new_name`` gives each dump a directory name of its own."""
+
+    def __init__(
+        self,
+        source: Metastore,
+        resolve: Resolver,
+        clock: Clock,
+        new_name: Callable[[], str],
+        pins: ArchivePins | None = None,
+    ) -> None:
+        self._source = source
+        self._resolve = resolve
+        self._clock = clock
+        self._new_name = new_name
+        self._manifest = pins
+
+    def plan(self, request: DumpRequest) -> DumpPlan:
+        """Choose between bootstrap, incremental and nothing. Changes nothing.
+
+        Raises EventGapError if events are gone, ReplError if the database cannot be dumped.
+        """
+        try:
+            return self._plan(request)
+        except (OSError, ChangeManagerError) as error:
+            raise _unreachable(request, error) from error
+
+    def run(self, plan: DumpPlan) -> DumpReport:
+        """Carry a plan out. Raises ReplError if dumps have come or gone since it was made.
+
+        A dump that fails leaves an unfinished directory behind, which nobody reads and the next
+        dump removes.
+        """
+        if plan.kind in (DumpKind.NOTHING, DumpKind.BLOCKED):
+            return DumpReport(kind=plan.kind, reason=plan.reason, directory=plan.previous)
+        try:
+            return self._run(plan)
+        except (OSError, ChangeManagerError) as error:
+            raise _unreachable(plan.request, error) from error
+
+    def _plan(self, request: DumpRequest) -> DumpPlan:
+        name = request.database_name
+        database = self._source.get_database(name)
+        _require_source(database)
+        dumps = list_dumps(self._resolve, request.root, name)
+        previous = newest_finished(dumps)
+        if previous is not None and previous.state is DumpState.FINISHED:
+            return DumpPlan(
+                kind=DumpKind.BLOCKED,
+                request=request,
+                reason=(
+                    f"{previous.paths.root} is not loaded yet; load it first (repl load), or "
+                    "remove it if nobody wants it, then dump again"
+                ),
+                previous=previous.paths.root,
+            )
+        removed = () if request.is_previous_kept else tuple(one.paths.root for one in dumps)
+        if previous is None or request.is_bootstrap_forced:
+            return self._plan_bootstrap(request, previous, removed)
+        return self._plan_incremental(request, previous, removed)
+
+    def _plan_bootstrap(
+        self, request: DumpRequest, previous: DumpDirectory | None, removed: tuple[str, ...]
+    ) -> DumpPlan:
+        tables = self._tables(request.database_name)
+        _, writers = look(self._source, request.database_name, _transactional(tables))
+        return DumpPlan(
+            kind=DumpKind.BOOTSTRAP,
+            request=request,
+            reason="a bootstrap was asked for" if previous else "the database was never dumped",
+            previous=None if previous is None else previous.paths.root,
+            tables=tuple(one.name for one in tables),
+            removed=removed,
+            waits_for="" if writers is None else writers.text,
+        )
+
+    def _plan_incremental(
+        self, request: DumpRequest, previous: DumpDirectory, removed: tuple[str, ...]
+    ) -> DumpPlan:
+        if previous.metadata is None:
+            raise ReplError(f"{previous.paths.metadata} is missing; force a bootstrap dump")
+        after = previous.metadata.last_event_id
+        until = self._source.get_current_event_id()
+        if until < after:
+            raise EventGapError(
+                f"the last dump ended at event {after}, the notification log at {until}: the "
+                "metastore was restored or replaced. Force a bootstrap dump"
+            )
+        if until == after:
+            return DumpPlan(
+                kind=DumpKind.NOTHING,
+                request=request,
+                reason=f"no event since the last dump, which ended at {after}",
+                previous=previous.paths.root,
+                after_event_id=after,
+                until_event_id=until,
+            )
+        dump = self._incremental(request, EventRange(after=after, until=until))
+        return DumpPlan(
+            kind=DumpKind.INCREMENTAL,
+            request=request,
+            reason=f"events after {after}",
+            previous=previous.paths.root,
+            after_event_id=after,
+            until_event_id=until,
+            events=dump.count(),
+            removed=removed,
+        )
+
+    def _incremental(self, request: DumpRequest, wanted: EventRange) -> IncrementalDump:
+        return IncrementalDump(
+            self._source,
+            database_name=request.database_name,
+            wanted=wanted,
+            cm_root=request.cm_root,
+            rules=request.events,
+            has_checksums=request.has_checksums,
+        )
+
+    def _tables(self, database: str) -> tuple[Table, ...]:
+        names = self._source.get_tables(database)
+        return self._source.get_tables_by_names(database, names) if names else ()
+
+    def _run(self, plan: DumpPlan) -> DumpReport:
+        request = plan.request
+        name = request.database_name
+        dumps = self._dumps_as_planned(plan)
+        pins = DumpPins(manifest=self._manifest, clock=self._clock, database=name)
+        pins.release_loaded(dumps)
+        began_at_ms = self._clock.now_ms()
+        pins.begin()
+        self._mark_source(request)
+        above = self._resolve(database_directory(request.root, name))
+        paths = DumpPaths(above.child(self._new_name()).uri)
+        if plan.kind is DumpKind.BOOTSTRAP:
+            report, files = self._run_bootstrap(plan, paths)
+        else:
+            report, files = self._run_incremental(plan, paths)
+        self._secure(pins, paths, files)
+        try:
+            self._dumps_as_planned(plan)
+        except ReplError:
+            pins.release(paths.root)
+            raise
+        write_text(self._resolve(paths.finished_dump), "")
+        pins.finish(began_at_ms)
+        for directory in plan.removed:
+            remove_tree(self._resolve(directory))
+        return report
+
+    def _dumps_as_planned(self, plan: DumpPlan) -> tuple[DumpDirectory, ...]:
+        """All dumps. Raises ReplError if another one was finished since the plan.
+
+        Asked again before this one is finished: the other took it for abandoned and removed what
+        it had written so far, so that tables or events may be missing in it.
+        """
+        request = plan.request
+        name = request.database_name
+        dumps = list_dumps(self._resolve, request.root, name)
+        newest = newest_finished(dumps)
+        if (None if newest is None else newest.paths.root) != plan.previous:
+            raise ReplError(f"dumps of {name} have changed since the plan; plan the dump again")
+        return dumps
+
+    def _mark_source(self, request: DumpRequest) -> None:
+        """From now on replaced files of the database are archived (I4)."""
+        database = self._source.get_database(request.database_name)
+        _require_source(database)
+        if not database.is_replication_source:
+            self._source.alter_database(
+                request.database_name, with_parameters(database, {SOURCE_FOR: request.policy})
+            )
+
+    def _run_bootstrap(
+        self, plan: DumpPlan, paths: DumpPaths
+    ) -> tuple[DumpReport, list[EncodedUri]]:
+        """The event id comes before the snapshot: events between are in both, and may be."""
+        request = plan.request
+        name = request.database_name
+        event_id = self._source.get_current_event_id()
+        reader = _ReadTxn(self._source, self._clock, request)
+        try:
+            tables = self._tables(name)
+            snapshot = wait_for_snapshot(
+                self._source, self._clock, name, _transactional(tables), request.wait
+            )
+            dump = BootstrapDump(
+                self._source,
+                self._resolve,
+                paths,
+                database_name=name,
+                event_id=event_id,
+                snapshot=snapshot,
+                cm_root=request.cm_root if request.has_checksums else None,
+                external_base=request.external_base,
+            )
+            dump.write_database()
+            files: list[EncodedUri] = []
+            counts: dict[str, int] = {}
+            for one in dump.write_tables(tables):
+                counts[one.table_name] = len(one.files)
+                files += one.files
+                reader.keep_alive()
+            dump.write_external_list()
+            reader.check()
+        except BaseException:
+            reader.give_up()
+            raise
+        reader.end()
+        until = self._source.get_current_event_id()
+        require_no_rename(self._source, name, EventRange(after=event_id, until=until))
+        self._write_metadata(request, paths, DumpType.BOOTSTRAP, event_id, until)
+        report = DumpReport(
+            kind=plan.kind,
+            reason=plan.reason,
+            directory=paths.root,
+            from_event_id=event_id,
+            to_event_id=until,
+            last_event_id=event_id,
+            tables=counts,
+            file_count=len(files),
+            idle_txn_ids=snapshot.idle_txn_ids,
+            removed=plan.removed,
+        )
+        return report, files
+
+    def _run_incremental(
+        self, plan: DumpPlan, paths: DumpPaths
+    ) -> tuple[DumpReport, list[EncodedUri]]:
+        request = plan.request
+        after = plan.after_event_id or EventId(0)
+        until = self._source.get_current_event_id()
+        dump = self._incremental(request, EventRange(after=after, until=until))
+        counts, files = dump.write(self._resolve, paths)
+        self._write_metadata(request, paths, DumpType.INCREMENTAL, after, until)
+        report = DumpReport(
+            kind=plan.kind,
+            reason=plan.reason,
+            directory=paths.root,
+            from_event_id=after,
+            to_event_id=until,
+            last_event_id=until,
+            events=counts,
+            file_count=len(files),
+            removed=plan.removed,
+        )
+        return report, files
+
+    def _write_metadata(
+        self,
+        request: DumpRequest,
+        paths: DumpPaths,
+        dump_type: DumpType,
+        from_event_id: EventId,
+        to_event_id: EventId,
+    ) -> None:
+        metadata = DumpMetadata(
+            type=dump_type.value,
+            from_event_id=from_event_id,
+            to_event_id=to_event_id,
+            cm_root=request.cm_root,
+            scope=ReplScope(database_name=request.database_name),
+        )
+        write_text(self._resolve(paths.metadata), metadata.format())
+
+    def _secure(self, pins: DumpPins, paths: DumpPaths, files: list[EncodedUri]) -> None:
+        """Pin first, then look: a dump whose files are gone already is no dump.
+
+        Raises SourceFileMissingError. Real Hive finishes such a dump and loses the rows.
+        """
+        pins.hold(paths.root, files)
+        missing = [
+            f"{file.uri} ({found.reason})"
+            for file in dict.fromkeys(files)
+            if (found := locate(file, self._resolve, is_content_checked=False)).location is None
+        ]
+        if missing:
+            pins.release(paths.root)
+            raise SourceFileMissingError(
+                f"{len(missing)} files that the dump should name are lost: "
+                f"{'; '.join(missing[:_NAMED_IN_MESSAGE])}. Bring them back, or force a bootstrap "
+                "dump; dump more often than hive.repl.cm.retain",
+                missing=tuple(missing),
+            )
+
+
+class _ReadTxn:
+    """A read-only transaction: while it is open, no cleaner takes what the snapshot reads (I3)."""
+
+    def __init__(self, source: Metastore, clock: Clock, request: DumpRequest) -> None:
+        self._source = source
+        self._clock = clock
+        (self._id,) = source.open_txns(
+            OpenTxnsRequest(user=request.user, host=request.host, type=TxnType.READ_ONLY)
+        )
+        self._beat_ms = clock.now_ms()
+
+    def keep_alive(self) -> None:
+        """A heartbeat now and then."""
+        if self._clock.now_ms() - self._beat_ms >= _HEARTBEAT_MS:
+            self.check()
+
+    def check(self) -> None:
+        """Raises ReplError if the transaction was lost: files may have gone meanwhile."""
+        try:
+            self._source.heartbeat(self._id, LockId(0))
+        except MetastoreError as error:
+            raise ReplError(
+                f"the dump's own transaction {self._id} was lost ({error}), so files may have been "
+                "cleaned while it read them; dump again"
+            ) from error
+        self._beat_ms = self._clock.now_ms()
+
+    def end(self) -> None:
+        """Commit it."""
+        self._source.commit_txn(CommitTxnRequest(txn_id=self._id))
+
+    def give_up(self) -> None:
+        """Abort it, if that is possible; it times out otherwise."""
+        try:
+            self._source.abort_txn(AbortTxnRequest(txn_id=self._id))
+        except MetastoreError:
+            return
+
+
+def _transactional(tables: Sequence[Table]) -> tuple[str, ...]:
+    return tuple(one.full_name for one in tables if one.is_transactional)
+
+
+def _require_source(database: Database) -> None:
+    """Raises ReplError for a replica whose first incremental load has not come yet, or any."""
+    if database.parameters.get(FIRST_INCREMENTAL_PENDING, "").lower() == "true":
+        raise ReplError(
+            f"database {database.name} was bootstrapped itself and waits for its first "
+            "incremental load; load it, then dump"
+        )
+    if database.parameters.get(TARGET_FOR, "").lower() == "true":
+        raise ReplError(
+            f"database {database.name} is a replica ({TARGET_FOR}); dump its source instead, or "
+            f"remove that property to make it a source of its own"
+        )
+
+
+def _unreachable(request: DumpRequest, error: Exception) -> ReplError:
+    return ReplError(
+        f"dumping {request.database} below {request.root}: {error}. Check the file systems of the "
+        "warehouse, the archive and the dump, then dump again"
+    )

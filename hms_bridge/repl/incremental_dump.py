@@ -1,0 +1,163 @@
+"""Write the events of a range as an incremental dump."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from changemanager.location import Resolver
+from changemanager.uri import EncodedUri
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.event import EventType, NotificationEvent
+from hms_bridge.model.ids import TxnId
+from hms_bridge.model.txn import TxnState, TxnType, WriteEvent
+from hms_bridge.repl.event_dump import EventTexts, EventWriter
+from hms_bridge.repl.event_payload import (
+    AllocWriteIdPayload,
+    CommitTxnPayload,
+    OpenTxnPayload,
+    message_json,
+)
+from hms_bridge.repl.event_source import EventRange, concerns, left_out_events, read_events
+from hms_bridge.repl.events_dump import EventsDump
+from hms_bridge.repl.files_list import format_files
+from hms_bridge.repl.layout import DumpPaths
+from hms_bridge.repl.texts import write_text
+from hms_bridge.repl.unreported_writes import UnreportedWrites, earlier_allocations
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IncrementalRules:
+    """How events are written. ``batch_size`` None: each directly below, as
+    hive.repl.batch.incremental.events=false. ``is_filtered``: leave out transactions of others."""
+
+    batch_size: int | None = 10_000
+    is_filtered: bool = True
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EventCounts:
+    """What a range holds. ``dumped`` by dumped kind; ``passed``: of the database, but without a
+    place in a dump; ``left_out_count``: of other databases and their transactions."""
+
+    dumped: Mapping[str, int] = field(default_factory=dict)
+    passed: Mapping[str, int] = field(default_factory=dict)
+    left_out_count: int = 0
+
+
+class IncrementalDump:
+    """The events of one range, for one database."""
+
+    def __init__(
+        self,
+        source: Metastore,
+        *,
+        database_name: str,
+        wanted: EventRange,
+        cm_root: str | None,
+        rules: IncrementalRules,
+        has_checksums: bool = True,
+    ) -> None:
+        self._source = source
+        self._database_name = database_name
+        self._wanted = wanted
+        self._rules = rules
+        self._writer = EventWriter(
+            database_name=database_name, cm_root=cm_root, has_checksums=has_checksums
+        )
+        self._passed: Counter[str] = Counter()
+        self._left_out_count = 0
+        self._opened: set[TxnId] = set()
+
+    def count(self) -> EventCounts:
+        """Go through the range without writing. Raises as ``write`` does."""
+        dumped = Counter(texts.type for texts in self._texts(DumpPaths("/plan"), None))
+        return self._counts(dumped)
+
+    def write(self, resolve: Resolver, paths: DumpPaths) -> tuple[EventCounts, list[EncodedUri]]:
+        """Write every event, then the progress file. Returns also the files that are named.
+
+        Raises EventGapError if events are gone, ReplError for one that no dump can carry.
+        """
+        dumped: Counter[str] = Counter()
+        files: list[EncodedUri] = []
+        unreported = UnreportedWrites(
+            self._source, resolve, self._database_name, self._writer.cm_root
+        )
+        for texts in self._texts(paths, unreported):
+            for one in texts.lists:
+                write_text(resolve(one.path), format_files(one.files))
+            for path, text in texts.texts.items():
+                write_text(resolve(path), text)
+            dumped[texts.type] += 1
+            files += texts.files
+        write_text(resolve(paths.open_txns), f"{self._open_txns()}\n")
+        progress = EventsDump(
+            last_event_id=self._wanted.until,
+            event_count=sum(dumped.values()),
+            is_batched=self._rules.batch_size is not None,
+        )
+        write_text(resolve(paths.events_dump), progress.format())
+        return self._counts(dumped), files
+
+    def _counts(self, dumped: Counter[str]) -> EventCounts:
+        return EventCounts(
+            dumped=dict(dumped), passed=dict(self._passed), left_out_count=self._left_out_count
+        )
+
+    def _texts(self, paths: DumpPaths, unreported: UnreportedWrites | None) -> Iterator[EventTexts]:
+        left_out = left_out_events(
+            self._source, self._wanted, self._database_name, is_filtered=self._rules.is_filtered
+        )
+        self._passed, self._left_out_count, self._opened = Counter(), 0, set()
+        size, written = self._rules.batch_size, 0
+        for event in read_events(self._source, self._wanted):
+            if event.id in left_out or not concerns(event, self._database_name):
+                self._left_out_count += 1
+                continue
+            batch = None if size is None else written // size + 1
+            texts = self._writer.write(
+                event, paths.event(int(event.id), batch), self._writes(event, unreported)
+            )
+            if texts is None:
+                self._passed[event.type] += 1
+                continue
+            written += 1
+            yield texts
+
+    def _writes(
+        self, event: NotificationEvent, unreported: UnreportedWrites | None
+    ) -> tuple[WriteEvent, ...]:
+        where = f"event {event.id} ({event.type})"
+        if event.type == EventType.OPEN_TXN.value:
+            self._opened.update(OpenTxnPayload.parse(message_json(event), where).txn_ids)
+        if event.type == EventType.ALLOC_WRITE_ID.value and unreported is not None:
+            given = AllocWriteIdPayload.parse(message_json(event), where)
+            unreported.note(given.table_name, given.allocated)
+        if event.type != EventType.COMMIT_TXN.value:
+            return ()
+        commit = CommitTxnPayload.parse(message_json(event), where)
+        reported = self._source.get_write_events(commit.txn_id, self._database_name)
+        if unreported is None:
+            return reported
+        if not reported and commit.txn_id not in self._opened:
+            self._note_earlier(commit.txn_id, unreported)
+        return (*reported, *unreported.find(commit.txn_id, reported))
+
+    def _note_earlier(self, txn_id: TxnId, unreported: UnreportedWrites) -> None:
+        """A transaction from before the range: it may have got write ids there."""
+        for given in earlier_allocations(
+            self._source, self._database_name, [txn_id], self._wanted.after
+        ):
+            own = [one for one in given.allocated if one.txn_id == txn_id]
+            unreported.note(given.table_name, own)
+
+    def _open_txns(self) -> str:
+        """Source transactions that are open now: what a target keeps open after the load."""
+        opened = self._source.get_open_txns()
+        return ",".join(
+            str(one.id)
+            for one in opened.txns
+            if one.state is TxnState.OPEN and one.type is TxnType.DEFAULT
+        )

@@ -1,0 +1,113 @@
+"""Who still needs an archived file: dumps that are not loaded, and the way from dump to dump.
+
+Two pins for a database. The *policy* pin holds everything archived since the newest dump began: its
+files may stand in the next one. The *dump* pin holds the files that a dump names, until it is
+loaded. Hive has neither, and its purge takes files that a replica still needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from changemanager.config import NAME_LENGTH_MAX
+from changemanager.manifest import ArchivePins, Pin, PinKind
+from changemanager.uri import EncodedUri, archive_name
+from hms_bridge.clock import Clock
+from hms_bridge.repl.dump_directories import DumpDirectory, DumpState
+
+_DUMP = "dump:"
+_POLICY = "policy:"
+
+
+def dump_holder(database: str, directory: str) -> str:
+    """The name of the pin of one dump."""
+    return f"{_DUMP}{database}:{directory}"
+
+
+def policy_holder(database: str) -> str:
+    """The name of the pin of the way from dump to dump."""
+    return f"{_POLICY}{database}"
+
+
+def names_of(
+    files: Collection[EncodedUri], name_length_max: int = NAME_LENGTH_MAX
+) -> frozenset[str]:
+    """The names that files have in the archive, or will have; files without checksum have none."""
+    return frozenset(
+        archive_name(file.base_name, file.checksum, name_length_max)
+        for file in files
+        if file.checksum is not None
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DumpPins:
+    """Sets and releases the pins of one replicated database. Without a manifest nothing happens."""
+
+    manifest: ArchivePins | None
+    clock: Clock
+    database: str
+
+    def begin(self) -> None:
+        """A dump begins: hold what is archived from now on, unless an older dump holds more."""
+        if self.manifest is None:
+            return
+        holder = policy_holder(self.database)
+        if not any(pin.holder == holder for pin in self.manifest.pins()):
+            self._put_policy(self.clock.now_ms())
+
+    def hold(self, directory: str, files: Collection[EncodedUri]) -> tuple[str, ...]:
+        """Hold the files that a dump names; returns those whose purge has begun already."""
+        if self.manifest is None:
+            return ()
+        return self.manifest.put_pin(
+            Pin(
+                holder=dump_holder(self.database, directory),
+                kind=PinKind.DUMP,
+                reason=f"dump {directory} is not loaded yet",
+                created_at_ms=self.clock.now_ms(),
+                names=names_of(files),
+            )
+        )
+
+    def finish(self, began_at_ms: int) -> None:
+        """A dump is finished: the next one needs what was archived since this one began."""
+        if self.manifest is not None:
+            self._put_policy(began_at_ms)
+
+    def _put_policy(self, since_ms: int) -> None:
+        if self.manifest is not None:
+            self.manifest.put_pin(
+                Pin(
+                    holder=policy_holder(self.database),
+                    kind=PinKind.POLICY,
+                    reason=f"the next dump of {self.database} may name it",
+                    created_at_ms=self.clock.now_ms(),
+                    database=self.database,
+                    archived_since_ms=since_ms,
+                )
+            )
+
+    def release(self, directory: str) -> bool:
+        """A dump is loaded, or given up: its files may go. False if it held none."""
+        if self.manifest is None:
+            return False
+        return self.manifest.remove_pin(dump_holder(self.database, directory))
+
+    def release_policy(self) -> bool:
+        """The database is replicated no more. False if nothing was held."""
+        return self.manifest is not None and self.manifest.remove_pin(policy_holder(self.database))
+
+    def release_loaded(self, dumps: Sequence[DumpDirectory]) -> tuple[str, ...]:
+        """Release the pins of dumps that are loaded or gone; returns their directories."""
+        if self.manifest is None:
+            return ()
+        prefix = dump_holder(self.database, "")
+        needed = {one.paths.root for one in dumps if one.state is not DumpState.LOADED}
+        held = [
+            pin.holder.removeprefix(prefix)
+            for pin in self.manifest.pins()
+            if pin.kind is PinKind.DUMP and pin.holder.startswith(prefix)
+        ]
+        return tuple(one for one in held if one not in needed and self.release(one))

@@ -1,0 +1,212 @@
+"""REPL STATUS, and more: how far a replica is behind, and when that becomes a loss."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from changemanager.location import Resolver
+from changemanager.manifest import ArchivePins
+from hms_bridge.clock import Clock
+from hms_bridge.errors import NoSuchObjectError
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.event import NotificationRequest
+from hms_bridge.model.ids import EventId
+from hms_bridge.repl.dump_directories import DumpDirectory, DumpState, list_dumps
+from hms_bridge.repl.pins import dump_holder, policy_holder
+from hms_bridge.repl.target_objects import (
+    FIRST_INCREMENTAL_PENDING,
+    INCOMPATIBLE,
+    last_event_of,
+)
+from hms_bridge.repl.untrusted import DumpRules
+from hms_bridge.repl.verify import verify_dump
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StatusRequest:
+    """Whose status. ``event_ttl_ms`` and ``retain_ms`` are the source's settings
+    (hive.repl.event.db.listener.timetolive, hive.repl.cm.retain)."""
+
+    root: str
+    source_database: str
+    target_database: str | None = None
+    event_ttl_ms: int = 10 * 86_400_000
+    retain_ms: int = 10 * 86_400_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DumpStatus:
+    """One dump, as status shows it."""
+
+    directory: str
+    state: DumpState
+    type: str | None
+    from_event_id: EventId | None
+    to_event_id: EventId | None
+    finished_ms: int | None
+    loaded_ms: int | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StatusReport:
+    """How a replication stands. What needs a metastore that was not given is None.
+
+    ``last_event_id``: what Hive's REPL STATUS answers. ``lag_events`` counts events of the source
+    database after it, ``lag_seconds`` is the age of the oldest. ``events_expire_in_seconds``:
+    until the log purges the first event that no dump has. ``archive_expires_in_seconds``: until
+    the purge may take a file of the dump to load (None: none is archived, or all are pinned).
+    ``missing_files`` of that dump are lost already.
+    """
+
+    source_database: str
+    target_database: str | None
+    last_event_id: EventId | None
+    source_event_id: EventId | None
+    lag_events: int | None
+    lag_seconds: int | None
+    is_first_incremental_pending: bool
+    is_incompatible: bool
+    dumps: tuple[DumpStatus, ...]
+    events_expire_in_seconds: int | None
+    archive_expires_in_seconds: int | None
+    missing_files: int
+    is_pinned: bool
+
+    @property
+    def newest_dump(self) -> DumpStatus | None:
+        """The newest dump, finished or not."""
+        return self.dumps[0] if self.dumps else None
+
+
+class ReplStatus:
+    """Looks at both sides, as far as they are given. Changes nothing."""
+
+    def __init__(
+        self,
+        resolve: Resolver,
+        clock: Clock,
+        *,
+        source: Metastore | None = None,
+        target: Metastore | None = None,
+        pins: ArchivePins | None = None,
+    ) -> None:
+        self._resolve = resolve
+        self._clock = clock
+        self._source = source
+        self._target = target
+        self._pins = pins
+
+    def look(self, request: StatusRequest) -> StatusReport:
+        """The status now. Raises ReplError if a dump is damaged."""
+        source = request.source_database.lower()
+        dumps = list_dumps(self._resolve, request.root, source)
+        parameters = self._target_parameters(request)
+        last = None if parameters is None else last_event_of(parameters)
+        loaded = last if last is not None else _loaded_until(dumps)
+        dumped = _dumped_until(dumps)
+        waiting = next((one for one in dumps if one.state is DumpState.FINISHED), None)
+        is_pinned = waiting is not None and self._is_pinned(source, waiting)
+        expiry_ms, missing = self._archive_expiry(request, waiting)
+        oldest_ms = self._event_time_ms(dumped)
+        return StatusReport(
+            source_database=source,
+            target_database=request.target_database,
+            last_event_id=last,
+            source_event_id=None if self._source is None else self._source.get_current_event_id(),
+            lag_events=self._lag_events(source, loaded),
+            lag_seconds=self._age_seconds(self._event_time_ms(loaded)),
+            is_first_incremental_pending=_is_true(parameters, FIRST_INCREMENTAL_PENDING),
+            is_incompatible=_is_true(parameters, INCOMPATIBLE),
+            dumps=tuple(self._describe(one) for one in dumps),
+            events_expire_in_seconds=self._seconds_until(_sum(oldest_ms, request.event_ttl_ms)),
+            archive_expires_in_seconds=None if is_pinned else self._seconds_until(expiry_ms),
+            missing_files=missing,
+            is_pinned=is_pinned,
+        )
+
+    def _target_parameters(self, request: StatusRequest) -> dict[str, str] | None:
+        if self._target is None:
+            return None
+        name = (request.target_database or request.source_database).lower()
+        try:
+            return dict(self._target.get_database(name).parameters)
+        except NoSuchObjectError:
+            return {}
+
+    def _lag_events(self, database: str, last: EventId | None) -> int | None:
+        if self._source is None or last is None:
+            return None
+        return self._source.get_notification_events_count(last, database)
+
+    def _event_time_ms(self, after: EventId | None) -> int | None:
+        """When the first event after this one happened; None if there is none."""
+        if self._source is None or after is None:
+            return None
+        request = NotificationRequest(last_event_id=after, max_events=1)
+        found = self._source.get_next_notification(request)
+        return found[0].time_seconds * 1000 if found else None
+
+    def _age_seconds(self, time_ms: int | None) -> int | None:
+        if time_ms is None:
+            return None if self._source is None else 0
+        return max(0, (self._clock.now_ms() - time_ms) // 1000)
+
+    def _seconds_until(self, time_ms: int | None) -> int | None:
+        return None if time_ms is None else (time_ms - self._clock.now_ms()) // 1000
+
+    def _archive_expiry(
+        self, request: StatusRequest, waiting: DumpDirectory | None
+    ) -> tuple[int | None, int]:
+        if waiting is None:
+            return None, 0
+        report = verify_dump(
+            self._resolve,
+            waiting.paths.root,
+            retain_ms=request.retain_ms,
+            rules=DumpRules(),
+            is_quick=True,
+        )
+        return report.load_before_ms, len(report.missing)
+
+    def _is_pinned(self, database: str, dump: DumpDirectory) -> bool:
+        holders = {pin.holder for pin in self._pins.pins()} if self._pins is not None else set()
+        return dump_holder(database, dump.paths.root) in holders
+
+    def policy_since_ms(self, database: str) -> int | None:
+        """Since when archived files are held for the next dump; None if they are not."""
+        if self._pins is None:
+            return None
+        holder = policy_holder(database.lower())
+        found = (pin.archived_since_ms for pin in self._pins.pins() if pin.holder == holder)
+        return next(found, None)
+
+    def _describe(self, dump: DumpDirectory) -> DumpStatus:
+        metadata = dump.metadata
+        loaded = self._resolve(dump.paths.finished_load).status()
+        return DumpStatus(
+            directory=dump.paths.root,
+            state=dump.state,
+            type=None if metadata is None else metadata.type,
+            from_event_id=None if metadata is None else metadata.from_event_id,
+            to_event_id=None if metadata is None else metadata.to_event_id,
+            finished_ms=None if metadata is None else dump.time_ms,
+            loaded_ms=None if loaded is None else loaded.mtime_ms,
+        )
+
+
+def _dumped_until(dumps: Sequence[DumpDirectory]) -> EventId | None:
+    return next((one.metadata.last_event_id for one in dumps if one.metadata is not None), None)
+
+
+def _loaded_until(dumps: Sequence[DumpDirectory]) -> EventId | None:
+    loaded = (one for one in dumps if one.state is DumpState.LOADED and one.metadata is not None)
+    return next((one.metadata.last_event_id for one in loaded if one.metadata is not None), None)
+
+
+def _is_true(parameters: dict[str, str] | None, key: str) -> bool:
+    return (parameters or {}).get(key, "").lower() == "true"
+
+
+def _sum(time_ms: int | None, more_ms: int) -> int | None:
+    return None if time_ms is None else time_ms + more_ms

@@ -1,0 +1,74 @@
+"""Directories that nobody sees before they are whole.
+
+Where the file system renames directories in one step, a delta is written below a hidden directory
+of the root and renamed. Elsewhere (object stores) it is written under its final name: its write id
+is open, so no snapshot reads it before its transaction commits, and what a killed writer leaves
+is an aborted delta. Compaction output, which replaces what readers see, must not be written so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fsspec import AbstractFileSystem
+
+from hms_bridge.acid.markers import ACID_VERSION, ACID_VERSION_FILE
+from hms_bridge.acid.names import DirectoryName
+from hms_bridge.errors import AcidFormatError
+from hms_bridge.rows.publish import publish_directory
+
+_RENAMING_PROTOCOLS = frozenset({"file", "local", "hdfs", "arrow_hdfs", "viewfs"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedDirectory:
+    """A directory in the making. `hidden_root` None: it is written under its final name."""
+
+    path: str
+    final_path: str
+    hidden_root: str | None
+
+
+def has_atomic_rename(fs: AbstractFileSystem) -> bool:
+    """Whether renaming a directory is one step that others see whole or not at all."""
+    protocols = (fs.protocol,) if isinstance(fs.protocol, str) else fs.protocol
+    return any(protocol in _RENAMING_PROTOCOLS for protocol in protocols)
+
+
+def stage_directory(
+    fs: AbstractFileSystem, root: str, name: DirectoryName, token: str
+) -> StagedDirectory:
+    """Make a directory for a delta's files, with its version file.
+
+    `token` names this writer apart from all others. Raises AcidFormatError if the delta is there.
+    """
+    base = root.rstrip("/")
+    final_path = f"{base}/{name.format()}"
+    if fs.exists(final_path):
+        raise AcidFormatError("is there already; a delta is written once", final_path)
+    hidden_root = f"{base}/_tmp_{token}" if has_atomic_rename(fs) else None
+    path = final_path if hidden_root is None else f"{hidden_root}/{name.format()}"
+    fs.makedirs(path, exist_ok=True)
+    fs.pipe_file(f"{path}/{ACID_VERSION_FILE}", ACID_VERSION)
+    return StagedDirectory(path=path, final_path=final_path, hidden_root=hidden_root)
+
+
+def publish(fs: AbstractFileSystem, staged: StagedDirectory) -> None:
+    """Give a whole directory its final name. Raises AcidFormatError if the name is taken."""
+    if staged.hidden_root is None:
+        return
+    publish_directory(fs, staged.path, staged.final_path)
+    _remove_if_empty(fs, staged.hidden_root)
+
+
+def discard(fs: AbstractFileSystem, staged: StagedDirectory) -> None:
+    """Remove a directory that will not be published; one that is not there is no error."""
+    if fs.exists(staged.path):
+        fs.rm(staged.path, recursive=True)
+    if staged.hidden_root is not None:
+        _remove_if_empty(fs, staged.hidden_root)
+
+
+def _remove_if_empty(fs: AbstractFileSystem, path: str) -> None:
+    if fs.exists(path) and not fs.ls(path, detail=False):
+        fs.rmdir(path)

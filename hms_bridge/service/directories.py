@@ -1,0 +1,68 @@
+"""Whole directories: made, moved, removed when empty. One rename where the file system has it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from changemanager.filesystem.volume import FileKind
+from changemanager.location import Resolver, list_tree, open_file_system, parse_uri
+
+
+class Directories:
+    """The few things that the service does to directories itself. All may raise OSError."""
+
+    def __init__(self, resolve: Resolver) -> None:
+        self._resolve = resolve
+
+    def make(self, uri: str) -> bool:
+        """Make a directory with all above it; whether it was not there."""
+        fs, path = _file_system(uri)
+        if fs.isdir(path):
+            return False
+        fs.makedirs(path, exist_ok=True)
+        return True
+
+    def exists(self, uri: str) -> bool:
+        """Whether anything is at a place."""
+        return self._resolve(uri).status() is not None
+
+    def is_renamed_at_once(self, uri: str) -> bool:
+        """Whether directories exist by themselves, so that one rename moves one."""
+        return self._resolve(uri).volume.capabilities.has_directories
+
+    def remove_empty(self, uri: str) -> bool:
+        """Remove a directory if nothing is in it; whether it is gone."""
+        place = self._resolve(uri)
+        if list_tree(place):
+            return False
+        if place.status() is not None:
+            place.volume.remove_empty_directory(place.path)
+        return True
+
+    def move(self, source: str, target: str) -> None:
+        """Give a directory another name on the same file system.
+
+        Where directories are only parts of names, files are copied first and removed then, so
+        that a crash leaves each of them under at least one name; calling again goes on.
+        """
+        fs, path = _file_system(source)
+        target_path = _file_system(target)[1]
+        if self.is_renamed_at_once(source):
+            fs.makedirs(target_path.rpartition("/")[0] or "/", exist_ok=True)
+            fs.mv(path, target_path, recursive=True)
+            return
+        there = {file.path: file for file in list_tree(self._resolve(target))}
+        files = [f for f in list_tree(self._resolve(source)) if f.kind is FileKind.FILE]
+        for file in files:
+            known = there.get(file.path)
+            if known is None or known.size_bytes != file.size_bytes:
+                fs.cp_file(f"{path}/{file.path}", f"{target_path}/{file.path}")
+        for file in files:
+            fs.rm_file(f"{path}/{file.path}")
+
+
+def _file_system(uri: str) -> tuple[Any, str]:
+    parsed = parse_uri(uri)
+    fs = open_file_system(parsed.scheme or "file", parsed.authority)
+    path: str = fs._strip_protocol(uri)
+    return fs, path

@@ -1,0 +1,42 @@
+"""The metastore over its own database: every verb of the port, from families of verbs."""
+
+from __future__ import annotations
+
+from hms_bridge.service.alter_tables import AlterTableVerbs
+from hms_bridge.service.archive_manifest import SqlArchiveManifest
+from hms_bridge.service.cleaning import CleaningVerbs
+from hms_bridge.service.compactions import CompactionVerbs
+from hms_bridge.service.databases import DatabaseVerbs
+from hms_bridge.service.foundation import Foundation
+from hms_bridge.service.locks import LockVerbs
+from hms_bridge.service.notifications import NotificationVerbs
+from hms_bridge.service.partitions import PartitionVerbs
+from hms_bridge.service.rename_partitions import RenamePartitionVerbs
+from hms_bridge.service.tables import TableVerbs
+
+
+class MetastoreService(
+    DatabaseVerbs,
+    TableVerbs,
+    AlterTableVerbs,
+    PartitionVerbs,
+    RenamePartitionVerbs,
+    CleaningVerbs,
+    LockVerbs,
+    CompactionVerbs,
+    NotificationVerbs,
+):
+    """Implements ``LocalMetastore``. One verb is one database transaction."""
+
+    def __init__(self, foundation: Foundation, manifest: SqlArchiveManifest) -> None:
+        super().__init__(foundation)
+        self._manifest = manifest
+
+    @property
+    def manifest(self) -> SqlArchiveManifest:
+        """What is archived and who needs it, in the same database."""
+        return self._manifest
+
+    def close(self) -> None:
+        """Give back connections."""
+        self._transactions.database.close()

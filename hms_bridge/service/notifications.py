@@ -1,0 +1,118 @@
+"""Verbs of notification events and write notifications."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hms_bridge.backend.connection import Connection
+from hms_bridge.catalog import databases, partitions, tables
+from hms_bridge.catalog.tables import StoredTable
+from hms_bridge.errors import NoSuchObjectError
+from hms_bridge.model.catalog import DEFAULT_CATALOG, Partition
+from hms_bridge.model.event import NotificationEvent, NotificationRequest, WriteNotification
+from hms_bridge.model.ids import EventId, TxnId
+from hms_bridge.model.txn import WriteEvent
+from hms_bridge.notification import event_log, events, write_log
+from hms_bridge.notification.write_log import Written
+from hms_bridge.service.foundation import VerbFamily
+from hms_bridge.service.unit_of_work import UnitOfWork
+
+
+class NotificationVerbs(VerbFamily):
+    """The NotificationStore."""
+
+    def get_next_notification(self, request: NotificationRequest) -> tuple[NotificationEvent, ...]:
+        """Ascending, gap-free."""
+        lowered = replace(
+            request,
+            database_name=request.database_name and request.database_name.lower(),
+            table_names=tuple(name.lower() for name in request.table_names),
+        )
+        return self._transactions.read(lambda c: event_log.read(c, lowered))
+
+    def get_current_event_id(self) -> EventId:
+        """The newest id; 0 before the first event."""
+        return self._transactions.read(event_log.current_event_id)
+
+    def get_notification_events_count(
+        self, from_event_id: EventId, database: str, catalog: str = DEFAULT_CATALOG
+    ) -> int:
+        """How many events of one database came after an id."""
+        return self._transactions.read(
+            lambda c: event_log.count(c, from_event_id, database.lower(), catalog.lower())
+        )
+
+    def add_write_notifications(self, notifications: Sequence[WriteNotification]) -> None:
+        """Remember which files a transaction wrote; a repeated call adds nothing twice."""
+
+        def work(unit: UnitOfWork) -> None:
+            written = [self._written(unit.connection, one) for one in notifications]
+            write_log.add(unit.connection, written, unit.now_seconds)
+
+        self._transactions.write(work)
+
+    def _written(self, connection: Connection, notification: WriteNotification) -> Written:
+        lowered = replace(
+            notification,
+            database_name=notification.database_name.lower(),
+            table_name=notification.table_name.lower(),
+        )
+        stored = tables.require_table(connection, lowered.database_name, lowered.table_name)
+        database = databases.require_database(connection, lowered.database_name).database
+        return Written(
+            notification=lowered,
+            table=stored.table,
+            partition=_partition(connection, stored, lowered.partition_values),
+            cmroot=self._files.cmroot if database.is_replication_source else None,
+        )
+
+    def get_write_events(
+        self, txn_id: TxnId, database: str | None = None, table: str | None = None
+    ) -> tuple[WriteEvent, ...]:
+        """What add_write_notifications recorded for a transaction."""
+        return self._transactions.read(
+            lambda c: write_log.read(
+                c, txn_id, database and database.lower(), table and table.lower()
+            )
+        )
+
+    def fire_insert(
+        self,
+        database: str,
+        table: str,
+        *,
+        partition_values: Sequence[str] = (),
+        files: Sequence[str] = (),
+        is_replace: bool = False,
+        catalog: str = DEFAULT_CATALOG,
+    ) -> EventId:
+        """Log that files (encoded URIs) came into a table that is not transactional.
+
+        Raises NoSuchObjectError.
+        """
+
+        def work(unit: UnitOfWork) -> None:
+            stored = tables.require_table(
+                unit.connection, database.lower(), table.lower(), catalog.lower()
+            )
+            partition = _partition(unit.connection, stored, partition_values)
+            unit.events.append(
+                events.inserted(
+                    stored.table, partition, files, unit.now_seconds, is_replace=is_replace
+                )
+            )
+
+        return self._transactions.write_logged(work)[-1].id
+
+
+def _partition(
+    connection: Connection, stored: StoredTable, values: Sequence[str]
+) -> Partition | None:
+    if not values:
+        return None
+    name = partitions.name_of(stored.table, values)
+    found = partitions.find_by_names(connection, stored, [name])
+    if not found:
+        raise NoSuchObjectError(f"partition {name} of {stored.table.full_name} not found")
+    return found[0].partition

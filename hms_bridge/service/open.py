@@ -1,0 +1,140 @@
+"""Open a metastore over a database: the parts put together."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from changemanager.archive import ChangeManager
+from changemanager.config import ChangeManagerConfig
+from changemanager.delete_protocol import DeleteProtocol
+from changemanager.location import FsspecResolver, Resolver
+from hms_bridge.backend.engine import Database, open_database
+from hms_bridge.backend.retry import RetrySettings
+from hms_bridge.backend.schema.install import check_schema, install
+from hms_bridge.catalog.databases import install_default
+from hms_bridge.clock import Clock, SystemClock
+from hms_bridge.config.settings import Settings
+from hms_bridge.errors import ConfigError
+from hms_bridge.notification.message_text import MessageFormat
+from hms_bridge.service.archive_manifest import SqlArchiveManifest
+from hms_bridge.service.directories import Directories
+from hms_bridge.service.foundation import Foundation
+from hms_bridge.service.hooks import EventHook, HookDispatcher, load_hooks
+from hms_bridge.service.locations import WarehouseRoots, warehouse_uri
+from hms_bridge.service.metastore_service import MetastoreService
+from hms_bridge.service.unit_of_work import Transactions
+from hms_bridge.service.warehouse_files import WarehouseFiles
+
+
+def new_token() -> str:
+    """A text that nobody else has."""
+    return uuid.uuid4().hex
+
+
+def open_local_metastore(
+    url: str,
+    *,
+    warehouse: str | None = None,
+    settings: Settings | None = None,
+    clock: Clock | None = None,
+    hooks: Sequence[EventHook] = (),
+    create_schema: bool = True,
+    resolve: Resolver | None = None,
+    directories: Directories | None = None,
+    make_token: Callable[[], str] = new_token,
+    retry: RetrySettings | None = None,
+) -> MetastoreService:
+    """Open ``sqlite:///FILE``, ``postgresql://…`` or ``mysql://…`` as a metastore.
+
+    ``warehouse`` goes before the setting of that name. ``hooks`` are called besides those that
+    the settings name. With ``create_schema`` what is missing of the schema is made, and the
+    database ``default``. Raises ConfigError, BackendError.
+    """
+    chosen = settings or Settings()
+    if warehouse is not None:
+        chosen = replace(chosen, warehouse=warehouse)
+    time = clock or SystemClock()
+    root = warehouse_uri(chosen.warehouse)
+    dispatcher = HookDispatcher([*load_hooks(chosen.events.hooks), *hooks])
+    message_format = _message_format(chosen)
+    database = open_database(url)
+    try:
+        transactions = Transactions(
+            database, time, message_format=message_format, hooks=dispatcher, retry=retry
+        )
+        _prepare(database, transactions, root, is_created=create_schema)
+        roots = WarehouseRoots(managed=root, external=root)
+        manifest = SqlArchiveManifest(transactions)
+        resolver = resolve or FsspecResolver()
+        files = _warehouse_files(
+            transactions,
+            roots,
+            manifest,
+            chosen,
+            resolver,
+            directories or Directories(resolver),
+            make_token,
+        )
+    except BaseException:
+        database.close()
+        raise
+    foundation = Foundation(
+        transactions=transactions, files=files, settings=chosen, clock=time, roots=roots
+    )
+    return MetastoreService(foundation, manifest)
+
+
+def _message_format(settings: Settings) -> MessageFormat:
+    try:
+        return MessageFormat(settings.events.message_format)
+    except ValueError as error:
+        known = ", ".join(one.value for one in MessageFormat)
+        raise ConfigError(
+            f"event message format '{settings.events.message_format}' is unknown; use {known}"
+        ) from error
+
+
+def _prepare(
+    database: Database, transactions: Transactions, root: str, *, is_created: bool
+) -> None:
+    if not is_created:
+        check_schema(database)
+        return
+    install(database)
+    transactions.write(lambda unit: install_default(unit.connection, root, unit.now_seconds))
+
+
+def _warehouse_files(
+    transactions: Transactions,
+    roots: WarehouseRoots,
+    manifest: SqlArchiveManifest,
+    settings: Settings,
+    resolve: Resolver,
+    directories: Directories,
+    make_token: Callable[[], str],
+) -> WarehouseFiles:
+    archive = None
+    if settings.archive.is_enabled:
+        config = ChangeManagerConfig(
+            cmroot=warehouse_uri(settings.archive.root),
+            retain_ms=settings.archive.retain_ms,
+            interval_seconds=settings.archive.interval_ms / 1000,
+        )
+        archive = ChangeManager(config, resolve, manifest, transactions.clock, make_token)
+    protocol = DeleteProtocol(
+        resolve=resolve,
+        intents=manifest,
+        archive=archive,
+        clock=transactions.clock,
+        new_id=make_token,
+    )
+    return WarehouseFiles(
+        transactions=transactions,
+        roots=roots,
+        directories=directories,
+        protocol=protocol,
+        archive=archive,
+        new_id=make_token,
+    )

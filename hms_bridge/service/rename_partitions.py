@@ -1,0 +1,144 @@
+"""Give a partition other values: its name moves through every table, its directory too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from changemanager.manifest import ArchiveCause, ArchiveContext
+from hms_bridge.archive.file_tasks import FileTask
+from hms_bridge.backend.connection import Connection
+from hms_bridge.catalog import databases, partitions, tables
+from hms_bridge.catalog.limits import check_partition
+from hms_bridge.catalog.partitions import StoredPartition, name_of
+from hms_bridge.catalog.row_locks import RowLock
+from hms_bridge.catalog.table_rules import is_external, is_view
+from hms_bridge.catalog.tables import StoredTable
+from hms_bridge.errors import InvalidOperationError, MetaError
+from hms_bridge.model.catalog import DEFAULT_CATALOG, Partition
+from hms_bridge.notification import events
+from hms_bridge.service.drops import DropVerbs
+from hms_bridge.service.foundation import normal_partition, with_ddl_time
+from hms_bridge.service.locations import partition_location
+from hms_bridge.service.unit_of_work import UnitOfWork
+from hms_bridge.txn import resources
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Renaming:
+    """One partition under its old name, and what it becomes."""
+
+    table_key: tuple[str, str, str]
+    old_name: str
+    wanted: Partition
+
+
+class RenamePartitionVerbs(DropVerbs):
+    """rename_partition: not in the port, because no other room needs it; the server does."""
+
+    def rename_partition(
+        self,
+        database: str,
+        table: str,
+        values: Sequence[str],
+        partition: Partition,
+        *,
+        catalog: str = DEFAULT_CATALOG,
+    ) -> None:
+        """Replace the partition with these values by one with others.
+
+        Raises InvalidOperationError if it is not there, or the new values are taken.
+        """
+        key = (database.lower(), table.lower(), catalog.lower())
+        stored, old, is_source = self._transactions.read(lambda c: _look_up(c, key, values))
+        renaming = _Renaming(table_key=key, old_name=old.name, wanted=partition)
+        source = old.partition.storage.location
+        target = partition_location(stored.table, name_of(stored.table, partition.values))
+        is_moved = (
+            not is_view(stored.table)
+            and not is_external(stored.table)
+            and source is not None
+            and target is not None
+            and source == partition_location(stored.table, old.name)
+            and partition.storage.location in (None, "", source)
+            and source != target
+        )
+        if not is_moved or source is None or target is None:
+            self._transactions.write(lambda unit: self._rename(unit, renaming, None))
+            return
+        self._transactions.read(lambda c: _require_free(c, stored, partition))
+        if is_source:
+            self._files.require_archive(f"partition {old.name} of {stored.table.full_name}")
+        self._files.settle(source, target)
+        task = self._files.move(
+            source,
+            target,
+            context=ArchiveContext(
+                cause=ArchiveCause.RENAME,
+                location=source,
+                database=key[0],
+                table=key[1],
+                partition=old.name,
+            ),
+            is_archived=is_source,
+        )
+        try:
+            self._transactions.write(lambda unit: self._rename(unit, renaming, task))
+        except BaseException:
+            self._files.undo_move(task)
+            raise
+
+    def _rename(self, unit: UnitOfWork, renaming: _Renaming, move: FileTask | None) -> None:
+        stored = tables.require_table(unit.connection, *renaming.table_key, RowLock.SHARED)
+        table = stored.table
+        old = _require_old(unit.connection, stored, renaming.old_name)
+        _require_free(unit.connection, stored, renaming.wanted)
+        place = move.target if move else renaming.wanted.storage.location
+        normal = normal_partition(renaming.wanted, table)
+        new = replace(
+            normal,
+            create_time=old.partition.create_time,
+            storage=replace(normal.storage, location=place or old.partition.storage.location),
+            parameters=with_ddl_time(dict(normal.parameters), unit.now_seconds),
+        )
+        name = name_of(table, new.values)
+        check_partition(new, name)
+        partitions.update_partitions(unit.connection, stored, [(old, new)])
+        if move is not None:
+            is_same = old.partition.storage.location == move.location
+            if not is_same or not self._files.finish(unit, move):
+                raise MetaError(
+                    f"partition {old.name} of {table.full_name} was changed by someone else while "
+                    "its directory was moved; try again"
+                )
+        if table.is_transactional and table.catalog_name == DEFAULT_CATALOG:
+            resources.rename_partition(
+                unit.connection, table.database_name, table.name, old.name, name
+            )
+        unit.events.append(events.partition_altered(table, old.partition, new, unit.now_seconds))
+
+
+def _look_up(
+    connection: Connection, key: tuple[str, str, str], values: Sequence[str]
+) -> tuple[StoredTable, StoredPartition, bool]:
+    stored = tables.require_table(connection, *key)
+    old = _require_old(connection, stored, name_of(stored.table, values))
+    database = databases.require_database(connection, key[0], key[2]).database
+    return stored, old, database.is_replication_source
+
+
+def _require_old(connection: Connection, stored: StoredTable, name: str) -> StoredPartition:
+    found = partitions.find_by_names(connection, stored, [name])
+    if not found:
+        raise InvalidOperationError(
+            "Unable to rename partition because old partition does not exist"
+        )
+    return found[0]
+
+
+def _require_free(connection: Connection, stored: StoredTable, wanted: Partition) -> None:
+    name = name_of(stored.table, wanted.values)
+    if partitions.existing_names(connection, stored, [name]):
+        raise InvalidOperationError(
+            f"Partition already exists:{stored.table.full_name}.[{', '.join(wanted.values)}]"
+        )

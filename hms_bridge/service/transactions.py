@@ -1,0 +1,234 @@
+"""Verbs of transactions and write ids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hms_bridge.catalog.parameters import mark_incompatible, set_commit_key, set_repl_last_id
+from hms_bridge.errors import MetaError, TxnAbortedError
+from hms_bridge.model.ids import LockId, TxnId, WriteId
+from hms_bridge.model.txn import (
+    AbortReason,
+    AbortTxnRequest,
+    AllocateWriteIdsRequest,
+    CommitTxnRequest,
+    DynamicPartitions,
+    HeartbeatRangeResult,
+    OpenTxns,
+    OpenTxnsRequest,
+    TableWriteIdState,
+    TxnInfo,
+    TxnToWriteId,
+    TxnType,
+)
+from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
+from hms_bridge.notification import events, write_log
+from hms_bridge.service.foundation import Foundation, VerbFamily
+from hms_bridge.service.unit_of_work import UnitOfWork
+from hms_bridge.txn import (
+    abort,
+    commit,
+    components,
+    heartbeat,
+    open_txns,
+    valid_write_ids,
+    write_id_state,
+    write_ids,
+)
+from hms_bridge.txn.abort import AbortOutcome
+from hms_bridge.txn.open_txns import OpenedTxns, OpenTxnLimit
+
+OPEN_ATTEMPTS_MAX = 3
+
+
+class TransactionVerbs(VerbFamily):
+    """The TransactionStore."""
+
+    def __init__(self, foundation: Foundation) -> None:
+        super().__init__(foundation)
+        self._limit = OpenTxnLimit(foundation.settings.txn, foundation.clock)
+
+    def open_txns(self, request: OpenTxnsRequest) -> tuple[TxnId, ...]:
+        """Ascending ids. Replayed source transactions that are already mapped keep their ids."""
+        for _ in range(OPEN_ATTEMPTS_MAX):
+            started_ms = self._clock.now_ms()
+            opened = self._transactions.write(lambda unit: self._open(unit, request))
+            elapsed_ms = self._clock.now_ms() - started_ms
+            is_late = elapsed_ms >= self._settings.txn.open_timeout_ms
+            if opened.deadline_ms is None or not is_late:
+                return opened.ids
+            # Others may have counted these ids as dead while they were being committed.
+            self.abort_txns(opened.ids, AbortReason.NONE)
+        raise MetaError(
+            f"opening a transaction took longer than {self._settings.txn.open_timeout_ms} ms "
+            f"{OPEN_ATTEMPTS_MAX} times; the database is too slow: try again later, or raise "
+            "hive.txn.opentxn.timeout on all servers"
+        )
+
+    def _open(self, unit: UnitOfWork, request: OpenTxnsRequest) -> OpenedTxns:
+        self._limit.check(unit.connection)
+        opened = open_txns.open_txns(unit.connection, request, self._settings.txn, self._clock)
+        if opened.is_event_due:
+            unit.events.append(events.txns_opened(opened.ids, unit.now_seconds))
+        return opened
+
+    def get_open_txns(
+        self, excluded_types: frozenset[TxnType] = frozenset({TxnType.READ_ONLY})
+    ) -> OpenTxns:
+        """Open and aborted transactions, with gaps of young ids counted as open."""
+        return self._transactions.read(
+            lambda c: open_txns.get_open_txns(c, self._settings.txn, self._clock, excluded_types)
+        )
+
+    def get_open_txns_info(self) -> tuple[TxnInfo, ...]:
+        """What SHOW TRANSACTIONS lists: every transaction that is open or aborted."""
+        return self._transactions.read(
+            lambda c: open_txns.get_open_txns_info(c, self._settings.txn, self._clock)
+        )
+
+    def commit_txn(self, request: CommitTxnRequest) -> None:
+        """Idempotent. Raises NoSuchTxnError; TxnAbortedError, also when the commit lost a
+        write-write conflict (the transaction is then aborted)."""
+        self._transactions.write(lambda unit: self._commit(unit, request))
+
+    def _commit(self, unit: UnitOfWork, request: CommitTxnRequest) -> None:
+        outcome = commit.commit_txn(unit.connection, request, self._clock)
+        if outcome.refusal is not None:
+            self._log_abort(unit, outcome.abort)
+            # Raised only after the abort is committed, else it would be rolled back.
+            unit.failure = TxnAbortedError(outcome.refusal)
+            return
+        if request.repl_last_id is not None:
+            set_repl_last_id(unit.connection, request.repl_last_id)
+        if request.key_value is not None:
+            set_commit_key(unit.connection, request.key_value)
+        if outcome.txn_id is None:
+            return
+        if request.type is TxnType.REPL_CREATED and request.write_events:
+            write_log.add_events(
+                unit.connection, outcome.txn_id, request.write_events, unit.now_seconds
+            )
+        if outcome.is_event_due:
+            unit.events.append(events.txn_committed(outcome.txn_id, unit.now_seconds))
+            unit.events += [
+                events.compaction_committed(compaction, unit.now_seconds)
+                for compaction in outcome.compactions
+            ]
+
+    def abort_txn(self, request: AbortTxnRequest) -> None:
+        """Idempotent. Raises NoSuchTxnError (unknown, or committed)."""
+        self._transactions.write(
+            lambda unit: self._log_abort(unit, abort.abort_txn(unit.connection, request))
+        )
+
+    def abort_txns(self, ids: Sequence[TxnId], reason: AbortReason = AbortReason.QUERY) -> None:
+        """Abort those that are open; no error for the others."""
+        self._transactions.write(
+            lambda unit: self._log_abort(unit, abort.abort_txns(unit.connection, ids, reason))
+        )
+
+    def _log_abort(self, unit: UnitOfWork, outcome: AbortOutcome | None) -> None:
+        """Events of what was aborted, and a mark on databases whose replay it broke off."""
+        if outcome is None:
+            return
+        broken = sorted({policy.partition(".")[0] for policy in outcome.broken_policies})
+        if broken:
+            mark_incompatible(unit.connection, broken)
+        for txn in outcome.logged:
+            databases = sorted({written.database_name for written in txn.written})
+            unit.events.append(events.txn_aborted(txn.id, databases, unit.now_seconds))
+
+    def heartbeat(self, txn_id: TxnId, lock_id: LockId) -> None:
+        """0 means none. Raises NoSuchTxnError, TxnAbortedError, NoSuchLockError."""
+        self._transactions.write(
+            lambda unit: heartbeat.heartbeat(unit.connection, txn_id, lock_id, self._clock)
+        )
+
+    def heartbeat_txn_range(self, first: TxnId, last: TxnId) -> HeartbeatRangeResult:
+        """Keep a range alive; never raises for one of them."""
+        return self._transactions.write(
+            lambda unit: heartbeat.heartbeat_txn_range(unit.connection, first, last, self._clock)
+        )
+
+    def get_latest_txn_in_conflict(self, txn_id: TxnId) -> TxnId | None:
+        """The newest committed transaction that changed what this one is about to change."""
+        return self._transactions.read(lambda c: commit.latest_txn_in_conflict(c, txn_id))
+
+    def allocate_table_write_ids(
+        self, request: AllocateWriteIdsRequest
+    ) -> tuple[TxnToWriteId, ...]:
+        """Ascending in both ids; the same again for transactions that have one."""
+
+        def work(unit: UnitOfWork) -> tuple[TxnToWriteId, ...]:
+            given = write_ids.allocate_table_write_ids(unit.connection, request)
+            if given.new:
+                unit.events.append(
+                    events.write_ids_allocated(
+                        request.database_name.lower(),
+                        request.table_name.lower(),
+                        given.new,
+                        unit.now_seconds,
+                    )
+                )
+            return given.pairs
+
+        return self._transactions.write(work)
+
+    def get_valid_write_ids(
+        self,
+        full_table_names: Sequence[str],
+        valid_txns: ValidTxnList | None = None,
+        write_id: WriteId | None = None,
+    ) -> tuple[ValidWriteIdList, ...]:
+        """One list a table, in the order asked, under the given transaction snapshot."""
+        return self._transactions.read(
+            lambda c: valid_write_ids.get_valid_write_ids(
+                c,
+                full_table_names,
+                self._settings.txn,
+                self._clock,
+                valid_txns=valid_txns,
+                write_id=write_id,
+            )
+        )
+
+    def get_max_allocated_write_id(self, database: str, table: str) -> WriteId:
+        """0 if there is none."""
+        return self._transactions.read(
+            lambda c: write_ids.get_max_allocated_write_id(c, database.lower(), table.lower())
+        )
+
+    def seed_write_id(self, database: str, table: str, seed: WriteId) -> None:
+        """The next write id becomes ``seed + 1``. Raises MetaError if there are write ids."""
+        self._transactions.write(
+            lambda unit: write_ids.seed_write_id(
+                unit.connection, database.lower(), table.lower(), seed
+            )
+        )
+
+    def seed_txn_id(self, seed: TxnId) -> None:
+        """Transactions go on from ``seed``. Raises MetaError if it is passed."""
+        self._transactions.write(lambda unit: write_ids.seed_txn_id(unit.connection, seed))
+
+    def add_dynamic_partitions(self, partitions: DynamicPartitions) -> None:
+        """Raises NoSuchTxnError, TxnAbortedError."""
+        self._transactions.write(
+            lambda unit: components.add_dynamic_partitions(unit.connection, partitions)
+        )
+
+    def repl_table_write_id_state(self, state: TableWriteIdState) -> None:
+        """Give a table the write-id state of its source; nothing if it has one already.
+
+        Unlike Hive, which logs only OPEN_TXN, the aborts are logged too: a consumer of the log
+        would else wait for these transactions for ever.
+        """
+
+        def work(unit: UnitOfWork) -> None:
+            applied = write_id_state.repl_table_write_id_state(
+                unit.connection, state, self._settings.txn, self._clock
+            )
+            if applied.opened:
+                unit.events.append(events.txns_opened(applied.opened, unit.now_seconds))
+            self._log_abort(unit, AbortOutcome(aborted=applied.aborted))
+
+        self._transactions.write(work)

@@ -1,0 +1,126 @@
+"""We and real Hive on the same ACID tables: each reads, changes and compacts what the other
+wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from integration.comparison.cases import ACID
+from integration.comparison.real_hive import relative_paths
+from integration.referees.hive42 import Hive42, table_folder
+from integration.referees.java_metastore import JavaMetastore
+from integration.referees.ours import OurServer, OurSession
+
+OurSessions = Callable[[str], OurSession]
+
+
+def _hive_writes(hive: Hive42, database: str) -> list[tuple[str, ...]]:
+    """A table with inserts, an update and a delete; its rows with ROW__IDs as Hive reads them."""
+    hive.main.sql(f"create database {database}")
+    hive.main.sql(f"create table {database}.t (id int, v string) {ACID}")
+    hive.main.sql(f"insert into {database}.t values (1, 'a'), (2, 'b'), (3, null)")
+    hive.main.sql(f"insert into {database}.t values (4, 'd')")
+    hive.main.sql(f"update {database}.t set v = 'x' where id = 1")
+    hive.main.sql(f"delete from {database}.t where id = 2")
+    return sorted(hive.main.sql(f"select row__id, * from {database}.t"))
+
+
+def _we_write(session: OurSession, database: str) -> list[tuple[str, ...]]:
+    session.sql(f"create database {database}")
+    session.sql(f"create table {database}.t (id int, v string) {ACID}")
+    session.sql(f"insert into {database}.t values (1, 'a'), (2, 'b'), (3, null)")
+    session.sql(f"insert into {database}.t values (4, 'd')")
+    session.sql(f"update {database}.t set v = 'x' where id = 1")
+    session.sql(f"delete from {database}.t where id = 2")
+    return sorted(session.sql(f"select row__id, * from {database}.t"))
+
+
+def test_we_read_what_hive_wrote_through_our_metastore(
+    hive42_on_ours: Hive42, ours: OurServer, our_session: OurSessions
+) -> None:
+    rows = _hive_writes(hive42_on_ours, "read_through_ours")
+    assert sorted(our_session(ours.uri).sql("select row__id, * from read_through_ours.t")) == rows
+
+
+def test_we_read_what_hive_wrote_through_hives_metastore(
+    hive42: Hive42, hive42_metastore: JavaMetastore, our_session: OurSessions
+) -> None:
+    rows = _hive_writes(hive42, "read_through_hive")
+    assert (
+        sorted(our_session(hive42_metastore.uri).sql("select row__id, * from read_through_hive.t"))
+        == rows
+    )
+
+
+def test_hive_reads_changes_and_compacts_what_we_wrote(
+    hive42_on_ours: Hive42, ours: OurServer, our_session: OurSessions
+) -> None:
+    rows = _we_write(our_session(ours.uri), "we_wrote")
+    hive = hive42_on_ours.main
+    assert sorted(hive.sql("select row__id, * from we_wrote.t")) == rows
+    hive.sql("update we_wrote.t set v = 'y' where id = 4")
+    after = sorted(hive.sql("select row__id, * from we_wrote.t"))
+    assert [row[1:] for row in after] == [("3", "NULL"), ("1", "x"), ("4", "y")]
+    for kind in ("minor", "major"):
+        hive.sql(f"alter table we_wrote.t compact '{kind}'")
+        hive.run("Worker")
+        hive.run("Cleaner")
+        assert sorted(hive.sql("select row__id, * from we_wrote.t")) == after
+        assert sorted(our_session(ours.uri).sql("select row__id, * from we_wrote.t")) == after
+
+
+def test_we_write_into_a_table_of_hives_metastore(
+    hive42: Hive42, hive42_metastore: JavaMetastore, our_session: OurSessions
+) -> None:
+    _hive_writes(hive42, "we_write_there")
+    session = our_session(hive42_metastore.uri)
+    session.sql("insert into we_write_there.t values (5, 'e')")
+    session.sql("update we_write_there.t set v = 'ours' where id = 3")
+    session.sql("delete from we_write_there.t where id = 4")
+    rows = sorted(session.sql("select row__id, * from we_write_there.t"))
+    assert sorted(hive42.main.sql("select row__id, * from we_write_there.t")) == rows
+    assert sorted(row[1:] for row in rows) == [("1", "x"), ("3", "ours"), ("5", "e")]
+
+
+@pytest.mark.parametrize("kind", ["minor", "major"])
+def test_hives_cleaner_accepts_our_compaction(
+    hive42: Hive42, hive42_metastore: JavaMetastore, our_session: OurSessions, kind: str
+) -> None:
+    """We are the compaction worker of a real Hive metastore; its cleaner removes what we
+    replaced.
+    """
+    database = f"we_compact_{kind}"
+    rows = _hive_writes(hive42, database)
+    hive42.main.sql(f"alter table {database}.t compact '{kind}'")
+    session = our_session(hive42_metastore.uri)
+    assert session.work() is not None
+    folder = table_folder(hive42.warehouse, f"{database}.t")
+    before = {path for path in relative_paths(folder) if path.endswith("/")}
+    assert sorted(hive42.main.sql(f"select row__id, * from {database}.t")) == rows
+    hive42.main.run("Cleaner")
+    after = {path for path in relative_paths(folder) if path.endswith("/")}
+    assert after < before
+    assert len(after) == (1 if kind == "major" else 2)
+    assert sorted(hive42.main.sql(f"select row__id, * from {database}.t")) == rows
+    assert sorted(session.sql(f"select row__id, * from {database}.t")) == rows
+    states = hive42.database.query(
+        'select "CC_STATE" as s from "COMPLETED_COMPACTIONS" where "CC_DATABASE" = %s', database
+    )
+    assert states == [{"s": "s"}]
+
+
+def test_our_cleaner_removes_what_hive_compacted(
+    hive42: Hive42, hive42_metastore: JavaMetastore, our_session: OurSessions
+) -> None:
+    """On Hive's own database, beside Hive's own server."""
+    rows = _hive_writes(hive42, "we_clean")
+    hive42.main.sql("alter table we_clean.t compact 'major'")
+    hive42.main.run("Worker")
+    our_session(hive42_metastore.uri).clean(hive42.database.sqlalchemy_url)
+    folder = table_folder(hive42.warehouse, "we_clean.t")
+    assert len([path for path in relative_paths(folder) if path.endswith("/")]) == 1
+    assert sorted(hive42.main.sql("select row__id, * from we_clean.t")) == rows
+    assert hive42.main.sql("show compactions")[1][5] == "succeeded"

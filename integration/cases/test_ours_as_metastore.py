@@ -1,0 +1,188 @@
+"""Other programs run on our server as their metastore."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField, StringType
+
+from integration.comparison.cases import (
+    ACID,
+    BUCKETS,
+    CASES,
+    INSERT_ONLY_TABLE,
+    INSERT_UPDATE_DELETE,
+    MERGE,
+    OVERWRITE_AND_TRUNCATE,
+    PARTITIONS,
+    REFUSALS,
+)
+from integration.comparison.compare import ASPECTS, Case, Difference, differences, observe
+from integration.comparison.real_hive import RealHive42Engine
+from integration.referees.errors import StatementError
+from integration.referees.hive42 import Hive42
+from integration.referees.ours import OurServer
+from integration.referees.spark import SparkDriver
+from integration.referees.trino import Trino
+
+NUMBERS = itertools.count(1)
+
+
+def test_hive_sql_runs_on_our_server(hive42: Hive42, ours: OurServer) -> None:
+    """No database of its own to look into: everything over thrift."""
+    hive = hive42.session_at(ours.uri)
+    hive.sql("create database over_thrift")
+    hive.sql(f"create table over_thrift.t (id int, v string) {ACID}")
+    hive.sql(f"create table over_thrift.s (id int, v string) {ACID}")
+    hive.sql("insert into over_thrift.t values (1, 'a'), (2, 'b'), (3, 'c')")
+    hive.sql("insert into over_thrift.s values (1, 'merged'), (4, 'new')")
+    hive.sql("update over_thrift.t set v = 'x' where id = 3")
+    hive.sql("delete from over_thrift.t where id = 2")
+    hive.sql(
+        "merge into over_thrift.t using over_thrift.s on t.id = s.id "
+        "when matched then update set v = s.v when not matched then insert values (s.id, s.v)"
+    )
+    assert sorted(hive.sql("select * from over_thrift.t")) == [
+        ("1", "merged"),
+        ("3", "x"),
+        ("4", "new"),
+    ]
+    assert hive.sql("show transactions")[0][0] == "Transaction ID"
+    assert hive.sql("show locks")[0][0] == "Lock ID"
+    assert hive.sql("show compactions")[0][0] == "CompactionId"
+    hive.close()
+
+
+CONFIG_KEY = (
+    "get_config_value refuses metastore.partition.name.whitelist.pattern, which Hive asks for "
+    "before it writes dynamic partitions"
+)
+CONFLICT = "get_latest_txnid_in_conflict, which Hive asks before it overwrites, is not served"
+MESSAGES = (
+    "bodies: commits without lists where Hive's have empty ones; table objects without privileges, "
+    "access type, file statistics and transaction id, with serialization.format after ALTER"
+)
+REFUSED_ROWS = "a refused compaction has no zeros in NEXT_TXN_ID, COMMIT_TIME, NUMBER_OF_BUCKETS"
+
+# What differs today, by case; everything else has to be equal.
+WAITING: dict[str, dict[str, str]] = {
+    INSERT_UPDATE_DELETE.name: {"notification": MESSAGES},
+    PARTITIONS.name: dict.fromkeys(ASPECTS, CONFIG_KEY),
+    MERGE.name: {"notification": MESSAGES},
+    OVERWRITE_AND_TRUNCATE.name: dict.fromkeys(
+        ("answers", "row", "file", "notification"), CONFLICT
+    ),
+    BUCKETS.name: {"notification": MESSAGES},
+    INSERT_ONLY_TABLE.name: {"notification": MESSAGES},
+    REFUSALS.name: {"notification": MESSAGES, "queue": REFUSED_ROWS},
+}
+FOUND: dict[str, list[Difference]] = {}
+
+
+def _found(hive42: Hive42, hive42_on_ours: Hive42, case: Case) -> list[Difference]:
+    """Where the two differ, run once for all aspects."""
+    if case.name not in FOUND:
+        number = next(NUMBERS)
+        real = RealHive42Engine(hive42, f"real_{number:03}")
+        on_ours = RealHive42Engine(hive42_on_ours, f"ours_{number:03}", name="Hive on ours")
+        FOUND[case.name] = differences(observe(real, case), observe(on_ours, case))
+    return FOUND[case.name]
+
+
+def _comparison(case: Case, aspect: str) -> Any:
+    reason = WAITING[case.name].get(aspect)
+    marks = [pytest.mark.xfail(reason=reason, raises=AssertionError)] if reason else []
+    return pytest.param(case, aspect, marks=marks, id=f"{case.name}: {aspect}")
+
+
+@pytest.mark.parametrize(
+    ("case", "aspect"), [_comparison(case, aspect) for case in CASES for aspect in ASPECTS]
+)
+def test_hive_does_the_same_on_our_metastore_as_on_its_own(
+    hive42: Hive42, hive42_on_ours: Hive42, case: Case, aspect: str
+) -> None:
+    """Hive's statements and Hive's own compactor threads, over two metastores."""
+    found = _found(hive42, hive42_on_ours, case)
+    assert [str(difference) for difference in found if difference.aspect == aspect] == []
+
+
+def test_spark_sql_runs_on_our_server(
+    spark_hive: Callable[[str], SparkDriver], ours: OurServer
+) -> None:
+    spark = spark_hive(ours.uri)
+    spark.sql("create database of_spark")
+    spark.sql("create table of_spark.t (id int, p string) using hive partitioned by (p)")
+    spark.sql("insert into of_spark.t partition (p = 'x') values (1), (2)")
+    spark.sql("insert into of_spark.t partition (p) values (3, 'y')")
+    assert spark.sql("select * from of_spark.t where p = 'x' order by id") == [[1, "x"], [2, "x"]]
+    assert spark.sql("show partitions of_spark.t") == [["p=x"], ["p=y"]]
+    spark.sql("alter table of_spark.t rename to of_spark.renamed")
+    spark.sql("alter table of_spark.renamed drop partition (p = 'x')")
+    assert spark.sql("select * from of_spark.renamed") == [[3, "y"]]
+    spark.sql("drop table of_spark.renamed")
+    assert spark.sql("show tables in of_spark") == []
+
+
+@pytest.mark.xfail(
+    raises=StatementError,
+    reason="get_config_value answers an empty metastore.txn.timeout where Trino wants a duration",
+)
+def test_trino_reads_and_writes_through_our_server(
+    trino476: Trino, ours: OurServer, hive42_on_ours: Hive42
+) -> None:
+    trino476.add_catalog("ours", ours.uri)
+    hive = hive42_on_ours.main
+    hive.sql("create database for_trino")
+    hive.sql(f"create table for_trino.t (id int, v string) {ACID}")
+    hive.sql("insert into for_trino.t values (1, 'a'), (2, 'b')")
+    assert sorted(trino476.sql("select * from ours.for_trino.t")) == [[1, "a"], [2, "b"]]
+    trino476.sql("update ours.for_trino.t set v = 'x' where id = 1")
+    trino476.sql("insert into ours.for_trino.t values (3, 'c')")
+    trino476.sql("delete from ours.for_trino.t where id = 2")
+    assert sorted(hive.sql("select * from for_trino.t")) == [("1", "x"), ("3", "c")]
+
+
+def test_pyiceberg_keeps_a_table_on_our_server(
+    pyiceberg_catalog: Callable[..., Any], ours: OurServer
+) -> None:
+    catalog = pyiceberg_catalog(ours.port, ours.warehouse)
+    catalog.create_namespace("ice")
+    schema = Schema(
+        NestedField(1, "id", LongType(), required=False),
+        NestedField(2, "v", StringType(), required=False),
+    )
+    table = catalog.create_table("ice.t", schema, location=f"file://{ours.warehouse}/ice/t")
+    table.append(pa.table({"id": [1, 2], "v": ["a", None]}))
+    assert catalog.load_table("ice.t").scan().to_arrow().to_pylist() == [
+        {"id": 1, "v": "a"},
+        {"id": 2, "v": None},
+    ]
+    catalog.rename_table("ice.t", "ice.renamed")
+    assert catalog.list_tables("ice") == [("ice", "renamed")]
+
+
+def test_hmsclient_and_pymetastore_read_from_our_server(
+    hmsclient: Callable[..., Any],
+    pymetastore: Callable[..., Any],
+    ours: OurServer,
+    hive42_on_ours: Hive42,
+) -> None:
+    hive = hive42_on_ours.main
+    hive.sql("create database for_clients")
+    hive.sql(f"create table for_clients.t (id int, v string) partitioned by (p int) {ACID}")
+    hive.sql("insert into for_clients.t partition (p = 1) values (1, 'a')")
+    with hmsclient(ours.port) as client:
+        assert "for_clients" in client.get_all_databases()
+        assert [column.name for column in client.get_table("for_clients", "t").sd.cols] == [
+            "id",
+            "v",
+        ]
+        assert client.get_partition_names("for_clients", "t", -1) == ["p=1"]
+    assert pymetastore(ours.port, "list_tables", "for_clients") == ["t"]
+    table = pymetastore(ours.port, "get_table", "for_clients", "t")
+    assert [column["name"] for column in table["columns"]] == ["id", "v"]

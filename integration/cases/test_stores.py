@@ -1,0 +1,93 @@
+"""PostgreSQL, MariaDB, HDFS and S3 start, do one real thing, and stop."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from integration.referees.hdfs import Hdfs
+from integration.referees.mariadb import MariaDb
+from integration.referees.postgresql import PostgreSql
+from integration.referees.s3 import S3
+
+
+def test_postgresql_keeps_rows(postgresql: PostgreSql) -> None:
+    database = postgresql.database("round_trip")
+    database.execute("create table t (id bigint primary key, v text)")
+    database.execute("insert into t values (1, 'ä'), (2, null)")
+    assert database.query("select * from t where id < %s order by id", 3) == [
+        {"id": 1, "v": "ä"},
+        {"id": 2, "v": None},
+    ]
+
+
+def test_postgresql_lets_many_connect(postgresql: PostgreSql) -> None:
+    database = postgresql.database("settings")
+    assert database.query("show max_connections") == [{"max_connections": "300"}]
+    assert postgresql.version.startswith("15.")
+
+
+def test_postgresql_copies_a_template(postgresql: PostgreSql) -> None:
+    template = postgresql.database("template")
+    template.execute("create table t (id int)")
+    copy = postgresql.database("copy", template=template)
+    assert copy.query("select count(*) as n from t") == [{"n": 0}]
+
+
+def test_mariadb_keeps_rows(mariadb: MariaDb) -> None:
+    database = mariadb.database("round_trip")
+    database.query("create table t (id bigint primary key, v text character set utf8mb4)")
+    database.query("insert into t values (1, 'ä'), (2, null)")
+    assert database.query("select * from t where id < %s order by id", 3) == [
+        {"id": 1, "v": "ä"},
+        {"id": 2, "v": None},
+    ]
+    assert "MariaDB" in mariadb.version
+
+
+def test_hdfs_keeps_files_and_says_their_checksum(hdfs: Hdfs, tmp_path: Path) -> None:
+    local, back = tmp_path / "local", tmp_path / "back"
+    local.write_bytes(b"hello")
+    hdfs.shell("-mkdir", "-p", "/there")
+    hdfs.shell("-put", local, "/there/file")
+    hdfs.shell("-get", "/there/file", back)
+    assert back.read_bytes() == b"hello"
+    # int32 bytes per CRC, int64 CRCs per block, MD5: as the ChangeManager writes it into its names
+    answer = hdfs.shell("-checksum", "/there/file").split()
+    assert answer[1] == "MD5-of-0MD5-of-512CRC32C"
+    assert re.fullmatch(r"00000200" + "0" * 16 + r"[0-9a-f]{32}", answer[2])
+
+
+def test_hdfs_keeps_extended_attributes(hdfs: Hdfs, tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"x")
+    hdfs.shell("-put", tmp_path / "f", "/attributed")
+    hdfs.shell("-setfattr", "-n", "user.original-loc", "-v", "/from/here", "/attributed")
+    assert 'user.original-loc="/from/here"' in hdfs.shell("-getfattr", "-d", "/attributed")
+
+
+def test_hdfs_is_reached_over_http(hdfs: Hdfs) -> None:
+    files = fsspec.filesystem("webhdfs", host="127.0.0.1", port=hdfs.http_port, user="root")
+    with files.open("/over-http", "wb") as target:
+        target.write(b"hello")
+    assert files.cat_file("/over-http") == b"hello"
+
+
+def test_s3_keeps_objects(s3: S3) -> None:
+    files = fsspec.filesystem("s3", skip_instance_cache=True, **s3.storage_options)
+    files.mkdir("warehouse")
+    files.pipe_file("warehouse/t/delta_0000001_0000001_0000/bucket_00000", b"orc")
+    assert files.find("warehouse") == ["warehouse/t/delta_0000001_0000001_0000/bucket_00000"]
+    assert files.cat_file("warehouse/t/delta_0000001_0000001_0000/bucket_00000") == b"orc"
+
+
+@pytest.mark.parametrize("name", ["postgres", "mariadbd"])
+def test_servers_do_not_run_as_root(postgresql: PostgreSql, mariadb: MariaDb, name: str) -> None:
+    owners = subprocess.run(
+        ["ps", "-C", name, "-o", "user="], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert owners
+    assert "root" not in owners

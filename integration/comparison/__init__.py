@@ -1,0 +1,1 @@
+"""The same statements on two engines, and what may differ between them."""

@@ -1,0 +1,126 @@
+"""The cases that every engine runs: each a way in which tables come to look as they do."""
+
+from __future__ import annotations
+
+from integration.comparison.compare import Case
+
+ACID = "stored as orc tblproperties('transactional'='true')"
+INSERT_ONLY = (
+    "stored as textfile "
+    "tblproperties('transactional'='true', 'transactional_properties'='insert_only')"
+)
+
+INSERT_UPDATE_DELETE = Case(
+    name="insert, update, delete, minor, major",
+    steps=(
+        f"create table ${{db}}.t (id int, v string) {ACID}",
+        "insert into ${db}.t values (1, 'a'), (2, 'b'), (3, null)",
+        "insert into ${db}.t values (4, 'd')",
+        "update ${db}.t set v = 'x' where id = 1",
+        "delete from ${db}.t where id = 2",
+        "select count(*) from ${db}.t",
+        "alter table ${db}.t compact 'minor'",
+        "!Worker",
+        "!Cleaner",
+        "insert into ${db}.t values (5, 'e')",
+        "alter table ${db}.t compact 'major'",
+        "!Worker",
+        "!Cleaner",
+    ),
+    acid_tables=("t",),
+)
+
+PARTITIONS = Case(
+    name="dynamic partitions, one compacted",
+    steps=(
+        f"create table ${{db}}.p (id int) partitioned by (d string, n int) {ACID}",
+        "insert into ${db}.p partition (d, n) values (1, 'x', 1), (2, 'y z', 2), (3, null, 3)",
+        "insert into ${db}.p partition (d = 'x', n = 1) values (4)",
+        "update ${db}.p set id = 40 where id = 4",
+        "alter table ${db}.p partition (d = 'x', n = 1) compact 'major'",
+        "!Worker",
+        "!Cleaner",
+        "alter table ${db}.p drop partition (d = 'y z', n = 2)",
+        "show partitions ${db}.p",
+    ),
+    acid_tables=("p",),
+)
+
+MERGE = Case(
+    name="merge with all three clauses",
+    steps=(
+        f"create table ${{db}}.m (id int, v string) {ACID}",
+        f"create table ${{db}}.s (id int, v string) {ACID}",
+        "insert into ${db}.m values (1, 'a'), (2, 'b'), (3, 'c')",
+        "insert into ${db}.s values (2, 'new'), (3, 'gone'), (4, 'added')",
+        "merge into ${db}.m using ${db}.s on m.id = s.id when matched and s.v = 'gone' then delete "
+        "when matched then update set v = s.v when not matched then insert values (s.id, s.v)",
+    ),
+    acid_tables=("m", "s"),
+)
+
+OVERWRITE_AND_TRUNCATE = Case(
+    name="insert overwrite, truncate, insert again",
+    steps=(
+        f"create table ${{db}}.o (id int) {ACID}",
+        "insert into ${db}.o values (1), (2)",
+        "insert overwrite table ${db}.o select id + 10 from ${db}.o",
+        "truncate table ${db}.o",
+        "insert into ${db}.o values (3)",
+        "alter table ${db}.o compact 'major'",
+        "!Worker",
+        "!Cleaner",
+    ),
+    acid_tables=("o",),
+)
+
+BUCKETS = Case(
+    name="bucketed by two columns",
+    steps=(
+        f"create table ${{db}}.b (id int, v string) clustered by (id, v) into 3 buckets {ACID}",
+        "insert into ${db}.b values (1, 'a'), (2, 'b'), (3, 'c'), (4, 'd'), (5, 'e')",
+        "delete from ${db}.b where id in (2, 5)",
+        "insert into ${db}.b values (6, 'f'), (7, 'g')",
+        "alter table ${db}.b compact 'minor'",
+        "!Worker",
+        "!Cleaner",
+    ),
+    acid_tables=("b",),
+)
+
+INSERT_ONLY_TABLE = Case(
+    name="insert-only table",
+    steps=(
+        f"create table ${{db}}.i (id int, v string) {INSERT_ONLY}",
+        "insert into ${db}.i values (1, 'a')",
+        "insert into ${db}.i values (2, 'b')",
+        "alter table ${db}.i compact 'major'",
+        "!Worker",
+        "!Cleaner",
+    ),
+    plain_tables=("i",),
+)
+
+REFUSALS = Case(
+    name="what is refused, and a minor that is not worth it",
+    steps=(
+        f"create table ${{db}}.r (id int) {ACID}",
+        f"create table ${{db}}.r (id int) {ACID}",
+        "insert into ${db}.r values (1)",
+        "insert into ${db}.r select nope from ${db}.r",
+        "alter table ${db}.r compact 'sideways'",
+        "alter table ${db}.r compact 'minor'",
+        "!Worker",
+    ),
+    acid_tables=("r",),
+)
+
+CASES = (
+    INSERT_UPDATE_DELETE,
+    PARTITIONS,
+    MERGE,
+    OVERWRITE_AND_TRUNCATE,
+    BUCKETS,
+    INSERT_ONLY_TABLE,
+    REFUSALS,
+)

@@ -1,0 +1,134 @@
+"""What may differ between two engines that did the same: one table, a reason for each line.
+
+A mask names a kind of record and a field path (a regular expression over the whole path; list
+positions are `[]`). It replaces the value, or the parts of a text that `part` matches; with
+`is_order`, it only puts a list into a fixed order. What no mask covers has to be equal.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Kind = Literal["row", "file", "queue", "notification"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Mask:
+    """One thing that is not compared."""
+
+    kind: Kind
+    path: str
+    reason: str
+    part: str | None = None
+    replacement: str = "*"
+    is_order: bool = False
+
+
+CLOCK = "when it ran, not what it did"
+COUNTER = "counts everything that ever happened in that metastore, also before and beside the case"
+THRIFT_OBJECT = r"MESSAGE\.\w+Json(\.\[\])?"
+PROCESS = "names the machine, thread or job that did the work"
+
+MASKS = (
+    Mask(
+        kind="file",
+        path="path",
+        part=r"_v\d+",
+        replacement="_vT",
+        reason=f"visibility transaction id: {COUNTER}",
+    ),
+    Mask(kind="queue", path="ID|TXN_ID|NEXT_TXN_ID", reason=COUNTER),
+    Mask(kind="queue", path="ENQUEUE_TIME|START|END|COMMIT_TIME|CLEANER_START", reason=CLOCK),
+    Mask(kind="queue", path="WORKER_ID|INITIATOR_ID|HADOOP_JOB_ID", reason=PROCESS),
+    Mask(
+        kind="queue",
+        path="WORKER_VERSION|INITIATOR_VERSION",
+        reason="names the program and its release; that they differ is the point of the comparison",
+    ),
+    Mask(kind="notification", path="EVENT_ID|NL_ID", reason=f"{COUNTER}; the order is compared"),
+    Mask(
+        kind="notification",
+        path=r"EVENT_TIME|MESSAGE\.timestamp",
+        reason=CLOCK,
+    ),
+    Mask(
+        kind="notification",
+        path=r"MESSAGE\.(txnid|fromTxnId|toTxnId|compactionId|txnIdList\.\[\])",
+        reason=COUNTER,
+    ),
+    Mask(
+        kind="notification",
+        path=rf"{THRIFT_OBJECT}\.(25|28)\.i64",
+        reason=f"ids of the table and of the transaction inside a thrift object: {COUNTER}",
+    ),
+    Mask(
+        kind="notification",
+        path=r"MESSAGE\.(partitions|partitionFiles|partitionListJson)",
+        is_order=True,
+        reason="one statement adds its partitions in several threads",
+    ),
+    Mask(
+        kind="notification",
+        path=r"MESSAGE\.(server|servicePrincipal)",
+        reason="the address by which that metastore is reached",
+    ),
+    Mask(
+        kind="notification",
+        path=r"MESSAGE\..*\.transient_lastDdlTime",
+        reason=CLOCK,
+    ),
+    Mask(
+        kind="notification",
+        path=rf"{THRIFT_OBJECT}\.(4|5|9)\.i32",
+        reason=f"create and last access time inside a thrift object: {CLOCK}",
+    ),
+)
+
+
+def masked(kind: Kind, record: Mapping[str, Any], masks: Iterable[Mask] = MASKS) -> dict[str, Any]:
+    """The record with its masked values replaced."""
+    chosen = [mask for mask in masks if mask.kind == kind]
+    return {key: _walk(value, key, chosen, set()) for key, value in record.items()}
+
+
+def masks_that_hide(
+    kind: Kind, record: Mapping[str, Any], masks: Iterable[Mask] = MASKS
+) -> set[Mask]:
+    """The masks that replace something in this record."""
+    used: set[Mask] = set()
+    _walk(record, "", [mask for mask in masks if mask.kind == kind], used)
+    return used
+
+
+def _walk(value: Any, path: str, masks: list[Mask], used: set[Mask]) -> Any:
+    if isinstance(value, Mapping):
+        return {
+            key: _walk(inner, f"{path}.{key}" if path else key, masks, used)
+            for key, inner in value.items()
+        }
+    if isinstance(value, list):
+        items = [_walk(inner, f"{path}.[]", masks, used) for inner in value]
+        return _in_order(items, path, masks, used)
+    for mask in masks:
+        if value is not None and not mask.is_order and re.fullmatch(mask.path, path):
+            hidden = (
+                mask.replacement
+                if mask.part is None
+                else re.sub(mask.part, mask.replacement, value)
+            )
+            if hidden != value:
+                used.add(mask)
+                value = hidden
+    return value
+
+
+def _in_order(items: list[Any], path: str, masks: list[Mask], used: set[Mask]) -> list[Any]:
+    for mask in masks:
+        if mask.is_order and re.fullmatch(mask.path, path):
+            used.add(mask)
+            return sorted(items, key=json.dumps)
+    return items

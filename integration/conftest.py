@@ -1,0 +1,262 @@
+"""Fixtures: every real system, started by the first case that asks for it, stopped at the end of
+the run.
+
+A case belongs to the systems whose fixtures it names itself, and has their markers: `-m trino476`
+runs Trino's cases.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import pytest
+
+from integration.referees import java_metastore, outside
+from integration.referees.hdfs import Hdfs
+from integration.referees.hive42 import Hive42
+from integration.referees.hive_schema import HiveSchemas
+from integration.referees.java_metastore import JavaMetastore
+from integration.referees.mariadb import MariaDb
+from integration.referees.ours import OurServer, OurSession
+from integration.referees.outside import OutsideClients
+from integration.referees.postgresql import PostgreSql
+from integration.referees.processes import Workplace
+from integration.referees.s3 import S3
+from integration.referees.spark import SparkDriver, SparkStandalone
+from integration.referees.trino import Trino
+from integration.systems import SYSTEMS
+
+LOGS = Path(__file__).parent / "logs"
+
+
+class Stoppable(Protocol):
+    def stop(self) -> None: ...
+
+
+Referee = TypeVar("Referee", bound=Stoppable)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for system in SYSTEMS:
+        config.addinivalue_line(
+            "markers", f"{system.fixture}: cases of {system.name} {system.version}"
+        )
+    # A terminated run ends like an interrupted one, so that fixtures stop what they started.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    fixtures = {system.fixture for system in SYSTEMS}
+    for item in items:
+        if isinstance(item, pytest.Function):
+            for name in inspect.signature(item.function).parameters.keys() & fixtures:
+                item.add_marker(name)
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    folder = session.config.stash.get(LOG_FOLDER, None)
+    if folder is not None and exitstatus == 0:
+        shutil.rmtree(folder)
+
+
+LOG_FOLDER = pytest.StashKey[Path]()
+
+
+def _running(start: Callable[[], Referee]) -> Iterator[Referee]:
+    referee = start()
+    yield referee
+    referee.stop()
+
+
+@pytest.fixture(scope="session")
+def workplace(pytestconfig: pytest.Config) -> Iterator[Workplace]:
+    """Data folder, logs and processes of this run; the logs stay only if something failed."""
+    folder = LOGS / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+    pytestconfig.stash[LOG_FOLDER] = folder
+    place = Workplace(folder)
+    yield place
+    place.close()
+
+
+@pytest.fixture(scope="session")
+def postgresql(workplace: Workplace) -> Iterator[PostgreSql]:
+    yield from _running(lambda: PostgreSql(workplace))
+
+
+@pytest.fixture(scope="session")
+def mariadb(workplace: Workplace) -> Iterator[MariaDb]:
+    yield from _running(lambda: MariaDb(workplace))
+
+
+@pytest.fixture(scope="session")
+def hdfs(workplace: Workplace) -> Iterator[Hdfs]:
+    yield from _running(lambda: Hdfs(workplace))
+
+
+@pytest.fixture(scope="session")
+def s3(workplace: Workplace) -> Iterator[S3]:
+    yield from _running(lambda: S3(workplace))
+
+
+@pytest.fixture(scope="session")
+def hive_schemas(postgresql: PostgreSql) -> HiveSchemas:
+    """Databases with Hive's own schema, by version."""
+    return HiveSchemas(postgresql)
+
+
+@pytest.fixture(scope="session")
+def hive42(workplace: Workplace, hive_schemas: HiveSchemas) -> Iterator[Hive42]:
+    """Hive 4.2.0's SQL, with the metastore inside the same process; `session_at(uri)` uses another
+    metastore.
+    """
+    yield from _running(lambda: Hive42(workplace, hive_schemas.database("4.2.0", "hive42")))
+
+
+@pytest.fixture(scope="session")
+def hive42_metastore(workplace: Workplace, hive42: Hive42) -> Iterator[JavaMetastore]:
+    """Hive 4.2.0's metastore server, on the database and the warehouse of `hive42`."""
+    yield from _running(
+        lambda: JavaMetastore(
+            workplace,
+            java_metastore.flavour_42(),
+            database=hive42.database,
+            warehouse=hive42.warehouse,
+            external_warehouse=hive42.external_warehouse,
+        )
+    )
+
+
+@pytest.fixture(scope="session")
+def hms401(workplace: Workplace, hive_schemas: HiveSchemas) -> Iterator[JavaMetastore]:
+    yield from _running(
+        lambda: JavaMetastore(
+            workplace,
+            java_metastore.flavour_401(),
+            database=hive_schemas.database("4.0.1", "hms401"),
+        )
+    )
+
+
+@pytest.fixture(scope="session")
+def hms313(workplace: Workplace, hive_schemas: HiveSchemas) -> Iterator[JavaMetastore]:
+    yield from _running(
+        lambda: JavaMetastore(
+            workplace,
+            java_metastore.flavour_313(),
+            database=hive_schemas.database("3.1.3", "hms313"),
+        )
+    )
+
+
+@pytest.fixture(scope="session")
+def hive2310(workplace: Workplace, hive_schemas: HiveSchemas) -> Iterator[JavaMetastore]:
+    """The metastore inside PySpark's jars."""
+    yield from _running(
+        lambda: JavaMetastore(
+            workplace,
+            java_metastore.flavour_2310(),
+            database=hive_schemas.database("2.3.10", "hive2310"),
+        )
+    )
+
+
+@pytest.fixture(scope="session")
+def spark_local2(workplace: Workplace) -> Iterator[SparkDriver]:
+    yield from _running(lambda: SparkDriver(workplace))
+
+
+@pytest.fixture(scope="session")
+def spark_standalone(workplace: Workplace) -> Iterator[SparkStandalone]:
+    yield from _running(lambda: SparkStandalone(workplace))
+
+
+@pytest.fixture
+def spark_hive(workplace: Workplace) -> Iterator[Callable[[str], SparkDriver]]:
+    """Open a Spark session whose built-in Hive client uses the metastore at a URI."""
+    drivers: list[SparkDriver] = []
+
+    def open_at(metastore_uri: str) -> SparkDriver:
+        drivers.append(SparkDriver(workplace, metastore_uri=metastore_uri))
+        return drivers[-1]
+
+    yield open_at
+    for driver in drivers:
+        driver.stop()
+
+
+@pytest.fixture(scope="session")
+def outside_clients(workplace: Workplace) -> Iterator[OutsideClients]:
+    yield from _running(lambda: OutsideClients(workplace))
+
+
+@pytest.fixture(scope="session")
+def pymetastore(outside_clients: OutsideClients) -> Callable[..., Any]:
+    """pymetastore(port, method, *arguments)."""
+    return outside_clients.pymetastore
+
+
+@pytest.fixture(scope="session")
+def hmsclient() -> Callable[..., Any]:
+    """hmsclient(port) is a context with the client."""
+    return outside.hms_client
+
+
+@pytest.fixture(scope="session")
+def pyiceberg_catalog() -> Callable[..., Any]:
+    """pyiceberg_catalog(port, warehouse) is PyIceberg's Hive catalog there."""
+    return outside.iceberg_catalog
+
+
+@pytest.fixture(scope="session")
+def trino476(
+    workplace: Workplace, outside_clients: OutsideClients, hive42_metastore: JavaMetastore
+) -> Iterator[Trino]:
+    """Trino, whose catalog `hive` has the tables of `hive42`."""
+
+    def start() -> Trino:
+        trino = Trino(workplace, outside_clients)
+        trino.add_catalog("hive", hive42_metastore.uri)
+        return trino
+
+    yield from _running(start)
+
+
+@pytest.fixture(scope="session")
+def ours(workplace: Workplace, hive_schemas: HiveSchemas) -> Iterator[OurServer]:
+    """`hms-bridge serve` on a PostgreSQL database with the schema of Hive 4.2.0."""
+    store = hive_schemas.database("4.2.0", "ours")
+    yield from _running(lambda: OurServer(workplace, store.sqlalchemy_url, store=store))
+
+
+@pytest.fixture(scope="session")
+def hive42_on_ours(workplace: Workplace, ours: OurServer) -> Iterator[Hive42]:
+    """Hive 4.2.0's SQL with our server as its metastore.
+
+    ALTER TABLE … COMPACT, Initiator and Cleaner go past the server to the database, so Hive knows
+    that one too.
+    """
+    yield from _running(
+        lambda: Hive42(
+            workplace,
+            ours.store,
+            name="hive-4.2.0-on-ours",
+            warehouse=ours.warehouse,
+            settings={"hive.metastore.uris": ours.uri},
+        )
+    )
+
+
+@pytest.fixture(scope="session")
+def our_session(spark_local2: SparkDriver) -> Callable[[str], OurSession]:
+    """our_session(metastore): hms-bridge's SQL and worker on any metastore, without a new Spark
+    each time.
+    """
+    return lambda metastore: OurSession(spark_local2, metastore)

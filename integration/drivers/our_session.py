@@ -1,0 +1,100 @@
+"""hms-bridge as a library, on the Spark session of a driver that stays up."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+
+from pyspark.sql import SparkSession
+
+from changemanager.location import FsspecResolver
+from cleaner.daemon import Cleaner, make_cleaner
+from hms_bridge.cli.worker import make_worker
+from hms_bridge.clock import SystemClock
+from hms_bridge.compaction.kernel import BucketKernel
+from hms_bridge.connect import open_local, open_metastore
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.compaction import CompactionRequest, CompactionType
+from hms_bridge.rows.transaction import Client
+from hms_bridge.spark.compaction_job import SparkExecutor
+from hms_bridge.spark.sql_session import SqlSession
+
+# Hive's own statement for it; the verb of hms-bridge is `compact`.
+COMPACT = re.compile(
+    r"alter table (?P<database>\w+)\.(?P<table>\w+)(?: partition \((?P<partition>[^)]*)\))?"
+    r" compact '(?P<kind>\w+)'",
+    re.IGNORECASE,
+)
+ROW_ID_FIELDS = ("writeid", "bucketid", "rowid")
+
+
+@functools.cache
+def _metastore(url: str) -> Metastore:
+    return open_metastore(url)
+
+
+@functools.cache
+def _session(spark: SparkSession, url: str) -> SqlSession:
+    return SqlSession(
+        _metastore(url),
+        url,
+        open_spark=lambda: spark,
+        resolver=FsspecResolver(),
+        client=Client(user="referee", host="127.0.0.1"),
+        clock=SystemClock(),
+    )
+
+
+def sql(spark: SparkSession, *, metastore: str, statement: str) -> list[list[str]]:
+    """Rows of one statement in Hive's text form."""
+    compaction = COMPACT.fullmatch(statement.strip())
+    if compaction:
+        _compact(metastore, compaction)
+        return []
+    return [
+        [_text(value, column) for column, value in zip(result.columns, row, strict=True)]
+        for result in _session(spark, metastore).run(statement)
+        for row in result.rows
+    ]
+
+
+def work(spark: SparkSession, *, metastore: str) -> str | None:
+    """One turn of the compaction worker: what it did, None when nothing was queued."""
+    executor = SparkExecutor(spark=spark, kernel=BucketKernel(resolver=FsspecResolver()))
+    outcome = make_worker(_metastore(metastore), executor).run_once()
+    return outcome.message if outcome else None
+
+
+@functools.cache
+def _cleaner(database: str) -> Cleaner:
+    return make_cleaner(open_local(database))
+
+
+def clean(_: SparkSession, *, database: str) -> list[str]:
+    """One turn of the cleaner on a metastore's own database: what it did."""
+    return [str(outcome) for outcome in _cleaner(database).run_once()]
+
+
+def _compact(metastore: str, words: re.Match[str]) -> None:
+    values = re.findall(r"(\w+)\s*=\s*'?([^',]*)'?", words["partition"] or "")
+    request = CompactionRequest(
+        database_name=words["database"],
+        table_name=words["table"],
+        partition_name="/".join(f"{key}={value}" for key, value in values) or None,
+        type=CompactionType[words["kind"].upper()],
+        initiator_id="referee",
+    )
+    answer = _metastore(metastore).compact(request)
+    if not answer.is_accepted:
+        raise ValueError(answer.error_message or str(answer.state))
+
+
+def _text(value: object, column: str) -> str:
+    if column.lower() == "row__id" and isinstance(value, tuple):
+        return json.dumps(dict(zip(ROW_ID_FIELDS, value, strict=True)), separators=(",", ":"))
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)

@@ -1,0 +1,1 @@
+"""One module per real system: where it comes from, how it starts, how it is asked."""

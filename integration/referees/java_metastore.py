@@ -1,0 +1,205 @@
+"""Hive's own metastore servers, each in its own process on loopback: 4.2.0, 4.0.1, 3.1.3 and
+2.3.10.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from integration.referees import install
+from integration.referees.postgresql import USER, Database
+from integration.referees.processes import Workplace, free_port, is_listening
+from integration.referees.site import write_site
+
+SERVER_CLASS = "org.apache.hadoop.hive.metastore.HiveMetaStore"
+LISTENER = "org.apache.hive.hcatalog.listener.DbNotificationListener"
+OPENS = (
+    "java.base/java.io", "java.base/java.lang", "java.base/java.lang.reflect",
+    "java.base/java.math", "java.base/java.net", "java.base/java.nio", "java.base/java.text",
+    "java.base/java.time", "java.base/java.util", "java.base/java.util.concurrent",
+    "java.base/java.util.concurrent.atomic", "java.base/java.util.regex",
+    "java.base/sun.nio.ch", "java.sql/java.sql",
+)  # fmt: skip
+LOG_TO_STDERR = (
+    "log4j.rootLogger=WARN,c\nlog4j.appender.c=org.apache.log4j.ConsoleAppender\n"
+    "log4j.appender.c.Target=System.err\nlog4j.appender.c.layout=org.apache.log4j.PatternLayout\n"
+    "log4j.appender.c.layout.ConversionPattern=%d{HH:mm:ss} %-5p %c{1}: %m%n\n"
+)
+LOG2_TO_STDERR = (
+    "status=error\nappender.c.type=Console\nappender.c.name=c\nappender.c.target=SYSTEM_ERR\n"
+    "appender.c.layout.type=PatternLayout\n"
+    "appender.c.layout.pattern=%d{HH:mm:ss} %-5p %c{1}: %m%n\n"
+    "rootLogger.level=warn\nrootLogger.appenderRef.c.ref=c\n"
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Flavour:
+    """How one version of the metastore is run."""
+
+    version: str
+    java: Path
+    class_path: tuple[str, ...]
+    site_name: str = "metastore-site.xml"
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+def database_settings(database: Database) -> dict[str, str]:
+    """How a metastore reaches its PostgreSQL database."""
+    return {
+        "javax.jdo.option.ConnectionURL": database.jdbc_url,
+        "javax.jdo.option.ConnectionDriverName": "org.postgresql.Driver",
+        "javax.jdo.option.ConnectionUserName": USER,
+        "javax.jdo.option.ConnectionPassword": USER,
+        # A process opens several pools; ten connections each would use up the server.
+        "datanucleus.connectionPool.maxPoolSize": "4",
+        # Filling the schema by itself can dead-lock with the metastore's own transaction.
+        "datanucleus.schema.autoCreateAll": "false",
+    }
+
+
+def write_log_conf(folder: Path) -> None:
+    """Warnings and worse to standard error, for log4j 1 and 2."""
+    (folder / "log4j.properties").write_text(LOG_TO_STDERR)
+    (folder / "log4j2.properties").write_text(LOG2_TO_STDERR)
+    (folder / "metastore-log4j2.properties").write_text(LOG2_TO_STDERR)
+
+
+def flavour_42() -> Flavour:
+    """Hive 4.2.0 with the notification listener."""
+    return Flavour(
+        version="4.2.0",
+        java=install.java_21(),
+        class_path=(f"{install.ensure(install.HIVE_42)}/*",),
+        site_name="hive-site.xml",
+        settings={
+            "hive.metastore.transactional.event.listeners": LISTENER,
+            "hive.metastore.dml.events": "true",
+            # else only a configured proxy user may read the log
+            "hive.metastore.event.db.notification.api.auth": "false",
+        },
+    )
+
+
+def flavour_401() -> Flavour:
+    """Hive 4.0.1 as shipped: no notification listener is in the registry for it."""
+    return Flavour(
+        version="4.0.1",
+        java=install.java_17(),
+        class_path=(f"{install.ensure(install.HIVE_401)}/lib/*", *_hadoop_jars()),
+    )
+
+
+def flavour_313() -> Flavour:
+    """Hive 3.1.3 as shipped; two of its defaults are classes of hive-exec, which is not there."""
+    driver = _postgresql_driver()
+    metastore = "org.apache.hadoop.hive.metastore"
+    return Flavour(
+        version="3.1.3",
+        java=install.java_17(),
+        class_path=(f"{install.ensure(install.HIVE_313)}/lib/*", *_hadoop_jars(), str(driver)),
+        settings={
+            "metastore.expression.proxy": f"{metastore}.DefaultPartitionExpressionProxy",
+            "metastore.task.threads.always": f"{metastore}.events.EventCleanerTask",
+        },
+    )
+
+
+def flavour_2310() -> Flavour:
+    """Hive 2.3.10: the jars inside PySpark, which lack the pool that it would choose by itself."""
+    return Flavour(
+        version="2.3.10",
+        java=install.java_17(),
+        class_path=(f"{pyspark_home()}/jars/*", str(_postgresql_driver())),
+        site_name="hive-site.xml",
+        settings={"datanucleus.connectionPoolingType": "HikariCP"},
+    )
+
+
+def pyspark_home() -> Path:
+    """The folder of PySpark, found without importing it."""
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError("pyspark: install the project's requirements first")
+    return Path(spec.origin).parent
+
+
+class JavaMetastore:
+    """A running metastore; `uri` is what clients set as hive.metastore.uris."""
+
+    def __init__(
+        self,
+        workplace: Workplace,
+        flavour: Flavour,
+        *,
+        database: Database,
+        warehouse: Path | None = None,
+        external_warehouse: Path | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        self.version = flavour.version
+        self.database = database
+        self.folder = workplace.folder(f"metastore-{flavour.version}")
+        self.warehouse = warehouse or self.folder / "warehouse"
+        self.external_warehouse = external_warehouse or self.folder / "external"
+        self.port = free_port()
+        conf = self.folder / "conf"
+        write_site(
+            conf / flavour.site_name,
+            {
+                **self._warehouse_settings(),
+                **database_settings(database),
+                **flavour.settings,
+                **(settings or {}),
+            },
+        )
+        write_log_conf(conf)
+        self._server = workplace.start(
+            f"metastore-{flavour.version}",
+            [flavour.java, "-Xmx512m", "-XX:+UseSerialGC",
+             *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENS),
+             "-Dlog4j2.contextSelector=org.apache.logging.log4j.core.selector.ClassLoaderContextSelector",
+             "-cp", ":".join([str(conf), *flavour.class_path]), SERVER_CLASS, "-p", str(self.port)],
+            cwd=self.folder,
+        )  # fmt: skip
+        self._server.wait_until(lambda: is_listening(self.port))
+
+    @property
+    def uri(self) -> str:
+        return f"thrift://127.0.0.1:{self.port}"
+
+    def stop(self) -> None:
+        self._server.stop()
+
+    def _warehouse_settings(self) -> dict[str, str]:
+        for folder in (self.warehouse, self.external_warehouse):
+            folder.mkdir(exist_ok=True)
+        return {
+            "metastore.warehouse.dir": f"file:{self.warehouse}",
+            "hive.metastore.warehouse.dir": f"file:{self.warehouse}",
+            "metastore.warehouse.external.dir": f"file:{self.external_warehouse}",
+            "hive.metastore.warehouse.external.dir": f"file:{self.external_warehouse}",
+            "hive.support.concurrency": "true",
+            "hive.compactor.initiator.on": "false",
+            "hive.compactor.cleaner.on": "false",
+            # The asynchronous log wants a jar that the distributions do not ship.
+            "metastore.async.log.enabled": "false",
+            "metastore.thrift.bind.host": "127.0.0.1",
+            "hive.metastore.thrift.bind.host": "127.0.0.1",
+        }
+
+
+def _hadoop_jars() -> tuple[str, ...]:
+    # The metastores bring their own guava and their own binding of slf4j.
+    jars = install.ensure(install.HADOOP).glob("*.jar")
+    return tuple(
+        sorted(str(jar) for jar in jars if not jar.name.startswith(("guava-", "slf4j-reload4j")))
+    )
+
+
+def _postgresql_driver() -> Path:
+    (driver,) = install.ensure(install.HIVE_42).glob("postgresql-*.jar")
+    return driver

@@ -1,0 +1,107 @@
+"""An own MariaDB server on loopback, with a database for whoever asks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pymysql
+import pymysql.cursors
+
+from integration.referees import debian
+from integration.referees.processes import Server, Workplace, free_port, unprivileged_user
+
+USER = "hive"
+PASSWORD = "hive"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Database:
+    """One database of the server."""
+
+    name: str
+    port: int
+
+    @property
+    def jdbc_url(self) -> str:
+        return f"jdbc:mysql://127.0.0.1:{self.port}/{self.name}"
+
+    @property
+    def sqlalchemy_url(self) -> str:
+        return f"mysql+pymysql://{USER}:{PASSWORD}@127.0.0.1:{self.port}/{self.name}"
+
+    def query(self, text: str, *arguments: object) -> list[dict[str, Any]]:
+        """Rows of one statement, by column name."""
+        connection = pymysql.connect(
+            host="127.0.0.1", port=self.port, user=USER, password=PASSWORD, database=self.name,
+            autocommit=True, cursorclass=pymysql.cursors.DictCursor,
+        )  # fmt: skip
+        with connection, connection.cursor() as cursor:
+            cursor.execute(text, arguments)
+            return list(cursor.fetchall())
+
+
+class MariaDb:
+    """A running server; `database(name)` makes a database."""
+
+    def __init__(self, workplace: Workplace) -> None:
+        self._workplace = workplace
+        self._program = debian.ensure(debian.MARIADB)
+        self._user = unprivileged_user()
+        self.port = free_port()
+        self._folder = workplace.folder("mariadb", owner=self._user)
+        self._server = self._start()
+        self._count = 0
+
+    @property
+    def version(self) -> str:
+        return str(self._admin.query("select version() as v")[0]["v"])
+
+    def database(self, name: str) -> Database:
+        """A new database with a name of its own that starts with `name`."""
+        self._count += 1
+        database = Database(name=f"{name}_{self._count}", port=self.port)
+        self._admin.query(f"create database {database.name}")
+        return database
+
+    def stop(self) -> None:
+        self._server.stop()
+
+    @property
+    def _admin(self) -> Database:
+        return Database(name="mysql", port=self.port)
+
+    def _start(self) -> Server:
+        data = self._folder / "data"
+        self._workplace.run(
+            "mariadb-install-db",
+            ["mariadb-install-db", "--no-defaults", f"--datadir={data}",
+             "--auth-root-authentication-method=normal", "--skip-test-db"],
+            cwd=self._folder,
+            user=self._user,
+        )  # fmt: skip
+        first = self._folder / "first.sql"
+        first.write_text(
+            f"create user '{USER}'@'127.0.0.1' identified by '{PASSWORD}';\n"
+            f"grant all on *.* to '{USER}'@'127.0.0.1';\n"
+        )
+        first.chmod(0o644)
+        server = self._workplace.start(
+            "mariadb",
+            [self._program, "--no-defaults", f"--datadir={data}", f"--port={self.port}",
+             "--bind-address=127.0.0.1", f"--socket={self._folder}/server.sock",
+             f"--init-file={first}",
+             f"--pid-file={self._folder}/server.pid", "--innodb-flush-log-at-trx-commit=0",
+             "--skip-name-resolve", "--max-connections=300"],
+            cwd=self._folder,
+            user=self._user,
+        )  # fmt: skip
+        server.wait_until(self._is_ready)
+        return server
+
+    def _is_ready(self) -> bool:
+        try:
+            self._admin.query("select 1")
+        except pymysql.err.OperationalError:
+            return False
+        return True

@@ -1,0 +1,111 @@
+"""hms-bridge itself, as a user runs it: the server in its own process, the verbs of the command
+line.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from integration.referees.postgresql import Database
+from integration.referees.processes import Workplace, free_port, is_listening
+from integration.referees.spark import SparkDriver
+
+CHECKOUT = Path(__file__).parents[2]
+PROGRAM = (sys.executable, "-m", "hms_bridge.cli.main")
+ENVIRONMENT = {"PYTHONPATH": str(CHECKOUT)}
+
+
+class OurServer:
+    """`hms-bridge serve` over a database; `uri` is what clients set as hive.metastore.uris."""
+
+    def __init__(
+        self,
+        workplace: Workplace,
+        database_url: str,
+        *,
+        store: Database,
+        warehouse: Path | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        self.database_url = database_url
+        self.store = store
+        self.folder = workplace.folder("ours")
+        self.warehouse = warehouse or self.folder / "warehouse"
+        self.warehouse.mkdir(exist_ok=True)
+        self.port = free_port()
+        chosen = [
+            word for key, value in (settings or {}).items() for word in ("--set", f"{key}={value}")
+        ]
+        self._server = workplace.start(
+            "ours",
+            [*PROGRAM, "serve", "--port", str(self.port), "--database", database_url,
+             "--warehouse", f"file://{self.warehouse}", *chosen],
+            env=ENVIRONMENT,
+            cwd=self.folder,
+        )  # fmt: skip
+        self._server.wait_until(lambda: is_listening(self.port))
+
+    @property
+    def uri(self) -> str:
+        return f"thrift://127.0.0.1:{self.port}"
+
+    def stop(self) -> None:
+        self._server.stop()
+
+
+class OurProgram:
+    """The verbs of `hms-bridge` on one metastore: a database URL, or thrift://… of any server."""
+
+    def __init__(self, workplace: Workplace, metastore: str) -> None:
+        self._workplace = workplace
+        self._metastore = metastore
+        self._folder = workplace.folder("ours-cli")
+
+    def run(self, *arguments: str) -> str:
+        """Run one verb; RefereeError with its output if it fails."""
+        return self._workplace.run(
+            f"hms-bridge-{arguments[0]}",
+            [*PROGRAM, *arguments, "--metastore", self._metastore],
+            env=ENVIRONMENT,
+            cwd=self._folder,
+        )
+
+    def sql(self, statement: str) -> list[dict[str, Any]]:
+        """Rows of one statement, by column name."""
+        output = self.run("sql", "-e", statement, "--format", "jsonl")
+        return [json.loads(line) for line in output.splitlines()]
+
+
+class OurSession:
+    """hms-bridge as a library in a Spark driver: a statement costs what it costs, not a start of
+    Spark.
+    """
+
+    def __init__(self, driver: SparkDriver, metastore: str) -> None:
+        self._driver = driver
+        self._metastore = metastore
+
+    def clean(self, database_url: str) -> list[str]:
+        """One turn of our cleaner, which works on the metastore's own database."""
+        done: list[str] = self._driver.call(
+            "integration.drivers.our_session:clean", database=database_url
+        )
+        return done
+
+    def sql(self, statement: str) -> list[tuple[str, ...]]:
+        """Rows of one statement in Hive's text form; StatementError carries our message."""
+        rows = self._driver.call(
+            "integration.drivers.our_session:sql", metastore=self._metastore, statement=statement
+        )
+        return [tuple(row) for row in rows]
+
+    def work(self) -> str | None:
+        """One turn of our compaction worker."""
+        done: str | None = self._driver.call(
+            "integration.drivers.our_session:work", metastore=self._metastore
+        )
+        return done

@@ -1,0 +1,127 @@
+"""An own PostgreSQL cluster on loopback, with a database for whoever asks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg.rows import dict_row
+
+from integration.referees import debian
+from integration.referees.processes import Server, Workplace, free_port, unprivileged_user
+
+USER = "hive"
+# A Hive process opens several pools of connections; the default of 100 is used up by two of them.
+CONNECTIONS_MAX = 300
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Database:
+    """One database of the cluster."""
+
+    name: str
+    port: int
+
+    @property
+    def jdbc_url(self) -> str:
+        return f"jdbc:postgresql://127.0.0.1:{self.port}/{self.name}"
+
+    @property
+    def sqlalchemy_url(self) -> str:
+        return f"postgresql+psycopg://{USER}@127.0.0.1:{self.port}/{self.name}"
+
+    def query(self, text: str, *arguments: object) -> list[dict[str, Any]]:
+        """Rows of one SELECT, by column name."""
+        with self._connect() as connection:
+            return list(connection.cursor(row_factory=dict_row).execute(text.encode(), arguments))
+
+    def execute(self, text: str) -> None:
+        """Run statements that give no rows."""
+        with self._connect() as connection:
+            connection.execute(text.encode())
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        return psycopg.connect(
+            host="127.0.0.1", port=self.port, user=USER, dbname=self.name, autocommit=True
+        )
+
+
+class PostgreSql:
+    """A running cluster; `database(name)` makes a database, from a template if one is given."""
+
+    def __init__(self, workplace: Workplace) -> None:
+        self._workplace = workplace
+        self._programs = debian.ensure(debian.POSTGRESQL).parent
+        self._user = unprivileged_user()
+        self.port = free_port()
+        self._folder = workplace.folder("postgresql", owner=self._user)
+        self._server = self._start()
+        self._count = 0
+
+    @property
+    def version(self) -> str:
+        return str(self._admin.query("show server_version")[0]["server_version"])
+
+    def database(self, name: str, *, template: Database | None = None) -> Database:
+        """A new database with a name of its own that starts with `name`."""
+        self._count += 1
+        database = Database(name=f"{name}_{self._count}", port=self.port)
+        source = f' template "{template.name}"' if template else ""
+        self._admin.execute(f'create database "{database.name}"{source}')
+        return database
+
+    def run_script(self, database: Database, script: Path) -> None:
+        """Run a script of psql, as Hive's schema files are, from its own folder."""
+        self._workplace.run(
+            f"psql-{script.stem}",
+            [self._programs / "psql", "-q", "-X", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1",
+             "-p", str(self.port), "-U", USER, "-d", database.name, "-f", script.name],
+            cwd=script.parent,
+        )  # fmt: skip
+
+    def stop(self) -> None:
+        self._server.stop()
+
+    @property
+    def _admin(self) -> Database:
+        return Database(name="postgres", port=self.port)
+
+    def _start(self) -> Server:
+        data = self._folder / "data"
+        self._workplace.run(
+            "initdb",
+            [
+                self._programs / "initdb",
+                "-D",
+                data,
+                "-U",
+                USER,
+                "--auth=trust",
+                "--encoding=UTF8",
+                "--locale=C",
+            ],
+            user=self._user,
+        )
+        settings = {
+            "listen_addresses": "127.0.0.1",
+            "max_connections": str(CONNECTIONS_MAX),
+            "fsync": "off",
+            "synchronous_commit": "off",
+        }
+        server = self._workplace.start(
+            "postgresql",
+            [self._programs / "postgres", "-D", data, "-p", str(self.port), "-k", self._folder,
+             *(word for key, value in settings.items() for word in ("-c", f"{key}={value}"))],
+            user=self._user,
+        )  # fmt: skip
+        server.wait_until(self._is_ready)
+        return server
+
+    def _is_ready(self) -> bool:
+        try:
+            self._admin.query("select 1")
+        except psycopg.OperationalError:
+            return False
+        return True

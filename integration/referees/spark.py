@@ -1,0 +1,141 @@
+"""Spark 4 from PySpark's jars: drivers on local[2], and a standalone master with two workers."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from integration.referees import install
+from integration.referees.conversation import Conversation
+from integration.referees.java_metastore import pyspark_home
+from integration.referees.processes import Workplace, free_port
+
+CHECKOUT = Path(__file__).parents[2]
+WORKERS = 2
+
+
+def _environment() -> dict[str, str]:
+    return {
+        "JAVA_HOME": str(install.java_17().parents[1]),
+        "SPARK_HOME": str(pyspark_home()),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_NO_DAEMONIZE": "1",
+        "PYSPARK_PYTHON": sys.executable,
+        "PYTHONPATH": str(CHECKOUT),
+    }
+
+
+class SparkDriver:
+    """A driver process with one session; `sql` and `call` run in it."""
+
+    def __init__(
+        self,
+        workplace: Workplace,
+        *,
+        master: str = "local[2]",
+        metastore_uri: str | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        folder = workplace.folder("spark-driver")
+        chosen = {
+            "spark.master": master,
+            "spark.driver.memory": "768m",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "127.0.0.1",
+            "spark.ui.enabled": "false",
+            "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.warehouse.dir": f"file:{folder}/warehouse",
+            "spark.driver.extraJavaOptions": f"-Dderby.system.home={folder}",
+        }
+        if metastore_uri is not None:
+            chosen["spark.hadoop.hive.metastore.uris"] = metastore_uri
+        conf = folder / "conf.json"
+        conf.write_text(
+            json.dumps(
+                {"settings": chosen | dict(settings or {}), "is_hive": metastore_uri is not None}
+            )
+        )
+        self._server = workplace.start(
+            "spark-driver",
+            [sys.executable, "-m", "integration.drivers.spark_sql", conf],
+            env=_environment(),
+            cwd=folder,
+            is_piped=True,
+        )
+        self._conversation = Conversation(self._server)
+        self.version: str = self._conversation.read()["ready"]
+
+    def sql(self, statement: str) -> list[list[Any]]:
+        """Rows of one statement; StatementError carries Spark's message."""
+        rows: list[list[Any]] = self._conversation.ask(sql=statement)
+        return rows
+
+    def call(self, target: str, **arguments: object) -> Any:
+        """Run `module:function` with the session first; arguments and result are plain JSON."""
+        return self._conversation.ask(call=target, arguments=arguments)
+
+    def stop(self) -> None:
+        self._server.stop()
+
+
+class SparkStandalone:
+    """A master and two workers of one core each; `driver` opens a session on them."""
+
+    def __init__(self, workplace: Workplace) -> None:
+        self._workplace = workplace
+        self.port = free_port()
+        spark_class = pyspark_home() / "bin" / "spark-class"
+        environment = _environment() | {"SPARK_DAEMON_MEMORY": "256m"}
+        self._servers = [
+            workplace.start(
+                "spark-master",
+                [spark_class, "org.apache.spark.deploy.master.Master", "--host", "127.0.0.1",
+                 "--port", str(self.port), "--webui-port", "0"],
+                env=environment,
+            )
+        ]  # fmt: skip
+        self._servers[0].wait_until(lambda: self._servers[0].log_contains("Starting Spark master"))
+        for number in range(WORKERS):
+            self._servers.append(
+                workplace.start(
+                    f"spark-worker-{number}",
+                    [spark_class, "org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1",
+                     "--cores", "1", "--memory", "1g", "--webui-port", "0",
+                     "--work-dir", workplace.folder("spark-work"), self.master],
+                    env=environment,
+                )
+            )  # fmt: skip
+        for worker in self._servers[1:]:
+            worker.wait_until(partial(worker.log_contains, "Successfully registered"))
+
+    @property
+    def master(self) -> str:
+        return f"spark://127.0.0.1:{self.port}"
+
+    def driver(
+        self, *, metastore_uri: str | None = None, settings: Mapping[str, str] | None = None
+    ) -> SparkDriver:
+        """A driver whose tasks run in the executors of both workers."""
+        own = {
+            "spark.executor.memory": "512m",
+            "spark.executor.cores": "1",
+            "spark.cores.max": str(WORKERS),
+            # both executors, before the first task goes to the only one that is there
+            "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+            "spark.scheduler.maxRegisteredResourcesWaitingTime": "60s",
+        }
+        return SparkDriver(
+            self._workplace,
+            master=self.master,
+            metastore_uri=metastore_uri,
+            settings=own | dict(settings or {}),
+        )
+
+    def stop(self) -> None:
+        for server in reversed(self._servers):
+            server.stop()

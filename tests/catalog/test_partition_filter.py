@@ -1,0 +1,122 @@
+"""Partition filters: grammar, types, and what is not known."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hms_bridge.catalog.partition_filter import (
+    DEPTH_MAX,
+    Comparison,
+    Junction,
+    Literal,
+    parse_filter,
+)
+from hms_bridge.catalog.partition_predicate import bind_filter
+from hms_bridge.errors import MetaError
+from hms_bridge.model.catalog import DEFAULT_PARTITION_VALUE, Column
+
+COLUMNS = tuple(
+    Column(name=name, type=kind)
+    for name, kind in (
+        ("s", "string"), ("n", "int"), ("d", "date"), ("t", "timestamp"), ("p", "decimal(10,2)"),
+    )
+)  # fmt: skip
+VALUES = ("2024-01-02", "10", "2024-01-02", "2024-01-02 03:04:05", "1.50")
+
+
+def selects(text: str, values: tuple[str, ...] = VALUES) -> bool:
+    tree = parse_filter(text)
+    assert tree is not None
+    return bind_filter(tree, COLUMNS).selects(values)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        's = "2024-01-02"', "S = '2024-01-02'", "'2024-01-02' = s", "`s` = '2024-01-02'",
+        "s > '2024-01-01' AND n < 11", "10 >= n", "9 < n", "n in (1, 10)", "not n in (1, 2)",
+        "n not in (1)", "n between 10 and 10", "n not between 1 and 9", "n <> 9", "n != 9",
+        "(n = 1 or (n = 10 and not s = 'x'))", "d = 2024-01-02", "d = date '2024-01-02'",
+        "d > '2023-12-31'", "d between 2024-01-01 and 2024-01-03", "t = '2024-01-02 03:04:05'",
+        "t < timestamp '2024-01-02 03:04:06'", "p = 1.5", "p > 1", "s like '2024%'",
+        "s like '2024-0_-02'", "s like '.*-02'", "s not like '2023%'", "s = date '2024-01-02'",
+        "n = 1 or n = 10 and s = '2024-01-02'", "n = -1 or n = 10",
+    ],
+)  # fmt: skip
+def test_selected(text: str) -> None:
+    assert selects(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["n = 9", "s = 'x'", "not n = 10", "n > 10", "d < 2024-01-02", "s like '2024'", "p = 2",
+     "(n = 10 or s = 'x') and s = 'y'", "s in ('a', 'b')", "n is null"],
+)  # fmt: skip
+def test_not_selected(text: str) -> None:
+    assert not selects(text)
+
+
+def test_numbers_are_compared_as_numbers() -> None:
+    assert selects("n > 9") and selects("n = 10", ("", "010", "", "", ""))
+
+
+@pytest.mark.parametrize("value", ["", DEFAULT_PARTITION_VALUE, "abc"])
+def test_what_is_no_number_is_unknown(value: str) -> None:
+    values = ("x", value, "", "", "")
+    for text in ("n = 1", "n != 1", "not n = 1", "n in (1)", "not n in (1)"):
+        assert not selects(text, values), text
+    assert selects("n = 1 or s = 'x'", values)
+    assert selects("n is null", values) == (value != "abc")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["s =", "= 'x'", "s", "s ==  'x'", "(s = 'x'", "s = 'x')", "s = 'x' and", "s = 'x' n = 1",
+     "s = x", "s like", "s between 'a'", "s in ()", "s in ('a'", "s = 'a", "s ; 'a'", "not",
+     "s is 1", "1 = 1", "d = 2024-13-01", "s not = 'x'"],
+)  # fmt: skip
+def test_what_is_no_filter_is_refused(text: str) -> None:
+    with pytest.raises(MetaError, match="Error parsing partition filter"):
+        parse_filter(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = 1", "Specified key <x> is not a partitioning key"),
+        ("n = '10'", "Filtering is supported only on partition keys of type string"),
+        ("d = 'soon'", "no date"),
+        ("t = 'soon'", "no timestamp"),
+    ],
+)
+def test_what_does_not_fit_the_table_is_refused(text: str, message: str) -> None:
+    with pytest.raises(MetaError, match=message):
+        selects(text)
+
+
+def test_nothing_nests_without_end() -> None:
+    with pytest.raises(MetaError, match="levels"):
+        parse_filter("(" * (DEPTH_MAX + 1) + "n = 1" + ")" * (DEPTH_MAX + 1))
+
+
+def test_values_the_database_may_look_for() -> None:
+    tree = parse_filter("s = 'a' and n = 1 and s in ('a', 'b') and (s = 'x' or n = 2)")
+    assert tree is not None
+    assert dict(bind_filter(tree, COLUMNS).required_values) == {0: frozenset({"a"})}
+
+
+@given(st.text(max_size=30))
+def test_any_text_in_quotes_is_a_value(text: str) -> None:
+    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+    assert parse_filter(f's = "{quoted}"') == Comparison("s", "=", (Literal(text),))
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        tree = parse_filter(text)
+    except MetaError:
+        return
+    assert tree is None or isinstance(tree, Comparison | Junction) or tree is not None

@@ -1,0 +1,120 @@
+"""`hms-bridge cleaner`: what it prints, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from cleaner.cli import cleaner
+from hms_bridge.cli.main import _fail
+from hms_bridge.errors import ConfigError, HmsBridgeError
+from tests.support.cleaning_world import CleaningWorld
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> CleaningWorld:
+    world = CleaningWorld(tmp_path)
+    world.write()
+    world.write()
+    return world
+
+
+def call(world: CleaningWorld, *arguments: str, is_json: bool = True) -> Result:
+    options = [
+        "--metastore", world.url,
+        "--set", f"hive.repl.cmrootdir={world.folder}/cmroot",
+        "--set", f"hive.metastore.warehouse.dir={world.folder}/warehouse",
+    ]  # fmt: skip
+    shape = ["--format", "json"] if is_json else []
+    return CliRunner().invoke(cleaner, [*arguments, *options, *shape])
+
+
+def test_a_run_says_what_became_of_each_entry(world: CleaningWorld) -> None:
+    entry = world.compact()
+    result = call(world, "run")
+    assert result.exit_code == 0, result.output
+    (row,) = json.loads(result.stdout)
+    assert row["message"] == "2 directories removed, 3 files archived"
+    assert (row["compactionid"], row["target"], row["state"]) == (entry.id, "db.t", "cleaned")
+    assert (row["directories"], row["archived"], row["deleted"]) == (2, 3, 4)
+    assert "1 entries, " in result.stderr
+    assert json.loads(call(world, "run").stdout) == []
+
+
+@pytest.mark.parametrize("arguments", [["plan"], ["run", "--dry-run"]])
+def test_a_plan_names_what_goes_and_what_stays(world: CleaningWorld, arguments: list[str]) -> None:
+    entry = world.compact()
+    (world.table / "notes.txt").write_bytes(b"")
+    base = f"base_0000002_v{entry.txn_id:07d}"
+    before = world.directories()
+    result = call(world, *arguments)
+    assert result.exit_code == 0, result.output
+    rows = json.loads(result.stdout)
+    head, *paths = rows
+    assert (head["decision"], head["state"]) == ("clean", "ready")
+    assert [(row["path"], row["decision"]) for row in paths] == [
+        ("delta_0000001_0000001_0000", "archive and delete"),
+        ("delta_0000002_0000002_0000", "archive and delete"),
+        (base, "keep"),
+        ("notes.txt", "keep"),
+    ]
+    assert paths[0]["by"] == base
+    assert paths[0]["reason"] == "covered by a base or delta that every reader sees"
+    assert paths[3]["reason"] == "not part of the ACID format"
+    assert world.directories() == before
+    assert world.archived() == []
+
+
+def test_a_plan_names_who_blocks(world: CleaningWorld) -> None:
+    reader = world.open_reader("analyst")
+    world.compact()
+    result = call(world, "plan")
+    head, *paths = json.loads(result.stdout)
+    assert (head["decision"], head["state"]) == ("wait", "blocked by open transactions")
+    assert f"{reader} (read only, analyst@some-host, open for " in head["reason"]
+    assert paths[0]["decision"] == "archive and delete later"
+    assert "2 would go later" in result.stderr
+
+
+def test_nothing_to_do_is_said(world: CleaningWorld) -> None:
+    result = call(world, "plan", is_json=False)
+    assert result.exit_code == 0
+    assert "(none)" in result.stderr
+
+
+def test_a_pass_that_could_not_clean_everything_fails(world: CleaningWorld) -> None:
+    world.compact()
+    (world.folder / "cmroot").write_bytes(b"in the way")
+    result = call(world, "run")
+    assert isinstance(result.exception, HmsBridgeError)
+    assert "1 of 1 entries could not be cleaned; their files are in their places" in str(
+        result.exception
+    )
+    assert json.loads(result.stdout)[0]["state"] == "postponed"
+    with pytest.raises(SystemExit) as ended:
+        _fail(str(result.exception), result.exception, False)
+    assert ended.value.code == 1
+
+
+def test_a_server_is_no_database(world: CleaningWorld) -> None:
+    result = CliRunner().invoke(cleaner, ["run", "--metastore", "thrift://127.0.0.1:9083"])
+    assert isinstance(result.exception, ConfigError)
+
+
+def test_help_has_an_example() -> None:
+    for arguments in ([], ["run"], ["plan"]):
+        result = CliRunner().invoke(cleaner, [*arguments, "--help"])
+        assert result.exit_code == 0
+        assert "hms-bridge cleaner" in result.stdout
+
+
+def test_a_retention_of_nothing_is_refused(world: CleaningWorld) -> None:
+    world.compact()
+    result = CliRunner().invoke(
+        cleaner, ["run", "--metastore", world.url, "--set", "hive.repl.cm.retain=0"]
+    )
+    assert isinstance(result.exception, ConfigError)
+    assert "hive.repl.cm.retain" in str(result.exception)

@@ -1,0 +1,339 @@
+"""What people type wrongly: a line that says what, where and what to do; never a traceback."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.support.busy_metastore import BusyMetastore, copy_golden
+from tests.support.program import Answer, Program
+from tests.support.what_changed import checksums
+
+FAILED, USAGE = 1, 2
+
+
+def refused(answer: Answer, exit_code: int, *texts: str) -> None:
+    assert answer.exit_code == exit_code, (answer.out, answer.err)
+    for text in texts:
+        assert text in answer.err
+    assert "Traceback" not in answer.err
+    assert "unexpected" not in answer.err
+    if exit_code == FAILED:
+        assert answer.err.splitlines()[-1].startswith("error: ")
+
+
+USAGE_ERRORS = {
+    "unknown verb": (("nonsense",), "No such command 'nonsense'"),
+    "unknown option": (("txns", "--frmat", "json"), "--format"),
+    "unknown format": (("txns", "--format", "xml"), "'xml' is not one of"),
+    "no verb of a group": (("table",), "adopt"),
+    "no name": (("table", "adopt", "."), "--name"),
+    "three-part name": (("compact", "a.b.c", "major"), "'a.b.c' is no table name"),
+    "no table name": (("locks", "--table", "a."), "'a.' is no table name"),
+    "unknown kind": (("compact", "a.b", "mega"), "'mega' is not one of 'minor', 'major'"),
+    "unknown state": (("compactions", "--state", "lost"), "ready for cleaning"),
+    "no number": (("txns", "abort", "x"), "'x' is not a valid int"),
+    "no transaction": (("txns", "abort"), "Missing argument"),
+    "transaction 0": (("txns", "abort", "0"), "0 is not in the range"),
+    "no assignment": (("txns", "--set", "novalue"), "--set takes KEY=VALUE, not 'novalue'"),
+    "partition type": (
+        ("table", "adopt", ".", "--name", "a.b", "--partition-type", "p"), "takes COLUMN=TYPE",
+    ),
+    "half of a clustering": (
+        ("table", "adopt", ".", "--name", "a.b", "--clustered-by", "id"), "go together",
+    ),
+    "columns": (
+        ("table", "adopt", ".", "--name", "a.b", "--columns", "id"), "--columns takes names",
+    ),
+    "type of a column": (
+        ("table", "adopt", ".", "--name", "a.b", "--columns", "id itn"), "'itn' is no Hive type",
+    ),
+    "no statement": (("sql", "-e", "  "), "there is no statement"),
+    "no file of statements": (("sql", "-f", "absent.sql"), "'absent.sql' does not exist"),
+    "a directory as settings": (("txns", "--config", "."), "is a directory"),
+    "port": (("serve", "--port", "70000"), "70000 is not in the range"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", USAGE_ERRORS)
+def test_usage(program: Program, name: str) -> None:
+    words, text = USAGE_ERRORS[name]
+    refused(program.run(*words), USAGE, text)
+
+
+def test_nothing_on_standard_input(program: Program) -> None:
+    refused(program.run("sql", stdin=""), USAGE, "there is no statement")
+
+
+URLS = {
+    "no URL": ("metastore.db", "'metastore.db' is no database"),
+    "nothing": ("", "'' is no database"),
+    "no such folder": ("sqlite:////no/such/folder/x.db", "/no/such/folder"),
+    "unknown database": ("oracle://hive@db/metastore", "is no database URL; write sqlite:///FILE"),
+    "http": ("http://127.0.0.1:9083", "is no database URL"),
+    "password": ("foo://ann:secret@db/x", "foo://…@db/x"),
+    "no host": ("thrift://", "'thrift://' is no metastore address; write thrift://host:port"),
+    "no port": ("thrift://db:port", "'thrift://db:port' has no usable port"),
+    "large port": ("thrift://db:99999", "has no usable port"),
+    "second address": ("thrift://db:9083,nowhere:0", "'nowhere:0' has no usable port"),
+    "nobody there": ("thrift://127.0.0.1:1", "no metastore answers at thrift://127.0.0.1:1"),
+}
+
+
+@pytest.mark.parametrize("name", URLS)
+def test_metastore_urls(program: Program, name: str) -> None:
+    url, text = URLS[name]
+    answer = program.run("txns", "--metastore", url)
+    refused(answer, FAILED, text)
+    assert "secret" not in answer.err
+
+
+@pytest.mark.parametrize("verb", [("cm", "ls"), ("cleaner", "plan"), ("schema", "info")])
+def test_some_verbs_need_the_database_itself(program: Program, verb: tuple[str, ...]) -> None:
+    answer = program.run(*verb, "--metastore", "thrift://127.0.0.1:9083")
+    refused(answer, FAILED, "is no database", "sqlite:///metastore.db")
+
+
+def test_databases_that_are_something_else(program: Program) -> None:
+    (program.folder / "text.db").write_text("what somebody wrote " * 100)
+    (program.folder / "empty.db").touch()
+    refused(program.run("txns", "--database", "sqlite:///text.db"), FAILED, "not a database")
+    refused(
+        program.run("txns", "--database", "sqlite:///empty.db"),
+        FAILED, "holds no metastore schema", "hms-bridge schema init",
+    )  # fmt: skip
+    refused(program.run("txns", "--database", f"sqlite:///{program.folder}"), FAILED, "no database")
+    answer = program.run("schema", "info", "--database", "sqlite:///empty.db", "--format", "json")
+    assert (answer.exit_code, answer.json["usable"]) == (FAILED, False)
+
+
+SETTINGS = {
+    "retention of 0": ("hive.repl.cm.retain=0", "hive.repl.cm.retain is '0'; it must be at least"),
+    "no duration": ("hive.repl.cm.retain=soon", "write a number and a unit"),
+    "misspelt": ("hive.repl.cm.retian=1d", "did you mean hive.repl.cm.retain?"),
+    "not ours": ("fs.defaultFS=hdfs://a", "unknown setting fs.defaultFS; see docs/reference/"),
+    "own one": ("hms.bridge.hooks=x", "unknown setting hms.bridge.hooks; did you mean"),
+    "no number": ("metastore.thrift.port=http", "write a whole number"),
+    "large number": ("metastore.thrift.port=70000", "it must be at most 65535"),
+    "no truth": ("hive.repl.cm.enabled=perhaps", "write true or false"),
+    "message format": ("hms.bridge.event.message.format=xml", "gzip(json-2.0)"),
+    "no hook": ("hms.bridge.event.hooks=nothing", "write it as module:attribute"),
+    "absent hook": ("hms.bridge.event.hooks=no.such:hook", "is it on the Python path?"),
+    "circle": ("hive.repl.cmrootdir=${hive.repl.cmrootdir}x", "refers to itself"),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_settings(program: Program, name: str) -> None:
+    assignment, text = SETTINGS[name]
+    refused(program.run("txns", "--set", assignment), FAILED, text)
+
+
+FILES = {
+    "cut off": ("<configuration><property>", "is not XML"),
+    "not XML at all": ("hive.repl.cm.retain=1d", "is not XML"),
+    "another document": ("<project><name>x</name></project>", "properties in <configuration>"),
+    "nameless": (
+        "<configuration><property><value>1</value></property></configuration>",
+        "a property without a name",
+    ),
+    "bad value": (
+        "<configuration><property><name>hive.repl.cm.retain</name><value>0</value></property>"
+        "</configuration>",
+        "hive.repl.cm.retain is '0'",
+    ),
+    "entities": ('<!DOCTYPE a [<!ENTITY b "c">]><configuration/>', "declares XML entities"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_of_settings(program: Program, name: str) -> None:
+    text, message = FILES[name]
+    (program.folder / "my-site.xml").write_text(text)
+    refused(program.run("txns", "--config", "my-site.xml"), FAILED, "my-site.xml", message)
+
+
+def test_an_absent_file_of_settings(program: Program) -> None:
+    refused(program.run("txns", "--config", "no.xml"), FAILED, "cannot read no.xml", "--config")
+
+
+def test_settings_of_others_in_a_file_are_no_concern_of_ours(program: Program) -> None:
+    (program.folder / "my-site.xml").write_text(
+        "<configuration><property><name>hive.execution.engine</name><value>tez</value></property>"
+        "</configuration>"
+    )
+    program.ok("txns", "--config", "my-site.xml")
+
+
+def test_tables_and_databases_that_are_not_there(busy: BusyMetastore) -> None:
+    run = busy.program.run
+    refused(run("compact", "sales.ordres", "major"), FAILED, "did you mean sales.orders?")
+    refused(run("compact", "seles.orders", "major"), FAILED, "did you mean sales?")
+    refused(run("compact", "zzz", "minor", "--dry-run"), FAILED, "no table default.zzz", "SHOW")
+    refused(run("repl", "dump", "seles"), FAILED, "did you mean sales?")
+    refused(run("repl", "dump", "zzz", "--dry-run"), FAILED, "no database zzz", "SHOW DATABASES")
+
+
+def test_partitions(busy: BusyMetastore) -> None:
+    run = busy.program.run
+    refused(run("compact", "sales.events", "major"), FAILED, "sales.events", "name the partition")
+    for name in ("a=x/b=9", "nonsense", "b=1/a=x"):
+        words = ("compact", "sales.events", "major", "--partition", name)
+        refused(run(*words), FAILED, name)
+        refused(run(*words, "--dry-run"), FAILED, name)
+    words = ("compact", "sales.orders", "major", "--partition", "a=1")
+    refused(run(*words), FAILED, "sales.orders has no partitions")
+
+
+def test_a_compaction_that_is_queued_already(busy: BusyMetastore) -> None:
+    words = ("compact", "sales.events", "major", "--partition", "a=x/b=1")
+    refused(busy.program.run(*words), FAILED, "sales.events", "already scheduled")
+
+
+def test_transactions_that_are_not_open(busy: BusyMetastore) -> None:
+    answer = busy.program.run("txns", "abort", str(busy.open_txn), "123456")
+    refused(answer, FAILED, "no open transaction 123456", "hms-bridge txns lists them")
+    assert f"aborted 1 transaction: {busy.open_txn}" in answer.err
+
+
+@pytest.mark.parametrize("verb", [("cm", "ls"), ("cm", "purge"), ("cm", "purge", "--dry-run")])
+@pytest.mark.parametrize("below", ["", "/deeper"])
+def test_a_file_in_the_place_of_the_archive(
+    program: Program, verb: tuple[str, ...], below: str
+) -> None:
+    place = program.folder / "somefile"
+    place.write_text("x")
+    answer = program.run(*verb, "--set", f"hive.repl.cmrootdir={place}{below}")
+    refused(answer, FAILED, "hive.repl.cmrootdir", str(place), "is no directory")
+
+
+def test_an_archive_that_takes_nothing(busy: BusyMetastore) -> None:
+    """I4: what cannot be archived is not deleted."""
+    place = busy.program.folder / "somefile"
+    place.write_text("x")
+    before = checksums(busy.program.warehouse)
+    answer = busy.program.run("cleaner", "run", "--set", f"hive.repl.cmrootdir={place}/cm")
+    assert answer.exit_code == FAILED
+    assert str(place) in answer.err
+    assert "Traceback" not in answer.err
+    assert checksums(busy.program.warehouse) == before
+    busy.program.ok("cleaner", "run")
+    assert checksums(busy.program.warehouse) != before
+
+
+def test_an_archive_on_an_unknown_file_system(program: Program) -> None:
+    answer = program.run("cm", "ls", "--set", "hive.repl.cmrootdir=foo://bucket/cm")
+    refused(answer, FAILED, "foo://bucket", "fsspec")
+
+
+def test_dumps_that_are_none(busy: BusyMetastore) -> None:
+    run, folder = busy.program.run, busy.program.folder
+    refused(run("repl", "verify", "absent"), FAILED, "absent", "there is no dump")
+    refused(run("repl", "verify", str(folder / "warehouse")), FAILED, "there is no dump")
+    (busy.dump / "hive" / "_finished_dump").unlink()
+    refused(run("repl", "verify", str(busy.dump)), FAILED, "_finished_dump", "is not finished")
+    before = checksums(folder / "dr")
+    for words in (("--dry-run",), ()):
+        answer = run("repl", "load", "sales", *busy.replica, *words)
+        refused(answer, FAILED, "no finished dump of sales", str(busy.program.dumps))
+    assert checksums(folder / "dr") == before
+
+
+def test_a_dump_that_was_loaded_elsewhere(busy: BusyMetastore) -> None:
+    busy.program.ok("repl", "load", "sales", *busy.replica)
+    answer = busy.program.run("repl", "load", "sales", "--into", "other", *busy.replica)
+    refused(answer, FAILED, "other", "loaded", "repl dump sales --bootstrap")
+
+
+def test_a_dump_with_a_missing_file(busy: BusyMetastore) -> None:
+    gone = next(iter(sorted(busy.program.cmroot.glob("bucket_*"))))
+    gone.unlink()
+    answer = busy.program.run("repl", "verify", str(busy.dump))
+    assert answer.exit_code == FAILED
+    assert "missing" in answer.out
+    assert "1 missing" in answer.err
+    before = checksums(busy.program.folder / "dr")
+    refused(busy.program.run("repl", "load", "sales", *busy.replica), FAILED, "bucket_")
+    assert checksums(busy.program.folder / "dr") == before
+
+
+def test_a_place_for_dumps_that_is_a_file(busy: BusyMetastore) -> None:
+    place = busy.program.folder / "somefile"
+    place.write_text("x")
+    busy.program.ok("repl", "load", "sales", *busy.replica)
+    refused(busy.program.run("repl", "dump", "default", "--root", str(place)), FAILED, str(place))
+
+
+ADOPTIONS = {
+    "absent": ((), "there is no such directory"),
+    "no ACID table": ((), "no base, delta or original file below this directory"),
+    "a file": ((), "there is no such directory"),
+    "no ORC": ((), "this is no ORC file"),
+    "write ids without numbers": (("--valid-write-ids", "s.t"), "is no write-id list"),
+    "write ids of letters": (("--valid-write-ids", "s.t:a:b:c:d"), "malformed"),
+    "negative write ids": (("--valid-write-ids", "s.t:-5:1::"), "is no write-id list"),
+    "endless write ids": (("--valid-write-ids", "s.t:9223372036854775807:1::"), "no write-id"),
+    "no write ids": (("--valid-write-ids", ""), "is no write-id list"),
+    "twice a column": (("--columns", "id int,id int"), "column id is there twice"),
+    "no such bucket column": (("--clustered-by", "x", "--buckets", "2"), "a bucket column"),
+    "no partition column": (("--partition-type", "p=int"), "p is no partition column"),
+}
+
+
+@pytest.mark.parametrize("name", ADOPTIONS)
+def test_adoptions(program: Program, name: str) -> None:
+    options, text = ADOPTIONS[name]
+    directory = program.folder / "left" / "orders"
+    if name == "no ACID table":
+        directory.mkdir(parents=True)
+        (directory / "part-0.parquet").write_text("PAR1")
+    elif name == "a file":
+        directory.parent.mkdir()
+        directory.write_text("x")
+    elif name != "absent":
+        copy_golden("g01_insert/01-three-inserts", directory)
+    if name == "no ORC":
+        (directory / "delta_0000003_0000003_0000" / "bucket_00000_0").write_text("no ORC at all")
+    before = checksums(program.folder / "left")
+    answer = program.run("table", "adopt", str(directory), "--name", "s.t", *options)
+    refused(answer, FAILED, text)
+    assert checksums(program.folder / "left") == before
+    tables = program.run("compact", "s.t", "major", "--dry-run")
+    refused(tables, FAILED, "there is no database s")
+
+
+def test_a_directory_on_an_unknown_file_system(program: Program) -> None:
+    answer = program.run("table", "adopt", "foo://bucket/t", "--name", "s.t")
+    refused(answer, FAILED, "foo://bucket", "fsspec")
+
+
+def test_a_demo_does_not_clear_a_folder_of_others(program: Program) -> None:
+    refused(program.run("demo", "--work", str(program.folder)), FAILED, "which no demo made")
+    refused(program.run("demo", "--golden", "nowhere"), FAILED, "nowhere is not there")
+
+
+def test_statements_in_another_encoding(program: Program) -> None:
+    (program.folder / "latin.sql").write_bytes("SELECT 'ä'".encode("latin-1"))
+    refused(program.run("sql", "-f", "latin.sql"), FAILED, "latin.sql", "UTF-8")
+
+
+def test_the_current_database_of_sql(program: Program) -> None:
+    refused(
+        program.run("sql", "--in", "nowhere", "-e", "SHOW TABLES"), FAILED, "no database nowhere"
+    )
+
+
+def test_verbose_shows_where_an_error_came_from(program: Program) -> None:
+    with pytest.raises(Exception, match="typo.db"):
+        program.run("txns", "--database", "sqlite:///typo.db", "--verbose")
+
+
+def test_dead_links_are_no_surprise(program: Program) -> None:
+    directory = copy_golden("g01_insert/01-three-inserts", program.folder / "left" / "orders")
+    (directory / "delta_0000009_0000009_0000").symlink_to(Path("nowhere"))
+    answer = program.run("table", "adopt", str(directory), "--name", "s.t")
+    assert answer.exit_code in (0, FAILED)
+    assert "unexpected" not in answer.err
+    shutil.rmtree(directory)

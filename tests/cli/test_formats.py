@@ -1,0 +1,206 @@
+"""What verbs list: the promised columns in every format, and the same rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.busy_metastore import BusyMetastore
+from tests.support.program import Answer
+
+TXNS = ["txnid", "state", "type", "startedtime", "lastheartbeattime", "user", "host"]
+LOCKS = [
+    "lockid", "database", "table", "partition", "lock_state", "blocked_by", "lock_type",
+    "transaction_id", "last_heartbeat", "acquired_at", "user", "hostname", "agent_info",
+]  # fmt: skip
+COMPACTIONS = [
+    "compactionid", "dbname", "tabname", "partname", "type", "state", "workerid", "enqueuetime",
+    "starttime", "duration_ms", "errormessage", "poolname", "txnid", "nexttxnid", "committime",
+    "highestwriteid",
+]  # fmt: skip
+ARCHIVE = ["name", "size", "archived", "state", "database", "table", "original", "origins"]
+PURGE = ["name", "what", "why", "size", "holders"]
+CLEANING = [
+    "compactionid", "target", "type", "state", "path", "decision", "reason", "by", "bytes",
+]  # fmt: skip
+VERIFIED = [
+    "place", "table", "partition", "event", "file", "size", "archived", "expires", "reason",
+]  # fmt: skip
+ALMOST_NOW = ("--set", "hive.repl.cm.retain=1ms")
+
+LISTINGS = {
+    "txns": (("txns",), TXNS, 3),
+    "locks": (("locks",), LOCKS, 2),
+    "locks of a table": (("locks", "--table", "sales.customers"), LOCKS, 2),
+    "locks of another": (("locks", "--table", "sales.orders"), LOCKS, 0),
+    "compactions": (("compactions",), COMPACTIONS, 3),
+    "compactions of a table": (("compactions", "--table", "sales.orders"), COMPACTIONS, 1),
+    "compactions of a state": (
+        ("compactions", "--state", "ready for cleaning"), COMPACTIONS, 1,
+    ),
+    "some compactions": (("compactions", "--limit", "2"), COMPACTIONS, 2),
+    "cm ls": (("cm", "ls"), ARCHIVE, 11),
+    "cm purge": (("cm", "purge", "--dry-run"), PURGE, 11),
+    "cm purge of the old": (("cm", "purge", "--dry-run", *ALMOST_NOW), PURGE, 11),
+    "cleaner plan": (("cleaner", "plan"), CLEANING, None),
+    "cleaner run": (("cleaner", "run", "--dry-run"), CLEANING, None),
+}  # fmt: skip
+RECORDS = {
+    "schema info": (
+        ("schema", "info"), ["database", "version", "usable", "missing tables", "missing columns"],
+    ),
+    "compact": (
+        ("compact", "sales.orders", "minor", "--dry-run"), ["target", "decision", "reason"],
+    ),
+    "compact something": (
+        ("compact", "sales.events", "major", "--partition", "a=x/b=1", "--dry-run"),
+        ["target", "decision", "inputs", "outputs", "buckets", "input bytes", "highest write id"],
+    ),
+    "compact at once": (
+        ("compact", "sales.events", "minor", "--partition", "a=日本/b=3"),
+        COMPACTIONS,
+    ),
+    "repl dump": (
+        ("repl", "dump", "sales", "--dry-run"),
+        ["kind", "reason", "after event", "until event", "tables", "previous dump", "removed",
+         "waits for"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LISTINGS)
+def test_listings_in_every_format(busy: BusyMetastore, name: str) -> None:
+    words, columns, count = LISTINGS[name]
+    rows = busy.program.ok(*words, "--format", "json").json
+    assert len(rows) == count if count is not None else len(rows) > 1
+    lines = busy.program.ok(*words, "--format", "jsonl").json_lines
+    assert [list(row) for row in rows] == [columns] * len(rows)
+    assert [list(line) for line in lines] == [columns] * len(rows)
+    is_same_at_every_moment = name not in ("cm purge", "cm purge of the old")
+    assert rows == lines or not is_same_at_every_moment
+    printed = busy.program.ok(*words)
+    header = printed.out.splitlines()[0].split()
+    assert set(header) <= set(columns)
+    assert len(printed.out.splitlines()) == 1 + len(rows)
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_records_in_every_format(busy: BusyMetastore, name: str) -> None:
+    words, keys = RECORDS[name]
+    record = busy.program.ok(*words, "--format", "json").json
+    assert list(record) == keys
+    if name != "compact at once":
+        assert busy.program.ok(*words, "--format", "jsonl").json_lines == [record]
+        lines = busy.program.ok(*words).out.splitlines()
+        shown = [key for key in keys if record[key] not in (None, "", [], {})]
+        assert [line[: len(key)] for line, key in zip(lines, shown, strict=True)] == shown
+
+
+def test_verify(busy: BusyMetastore) -> None:
+    words = ("repl", "verify", str(busy.dump))
+    rows = busy.program.ok(*words, "--format", "json").json
+    assert [list(row) for row in rows] == [VERIFIED] * len(rows)
+    assert {row["place"] for row in rows} == {"at source", "in CM"}
+    assert busy.program.ok(*words, "--format", "jsonl").json_lines == rows
+    assert busy.program.ok(*words, "--all").out.splitlines()[0].split()[0] == "place"
+    quiet = busy.program.ok(*words, "--quick")
+    assert quiet.out == ""
+    assert f"{len(rows)} files" in quiet.err
+
+
+def test_load(busy: BusyMetastore) -> None:
+    words = ("repl", "load", "sales", *busy.replica, "--dry-run", "--format")
+    plan = busy.program.ok(*words, "json").json
+    assert list(plan)[:4] == ["kind", "reason", "dump_dir", "stands at event"]
+    assert plan["from the archive"] == 10
+    assert busy.program.ok(*words, "jsonl").json_lines == [plan]
+    report = busy.program.ok("repl", "load", "sales", *busy.replica, "--format", "json").json
+    assert (report["kind"], report["files from the archive"]) == ("bootstrap", 10)
+    again = busy.program.ok("repl", "load", "sales", *busy.replica, "--format", "json").json
+    assert (again["kind"], again["last_repl_id"]) == ("nothing", report["last_repl_id"])
+
+
+def test_dump(busy: BusyMetastore) -> None:
+    busy.program.ok("repl", "load", "sales", *busy.replica)
+    report = busy.program.ok("repl", "dump", "sales", "--format", "json").json
+    assert list(report) == ["kind", "reason", "dump_dir", "last_repl_id", "tables", "files"]
+    assert report["kind"] == "incremental"
+
+
+def test_a_blocked_dump_says_what_it_waits_for(busy: BusyMetastore) -> None:
+    answer = busy.program.run("repl", "dump", "sales")
+    assert answer.exit_code == 1
+    assert "is not loaded yet" in answer.err
+
+
+def test_cleaner_run(busy: BusyMetastore) -> None:
+    (row,) = busy.program.ok("cleaner", "run", "--format", "json").json
+    assert list(row) == [
+        "compactionid", "target", "type", "state", "directories", "archived", "deleted", "bytes",
+        "message",
+    ]  # fmt: skip
+    assert (row["target"], row["state"]) == ("sales.customers", "cleaned")
+
+
+def test_purge(busy: BusyMetastore) -> None:
+    held = busy.program.ok("cm", "purge", *ALMOST_NOW, "--format", "json")
+    assert held.json == []
+    plan = busy.program.ok("cm", "purge", *ALMOST_NOW, "--dry-run", "--format", "json").json
+    holders = sorted({holder for row in plan for holder in row["holders"] or ()})
+    override = [word for holder in holders for word in ("--override", holder)]
+    rows = busy.program.ok("cm", "purge", *ALMOST_NOW, *override, "--format", "json").json
+    assert {(row["what"], row["why"]) for row in rows} == {("deleted", None)}
+    assert len(rows) == 11
+    assert list(busy.program.cmroot.iterdir()) == []
+
+
+def test_an_override_of_nobody_is_noticed(busy: BusyMetastore) -> None:
+    answer = busy.program.ok("cm", "purge", "--dry-run", "--override", "dump:elsewhere")
+    assert "dump:elsewhere holds nothing" in answer.err
+
+
+def test_abort(busy: BusyMetastore) -> None:
+    answer = busy.program.ok("txns", "abort", str(busy.open_txn), str(busy.aborted_txn))
+    assert f"aborted 1 transaction: {busy.open_txn}" in answer.err
+    assert f"transaction {busy.aborted_txn} is aborted already" in answer.err
+    states = {row["txnid"]: row["state"] for row in _json(busy, "txns")}
+    assert states[busy.open_txn] == "ABORTED"
+    locks = _json(busy, "locks")
+    assert [lock["transaction_id"] for lock in locks] == [busy.waiting_txn]
+
+
+def test_options_of_txns_hold_for_abort_too(busy: BusyMetastore) -> None:
+    elsewhere = f"sqlite:///{busy.program.folder}/dr/metastore.db"
+    answer = busy.program.run("txns", "--metastore", elsewhere, "abort", str(busy.open_txn))
+    assert answer.exit_code == 1
+    assert f"no open transaction {busy.open_txn}" in answer.err
+
+
+def test_compact_then_wait_ends_when_a_worker_is_done(busy: BusyMetastore) -> None:
+    answer = busy.program.run("compact", "sales.customers", "major")
+    assert answer.exit_code == 1
+    assert "sales.customers" in answer.err
+
+
+def test_schema(busy: BusyMetastore) -> None:
+    assert busy.program.ok("schema", "info", "--format", "json").json["usable"] is True
+    assert "is ready" in busy.program.ok("schema", "init").err
+
+
+def test_empty_lists(busy: BusyMetastore) -> None:
+    elsewhere = ("--metastore", f"sqlite:///{busy.program.folder}/dr/metastore.db")
+    elsewhere += ("--set", "hive.repl.cmrootdir=nothing-yet")
+    for words in (("txns",), ("locks",), ("compactions",), ("cm", "ls"), ("cleaner", "plan")):
+        assert busy.program.ok(*words, *elsewhere, "--format", "json").json == []
+        assert busy.program.ok(*words, *elsewhere, "--format", "jsonl").out == ""
+        _is_header_only(busy.program.ok(*words, *elsewhere))
+
+
+def _is_header_only(answer: Answer) -> None:
+    assert len(answer.out.splitlines()) == 1
+    assert "(none)" in answer.err
+
+
+def _json(busy: BusyMetastore, *words: str) -> list[dict[str, object]]:
+    found = busy.program.ok(*words, "--format", "json").json
+    assert isinstance(found, list)
+    return found

@@ -1,0 +1,152 @@
+"""How results are printed: tables for people, JSON for programs."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+import pytest
+
+from hms_bridge.cli.output import counted, print_record, print_rows, size_text, time_text
+from tests.support.busy_metastore import BusyMetastore
+from tests.support.program import command, process_environment
+
+ROW = {
+    "id": 7,
+    "name": "tea\nand\t\x1b[31msalt",
+    "none": None,
+    "price": Decimal("1.20"),
+    "day": date(1582, 10, 4),
+    "at": datetime(1969, 12, 31, 23, 59, 58, 250000),
+    "noon": datetime(2024, 1, 1, 12, 0, 0),
+    "instant": datetime(2024, 1, 1, 12, 0, 0, 500000, tzinfo=UTC),
+    "bytes": b"\x00tea",
+    "flag": True,
+    "odd": [float("nan"), float("-inf"), 0.5],
+    "map": {1: date(2024, 2, 3), "k": None},
+    "struct": {"x": {"y": [Decimal("0.10")]}},
+}
+AS_JSON = {
+    "id": 7,
+    "name": "tea\nand\t\x1b[31msalt",
+    "none": None,
+    "price": "1.20",
+    "day": "1582-10-04",
+    "at": "1969-12-31 23:59:58.25",
+    "noon": "2024-01-01 12:00:00",
+    "instant": "2024-01-01 12:00:00.500000+00:00",
+    "bytes": "AHRlYQ==",
+    "flag": True,
+    "odd": ["NaN", "-Infinity", 0.5],
+    "map": {"1": "2024-02-03", "k": None},
+    "struct": {"x": {"y": ["0.10"]}},
+}
+
+
+def test_json_has_every_type(capsys: pytest.CaptureFixture[str]) -> None:
+    print_rows([ROW], tuple(ROW), "json")
+    assert json.loads(capsys.readouterr().out) == [AS_JSON]
+    print_rows(iter([ROW, ROW]), tuple(ROW), "jsonl")
+    lines = capsys.readouterr().out.splitlines()
+    assert [json.loads(line) for line in lines] == [AS_JSON, AS_JSON]
+
+
+def test_json_of_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    print_rows([], ("a",), "json")
+    assert capsys.readouterr().out == "[]\n"
+    print_rows([], ("a",), "jsonl")
+    assert capsys.readouterr().out == ""
+
+
+def test_only_the_columns_that_were_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    print_rows([{"a": 1, "b": 2}], ("b", "c"), "jsonl")
+    assert json.loads(capsys.readouterr().out) == {"b": 2, "c": None}
+
+
+def test_a_table_is_one_line_a_row(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing in a value ends the line or speaks to the terminal."""
+    print_rows([ROW], tuple(ROW), "table", null="NULL")
+    header, line = capsys.readouterr().out.splitlines()
+    assert header.split() == list(ROW)
+    assert r"tea\nand\t\x1b[31msalt" in line
+    assert "\x1b" not in line
+    assert "00 74 65 61" in line
+    assert " NULL " in line
+    assert '{"x": {"y": ["0.10"]}}' in line
+
+
+def test_a_table_shows_columns_that_say_something(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"a": 1, "b": None, "c": "x"}, {"a": 22, "b": None, "c": None}]
+    print_rows(rows, ("a", "b", "c"), "table", shown=("c", "b", "a"))
+    assert capsys.readouterr().out.splitlines() == ["c   a", "x   1", "-  22"]
+
+
+def test_a_long_line_is_not_cut_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    print_rows([{"a": "x" * 3000}], ("a",), "table")
+    assert "x" * 3000 in capsys.readouterr().out.splitlines()
+
+
+def test_a_record_leaves_out_what_is_empty(capsys: pytest.CaptureFixture[str]) -> None:
+    record = {"kind": "none", "files": 0, "reason": None, "tables": [], "text": "", "ok": False}
+    print_record(record, "table")
+    assert capsys.readouterr().out.splitlines() == ["kind   none", "files  0", "ok     false"]
+    print_record(record, "json")
+    assert json.loads(capsys.readouterr().out) == record
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (5 * 2**40, "5.0 TiB")]
+)
+def test_sizes(number: int, text: str) -> None:
+    assert size_text(number) == text
+
+
+def test_words_and_times() -> None:
+    assert counted(1, "file") == "1 file"
+    assert counted(0, "entry", "entries") == "0 entries"
+    assert time_text(1_500) == "1970-01-01T00:00:01.500Z"
+    assert time_text(0) is None
+    assert time_text(None) is None
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(("columns", "is_table"), [(160, True), (40, False)])
+def test_a_narrow_terminal_shows_rows_from_top_to_bottom(
+    busy: BusyMetastore, columns: int, is_table: bool
+) -> None:
+    above, below = pty.openpty()
+    fcntl.ioctl(below, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environment = process_environment({**busy.program.environment, "TERM": "xterm"})
+    environment.pop("COLUMNS", None)
+    done = subprocess.run(
+        [*command(), "compactions", "--table", "sales.orders"], stdout=below, env=environment,
+        stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, check=True, cwd=busy.program.folder,
+    )  # fmt: skip
+    assert done.stderr == b""
+    os.close(below)
+    shown = os.read(above, 65536).decode()
+    os.close(above)
+    lines = shown.replace("\r", "").splitlines()
+    assert ("compactionid" in lines[0]) is is_table
+    assert ("-- 1" in lines[0]) is not is_table
+    assert "succeeded" in shown
+
+
+@pytest.mark.process
+def test_a_reader_that_leaves_is_no_error(busy: BusyMetastore) -> None:
+    """``hms-bridge … | head -1``."""
+    script = f"{' '.join(command())} cm ls --format jsonl | {sys.executable} -c 'input()'"
+    done = subprocess.run(
+        ["sh", "-c", script], env=process_environment(busy.program.environment),
+        capture_output=True, text=True, check=False, cwd=busy.program.folder,
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr

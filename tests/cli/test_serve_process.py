@@ -1,0 +1,117 @@
+"""``hms-bridge serve`` as a process: ready, answering, compacting, stopping."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+from pathlib import Path
+from typing import Any
+
+import pyarrow.orc
+import pytest
+from hmsclient import HMSClient
+from hmsclient.genthrift.hive_metastore import ttypes as hive3
+
+from tests.support.busy_metastore import copy_golden
+from tests.support.golden import OWN
+from tests.support.program import Program, serving
+
+pytestmark = pytest.mark.process
+
+MINUTES = 300
+STAGE = "g02_iud/01-before-minor"
+SIX = ["operation", "originalTransaction", "bucket", "rowId", "currentTransaction", "row"]
+
+
+def _port(address: str) -> int:
+    return int(address.rpartition(":")[2])
+
+
+def test_a_server_answers_until_it_is_told_to_stop(program: Program) -> None:
+    with serving(program, "--port", "0", "--cleaner") as server:
+        address = server.wait_until_ready()
+        assert address.startswith("thrift://127.0.0.1:")
+        with HMSClient(host="127.0.0.1", port=_port(address)) as client:
+            client.create_database(hive3.Database(name="one", parameters={}))
+            assert client.get_all_databases() == ["default", "one"]
+        listed = program.start("compact", "one.t", "major", "--metastore", address)
+        assert (listed.exit_code, "no table one.t" in listed.err) == (1, True)
+        assert server.stop(signal.SIGTERM) == 0
+        assert server.lines[-1] == "stopping"
+    assert program.ok("txns", "--format", "json").json == []
+
+
+def test_a_port_has_one_server(program: Program) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = str(probe.getsockname()[1])
+    with serving(program, "--port", port) as server:
+        assert server.wait_until_ready() == f"thrift://127.0.0.1:{port}"
+        second = program.start("serve", "--port", port)
+        assert second.exit_code == 1
+        assert f"port {port} on 127.0.0.1 is in use" in second.err
+        assert "Traceback" not in second.err
+        with HMSClient(host="127.0.0.1", port=int(port)) as client:
+            assert client.get_all_databases() == ["default"]
+        assert server.stop(signal.SIGINT) == 0
+
+
+def test_the_ready_line_tells_no_password_and_archives_are_tried_first(program: Program) -> None:
+    (program.folder / "somefile").write_text("x")
+    answer = program.start(
+        "serve", "--port", "0", "--cleaner", "--set", "hive.repl.cmrootdir=somefile"
+    )
+    assert answer.exit_code == 1
+    assert "somefile is no directory" in answer.err
+    answer = program.start("serve", "--port", "0", "--host", "192.0.2.1")
+    assert answer.exit_code == 1
+    assert "192.0.2.1" in answer.err
+    answer = program.start(
+        "serve", "--port", "0", "--database", "postgresql://ann:secret@127.0.0.1:1/m"
+    )
+    assert answer.exit_code == 1
+    assert "127.0.0.1:1" in answer.err
+    assert "secret" not in answer.err
+
+
+@pytest.mark.spark
+@pytest.mark.golden
+@pytest.mark.timeout(2 * MINUTES)
+def test_a_worker_compacts_what_is_queued(program: Program, spark: Any) -> None:
+    """I2: readers of ORC find the rows that Hive saw, with their row ids, in the new base."""
+    directory = copy_golden(STAGE, program.warehouse / "sales.db" / "orders")
+    told = [
+        json.loads(line) for line in (OWN / "acid" / STAGE / "rows.jsonl").read_text().splitlines()
+    ]
+    with serving(program, "--port", "0", "--worker") as server:
+        remote = ("--metastore", server.wait_until_ready(MINUTES))
+        program.ok("table", "adopt", str(directory), "--name", "sales.orders", *remote)
+        done = program.start(
+            "compact", "sales.orders", "major", "--wait", *remote, "--format", "json",
+            seconds=MINUTES,
+        )  # fmt: skip
+        assert done.exit_code == 0, (done.err, server.lines)
+        assert (done.json["state"], done.json["highestwriteid"]) == ("ready for cleaning", 7)
+        assert server.stop(signal.SIGTERM) == 0
+    (base,) = directory.glob("base_*")
+    assert base.name == f"base_0000007_v{done.json['txnid']:07d}"
+    (file,) = (path for path in base.iterdir() if path.name.startswith("bucket_"))
+    expected = sorted((tuple(row["row__id"]), row["values"]["id"]) for row in told)
+    assert _by_pyarrow(file) == expected
+    frame = spark.read.orc(str(base))
+    assert frame.columns == SIX
+    by_spark = [
+        ((row.originalTransaction, row.bucket, row.rowId), row.row.id) for row in frame.collect()
+    ]
+    assert sorted(by_spark) == expected
+
+
+def _by_pyarrow(file: Path) -> list[tuple[tuple[int, int, int], int]]:
+    table = pyarrow.orc.ORCFile(str(file)).read()
+    assert table.column_names == SIX
+    rows = table.to_pylist()
+    assert {row["operation"] for row in rows} == {0}
+    return sorted(
+        ((row["originalTransaction"], row["bucket"], row["rowId"]), row["row"]["id"])
+        for row in rows
+    )

@@ -1,0 +1,389 @@
+"""The worker over a real metastore: what it publishes, and what any failure leaves behind."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pyarrow as pa
+import pytest
+
+from changemanager.location import FsspecResolver
+from hms_bridge.acid.markers import ACID_VERSION_FILE
+from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
+from hms_bridge.compaction.worker import Worker, WorkerIdentity
+from hms_bridge.config.settings import ArchiveSettings, Settings
+from hms_bridge.connect import LocalStore, open_local
+from hms_bridge.errors import CompactionError, MetastoreUnavailableError
+from hms_bridge.model.catalog import (
+    ORC_INPUT_FORMAT,
+    ORC_OUTPUT_FORMAT,
+    Column,
+    SortColumn,
+    Storage,
+    Table,
+)
+from hms_bridge.model.compaction import CompactionRequest, CompactionState, CompactionType
+from hms_bridge.model.event import EventType, NotificationRequest
+from hms_bridge.model.ids import EventId
+from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockRequest, LockType
+from hms_bridge.model.txn import (
+    AllocateWriteIdsRequest,
+    CommitTxnRequest,
+    OpenTxnsRequest,
+    TxnState,
+    TxnType,
+)
+from hms_bridge.rows.reader import ROW_ID_TYPE
+from hms_bridge.rows.scan import plan_scan, read_scan_split, row_type
+from hms_bridge.rows.transaction import current_snapshot
+from hms_bridge.rows.writer import DeltaTarget, write_delete_delta, write_insert_delta
+
+FS = fsspec.filesystem("file")
+COLUMNS = (Column(name="id", type="int"), Column(name="v", type="string"))
+WHO = WorkerIdentity(worker_id="host-1", version="test", user="worker", host="host")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[LocalStore]:
+    settings = Settings(
+        warehouse=str(tmp_path / "warehouse"), archive=ArchiveSettings(root=str(tmp_path / "cm"))
+    )
+    opened = open_local(f"sqlite:///{tmp_path / 'metastore.db'}", settings)
+    yield opened
+    opened.metastore.close()
+
+
+class World:
+    """A table with three writes (the last one deletes), and a worker on it."""
+
+    def __init__(self, store: LocalStore) -> None:
+        self.store = store
+        self.metastore = store.metastore
+        self.metastore.create_table(
+            Table(
+                name="t",
+                database_name="default",
+                storage=Storage(
+                    columns=COLUMNS,
+                    input_format=ORC_INPUT_FORMAT,
+                    output_format=ORC_OUTPUT_FORMAT,
+                ),
+                parameters={"transactional": "true"},
+            )
+        )
+        location = self.metastore.get_table("default", "t").storage.location
+        self.root = store.resolver(location or "").path
+        for number in range(2):
+            self.write(insert=[(number * 10 + n, f"v{n}") for n in range(3)])
+        self.write(delete=[1, 11])
+
+    def write(self, insert: list[Any] | None = None, delete: list[int] | None = None) -> None:
+        (txn,) = self.metastore.open_txns(OpenTxnsRequest(user="u", host="h"))
+        operation = DataOperation.INSERT if insert else DataOperation.DELETE
+        self.metastore.lock(
+            LockRequest(
+                components=(
+                    LockComponent(
+                        type=LockType.SHARED_READ if insert else LockType.EXCL_WRITE,
+                        level=LockLevel.TABLE,
+                        database_name="default",
+                        table_name="t",
+                        operation=operation,
+                        is_transactional=True,
+                    ),
+                ),
+                txn_id=txn,
+                user="u",
+                host="h",
+            )
+        )
+        (given,) = self.metastore.allocate_table_write_ids(
+            AllocateWriteIdsRequest(database_name="default", table_name="t", txn_ids=(txn,))
+        )
+        target = DeltaTarget(
+            root=self.root,
+            table=row_type(COLUMNS),
+            write_id=given.write_id,
+            statement_id=0,
+            token=f"w{given.write_id}",
+        )
+        if insert:
+            batch = pa.record_batch(
+                [pa.array([i for i, _ in insert], pa.int32()), pa.array([v for _, v in insert])],
+                names=["id", "v"],
+            )
+            write_insert_delta(FS, target, [(0, batch)])
+        else:
+            keys = {row["id"]: row["row__id"] for row in self.rows()}
+            victims = pa.array([keys[one] for one in delete or ()], ROW_ID_TYPE)
+            write_delete_delta(FS, target, [victims])
+        self.metastore.commit_txn(CommitTxnRequest(txn_id=txn))
+
+    def rows(self) -> list[dict[str, Any]]:
+        table = self.metastore.get_table("default", "t")
+        txns = current_snapshot(self.metastore)
+        write_ids = self.metastore.get_valid_write_ids(["default.t"], txns)[0]
+        splits = plan_scan(
+            self.metastore, self.store.resolver, table, txns=txns, write_ids=write_ids
+        )
+        found = [
+            row
+            for split in splits
+            for batch in read_scan_split(self.store.resolver, split, COLUMNS, has_row_ids=True)
+            for row in batch.to_pylist()
+        ]
+        return sorted(found, key=lambda row: row["id"])
+
+    def request(self, kind: CompactionType = CompactionType.MAJOR) -> None:
+        answer = self.metastore.compact(
+            CompactionRequest(database_name="default", table_name="t", type=kind)
+        )
+        assert answer.is_accepted
+
+    def worker(
+        self, metastore: Any = None, executor: Any = None, who: WorkerIdentity = WHO
+    ) -> Worker:
+        kernel = BucketKernel(resolver=FsspecResolver())
+        return Worker(
+            metastore or self.metastore,
+            executor or LocalExecutor(kernel=kernel),
+            FsspecResolver(),
+            who,
+        )
+
+    def names(self) -> set[str]:
+        return {path.name for path in Path(self.root).iterdir()}
+
+    def state(self) -> CompactionState:
+        return self.metastore.show_compactions()[0].state
+
+
+@pytest.fixture
+def world(store: LocalStore) -> World:
+    return World(store)
+
+
+@pytest.mark.parametrize(
+    ("kind", "outputs"),
+    [
+        (CompactionType.MAJOR, {"base_0000003"}),
+        (CompactionType.MINOR, {"delta_0000001_0000003", "delete_delta_0000001_0000003"}),
+    ],
+)
+def test_a_compaction_is_published_whole(
+    world: World, kind: CompactionType, outputs: set[str]
+) -> None:
+    before, names = world.rows(), world.names()
+    world.request(kind)
+    outcome = world.worker().run_once()
+    assert outcome is not None
+    assert outcome.state == "compacted"
+    new = world.names() - names
+    assert {name.rpartition("_v")[0] for name in new} == outputs
+    assert all(Path(world.root, name, ACID_VERSION_FILE).read_bytes() == b"2" for name in new)
+    assert world.rows() == before
+    assert world.state() is CompactionState.READY_FOR_CLEANING
+    (entry,) = world.metastore.show_compactions()
+    assert entry.highest_write_id == 3
+    assert world.worker().run_once() is None
+
+
+def test_request_and_commit_are_events(world: World) -> None:
+    world.request()
+    world.worker().run_once()
+    events = world.metastore.get_next_notification(NotificationRequest(last_event_id=EventId(0)))
+    kinds = [event.type for event in events]
+    assert kinds.index(EventType.REQUEST_COMPACTION) < kinds.index(EventType.COMMIT_COMPACTION)
+
+
+def test_too_little_to_do_is_left_to_the_cleaner(world: World) -> None:
+    world.request()
+    world.worker().run_once()
+    world.write(insert=[(77, "one delta is not enough")])
+    world.request(CompactionType.MINOR)
+    outcome = world.worker().run_once()
+    assert outcome is not None
+    assert outcome.plan is None
+    assert outcome.state == "compacted"
+    assert "the cleaner has something to remove" in outcome.message
+
+
+def test_the_same_compaction_is_not_queued_twice(world: World) -> None:
+    world.request()
+    world.worker().run_once()
+    again = world.metastore.compact(
+        CompactionRequest(database_name="default", table_name="t", type=CompactionType.MINOR)
+    )
+    assert not again.is_accepted
+
+
+@pytest.mark.parametrize("change", ["sorted", "insert-only", "gone"])
+def test_what_cannot_be_compacted_is_refused(
+    world: World, change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.request()
+    table = world.metastore.get_table("default", "t")
+    if change == "gone":
+        monkeypatch.setattr(world.metastore, "get_table", functools.partial(_gone, world))
+    elif change == "sorted":
+        changed = _with(table, sort_columns=(SortColumn(name="id"),))
+        monkeypatch.setattr(world.metastore, "get_table", lambda *_: changed)
+    else:
+        parameters = {**table.parameters, "transactional_properties": "insert_only"}
+        changed = replace(table, parameters=parameters)
+        monkeypatch.setattr(world.metastore, "get_table", lambda *_: changed)
+    outcome = world.worker().run_once()
+    assert outcome is not None
+    assert outcome.state == "refused"
+    assert world.state() is CompactionState.REFUSED
+
+
+def _gone(world: World, *_: str) -> Table:
+    from hms_bridge.errors import NoSuchObjectError
+
+    raise NoSuchObjectError(f"{world.root} is not there any more")
+
+
+def _with(table: Table, **changes: Any) -> Table:
+    return replace(table, storage=replace(table.storage, **changes))
+
+
+def test_a_task_that_loses_rows_publishes_nothing(world: World) -> None:
+    """I1: the counts of what was read and written are compared before anything is renamed."""
+    real = LocalExecutor(kernel=BucketKernel(resolver=FsspecResolver()))
+
+    class Losing:
+        def run(self, tasks: Any, *, root: str, temporary: str) -> Any:
+            results = real.run(tasks, root=root, temporary=temporary)
+            return tuple(replace(one, rows_read=one.rows_read + 1) for one in results)
+
+    before, names = world.rows(), world.names()
+    world.request()
+    outcome = world.worker(executor=Losing()).run_once()
+    assert outcome is not None
+    assert outcome.state == "failed"
+    assert "nothing was published" in outcome.message
+    assert (world.rows(), world.names()) == (before, names)
+    assert world.state() is CompactionState.FAILED
+
+
+class Dying:
+    """A metastore that stops answering at its nth call, for good."""
+
+    def __init__(self, inner: Any, calls_left: int) -> None:
+        self._inner = inner
+        self.calls_left = calls_left
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._inner, name)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if self.calls_left <= 0:
+                raise MetastoreUnavailableError("killed here")
+            self.calls_left -= 1
+            return method(*args, **kwargs)
+
+        return call
+
+
+def test_a_worker_killed_anywhere_loses_and_doubles_nothing(world: World) -> None:
+    """Readers see the same rows whatever call is the worker's last; a later worker goes on."""
+    before = world.rows()
+    for calls in range(40):
+        world.request()
+        dying = Dying(world.metastore, calls)
+        try:
+            outcome = world.worker(metastore=dying).run_once()
+        except MetastoreUnavailableError:
+            outcome = None
+        assert world.rows() == before, f"after {calls} calls"
+        if outcome is not None and outcome.state == "compacted" and dying.calls_left > 0:
+            break
+        for txn in world.metastore.get_open_txns_info():
+            if txn.state is TxnState.OPEN and txn.type is TxnType.COMPACTION:
+                world.metastore.abort_txns([txn.id])  # what the time-out does
+        world.metastore.revoke_timed_out_workers(-1)
+        assert world.rows() == before
+        while (again := world.worker().run_once()) is not None:
+            assert again.state in ("compacted", "refused"), again.message
+        assert world.rows() == before
+        world.write(insert=[(100 + calls, "more"), (200 + calls, "more")])
+        world.write(delete=[200 + calls])
+        before = world.rows()
+    else:
+        pytest.fail("the worker never came to its end")
+
+
+def test_a_worker_that_lost_its_entry_publishes_nothing(world: World) -> None:
+    """I9: the entry was given to another worker while this one was working."""
+    before = world.rows()
+    world.request()
+    inner = LocalExecutor(kernel=BucketKernel(resolver=FsspecResolver()))
+    other = world.worker(who=replace(WHO, worker_id="host-2"))
+
+    class Slow:
+        def run(self, tasks: Any, *, root: str, temporary: str) -> Any:
+            results = inner.run(tasks, root=root, temporary=temporary)
+            world.metastore.revoke_timed_out_workers(-1)
+            taken = other.run_once()
+            assert taken is not None
+            assert taken.state == "compacted"
+            return results
+
+    outcome = world.worker(executor=Slow()).run_once()
+    assert outcome is not None
+    assert outcome.state == "failed"
+    assert world.rows() == before
+    assert world.state() is CompactionState.READY_FOR_CLEANING
+
+
+def test_the_plan_changes_nothing(world: World) -> None:
+    world.request()
+    entry = world.metastore.show_compactions()[0]
+    names = world.names()
+    plan = world.worker().plan(entry)
+    assert [output.format() for output in plan.outputs] == ["base_0000003"]  # type: ignore[union-attr]
+    assert world.names() == names
+    assert world.state() is CompactionState.INITIATED
+
+
+def test_leftovers_of_dead_workers_are_removed(world: World) -> None:
+    dead = Path(world.root) / "_tmp_compaction_v0000001"
+    dead.mkdir()
+    (dead / "junk").write_text("x")
+    stranger = Path(world.root) / "_somebody_elses"
+    stranger.mkdir()
+    world.request()
+    world.worker().run_once()
+    assert not dead.exists()
+    assert stranger.exists()
+
+
+def test_what_a_later_worker_writes_stays(world: World) -> None:
+    """Its transaction was opened after the look at transactions, so it is not known as open."""
+    later = Path(world.root) / "_tmp_compaction_v9999999"
+    later.mkdir()
+    world.request()
+    world.worker().run_once()
+    assert later.exists()
+
+
+def test_compaction_errors_name_the_target(world: World) -> None:
+    from hms_bridge.compaction.target import find_target
+    from hms_bridge.model.compaction import Compaction
+    from hms_bridge.model.ids import CompactionId
+
+    entry = Compaction(
+        id=CompactionId(1),
+        database_name="default",
+        table_name="nowhere",
+        type=CompactionType.MAJOR,
+        state=CompactionState.WORKING,
+    )
+    with pytest.raises(CompactionError, match=r"default\.nowhere is gone"):
+        find_target(world.metastore, entry)

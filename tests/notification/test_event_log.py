@@ -1,0 +1,127 @@
+"""The event log: order, texts, purge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import Connection
+
+from hms_bridge.backend.engine import open_database
+from hms_bridge.backend.schema.install import install
+from hms_bridge.errors import MetaError
+from hms_bridge.model.event import EventType, NotificationEvent, NotificationRequest
+from hms_bridge.model.ids import EventId
+from hms_bridge.notification import event_log
+from hms_bridge.notification.events import EventDraft, txns_opened
+from hms_bridge.notification.message_text import MessageFormat, read_message, write_text
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@pytest.fixture
+def connection(tmp_path: Path) -> Iterator[Connection]:
+    database = open_database(f"sqlite:///{tmp_path}/metastore.db")
+    install(database)
+    with database.transaction(write=True) as opened:
+        yield opened
+    database.close()
+
+
+def draft(table: str) -> EventDraft:
+    return EventDraft(
+        type=EventType.CREATE_TABLE, catalog_name="hive", database_name="db", table_name=table,
+        message={"table": table},
+    )  # fmt: skip
+
+
+def append(connection: Connection, *names: str, at: int = 1000) -> tuple[NotificationEvent, ...]:
+    return event_log.append(
+        connection,
+        [draft(name) for name in names],
+        now_seconds=at,
+        message_format=MessageFormat.ZIPPED_JSON,
+    )
+
+
+def after(connection: Connection, last: int) -> list[int]:
+    wanted = NotificationRequest(last_event_id=EventId(last))
+    return [event.id for event in event_log.read(connection, wanted)]
+
+
+@given(st.dictionaries(st.text(), JSON_VALUES), st.sampled_from(MessageFormat))
+def test_a_message_comes_back(message: dict, message_format: MessageFormat) -> None:
+    event = NotificationEvent(
+        id=EventId(1), time_seconds=1, type="X", message=write_text(message, message_format),
+        message_format=message_format.value,
+    )  # fmt: skip
+    assert read_message(event) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "message_format"),
+    [("{}", "gzip(json-2.0)"), ("aGVsbG8=", "gzip(json-2.0)"), ("{", "json-0.2"),
+     ("[]", "json-0.2"), ("{}", "protobuf")],
+)  # fmt: skip
+def test_a_message_that_cannot_be_read(text: str, message_format: str) -> None:
+    event = NotificationEvent(
+        id=EventId(7), time_seconds=1, type="X", message=text, message_format=message_format
+    )
+    with pytest.raises(MetaError, match="event 7"):
+        read_message(event)
+
+
+def test_the_same_message_has_the_same_text() -> None:
+    texts = {write_text({"a": 1}, MessageFormat.ZIPPED_JSON) for _ in range(3)}
+    assert len(texts) == 1
+
+
+def test_events_are_numbered_from_one(connection: Connection) -> None:
+    assert event_log.current_event_id(connection) == 0
+    assert [event.id for event in append(connection, "a", "b")] == [1, 2]
+    assert [event.id for event in append(connection, "c")] == [3]
+    assert append(connection) == ()
+    assert event_log.current_event_id(connection) == 3
+    assert after(connection, 1) == [2, 3]
+
+
+def test_a_stored_event_is_the_appended_one(connection: Connection) -> None:
+    (made,) = append(connection, "ü中")
+    (found,) = event_log.read(connection, NotificationRequest(last_event_id=EventId(0)))
+    assert found == made
+    assert read_message(found) == {"table": "ü中"}
+
+
+def test_old_events_go_in_batches_and_ids_go_on(connection: Connection) -> None:
+    append(connection, *"abcde", at=1000)
+    append(connection, "f", at=2000)
+    assert event_log.purge(connection, 1000) == 0
+    assert event_log.purge(connection, 1500, limit=3) == 3
+    assert after(connection, 0) == [4, 5, 6]
+    assert event_log.purge(connection, 1500, limit=3) == 2
+    assert event_log.purge(connection, 1500, limit=3) == 0
+    assert after(connection, 0) == [6]
+    assert [event.id for event in append(connection, "g")] == [7]
+
+
+def test_the_limit_counts_what_is_wanted(connection: Connection) -> None:
+    append(connection, *"abcd")
+    request = NotificationRequest(last_event_id=EventId(0), table_names=("b", "d"), max_events=1)
+    assert [event.id for event in event_log.read(connection, request)] == [2]
+    everything = replace(request, max_events=0)
+    assert [event.id for event in event_log.read(connection, everything)] == [2, 4]
+
+
+def test_opened_transactions_are_a_range_or_a_list() -> None:
+    whole = txns_opened([3, 4, 5], 1).message  # type: ignore[list-item]
+    assert (whole["fromTxnId"], whole["toTxnId"], whole["txnIds"]) == (3, 5, None)
+    parts = txns_opened([3, 5], 1).message  # type: ignore[list-item]
+    assert (parts["fromTxnId"], parts["toTxnId"], parts["txnIds"]) == (None, None, [3, 5])

@@ -1,0 +1,105 @@
+"""A dump that is killed at any step leaves nothing that a load would believe."""
+
+from __future__ import annotations
+
+import pytest
+
+from changemanager.location import Location
+from hms_bridge.errors import ReplError
+from hms_bridge.repl.dump import DumpKind, ReplDump
+from hms_bridge.repl.dump_directories import DumpState, list_dumps
+from tests.support.archive_world import CrashError, FaultPlan, FaultyVolume
+from tests.support.repl_metastore import FaultyMetastore
+from tests.support.repl_world import ReplWorld
+
+
+@pytest.fixture
+def world(fast_folder):
+    world = ReplWorld(fast_folder)
+    world.create_table("t")
+    world.insert("t", (1, "a"))
+    yield world
+    world.close()
+
+
+def killed_dump(world, crash_at) -> None:
+    faults = FaultPlan()
+    faults.crash_at = crash_at
+    volumes: dict[int, FaultyVolume] = {}
+
+    def resolve(text: str) -> Location:
+        found = world.resolve(text)
+        volume = volumes.setdefault(id(found.volume), FaultyVolume(found.volume, faults))
+        return Location(found.uri, found.path, volume)
+
+    dumper = ReplDump(
+        FaultyMetastore(world.source, faults),
+        resolve,
+        world.clock,
+        world.token,
+        world.source.manifest,
+    )
+    plan = dumper.plan(world.dump_request())
+    with pytest.raises(CrashError):
+        dumper.run(plan)
+
+
+def finished(world):
+    dumps = list_dumps(world.resolve, str(world.repl_root), "src")
+    return [one for one in dumps if one.state is not DumpState.UNFINISHED]
+
+
+def test_a_bootstrap_dump_may_be_killed_anywhere(world):
+    total = 0
+    for at in range(1, 1000):
+        killed_dump(world, at)
+        total = at
+        if finished(world):
+            break
+    assert total > 20
+    assert world.dump().kind is DumpKind.BLOCKED
+    world.load()
+    world.assert_same()
+
+
+def test_an_incremental_dump_may_be_killed_anywhere(world):
+    world.replicate()
+    world.insert("t", (2, "b"))
+    total = 0
+    for at in range(1, 1000):
+        loaded = finished(world)
+        assert [one.state for one in loaded][:1] == [DumpState.LOADED]
+        killed_dump(world, at)
+        total = at
+        if finished(world)[0].state is DumpState.FINISHED:
+            break
+    assert total > 20
+    assert world.dump().kind is DumpKind.BLOCKED
+    world.load()
+    world.assert_same()
+    world.insert("t", (3, "c"))
+    world.replicate()
+    world.assert_same()
+    assert len(finished(world)) == 1
+
+
+def test_a_dump_that_another_one_overtook_is_not_finished(world):
+    """The other took it for abandoned and removed what it had: it would lack tables."""
+    slow, fast = world.dumper(), world.dumper()
+    plan = slow.plan(world.dump_request())
+    other = fast.plan(world.dump_request())
+
+    class Overtaken:
+        def __getattr__(self, name):
+            return getattr(world.source, name)
+
+        def commit_txn(self, request):
+            world.source.commit_txn(request)
+            fast.run(other)
+
+    with pytest.raises(ReplError, match="changed since the plan"):
+        world.dumper(Overtaken()).run(plan)
+    (only,) = finished(world)
+    assert only.state is DumpState.FINISHED
+    world.load()
+    world.assert_same()

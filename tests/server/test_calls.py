@@ -1,0 +1,667 @@
+"""What each thrift method asks of the metastore, and answers: the forms that our client does not
+use (it uses one form of each, see tests/client)."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hms_bridge.client.addresses import Address
+from hms_bridge.client.caller import Caller, CallSettings, UnknownMethodError
+from hms_bridge.clock import SystemClock
+from hms_bridge.errors import (
+    InvalidObjectError,
+    InvalidOperationError,
+    MetaError,
+    NoSuchObjectError,
+)
+from hms_bridge.model.catalog import Column, Partition, Storage, Table
+from hms_bridge.model.compaction import CompactionState, ShowCompactionsRequest
+from hms_bridge.model.event import NotificationEvent, WriteNotification
+from hms_bridge.model.ids import CompactionId, EventId, LockId, TxnId
+from hms_bridge.model.txn import AbortReason, OpenTxns, TxnType
+from hms_bridge.server.serve import MetastoreServer
+from hms_bridge.wire.convert_catalog import (
+    database_to_struct,
+    partition_to_struct,
+    table_to_struct,
+)
+from hms_bridge.wire.methods import OFFERED
+from hms_bridge.wire.structs import Struct, hive
+from tests.support.fake_metastore import FakeMetastore
+from tests.support.sample_records import COMPACTION, DATABASE, HISTORY, TABLE, VIEW
+
+MM = replace(TABLE, name="mm", parameters={
+    "transactional": "true", "transactional_properties": "insert_only"})  # fmt: skip
+PART = Partition(values=("1", "x"), database_name="db", table_name="p", write_id=3)
+PARTITIONED = Table(
+    name="p", database_name="db",
+    storage=Storage(columns=(Column(name="id", type="int"),), location="file:/w/p"),
+    partition_columns=(Column(name="a", type="int"), Column(name="b", type="string")),
+)  # fmt: skip
+NAMES = ("a=1/b=x", "a=1/b=y", "a=2/b=x%2Fy")
+CLIENT = Path(__file__).parents[2] / "hms_bridge" / "client"
+CONFIG = {"hive.metastore.warehouse.dir": "file:/w", "hive.db.password": "x"}
+
+
+class Rig:
+    """A server over a fake, and a caller of any method."""
+
+    def __init__(self, fake: FakeMetastore, caller: Caller) -> None:
+        self.fake = fake
+        self._caller = caller
+
+    def __call__(self, name: str, /, **arguments: Any) -> Any:
+        self.fake.calls.clear()
+        return self._caller.call(name, **arguments)
+
+    @property
+    def asked(self) -> list[Any]:
+        """The calls of the port; arguments only, with keywords at the end if there are any."""
+        return [(n, *a, *([k] if k else [])) for n, a, k in self.fake.calls]
+
+
+@pytest.fixture(scope="module")
+def shared_rig() -> Iterator[Rig]:
+    fake: Any = FakeMetastore()
+    with MetastoreServer(0, fake, config=CONFIG, database_uuid="u-1") as server:
+        caller = Caller(
+            (Address("127.0.0.1", server.port),), CallSettings(attempts=1), SystemClock()
+        )
+        yield Rig(fake, caller)
+        caller.close()
+
+
+@pytest.fixture
+def rig(shared_rig: Rig) -> Rig:
+    shared_rig.fake.answers = {
+        "get_database": DATABASE, "get_databases": ("db", "default"), "get_table": PARTITIONED,
+        "get_tables": ("t", "v", "mm"), "get_tables_by_names": (TABLE, VIEW),
+        "get_partition_names": NAMES, "get_partitions": (PART,), "get_partition": PART,
+        "get_partitions_by_names": (PART,), "get_partitions_by_values": (PART,),
+        "get_partitions_by_filter": (PART, PART), "add_partitions": (PART,),
+    }  # fmt: skip
+    return shared_rig
+
+
+# Service
+
+
+def test_fb303(rig: Rig) -> None:
+    assert rig("getName") == "hms-bridge"
+    assert rig("getVersion").startswith("4.")
+    assert rig("getStatus") == 2
+    assert rig("aliveSince") > 0
+    assert rig("getStatusDetails") == rig("getCpuProfile", profileDurationInSec=1) == ""
+    assert rig("getCounters") == rig("getOptions") == {}
+    assert rig("getCounter", key="x") == 0
+    assert rig("getOption", key="x") == ""
+    rig("flushCache")
+
+
+def test_set_ugi_echoes_as_hive_does(rig: Rig) -> None:
+    assert rig("set_ugi", user_name="hive", group_names=["hive"]) == ["hive", "hive"]
+    assert rig("set_ugi", user_name="bob") == ["bob"]
+
+
+def test_settings(rig: Rig) -> None:
+    warehouse = "hive.metastore.warehouse.dir"
+    assert rig("get_config_value", name=warehouse, defaultValue="d") == "file:/w"
+    assert rig("get_config_value", name="hive.unset", defaultValue="d") == "d"
+    assert rig("get_config_value", name="hive.unset") == ""
+    for prefix in ("metastore.", "hive.metastore."):
+        assert rig("getMetaConf", key=f"{prefix}try.direct.sql") == "true"
+        assert rig("getMetaConf", key=f"{prefix}partition.name.whitelist.pattern") == ""
+    rig("setMetaConf", key="metastore.try.direct.sql", value="false")
+    rig("setMetaConf", key="metastore.client.capability.check", value="true")
+    for key in ("metastore.client.capability.check", "nope"):
+        with pytest.raises(MetaError):
+            rig("setMetaConf", key=key, value="false")
+    assert rig("get_metastore_db_uuid") == "u-1"
+    for secret in ("hive.db.password", "javax.jdo.option.ConnectionPassword", "no.such.key"):
+        with pytest.raises(MetaError, match="security reasons"):
+            rig("get_config_value", name=secret, defaultValue="d")
+    for key in ("nope", warehouse, "hive.db.password"):
+        with pytest.raises(MetaError, match="Invalid configuration key"):
+            rig("getMetaConf", key=key)
+
+
+@pytest.mark.parametrize("name", OFFERED["Always empty"])
+def test_what_cannot_be_made_is_not_there(rig: Rig, name: str) -> None:
+    assert _is_empty(rig(name))
+    assert rig.asked == []
+
+
+def _is_empty(value: Any) -> bool:
+    if isinstance(value, Struct):
+        return all(_is_empty(field) for field in vars(value).values())
+    return not value
+
+
+@pytest.mark.parametrize("name", ["rename_partition", "create_function", "cm_recycle", "add_token",
+                                  "update_table_column_statistics", "truncate_table"])  # fmt: skip
+def test_what_is_not_offered_is_unknown(rig: Rig, name: str) -> None:
+    with pytest.raises(UnknownMethodError):
+        rig(name)
+
+
+# Catalogs and databases
+
+
+def test_the_one_catalog(rig: Rig) -> None:
+    assert rig("get_catalogs").names == ["hive"]
+    found = rig("get_catalog", catName=hive.GetCatalogRequest(name="Hive")).catalog
+    assert (found.name, found.locationUri) == ("hive", DATABASE.location)
+    with pytest.raises(NoSuchObjectError):
+        rig("get_catalog", catName=hive.GetCatalogRequest(name="other"))
+
+
+def test_databases_in_other_forms(rig: Rig) -> None:
+    assert rig("get_all_databases") == ["db", "default"]
+    assert rig("get_databases", pattern="@hive#d*") == ["db", "default"]
+    assert rig.asked == [("get_databases", "d*", "hive")]
+    assert rig("get_databases", pattern="@hive#")
+    assert rig.asked == [("get_databases", None, "hive")]
+    wanted = hive.GetDatabaseObjectsRequest(catalogName="hive", pattern="*")
+    assert len(rig("get_databases_req", request=wanted).databases) == 2
+    assert rig.asked[0] == ("get_databases", None, "hive")
+    request = hive.GetDatabaseRequest(name="DB", catalogName="hive")
+    assert rig("get_database_req", request=request) == database_to_struct(DATABASE)
+    assert rig.asked == [("get_database", "db", "hive")]
+    struct = database_to_struct(DATABASE)
+    rig("alter_database_req", alterDbReq=hive.AlterDatabaseRequest(oldDbName="db", newDb=struct))
+    assert rig.asked == [("alter_database", "db", DATABASE)]
+    rig(
+        "create_database_req",
+        createDatabaseRequest=hive.CreateDatabaseRequest(
+            databaseName="DB", description=DATABASE.description, locationUri=DATABASE.location,
+            managedLocationUri=DATABASE.managed_location, parameters=dict(DATABASE.parameters),
+            ownerName="bob", ownerType=1, createTime=DATABASE.create_time, type=1,
+        ),
+    )  # fmt: skip
+    assert rig.asked == [("create_database", DATABASE)]
+
+
+def test_dropping_a_database_that_may_be_missing(rig: Rig) -> None:
+    rig.fake.answers["drop_database"] = NoSuchObjectError("db")
+    request = hive.DropDatabaseRequest(
+        name="db", ignoreUnknownDb=True, deleteData=True, cascade=False
+    )
+    rig("drop_database_req", req=request)
+    flags = {"catalog": "hive", "is_data_deleted": True, "is_cascade": False}
+    assert rig.asked == [("drop_database", "db", flags)]
+    request.ignoreUnknownDb = False
+    with pytest.raises(NoSuchObjectError):
+        rig("drop_database_req", req=request)
+
+
+@pytest.mark.parametrize("name", ["get_database", "drop_database"])
+def test_a_name_that_was_not_sent_is_asked_for(rig: Rig, name: str) -> None:
+    with pytest.raises(MetaError, match="name was not sent"):
+        rig(name)
+    with pytest.raises(MetaError, match="req"):
+        rig("get_table_req")
+
+
+# Tables
+
+
+def test_tables_in_old_forms(rig: Rig) -> None:
+    assert rig("get_table", dbname="@hive#DB", tbl_name="P") == table_to_struct(PARTITIONED)
+    assert rig.asked == [("get_table", "db", "p", "hive")]
+    found = rig("get_table_objects_by_name", dbname="db", tbl_names=["T", "v"])
+    assert found == [table_to_struct(TABLE), table_to_struct(VIEW)]
+    assert rig.asked == [("get_tables_by_names", "db", ["t", "v"], "hive")]
+    assert rig("get_all_tables", db_name="db") == ["t", "v", "mm"]
+    assert rig("get_tables", db_name="@hive#db", pattern="t|v*") == ["t", "v", "mm"]
+    assert rig.asked == [("get_tables", "db", "t|v*", None, "hive")]
+    rig("get_tables_by_type", db_name="db", pattern=".*", tableType="VIRTUAL_VIEW")
+    assert rig.asked == [("get_tables", "db", None, "VIRTUAL_VIEW", "hive")]
+
+
+def test_tables_by_pattern_or_by_nothing(rig: Rig) -> None:
+    request = hive.GetTablesRequest(dbName="db", tablesPattern="t*")
+    assert len(rig("get_table_objects_by_name_req", req=request).tables) == 2
+    assert ("get_tables", "db", "t*", None, "hive") in rig.asked
+    with pytest.raises(InvalidOperationError, match="null tables"):
+        rig("get_table_objects_by_name_req", req=hive.GetTablesRequest(dbName="db"))
+    rig.fake.answers |= {"get_tables_by_names": (), "get_database": NoSuchObjectError("nodb")}
+    with pytest.raises(NoSuchObjectError, match="nodb"):
+        rig("get_table_objects_by_name_req", req=hive.GetTablesRequest(dbName="x", tblNames=["t"]))
+
+
+def test_insert_only_tables_are_for_clients_that_understand_them(rig: Rig) -> None:
+    rig.fake.answers |= {"get_table": MM, "get_tables_by_names": (TABLE, MM)}
+    request = hive.GetTableRequest(dbName="db", tblName="mm")
+    blind = hive.ClientCapabilities(values=[1])
+    for arguments in (
+        {"name": "get_table", "dbname": "db", "tbl_name": "mm"},
+        {"name": "get_table_req", "req": request},
+        {"name": "get_table_req", "req": hive.GetTableRequest(
+            dbName="db", tblName="mm", capabilities=blind)},
+        {"name": "get_table_objects_by_name", "dbname": "db", "tbl_names": ["mm"]},
+    ):  # fmt: skip
+        with pytest.raises(MetaError, match="insert-only.*capability.check"):
+            rig(arguments.pop("name"), **arguments)
+    request.capabilities = hive.ClientCapabilities(values=[2])
+    assert rig("get_table_req", req=request).table.tableName == "mm"
+
+
+def test_the_capability_check_can_be_turned_off() -> None:
+    fake: Any = FakeMetastore(get_table=MM)
+    config = {"metastore.client.capability.check": "false"}
+    with MetastoreServer(0, fake, config=config) as server:
+        caller = Caller((Address("127.0.0.1", server.port),), CallSettings(), SystemClock())
+        assert caller.call("get_table", dbname="db", tbl_name="mm").tableName == "mm"
+        with pytest.raises(MetaError, match="no database id"):
+            caller.call("get_metastore_db_uuid")
+        caller.close()
+
+
+def test_columns(rig: Rig) -> None:
+    plain = [hive.FieldSchema(name="id", type="int")]
+    keys = [hive.FieldSchema(name="a", type="int"), hive.FieldSchema(name="b", type="string")]
+    for name in ("get_fields", "get_fields_with_environment_context"):
+        assert rig(name, db_name="db", table_name="p") == plain
+    for name in ("get_schema", "get_schema_with_environment_context"):
+        assert rig(name, db_name="db", table_name="p") == plain + keys
+    fields = hive.GetFieldsRequest(dbName="db", tblName="p")
+    assert rig("get_fields_req", req=fields).fields == plain
+    schema = hive.GetSchemaRequest(dbName="db", tblName="p")
+    assert rig("get_schema_req", req=schema).fields == plain + keys
+
+
+def test_table_meta(rig: Rig) -> None:
+    found = rig("get_table_meta", db_patterns="@hive#d*", tbl_patterns="*", tbl_types=[])
+    assert [(one.dbName, one.tableName, one.tableType) for one in found] == [
+        ("db", "t", "MANAGED_TABLE"), ("db", "v", "VIRTUAL_VIEW")] * 2  # fmt: skip
+    views = rig("get_table_meta", db_patterns="*", tbl_patterns="*", tbl_types=["VIRTUAL_VIEW"])
+    assert {one.tableName for one in views} == {"v"}
+
+
+def test_table_names_by_filter(rig: Rig) -> None:
+    text = 'hive_filter_field_params__transactional = "true" and hive_filter_field_owner__ = "bob"'
+    name = "get_table_names_by_filter"
+    assert rig(name, dbname="db", filter=text, max_tables=-1) == ["t"]
+    assert rig(name, dbname="db", filter=text, max_tables=0) == []
+    with pytest.raises(MetaError, match="cannot be parsed"):
+        rig(name, dbname="db", filter="bogus = 1")
+
+
+def test_create_table_in_all_forms(rig: Rig) -> None:
+    struct = table_to_struct(TABLE)
+    for name in ("create_table", "create_table_with_environment_context",
+                 "create_table_with_constraints"):  # fmt: skip
+        rig(name, tbl=struct)
+        assert rig.asked == [("create_table", TABLE)]
+    dry = rig("translate_table_dryrun", request=hive.CreateTableRequest(table=struct))
+    assert dry == struct
+    assert rig.asked == []
+
+
+def test_constraints_are_refused_and_not_dropped_silently(rig: Rig) -> None:
+    keys = [hive.SQLPrimaryKey(table_db="db", table_name="t", column_name="id")]
+    struct = table_to_struct(TABLE)
+    with pytest.raises(MetaError, match="primaryKeys"):
+        rig("create_table_with_constraints", tbl=struct, primaryKeys=keys)
+    request = hive.CreateTableRequest(table=struct, primaryKeys=keys)
+    with pytest.raises(MetaError, match="create it without"):
+        rig("create_table_req", request=request)
+    assert rig.asked == []
+
+
+def test_alter_table_in_all_forms(rig: Rig) -> None:
+    struct = table_to_struct(TABLE)
+    old = {"dbname": "db", "tbl_name": "OLD", "new_tbl": struct}
+    context = hive.EnvironmentContext(properties={"DO_NOT_UPDATE_STATS": "true"})
+
+    def asked(**environment: str) -> Any:
+        told = {"environment": environment, "valid_write_ids": None}
+        return [("alter_table", "db", "old", TABLE, told)]
+
+    rig("alter_table", **old)
+    assert rig.asked == asked()
+    rig("alter_table_with_cascade", cascade=True, **old)
+    assert rig.asked == asked(CASCADE="true")
+    rig("alter_table_with_environment_context", environment_context=context, **old)
+    assert rig.asked == asked(DO_NOT_UPDATE_STATS="true")
+    request = hive.AlterTableRequest(
+        dbName="db", tableName="old", table=struct, writeId=77, validWriteIdList="db.t:1:2::",
+        expectedParameterKey="k", expectedParameterValue="v",
+    )  # fmt: skip
+    rig("alter_table_req", req=request)
+    environment = {"expected_parameter_key": "k", "expected_parameter_value": "v"}
+    assert rig.asked == [
+        ("alter_table", "db", "old", replace(TABLE, write_id=77),
+         {"environment": environment, "valid_write_ids": "db.t:1:2::"}),
+    ]  # fmt: skip
+
+
+def test_drop_table_in_all_forms(rig: Rig) -> None:
+    purge = hive.EnvironmentContext(properties={"ifPurge": "TRUE"})
+
+    def asked(**flags: bool) -> Any:
+        return [("drop_table", "db", "t", {"catalog": "hive", **flags})]
+
+    rig("drop_table", dbname="db", name="t", deleteData=True)
+    assert rig.asked == asked(is_data_deleted=True, is_purge=False)
+    rig("drop_table", dbname="db", name="t")
+    assert rig.asked == asked(is_data_deleted=False, is_purge=False)
+    request = hive.DropTableRequest(dbName="db", tableName="t", deleteData=True, envContext=purge)
+    rig("drop_table_req", dropTableReq=request)
+    assert rig.asked == asked(is_data_deleted=True, is_purge=True)
+
+
+# Partitions
+
+AT = {"db_name": "db", "tbl_name": "p"}
+
+
+def test_partitions_are_read_in_all_forms(rig: Rig) -> None:
+    struct = partition_to_struct(PART)
+    values = ["1", "x"]
+    assert rig("get_partition_with_auth", part_vals=values, **AT) == struct
+    request = hive.GetPartitionRequest(dbName="db", tblName="p", partVals=values)
+    assert rig("get_partition_req", req=request).partition == struct
+    assert rig.asked == [("get_partition", "db", "p", values, "hive")]
+    assert rig("get_partition_by_name", part_name="a=1/b=x", **AT) == struct
+    assert rig("get_partitions", max_parts=-1, **AT) == [struct]
+    assert rig("get_partitions_with_auth", max_parts=7, **AT) == [struct]
+    assert rig.asked == [("get_partitions", "db", "p", 7, "hive")]
+    everything = hive.PartitionsRequest(dbName="db", tblName="p")
+    assert rig("get_partitions_req", req=everything).partitions == [struct]
+    assert rig.asked == [("get_partitions", "db", "p", -1, "hive")]
+    assert rig("fetch_partition_names_req", partitionReq=everything) == list(NAMES)
+    (spec,) = rig("get_partitions_pspec", max_parts=-1, **AT)
+    assert (spec.rootPath, spec.partitionList.partitions) == ("file:/w/p", [struct])
+    assert rig("get_partitions_ps_with_auth", part_vals=["1"], **AT) == [struct]
+    by_values = hive.GetPartitionsPsWithAuthRequest(dbName="db", tblName="p", partVals=["1"])
+    assert rig("get_partitions_ps_with_auth_req", req=by_values).partitions == [struct]
+    assert rig.asked == [("get_partitions_by_values", "db", "p", ("1",), -1, "hive")]
+    by_values.partNames = ["a=1/b=x"]
+    rig("get_partitions_ps_with_auth_req", req=by_values)
+    assert rig.asked == [("get_partitions_by_names", "db", "p", ("a=1/b=x",), "hive")]
+    by_names = hive.GetPartitionsByNamesRequest(db_name="db", tbl_name="p", names=["a=1/b=x"])
+    assert rig("get_partitions_by_names_req", req=by_names).partitions == [struct]
+
+
+def test_partitions_by_filter_in_all_forms(rig: Rig) -> None:
+    struct = partition_to_struct(PART)
+    assert rig("get_num_partitions_by_filter", filter="a = 1", **AT) == 2
+    request = hive.GetPartitionsByFilterRequest(dbName="db", tblName="p", filter="a = 1")
+    assert rig("get_partitions_by_filter_req", req=request) == [struct, struct]
+    assert rig.asked == [("get_partitions_by_filter", "db", "p", "a = 1", -1, "hive")]
+    assert rig("get_partitions_by_filter", filter="", max_parts=-1, **AT) == [struct]
+
+
+def test_partition_names_by_values(rig: Rig) -> None:
+    def names(values: list[str], limit: int = -1) -> Any:
+        return rig("get_partition_names_ps", part_vals=values, max_parts=limit, **AT)
+
+    assert names([]) == list(NAMES)
+    assert names(["1"]) == ["a=1/b=x", "a=1/b=y"]
+    assert names(["1"], 1) == ["a=1/b=x"]
+    assert names(["", "x/y"]) == ["a=2/b=x%2Fy"]
+    with pytest.raises(MetaError, match="3 values"):
+        names(["1", "2", "3"])
+    request = hive.GetPartitionNamesPsRequest(dbName="db", tblName="p", partValues=["2"])
+    assert rig("get_partition_names_ps_req", req=request).names == ["a=2/b=x%2Fy"]
+
+
+def test_java_expressions_are_never_read(rig: Rig) -> None:
+    struct = partition_to_struct(PART)
+    request = hive.PartitionsByExprRequest(dbName="db", tblName="p", expr=b"\x01\x00org.apache")
+    found = rig("get_partitions_by_expr", req=request)
+    assert (found.partitions, found.hasUnknownPartitions) == ([struct], True)
+    found = rig("get_partitions_spec_by_expr", req=request)
+    assert found.partitionsSpec[0].partitionList.partitions == [struct]
+    assert found.hasUnknownPartitions
+    with pytest.raises(MetaError, match="serialised"):
+        rig("get_partition_names_req", req=request)
+    request.expr = b"\xff"  # how HiveServer2 says "all"
+    assert rig("get_partition_names_req", req=request) == list(NAMES)
+    assert not rig("get_partitions_by_expr", req=request).hasUnknownPartitions
+    exprs = hive.RequestPartsSpec(exprs=[hive.DropPartitionsExpr(expr=b"\x01")])
+    with pytest.raises(MetaError, match="by their names"):
+        rig("drop_partitions_req",
+            req=hive.DropPartitionsRequest(dbName="db", tblName="p", parts=exprs))  # fmt: skip
+
+
+def test_partition_names_as_texts(rig: Rig) -> None:
+    assert rig("partition_name_to_vals", part_name="a=1/b=x%3Ay") == ["1", "x:y"]
+    assert rig("partition_name_to_spec", part_name="a=1/b=x%3Ay") == {"a": "1", "b": "x:y"}
+    assert rig("partition_name_to_vals", part_name="") == []
+    assert rig("partition_name_has_valid_characters", part_vals=["é"], throw_exception=True)
+    with pytest.raises(MetaError):
+        rig("partition_name_to_vals", part_name="nonsense")
+
+
+def test_partitions_are_added_in_all_forms(rig: Rig) -> None:
+    struct = partition_to_struct(PART)
+    flags = {"is_if_not_exists": False, "catalog": "hive"}
+    asked = [("add_partitions", "db", "p", [PART], flags)]
+    for name in ("add_partition", "add_partition_with_environment_context"):
+        assert rig(name, new_part=struct) == struct
+        assert rig.asked == asked
+    assert rig("add_partitions", new_parts=[struct]) == 1
+    assert rig.asked == asked
+    assert rig("add_partitions", new_parts=[]) == 0
+    request = hive.AddPartitionsRequest(
+        dbName="db", tblName="p", parts=[struct], ifNotExists=True, needResult=False
+    )
+    assert rig("add_partitions_req", request=request).partitions is None
+
+
+def test_columns_that_come_once_for_all_partitions_are_put_into_each(rig: Rig) -> None:
+    columns = [hive.FieldSchema(name="ID", type="int")]
+    part = partition_to_struct(PART)
+    part.sd.cols = None
+    request = hive.AddPartitionsRequest(
+        dbName="db", tblName="p", parts=[part], ifNotExists=False,
+        skipColumnSchemaForPartition=True, partitionColSchema=columns,
+    )  # fmt: skip
+    result = rig("add_partitions_req", request=request)
+    (added,) = rig.fake.calls[0][1][2]
+    assert added.storage.columns == (Column(name="id", type="int"),)
+    assert result.partitionColSchema == [hive.FieldSchema(name="id", type="int")]
+    change = hive.AlterPartitionsRequest(
+        dbName="db", tableName="p", partitions=[part], partitionColSchema=columns, writeId=12
+    )
+    rig("alter_partitions_req", req=change)
+    (changed,) = rig.fake.calls[0][1][2]
+    assert changed.storage.columns == (Column(name="id", type="int"),)
+    assert changed.write_id == 12
+
+
+def test_partitions_of_two_tables_are_not_mixed(rig: Rig) -> None:
+    other = partition_to_struct(replace(PART, table_name="q"))
+    with pytest.raises(MetaError, match=r"db\.q .*among"):
+        rig("add_partitions", new_parts=[partition_to_struct(PART), other])
+
+
+def test_partitions_are_appended_in_all_forms(rig: Rig) -> None:
+    like_table = replace(PARTITIONED.storage, location=None)
+    expected = Partition(values=("1", "x"), database_name="db", table_name="p", storage=like_table)
+    for name in ("append_partition", "append_partition_with_environment_context"):
+        assert rig(name, part_vals=["1", "x"], **AT) == partition_to_struct(PART)
+        assert rig.asked[-1] == ("add_partitions", "db", "p", [expected], {"catalog": "hive"})
+    for name in ("append_partition_by_name", "append_partition_by_name_with_environment_context"):
+        rig(name, part_name="b=x/a=1", **AT)
+        assert rig.asked[-1] == ("add_partitions", "db", "p", [expected], {"catalog": "hive"})
+    request = hive.AppendPartitionsRequest(dbName="db", tableName="p", name="a=1/b=x")
+    rig("append_partition_req", appendPartitionsReq=request)
+    assert rig.asked[-1] == ("add_partitions", "db", "p", [expected], {"catalog": "hive"})
+    for bad in ("a=1", "a=1/b=x/c=3", "a=1/c=x"):
+        with pytest.raises(InvalidObjectError, match="does not fit"):
+            rig("append_partition_by_name", part_name=bad, **AT)
+
+
+def test_partitions_are_altered_in_all_forms(rig: Rig) -> None:
+    struct = partition_to_struct(PART)
+    context = hive.EnvironmentContext(properties={"k": "v"})
+
+    def asked(**environment: str) -> Any:
+        flags = {"environment": environment, "catalog": "hive"}
+        return [("alter_partitions", "db", "p", [PART], flags)]
+
+    rig("alter_partition", new_part=struct, **AT)
+    assert rig.asked == asked()
+    rig("alter_partitions", new_parts=[struct], **AT)
+    assert rig.asked == asked()
+    named = {"environment_context": context, **AT}
+    rig("alter_partition_with_environment_context", new_part=struct, **named)
+    assert rig.asked == asked(k="v")
+    rig("alter_partitions_with_environment_context", new_parts=[struct], **named)
+    assert rig.asked == asked(k="v")
+
+
+def test_partitions_are_dropped_in_all_forms(rig: Rig) -> None:
+    purge = hive.EnvironmentContext(properties={"ifPurge": "true"})
+
+    def asked(is_purge: bool) -> Any:
+        flags = {"catalog": "hive", "is_data_deleted": True, "is_purge": is_purge}
+        return ("drop_partitions", "db", "p", ("a=1/b=x",), flags)
+
+    by_values = {"part_vals": ["1", "x"], "deleteData": True, **AT}
+    by_name = {"part_name": "a=1/b=x", "deleteData": True, **AT}
+    for name, how in (("drop_partition", by_values), ("drop_partition_by_name", by_name)):
+        assert rig(name, **how) is True
+        assert rig.asked[-1] == asked(False)
+        assert rig(f"{name}_with_environment_context", environment_context=purge, **how) is True
+        assert rig.asked[-1] == asked(True)
+    request = hive.DropPartitionRequest(
+        dbName="db", tblName="p", partVals=["1", "x"], deleteData=True, environmentContext=purge
+    )
+    assert rig("drop_partition_req", dropPartitionReq=request) is True
+    assert rig.asked[-1] == asked(True)
+    several = hive.DropPartitionsRequest(
+        dbName="db", tblName="p", parts=hive.RequestPartsSpec(names=["a=1/b=x"]), deleteData=True
+    )
+    dropped = rig("drop_partitions_req", req=several).partitions
+    assert dropped == [partition_to_struct(PART)]
+    assert rig.asked[-1][-1]["is_if_exists"] is True  # as Hive takes it where it is unset
+
+
+# Transactions, locks, compactions, events
+
+
+def test_transactions_in_other_forms(rig: Rig) -> None:
+    rig.fake.answers["get_open_txns"] = OpenTxns(high_watermark=TxnId(4), txns=())
+    request = hive.GetOpenTxnsRequest(excludeTxnTypes=[2, 3])
+    assert rig("get_open_txns_req", getOpenTxnsRequest=request).txn_high_water_mark == 4
+    assert rig.asked == [("get_open_txns", frozenset({TxnType.READ_ONLY, TxnType.COMPACTION}))]
+    rig("get_open_txns_req", getOpenTxnsRequest=hive.GetOpenTxnsRequest())
+    assert rig.asked == [("get_open_txns", frozenset())]
+    rig("abort_txns", rqst=hive.AbortTxnsRequest(txn_ids=[1]))
+    assert rig.asked == [("abort_txns", [1], AbortReason.QUERY)]
+    rig("heartbeat", ids=hive.HeartbeatRequest(lockid=5))
+    assert rig.asked == [("heartbeat", TxnId(0), LockId(5))]
+    rig.fake.answers["get_valid_write_ids"] = ()
+    rig("get_valid_write_ids", rqst=hive.GetValidWriteIdsRequest(fullTableNames=["DB.T"]))
+    assert rig.asked == [("get_valid_write_ids", ["db.t"], None, None)]
+    rig.fake.answers["get_latest_txn_in_conflict"] = None
+    assert rig("get_latest_txnid_in_conflict", txnId=5) == 0  # as Hive says "none"
+    rig("add_write_ids_to_min_history", txnId=1, writeIds={"db.t": 4})
+    assert rig.asked == []
+
+
+def test_workers_of_old_hives(rig: Rig) -> None:
+    rig.fake.answers["find_next_compaction"] = COMPACTION
+    assert rig("find_next_compact", workerId="w").ci.id == 7
+    assert rig.asked == [("find_next_compaction", "w", "")]
+    rig("compact", rqst=hive.CompactionRequest(dbname="D", tablename="T", type=2))
+    assert rig.asked[0][1].database_name == "d"
+    assert rig("find_columns_with_stats", cr=hive.CompactionInfoStruct()) == []
+
+
+def test_the_latest_committed_compaction_of_each_partition(rig: Rig) -> None:
+    ready = CompactionState.READY_FOR_CLEANING
+    entries = (
+        replace(HISTORY, id=CompactionId(9), partition_name="p=1", state=ready),
+        replace(HISTORY, id=CompactionId(8), partition_name="p=1"),
+        replace(HISTORY, id=CompactionId(7), partition_name="p=2"),
+        replace(HISTORY, id=CompactionId(6), partition_name="p=3", state=CompactionState.FAILED),
+    )
+    rig.fake.answers["show_compactions"] = entries
+    request = hive.GetLatestCommittedCompactionInfoRequest(dbname="DB", tablename="t")
+
+    def ids() -> set[int]:
+        found = rig("get_latest_committed_compaction_info", rqst=request)
+        return {one.id for one in found.compactions}
+
+    assert ids() == {9, 7}
+    assert rig.asked == [
+        ("show_compactions", ShowCompactionsRequest(database_name="db", table_name="t"))
+    ]
+    request.partitionnames = ["p=2"]
+    assert ids() == {7}
+    request.lastCompactionId = 7
+    assert ids() == set()
+
+
+def test_counting_events(rig: Rig) -> None:
+    counts = {10: 40, 30: 20}
+    rig.fake.answers |= {
+        "get_notification_events_count": lambda after, database, catalog: counts[after],
+        "get_current_event_id": EventId(100),
+    }
+    request = hive.NotificationEventsCountRequest(fromEventId=10, dbName="DB")
+
+    def count() -> int:
+        return int(rig("get_notification_events_count", rqst=request).eventsCount)
+
+    assert count() == 40
+    assert rig.asked == [("get_notification_events_count", 10, "db", "hive")]
+    request.toEventId = 30
+    assert count() == 20
+    request.limit = 7
+    assert count() == 7
+    assert _count(rig, dbName="*") == 90
+    event = NotificationEvent(id=EventId(11), time_seconds=1, type="INSERT", message="{}")
+    rig.fake.answers["get_next_notification"] = (event, event)
+    assert _count(rig, dbName="db", tableNames=["T"]) == 2
+
+
+def _count(rig: Rig, **fields: Any) -> int:
+    request = hive.NotificationEventsCountRequest(fromEventId=10, **fields)
+    return int(rig("get_notification_events_count", rqst=request).eventsCount)
+
+
+def test_events_of_some_types(rig: Rig) -> None:
+    def event(number: int, kind: str) -> NotificationEvent:
+        return NotificationEvent(id=EventId(number), time_seconds=1, type=kind, message="{}")
+
+    rig.fake.answers["get_next_notification"] = (event(1, "INSERT"), event(2, "OPEN_TXN"))
+    request = hive.NotificationEventRequest(lastEvent=0, eventTypeList=["OPEN_TXN"])
+    assert [one.eventId for one in rig("get_next_notification", rqst=request).events] == [2]
+
+
+def test_write_notifications_in_a_batch(rig: Rig) -> None:
+    one = hive.WriteNotificationLogRequest(
+        txnId=1, writeId=2, db="x", table="x", partitionVals=["1"],
+        fileInfo=hive.InsertEventRequestData(filesAdded=["f"]),
+    )  # fmt: skip
+    rig("add_write_notification_log_in_batch", rqst=hive.WriteNotificationLogBatchRequest(
+        catalog="hive", db="DB", table="T", requestList=[one]))  # fmt: skip
+    expected = WriteNotification(
+        txn_id=1, write_id=2, database_name="db", table_name="t", partition_values=("1",),
+        files=("f",),
+    )  # fmt: skip
+    assert rig.asked == [("add_write_notifications", [expected])]
+
+
+def test_every_answered_method_is_called_here_or_by_our_client() -> None:
+    here = Path(__file__).read_text()
+    client = "".join(path.read_text() for path in CLIENT.glob("*.py"))
+    offered = [name for names in OFFERED.values() for name in names]
+    untried = [
+        name for name in offered
+        if f'"{name}"' not in here + client and name not in OFFERED["Always empty"]
+    ]  # fmt: skip
+    assert set(untried) <= {
+        "shutdown", "reinitialize",  # test_malformed_input
+        "alter_partition_with_environment_context", "drop_partition_with_environment_context",
+        "drop_partition_by_name_with_environment_context",
+    }  # fmt: skip

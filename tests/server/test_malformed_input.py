@@ -1,0 +1,202 @@
+"""No client can crash the server, make it allocate wildly, or disturb another client."""
+
+import random
+import resource
+import socket
+import struct
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+from thrift.Thrift import TApplicationException, TMessageType
+
+from hms_bridge.server.limits import ServerLimits
+from hms_bridge.server.serve import MetastoreServer
+from tests.support.fake_metastore import FakeMetastore
+from tests.support.golden_wire import recorded_calls
+from tests.support.raw_thrift import STOP, RawClient, header, string_field
+from tests.support.sample_records import DATABASE
+
+GET_DATABASE = header("get_database") + string_field(1, b"db") + STOP
+LIMITS = ServerLimits(message_size_bytes=1_000_000, container_length=1000,
+                      message_timeout_seconds=0.5)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[MetastoreServer]:
+    fake = FakeMetastore(get_database=DATABASE)
+    with MetastoreServer(0, fake, limits=LIMITS) as server:  # type: ignore[arg-type]
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def others_are_served(server: MetastoreServer) -> Iterator[None]:
+    with RawClient(server.port) as bystander:
+        bystander.send(GET_DATABASE[:10])
+        yield
+        with RawClient(server.port) as newcomer:
+            newcomer.send(GET_DATABASE)
+            assert newcomer.answer()[2].success.name == "db"
+
+
+def _peak_kib() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def _nested(opener: bytes, depth: int, closer: bytes = b"") -> bytes:
+    return opener * depth + closer
+
+
+HOSTILE = {
+    "a string of 2 GiB": header("get_database") + string_field(1, b"db", 2**31 - 1),
+    "a string of negative length": header("get_database") + string_field(1, b"db", -5),
+    "a list of 2^31 names": header("get_table_objects_by_name") + string_field(1, b"d")
+    + struct.pack("!bhbi", 15, 2, 11, 2**31 - 1),
+    "a list of negative length": header("get_table_objects_by_name")
+    + struct.pack("!bhbi", 15, 2, 11, -1),
+    "a map of 2^31 entries": header("partition_name_has_valid_characters")
+    + struct.pack("!bhbbi", 13, 7, 11, 11, 2**31 - 1),
+    "a list of 10^9 empty structs": header("get_table_objects_by_name")
+    + struct.pack("!bhbi", 15, 9, 12, 10**9),
+    "structs within structs": header("get_database") + _nested(b"\x0c\x00\x09", 200_000),
+    "lists within lists": header("get_database") + struct.pack("!bh", 15, 9)
+    + _nested(b"\x0f\x00\x00\x00\x01", 150_000),
+    "maps within maps": header("get_database") + struct.pack("!bh", 13, 9)
+    + _nested(b"\x0d\x0d\x00\x00\x00\x01", 100_000),
+    "sets within sets": header("get_database") + struct.pack("!bh", 14, 9)
+    + _nested(b"\x0e\x00\x00\x00\x01", 150_000),
+    "structs within an unknown method": header("nobody_knows") + _nested(b"\x0c\x00\x01", 200_000),
+    "a message without end": header("get_database") + string_field(9, b"x" * 900_000) * 2,
+    "an unknown type": header("get_database") + b"\x63\x00\x01",
+    "text that is no text": header("get_database") + string_field(1, b"\xff\xfe\xfa") + STOP,
+    "a method name of 2 GiB": struct.pack("!II", 0x80010001, 2**31 - 1),
+    "a method name of 1 MiB": struct.pack("!II", 0x80010001, 2**20) + b"a" * 2**20,
+    "no version": struct.pack("!I", 12) + b"get_database",
+    "another version": header("get_database", version=0x80020001) + STOP,
+    "an answer instead of a call": header("get_database", version=0x80010002) + STOP,
+    "HTTP": b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+    "a frame": struct.pack("!I", len(GET_DATABASE)) + GET_DATABASE,
+    "SASL": b"\x01\x00\x00\x00\x06GSSAPI",
+    "TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_messages_end_their_connection_only(server: MetastoreServer, data: bytes) -> None:
+    before = _peak_kib()
+    with RawClient(server.port) as client:
+        try:
+            client.send(data)
+            client.socket.shutdown(socket.SHUT_WR)
+            client.socket.settimeout(10)
+            while client.socket.recv(65536):
+                pass  # a refusal may come first
+        except OSError:
+            pass  # the server hung up before everything was sent
+    assert _peak_kib() - before < 50_000
+
+
+def test_a_message_that_cannot_be_read_is_answered_first(server: MetastoreServer) -> None:
+    with RawClient(server.port) as client:
+        client.send(HOSTILE["an unknown type"])
+        name, kind, refusal = client.answer()
+        assert (name, kind) == ("get_database", TMessageType.EXCEPTION)
+        assert refusal.type == TApplicationException.PROTOCOL_ERROR
+        assert "get_database" in refusal.message
+        assert client.is_closed()
+
+
+def test_an_unknown_method_is_refused_and_the_connection_goes_on(server: MetastoreServer) -> None:
+    with RawClient(server.port) as client:
+        client.send(header("get_indexes", 7) + string_field(1, b"db") + STOP)
+        name, _, refusal = client.answer()
+        assert name == "get_indexes"
+        assert refusal.type == TApplicationException.UNKNOWN_METHOD
+        assert refusal.message == "Invalid method name: 'get_indexes'"
+        client.send(GET_DATABASE)
+        assert client.answer()[2].success.name == "db"
+
+
+def test_messages_may_come_in_any_pieces(server: MetastoreServer) -> None:
+    with RawClient(server.port) as client:
+        for byte in GET_DATABASE:
+            client.send(bytes([byte]))
+        assert client.answer()[2].success.name == "db"
+        client.send(GET_DATABASE + GET_DATABASE[:20])
+        assert client.answer()[2].success.name == "db"
+        client.send(GET_DATABASE[20:])
+        assert client.answer()[2].success.name == "db"
+
+
+def test_a_message_that_stops_in_the_middle_is_given_up(server: MetastoreServer) -> None:
+    with RawClient(server.port) as client:
+        client.send(GET_DATABASE[:-3])
+        assert client.is_closed()
+
+
+def test_shutdown_ends_the_connection_and_not_the_server(server: MetastoreServer) -> None:
+    with RawClient(server.port) as client:
+        client.send(header("reinitialize") + STOP + GET_DATABASE)
+        assert client.answer()[2].success.name == "db"
+        client.send(header("shutdown") + STOP)
+        assert client.is_closed()
+
+
+def test_random_bytes(server: MetastoreServer) -> None:
+    rng = random.Random(20240229)
+    for _ in range(150):
+        with RawClient(server.port) as client:
+            data = rng.randbytes(rng.randrange(1, 400))
+            if rng.random() < 0.8:
+                data = header(rng.choice(["get_table", "lock", "create_table", "x"])) + data
+            client.send(data)
+            with suppress(OSError):  # it may have hung up already
+                client.socket.shutdown(socket.SHUT_WR)
+
+
+def test_real_requests_with_one_byte_changed(server: MetastoreServer) -> None:
+    rng = random.Random(7)
+    requests = [call.request for call in recorded_calls() if call.request]
+    for request in rng.sample(requests, 150):
+        damaged = bytearray(request)
+        damaged[rng.randrange(8, len(damaged))] = rng.randrange(256)
+        with RawClient(server.port) as client:
+            client.send(bytes(damaged))
+            with suppress(OSError):
+                client.socket.shutdown(socket.SHUT_WR)
+
+
+def test_real_requests_cut_short(server: MetastoreServer) -> None:
+    rng = random.Random(11)
+    requests = [call.request for call in recorded_calls() if call.request]
+    for request in rng.sample(requests, 100):
+        with RawClient(server.port) as client:
+            client.send(request[: rng.randrange(1, len(request))])
+
+
+def test_too_many_connections_are_refused() -> None:
+    fake = FakeMetastore(get_database=DATABASE)
+    limits = ServerLimits(connections=2)
+    with (
+        MetastoreServer(0, fake, limits=limits) as server,  # type: ignore[arg-type]
+        RawClient(server.port) as first,
+        RawClient(server.port) as second,
+    ):
+        for client in (first, second):
+            client.send(GET_DATABASE)
+            client.answer()
+        with RawClient(server.port) as third:
+            assert third.is_closed()
+        first.close()
+        second.send(GET_DATABASE)
+        assert second.answer()[2].success.name == "db"
+        for _ in range(50):
+            with RawClient(server.port) as fourth:
+                try:
+                    fourth.send(GET_DATABASE)
+                    fourth.answer()
+                except (AssertionError, OSError):
+                    continue  # the first one's place is not free yet
+                break
+        else:
+            pytest.fail("a closed connection kept its place")

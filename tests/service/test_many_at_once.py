@@ -1,0 +1,153 @@
+"""Many clients at once: a reader of the log misses nothing, nobody gets what another one got."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hms_bridge.errors import AlreadyExistsError, NoSuchObjectError
+from hms_bridge.metastore import LocalMetastore
+from hms_bridge.model.compaction import CompactionRequest, CompactionType
+from hms_bridge.service.open import open_local_metastore
+from tests.conformance.objects import (
+    DS,
+    acid_table,
+    commit,
+    events_after,
+    new_database,
+    new_table,
+    partition,
+    unique,
+    write,
+)
+
+OTHER_DATABASES = os.environ.get("HMS_BRIDGE_TEST_DATABASES", "").split()
+THREADS = 4
+ROUNDS = 5
+
+
+@pytest.fixture(params=["sqlite", *OTHER_DATABASES])
+def metastore(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LocalMetastore]:
+    url = f"sqlite:///{tmp_path}/metastore.db" if request.param == "sqlite" else request.param
+    service = open_local_metastore(url, warehouse=str(tmp_path / "warehouse"))
+    yield service
+    service.close()
+
+
+def run(*works: Callable[[], None]) -> None:
+    """All of them at once; the first error that any of them raised."""
+    errors: list[BaseException] = []
+
+    def guarded(work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001
+            errors.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+def test_a_reader_of_the_log_misses_nothing(metastore: LocalMetastore) -> None:
+    name = new_database(metastore)
+    new_table(metastore, name, partition_columns=DS)
+    first = metastore.get_current_event_id()
+    is_over = threading.Event()
+    seen: list[int] = []
+
+    def change(number: int) -> Callable[[], None]:
+        def work() -> None:
+            for turn in range(ROUNDS):
+                txn, _ = write(metastore, name)
+                metastore.add_partitions(name, "t", [partition(name, "t", f"{number}-{turn}")])
+                commit(metastore, txn)
+                metastore.create_table(acid_table(name, f"t_{number}_{turn}"))
+                metastore.drop_table(name, f"t_{number}_{turn}")
+
+        return work
+
+    def follow() -> None:
+        last: int = first
+        while not is_over.is_set() or metastore.get_current_event_id() > last:
+            for event in events_after(metastore, last):
+                seen.append(event.id)
+                last = event.id
+
+    reader = threading.Thread(target=follow)
+    reader.start()
+    try:
+        run(*(change(number) for number in range(THREADS)))
+    finally:
+        is_over.set()
+        reader.join()
+    assert seen == list(range(first + 1, metastore.get_current_event_id() + 1))
+    assert len(seen) == THREADS * ROUNDS * 6
+    assert metastore.get_max_allocated_write_id(name, "t") == THREADS * ROUNDS
+    assert len(metastore.get_partition_names(name, "t")) == THREADS * ROUNDS
+
+
+def test_one_of_many_makes_a_table(metastore: LocalMetastore) -> None:
+    name = new_database(metastore)
+    outcomes: list[str] = []
+
+    def make() -> None:
+        try:
+            metastore.create_table(acid_table(name))
+            outcomes.append("made")
+        except AlreadyExistsError:
+            outcomes.append("there")
+
+    run(*[make] * THREADS)
+    assert sorted(outcomes) == ["made", *["there"] * (THREADS - 1)]
+    place = metastore.get_table(name, "t").storage.location
+    assert place is not None
+    assert Path(place.removeprefix("file:")).is_dir()
+
+
+def test_dropping_and_adding_at_once_leaves_no_orphans(metastore: LocalMetastore) -> None:
+    for turn in range(ROUNDS):
+        name = new_database(metastore)
+        new_table(metastore, name, partition_columns=DS)
+
+        def add(name: str = name, turn: int = turn) -> None:
+            try:
+                metastore.add_partitions(name, "t", [partition(name, "t", str(turn))])
+            except (NoSuchObjectError, AlreadyExistsError):
+                return
+
+        def drop(name: str = name) -> None:
+            metastore.drop_table(name, "t")
+
+        run(add, drop, add)
+        metastore.drop_database(name)
+
+
+def test_no_two_workers_get_the_same_compaction(metastore: LocalMetastore) -> None:
+    name, pool = new_database(metastore), unique("pool")
+    new_table(metastore, name, partition_columns=DS)
+    names = [f"ds={number}" for number in range(THREADS * 3)]
+    metastore.add_partitions(name, "t", [partition(name, "t", one[3:]) for one in names])
+    for one in names:
+        metastore.compact(
+            CompactionRequest(
+                database_name=name, table_name="t", partition_name=one,
+                type=CompactionType.MAJOR, pool_name=pool,
+            )
+        )  # fmt: skip
+    taken: list[int] = []
+
+    def work() -> None:
+        while (found := metastore.find_next_compaction("w", "4.0", pool)) is not None:
+            taken.append(found.id)
+
+    run(*[work] * THREADS)
+    assert len(taken) == len(set(taken)) == len(names)

@@ -1,0 +1,54 @@
+"""A metastore, and SQL on it."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from changemanager.location import FsspecResolver
+from hms_bridge.clock import SystemClock
+from hms_bridge.config.settings import ArchiveSettings, Settings
+from hms_bridge.connect import LocalStore, open_local
+from hms_bridge.rows.transaction import Client
+
+Run = Callable[[str], list[Any]]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[LocalStore]:
+    settings = Settings(
+        warehouse=str(tmp_path / "warehouse"),
+        archive=ArchiveSettings(root=str(tmp_path / "cmroot")),
+    )
+    opened = open_local(f"sqlite:///{tmp_path / 'metastore.db'}", settings)
+    yield opened
+    opened.metastore.close()
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'metastore.db'}"
+
+
+@pytest.fixture
+def run(spark: Any, store: LocalStore, url: str) -> Run:
+    """Run SQL; rows of queries as lists of tuples, messages of other statements."""
+    from hms_bridge.spark.sql_session import SqlSession
+
+    session = SqlSession(
+        store.metastore,
+        url,
+        open_spark=lambda: spark,
+        resolver=FsspecResolver(),
+        client=Client(user=getpass.getuser(), host="test", lock_wait_seconds=0.5),
+        clock=SystemClock(),
+    )
+
+    def run_text(text: str) -> list[Any]:
+        return [list(r.rows) if r.columns else r.message for r in session.run(text)]
+
+    return run_text

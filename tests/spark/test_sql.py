@@ -1,0 +1,170 @@
+"""``hms-bridge sql``: DML by Spark on full ACID tables, with Hive's identifiers and directories."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hms_bridge.connect import LocalStore
+from hms_bridge.errors import DmlError, HmsBridgeError
+from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockRequest, LockType
+from hms_bridge.model.txn import TxnState
+
+pytestmark = pytest.mark.spark
+
+BUCKET_0 = 536870912
+
+
+def directories(root: Path) -> list[str]:
+    return sorted(path.name for path in root.iterdir())
+
+
+def test_insert_update_delete_and_what_is_on_disk(run: Any, tmp_path: Path) -> None:
+    run("CREATE TABLE t (id INT, name STRING)")
+    assert run("INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, NULL)") == [
+        "3 rows inserted, write id 1"
+    ]
+    assert run("UPDATE t SET name = upper(name) WHERE id < 3") == ["2 rows updated, write id 2"]
+    assert run("DELETE FROM t WHERE name IS NULL") == ["1 row deleted, write id 3"]
+    (rows,) = run("SELECT * FROM t ORDER BY id")
+    assert rows == [(1, "A"), (2, "B")]
+    assert directories(tmp_path / "warehouse" / "t") == [
+        "delete_delta_0000002_0000002_0000",
+        "delete_delta_0000003_0000003_0000",
+        "delta_0000001_0000001_0000",
+        "delta_0000002_0000002_0001",
+    ]
+    (ids,) = run("SELECT ROW__ID.writeid, t.row__id.rowid, id FROM t ORDER BY id")
+    assert [(write_id, row_id) for write_id, row_id, _ in ids] == [(2, 0), (2, 1)]
+
+
+def test_types_come_back(run: Any) -> None:
+    run(
+        "CREATE TABLE t (b BOOLEAN, i BIGINT, f DOUBLE, n DECIMAL(10,2), d DATE, ts TIMESTAMP, "
+        "c CHAR(3), v VARCHAR(3), a ARRAY<INT>, m MAP<STRING,INT>, s STRUCT<x:INT,y:STRING>, "
+        "x BINARY)"
+    )
+    run(
+        "INSERT INTO t SELECT true, 9000000000, 1.5, 12.34, DATE '1582-10-04', "
+        "TIMESTAMP '1969-12-31 23:59:58.25', 'a', 'abcdef', array(1, NULL), map('k', 1), "
+        "named_struct('x', 1, 'y', 'z'), CAST('bytes' AS BINARY)"
+    )
+    ((row,),) = run("SELECT * FROM t")
+    assert row[:8] == (
+        True, 9000000000, 1.5, Decimal("12.34"), date(1582, 10, 4),
+        datetime(1969, 12, 31, 23, 59, 58, 250000), "a  ", "abc",
+    )  # fmt: skip
+    assert row[8:11] == ([1, None], {"k": 1}, {"x": 1, "y": "z"})
+    assert bytes(row[11]) == b"bytes"
+
+
+def test_partitions_are_made_and_found(run: Any, store: LocalStore) -> None:
+    run("CREATE TABLE t (id INT) PARTITIONED BY (p STRING, q INT)")
+    run("INSERT INTO t VALUES (1, 'a/b', 1), (2, NULL, 2), (3, 'a/b', 1)")
+    run("INSERT INTO t PARTITION (p='x', q) VALUES (4, 5)")
+    assert store.metastore.get_partition_names("default", "t") == (
+        "p=__HIVE_DEFAULT_PARTITION__/q=2", "p=a%2Fb/q=1", "p=x/q=5",
+    )  # fmt: skip
+    assert run("DELETE FROM t WHERE p = 'a/b' AND id = 3") == ["1 row deleted, write id 3"]
+    run("UPDATE t SET id = 40 WHERE q = 5")
+    (rows,) = run("SELECT id, p, q FROM t ORDER BY id")
+    assert rows == [(1, "a/b", 1), (2, None, 2), (40, "x", 5)]
+
+
+def test_rows_of_a_bucketed_table_lie_in_their_buckets(run: Any, tmp_path: Path) -> None:
+    run("CREATE TABLE t (id INT, v STRING) CLUSTERED BY (id) INTO 4 BUCKETS")
+    run("INSERT INTO t SELECT id, concat('v', id) FROM range(40)")
+    run("DELETE FROM t WHERE id % 3 = 0")
+    (rows,) = run("SELECT count(*), count(DISTINCT ROW__ID.bucketid) FROM t")
+    assert rows == [(26, 4)]
+    deletes = tmp_path / "warehouse" / "t" / "delete_delta_0000002_0000002_0000"
+    assert [name for name in directories(deletes) if name.startswith("bucket")] == [
+        f"bucket_0000{number}_0" for number in range(4)
+    ]
+
+
+def test_partitions_of_a_bucketed_table_hold_all_buckets(run: Any) -> None:
+    """One task gets rows of several buckets and partitions."""
+    run("CREATE TABLE t (id INT) PARTITIONED BY (p INT) CLUSTERED BY (id) INTO 4 BUCKETS")
+    run("INSERT INTO t SELECT id, id % 3 FROM range(48)")
+    (rows,) = run("SELECT p, count(*), count(DISTINCT ROW__ID.bucketid) FROM t GROUP BY p")
+    assert sorted(rows) == [(0, 16, 4), (1, 16, 4), (2, 16, 4)]
+    run("DELETE FROM t WHERE id % 2 = 0")
+    (rows,) = run("SELECT count(*) FROM t")
+    assert rows == [(24,)]
+
+
+def test_insert_select_from_itself_and_another(run: Any) -> None:
+    run("CREATE DATABASE d; CREATE TABLE d.a (id INT); CREATE TABLE d.b (id INT, n INT)")
+    run("INSERT INTO d.a VALUES (1), (2); INSERT INTO d.b SELECT id, id * 10 FROM d.a")
+    run("INSERT INTO d.b SELECT id + 2, n FROM d.b")
+    run("UPDATE d.b SET n = 0 WHERE id IN (SELECT id FROM d.a)")
+    (rows,) = run("SELECT id, n FROM d.b ORDER BY id")
+    assert rows == [(1, 0), (2, 0), (3, 10), (4, 20)]
+
+
+def test_a_failed_statement_leaves_nothing(run: Any, store: LocalStore, tmp_path: Path) -> None:
+    run("CREATE TABLE t (id INT)")
+    with pytest.raises(DmlError, match="Spark refused the statement"):
+        run("INSERT INTO t SELECT CAST('x' AS INT)")
+    assert directories(tmp_path / "warehouse" / "t") == []
+    assert {txn.state for txn in store.metastore.get_open_txns_info()} <= {TxnState.ABORTED}
+    assert store.metastore.show_locks() == ()
+
+
+def test_a_writer_waits_and_says_for_whom(run: Any, store: LocalStore) -> None:
+    run("CREATE TABLE t (id INT); INSERT INTO t VALUES (1)")
+    store.metastore.lock(
+        LockRequest(
+            components=(
+                LockComponent(
+                    type=LockType.EXCLUSIVE,
+                    level=LockLevel.TABLE,
+                    database_name="default",
+                    table_name="t",
+                    operation=DataOperation.NO_TXN,
+                ),
+            ),
+            user="ann",
+            host="elsewhere",
+        )
+    )
+    with pytest.raises(DmlError, match=r"not granted in 0\.5 s: lock 2, held by ann@elsewhere"):
+        run("UPDATE t SET id = 2")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("SELECT * FROM nowhere", "there is no table default.nowhere"),
+        ("SELECT * FROM tt", "did you mean default.t"),
+        ("UPDATE t SET nme = 1", "did you mean name"),
+        ("SELECT nosuch(id) FROM t", "Spark refused the statement"),
+        ("SELECT a.zzz FROM t a JOIN t b ON a.id = b.id", "zzz"),
+        ("SELEC 1", "cannot read the SQL"),
+        ("USE nowhere", "there is no database nowhere"),
+        ("DESCRIBE tt", "did you mean default.t"),
+        ("DROP TABLE tt", "did you mean default.t"),
+        ("CREATE TABLE nowhere.t (id INT)", "there is no database nowhere"),
+        ("SHOW PARTITIONS t", "default.t has no partitions"),
+    ],
+)
+def test_bad_input_is_one_clear_line(run: Any, text: str, message: str) -> None:
+    run("CREATE TABLE t (id INT, name STRING)")
+    with pytest.raises(HmsBridgeError, match=message) as caught:
+        run(text)
+    assert "\n" not in str(caught.value)
+
+
+def test_definitions(run: Any) -> None:
+    run("CREATE DATABASE IF NOT EXISTS d; USE d; CREATE TABLE t (id INT) PARTITIONED BY (p STRING)")
+    assert run("SHOW TABLES") == [[("t",)]]
+    assert run("DESCRIBE t") == [[("id", "int", None), ("p", "string", "partition column")]]
+    run("INSERT INTO t VALUES (1, 'x/y')")
+    assert run("SHOW PARTITIONS t") == [[("p=x%2Fy",)]]
+    assert run("DROP TABLE t; DROP TABLE IF EXISTS t; SHOW TABLES IN d")[-1] == []
+    assert ("d",) in run("SHOW DATABASES")[0]

@@ -1,0 +1,122 @@
+"""Records with every field set, for tests that send them somewhere and back."""
+
+from hms_bridge.model.catalog import (
+    Column,
+    Database,
+    Partition,
+    PrincipalType,
+    SerDe,
+    Skew,
+    SortColumn,
+    Storage,
+    Table,
+    TableType,
+)
+from hms_bridge.model.compaction import Compaction, CompactionState, CompactionType
+from hms_bridge.model.ids import CompactionId, TxnId, WriteId
+
+STORAGE = Storage(
+    columns=(Column(name="id", type="int"), Column(name="v", type="string", comment="é")),
+    location="hdfs://nn:8020/w/db.db/t",
+    input_format="in",
+    output_format="out",
+    is_compressed=True,
+    bucket_count=4,
+    serde=SerDe(name="s", library="lib", parameters={"serialization.format": "1"}),
+    bucket_columns=("id",),
+    sort_columns=(SortColumn(name="v", order=0),),
+    parameters={"p": ""},
+    skew=Skew(columns=("id",), values=(("1",), ("2",)), locations={("1",): "hdfs://nn/skewed"}),
+    is_stored_as_subdirectories=True,
+)
+
+TABLE = Table(
+    name="t",
+    database_name="db",
+    owner="bob",
+    owner_type=PrincipalType.ROLE,
+    create_time=1_700_000_000,
+    last_access_time=7,
+    retention=3,
+    storage=STORAGE,
+    partition_columns=(Column(name="ds", type="string"),),
+    parameters={"transactional": "true", "transactional_properties": "default"},
+    type=TableType.MANAGED_TABLE.value,
+    write_id=5,
+    id=42,
+)
+
+VIEW = Table(
+    name="v",
+    database_name="db",
+    storage=Storage(columns=(Column(name="id", type="int"),)),
+    view_original_text="select id from t",
+    view_expanded_text="select `t`.`id` from `db`.`t`",
+    type=TableType.VIRTUAL_VIEW.value,
+    is_rewrite_enabled=True,
+    is_temporary=True,
+)
+
+PARTITION = Partition(
+    values=("2024-01-01",),
+    database_name="db",
+    table_name="t",
+    create_time=1,
+    last_access_time=2,
+    storage=STORAGE,
+    parameters={"numFiles": "1"},
+    write_id=9,
+)
+
+DATABASE = Database(
+    name="db",
+    description="a database",
+    location="hdfs://nn:8020/ext/db.db",
+    managed_location="hdfs://nn:8020/w/db.db",
+    parameters={"repl.source.for": "1,2"},
+    owner_name="bob",
+    owner_type=PrincipalType.USER,
+    create_time=1_700_000_000,
+)
+
+COMPACTION = Compaction(
+    id=CompactionId(7),
+    database_name="db",
+    table_name="t",
+    partition_name="ds=2024-01-01",
+    type=CompactionType.MAJOR,
+    state=CompactionState.WORKING,
+    worker_id="host-1",
+    enqueued_ms=10,
+    started_ms=20,
+    run_as="hive",
+    highest_write_id=WriteId(12),
+    error_message="none yet",
+    pool_name="big",
+    bucket_count=2,
+    order_by="id desc",
+)
+
+HISTORY = Compaction(
+    id=CompactionId(8),
+    database_name="db",
+    table_name="t",
+    type=CompactionType.MINOR,
+    state=CompactionState.SUCCEEDED,
+    worker_id="host-1",
+    worker_version="4.1.0",
+    initiator_id="i",
+    initiator_version="4.1.0",
+    enqueued_ms=10,
+    started_ms=20,
+    ended_ms=30,
+    committed_ms=25,
+    cleaner_started_ms=28,
+    run_as="hive",
+    highest_write_id=WriteId(12),
+    txn_id=TxnId(3),
+    next_txn_id=TxnId(4),
+    hadoop_job_id="job_1",
+    error_message="m",
+    pool_name="p",
+)
