@@ -26,6 +26,7 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Table,
     and_,
     delete,
     exists,
@@ -51,7 +52,7 @@ from hms_bridge.model.compaction import Compaction, CompactionState
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import DataOperation, LockState, LockType
 from hms_bridge.model.txn import AbortReason, CommitTxnRequest, TxnState, TxnType, WriteEvent
-from hms_bridge.txn.abort import AbortOutcome, abort_open, forget_open
+from hms_bridge.txn.abort import OPEN_ONLY, AbortOutcome, abort_open, forget_open
 from hms_bridge.txn.compaction_rows import from_queue
 from hms_bridge.txn.replication import forget_source_txn, target_txn
 from hms_bridge.txn.txn_state import ended_error, high_watermark, lock_txn, purged_state
@@ -114,15 +115,37 @@ def commit_txn(connection: Connection, request: CommitTxnRequest, clock: Clock) 
         return CommitOutcome(txn_id=txn_id)
     if row is None or state is not TxnState.OPEN:
         raise ended_error(txn_id, state)
+    traces = _traces(connection, txn_id)
     refusal = None
-    has_changes = False
     if row.type in _COMPACTIONS or row.type is TxnType.SOFT_DELETE:
         refusal = _finish_compaction(connection, txn_id, row.type, clock)
-    elif not (is_replayed or row.type is TxnType.READ_ONLY):
-        has_changes, refusal = _settle_changes(connection, request, txn_id)
+    elif traces.has_changes and not (is_replayed or row.type is TxnType.READ_ONLY):
+        refusal = _settle_changes(connection, request, txn_id)
     if refusal is not None:
         return _abort_instead(connection, txn_id, row.type, refusal)
-    return _end(connection, request, txn_id, row.type, has_changes=has_changes)
+    return _end(connection, request, txn_id, row.type, traces)
+
+
+@dataclass(frozen=True, slots=True)
+class _Traces:
+    """What an open transaction has left in the tables; most leave little."""
+
+    has_components: bool
+    has_changes: bool
+    tables: tuple[Table, ...]
+
+
+def _traces(connection: Connection, txn_id: TxnId) -> _Traces:
+    mine = _C.TC_TXNID == txn_id
+    row = connection.execute(
+        select(
+            exists().where(mine),
+            exists().where(mine, _C.TC_OPERATION_TYPE.in_(_CHANGES)),
+            *(exists().where(column == txn_id) for column in OPEN_ONLY.values()),
+        )
+    ).one()
+    tables = tuple(table for table, found in zip(OPEN_ONLY, row[2:], strict=True) if found)
+    return _Traces(bool(row[0]), bool(row[1]), tables)
 
 
 def _end(
@@ -130,8 +153,7 @@ def _end(
     request: CommitTxnRequest,
     txn_id: TxnId,
     kind: TxnType,
-    *,
-    has_changes: bool,
+    traces: _Traces,
 ) -> CommitOutcome:
     compactions: tuple[Compaction, ...] = ()
     if request.type is TxnType.REPL_CREATED:
@@ -140,11 +162,13 @@ def _end(
     elif kind in _COMPACTIONS or kind is TxnType.SOFT_DELETE:
         rows = connection.execute(select(COMPACTION_QUEUE).where(_Q.CQ_TXN_ID == txn_id))
         compactions = tuple(from_queue(row) for row in rows.mappings())
-    if kind not in (TxnType.READ_ONLY, *_COMPACTIONS) and request.type is not TxnType.REPL_CREATED:
-        _complete(connection, txn_id, has_changes=has_changes)
+    is_logged = kind not in (TxnType.READ_ONLY, *_COMPACTIONS)
+    if traces.has_components:
+        if is_logged and request.type is not TxnType.REPL_CREATED:
+            _complete(connection, txn_id, has_changes=traces.has_changes)
+        connection.execute(delete(TXN_COMPONENTS).where(_C.TC_TXNID == txn_id))
     written = written_tables(connection, (txn_id,)).get(txn_id, ())
-    connection.execute(delete(TXN_COMPONENTS).where(_C.TC_TXNID == txn_id))
-    forget_open(connection, (txn_id,))
+    forget_open(connection, (txn_id,), traces.tables)
     connection.execute(
         update(TXNS).where(TXNS.c.TXN_ID == txn_id).values(TXN_STATE=TxnState.COMMITTED.value)
     )
@@ -187,22 +211,18 @@ def _finish_compaction(
     )
 
 
-def _settle_changes(
-    connection: Connection, request: CommitTxnRequest, txn_id: TxnId
-) -> tuple[bool, str | None]:
-    """Whether the transaction updates or deletes, and the refusal if that conflicts.
+def _settle_changes(connection: Connection, request: CommitTxnRequest, txn_id: TxnId) -> str | None:
+    """The refusal of a transaction that updates or deletes, if that conflicts.
 
     Without a conflict, what it changed is put into WRITE_SET for those who commit later.
     """
     mine = and_(_C.TC_TXNID == txn_id, _C.TC_OPERATION_TYPE.in_(_CHANGES))
-    if connection.execute(select(literal(1)).where(mine).limit(1)).first() is None:
-        return False, None
     lock_txns(connection, is_exclusive=True)
     commit_id = high_watermark(connection)
     if not (request.is_exclusive_write_enabled and _holds_all(connection, txn_id, mine)):
         refusal = _conflict(connection, txn_id, commit_id, mine)
         if refusal is not None:
-            return True, refusal
+            return refusal
     changes = select(
         _C.TC_DATABASE,
         _C.TC_TABLE,
@@ -214,7 +234,7 @@ def _settle_changes(
     connection.execute(
         insert(WRITE_SET).from_select([column.name for column in WRITE_SET.c], changes.distinct())
     )
-    return True, None
+    return None
 
 
 def latest_txn_in_conflict(connection: Connection, txn_id: TxnId) -> TxnId | None:
