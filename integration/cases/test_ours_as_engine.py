@@ -12,7 +12,8 @@ from integration.comparison.cases import ACID
 from integration.comparison.real_hive import relative_paths
 from integration.referees.hive42 import Hive42, table_folder
 from integration.referees.java_metastore import JavaMetastore
-from integration.referees.ours import OurServer, OurSession
+from integration.referees.ours import OurProgram, OurServer, OurSession
+from integration.referees.processes import Workplace
 
 OurSessions = Callable[[str], OurSession]
 
@@ -124,3 +125,20 @@ def test_our_cleaner_removes_what_hive_compacted(
     assert len([path for path in relative_paths(folder) if path.endswith("/")]) == 1
     assert sorted(hive42.main.sql("select row__id, * from we_clean.t")) == rows
     assert hive42.main.sql("show compactions")[1][5] == "succeeded"
+
+
+def test_command_line_works_on_hives_metastore(
+    hive42: Hive42, hive42_metastore: JavaMetastore, workplace: Workplace
+) -> None:
+    """As a person types it: `hms-bridge sql` and `compact --run`, given the address of Hive."""
+    rows = _hive_writes(hive42, "typed")
+    program = OurProgram(workplace, hive42_metastore.uri)
+    read = "select row__id, * from typed.t"
+    found = [(*row["row__id"], row["id"], row["v"]) for row in program.sql(read)]
+    assert sorted(found) == [(1, 536870912, 2, 3, None), (2, 536870912, 0, 4, "d"),
+                             (3, 536870913, 0, 1, "x")]  # fmt: skip
+    program.run("compact", "typed.t", "major", "--run")
+    hive42.main.run("Cleaner")
+    folder = table_folder(hive42.warehouse, "typed.t")
+    assert len([path for path in relative_paths(folder) if path.endswith("/")]) == 1
+    assert sorted(hive42.main.sql(read)) == rows

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from integration.referees.errors import RefereeError
 from integration.referees.postgresql import Database
 from integration.referees.processes import Workplace, free_port, is_listening
 from integration.referees.spark import SparkDriver
@@ -27,12 +28,12 @@ class OurServer:
         workplace: Workplace,
         database_url: str,
         *,
-        store: Database,
+        store: Database | None = None,
         warehouse: Path | None = None,
         settings: Mapping[str, str] | None = None,
     ) -> None:
         self.database_url = database_url
-        self.store = store
+        self._store = store
         self.folder = workplace.folder("ours")
         self.warehouse = warehouse or self.folder / "warehouse"
         self.warehouse.mkdir(exist_ok=True)
@@ -48,6 +49,13 @@ class OurServer:
             cwd=self.folder,
         )  # fmt: skip
         self._server.wait_until(lambda: is_listening(self.port))
+
+    @property
+    def store(self) -> Database:
+        """The PostgreSQL database under the server, where Hive and the comparison look into it."""
+        if self._store is None:
+            raise RefereeError(f"{self.database_url} is not a PostgreSQL database of the run")
+        return self._store
 
     @property
     def uri(self) -> str:
