@@ -46,7 +46,7 @@ class LocalStore:
     clock: Clock
     settings: Settings
 
-    def archive(self) -> ChangeManager:
+    def archive(self, *, is_checked: bool = True) -> ChangeManager:
         """The ChangeManager of the settings. Raises ChangeManagerError for a bad one.
 
         Its directory may be absent, which is an empty archive.
@@ -60,7 +60,8 @@ class LocalStore:
         manager = ChangeManager(
             config, self.resolver, self.manifest, self.clock, lambda: uuid4().hex
         )
-        _require_directory(manager.cmroot)
+        if is_checked:
+            _require_directory(manager.cmroot)
         return manager
 
 
