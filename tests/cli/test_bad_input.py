@@ -219,8 +219,6 @@ def test_an_archive_that_takes_nothing(busy: BusyMetastore) -> None:
     assert str(place) in answer.err
     assert "Traceback" not in answer.err
     assert checksums(busy.program.warehouse) == before
-    busy.program.ok("cleaner", "run")
-    assert checksums(busy.program.warehouse) != before
 
 
 def test_an_archive_on_an_unknown_file_system(program: Program) -> None:
