@@ -145,6 +145,10 @@ class Hive42:
             "hive.exec.scratchdir": str(folder / "scratch"),
             "hive.exec.local.scratchdir": str(folder / "scratch-local"),
             "hive.compactor.initiator.on": "false",
+            # A case that leaves a lock or a transaction behind fails the next one, it does not hang it.
+            "hive.lock.numretries": "20",
+            "hive.lock.sleep.between.retries": "1s",
+            "hive.repl.bootstrap.dump.open.txn.timeout": "20s",
             # The default names Iceberg's optimizer too, whose jar is not there.
             "hive.compactor.table.optimizers": ACID_OPTIMIZER,
             "hive.metastore.transactional.event.listeners": LISTENER,
