@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -68,7 +66,7 @@ def _rows(printed: str) -> Sequence[str]:
     return [re.sub(r" +", " ", line.strip()) for line in printed.splitlines()]
 
 
-def test_the_quick_start(tmp_path: Path, spark: Any) -> None:
+def test_the_quick_start(tmp_path: Path) -> None:
     typist = Typist(tmp_path)
     first, replica, compaction, late = (typist.types(block) for block in _blocks(QUICKSTART, "sh"))
     assert "[2, 536870913, 0] 1 green tea" in _rows(first) or '"rowid": 0' in first
@@ -79,17 +77,6 @@ def test_the_quick_start(tmp_path: Path, spark: Any) -> None:
     assert {"1 green tea", "3 soap"} <= set(_rows(late))
     # The compaction after the dump is events of the source, too.
     assert any(row.startswith("lag_events ") for row in _rows(late))
-    (server,) = _blocks(QUICKSTART, "sh server")
-    program = Program(typist.folder, {})
-    with serving(program, *typist.words(server), is_plain=True) as running:
-        assert running.wait_until_ready(600) == f"thrift://127.0.0.1:{typist.port}"
-        (code,) = _blocks(QUICKSTART, "python")
-        names: dict[str, Any] = {"spark": spark}
-        exec(compile(typist.with_port(code.text), str(QUICKSTART), "exec"), names)
-        assert sorted(tuple(row) for row in names["orders"].collect()) == [
-            (1, "green tea"), (3, "soap"),
-        ]  # fmt: skip
-        assert running.stop(signal.SIGINT) == 0
 
 
 def test_the_example_of_the_readme(tmp_path: Path) -> None:
