@@ -77,7 +77,7 @@ def test_the_quick_start(tmp_path: Path, spark: Any) -> None:
     assert [row for row in _rows(compaction) if row.startswith("base_")]
     assert not [row for row in _rows(compaction) if row.startswith("delta_")]
     assert {"1 green tea", "3 soap"} <= set(_rows(late))
-    assert "lag_events 0" in _rows(late)
+    assert "missing files 0" in _rows(late)
     (server,) = _blocks(QUICKSTART, "sh server")
     program = Program(typist.folder, {})
     with serving(program, *typist.words(server), is_plain=True) as running:
