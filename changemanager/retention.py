@@ -8,6 +8,7 @@ reported: other names, directories, unknown times, names without a checksum.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -20,6 +21,8 @@ from changemanager.location import Location
 from changemanager.manifest import ArchiveEntry, ArchiveManifest, EntryState
 from changemanager.transfer import PART_PREFIX, give_new_name
 from changemanager.uri import parse_archive_name
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -313,6 +316,10 @@ class Purge:
             except (OSError, ChangeManagerError) as error:
                 why_not = str(error) or type(error).__name__
             if why_not is None:
+                if decision.holders:
+                    _LOG.warning(
+                        "purged %s although %s held it", decision.item.name, decision.holders
+                    )
                 done[decision.disposition].append(decision.item.name)
                 freed_bytes += decision.item.size_bytes if decision.item.is_present else 0
             else:

@@ -262,6 +262,12 @@ class TransactionStore(Protocol):
         """Keep a range alive; never raises for one of them."""
         ...
 
+    def get_latest_txn_in_conflict(self, txn_id: TxnId) -> TxnId | None:
+        """The newest committed transaction that updated or deleted where this one holds locks to
+        do so; None if there is none. A writer asks after waiting for its locks: if its snapshot
+        does not see that transaction, it must take a new one."""
+        ...
+
     def allocate_table_write_ids(
         self, request: AllocateWriteIdsRequest
     ) -> tuple[TxnToWriteId, ...]:

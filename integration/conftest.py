@@ -1,6 +1,8 @@
-"""Fixtures: every real system, started by the first case that asks for it, stopped at the end of the run.
+"""Fixtures: every real system, started by the first case that asks for it, stopped at the end of
+the run.
 
-A case belongs to the systems whose fixtures it names itself, and has their markers: `-m trino476` runs Trino's cases.
+A case belongs to the systems whose fixtures it names itself, and has their markers: `-m trino476`
+runs Trino's cases.
 """
 
 from __future__ import annotations
@@ -22,8 +24,8 @@ from integration.referees.hive42 import Hive42
 from integration.referees.hive_schema import HiveSchemas
 from integration.referees.java_metastore import JavaMetastore
 from integration.referees.mariadb import MariaDb
-from integration.referees.outside import OutsideClients
 from integration.referees.ours import OurServer, OurSession
+from integration.referees.outside import OutsideClients
 from integration.referees.postgresql import PostgreSql
 from integration.referees.processes import Workplace
 from integration.referees.s3 import S3
@@ -112,7 +114,9 @@ def hive_schemas(postgresql: PostgreSql) -> HiveSchemas:
 
 @pytest.fixture(scope="session")
 def hive42(workplace: Workplace, hive_schemas: HiveSchemas) -> Iterator[Hive42]:
-    """Hive 4.2.0's SQL, with the metastore inside the same process; `session_at(uri)` uses another metastore."""
+    """Hive 4.2.0's SQL, with the metastore inside the same process; `session_at(uri)` uses another
+    metastore.
+    """
     yield from _running(lambda: Hive42(workplace, hive_schemas.database("4.2.0", "hive42")))
 
 
@@ -236,7 +240,8 @@ def ours(workplace: Workplace, hive_schemas: HiveSchemas) -> Iterator[OurServer]
 def hive42_on_ours(workplace: Workplace, ours: OurServer) -> Iterator[Hive42]:
     """Hive 4.2.0's SQL with our server as its metastore.
 
-    ALTER TABLE … COMPACT, Initiator and Cleaner go past the server to the database, so Hive knows that one too.
+    ALTER TABLE … COMPACT, Initiator and Cleaner go past the server to the database, so Hive knows
+    that one too.
     """
     yield from _running(
         lambda: Hive42(
@@ -251,5 +256,7 @@ def hive42_on_ours(workplace: Workplace, ours: OurServer) -> Iterator[Hive42]:
 
 @pytest.fixture(scope="session")
 def our_session(spark_local2: SparkDriver) -> Callable[[str], OurSession]:
-    """our_session(metastore): hms-bridge's SQL and worker on any metastore, without a new Spark each time."""
+    """our_session(metastore): hms-bridge's SQL and worker on any metastore, without a new Spark
+    each time.
+    """
     return lambda metastore: OurSession(spark_local2, metastore)

@@ -1,4 +1,6 @@
-"""The real systems: one line each. Markers, the README's table and what a run needs all come from here."""
+"""The real systems: one line each. Markers, the README's table and what a run needs all come from
+here.
+"""
 
 from __future__ import annotations
 

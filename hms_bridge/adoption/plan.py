@@ -64,6 +64,7 @@ class AdoptionRequest:
     bucket_count: int = -1
     columns: tuple[Column, ...] = ()
     valid_write_ids: ValidWriteIdList | None = None
+    is_open_aborted: bool = False
     owner: str
 
 
@@ -129,10 +130,22 @@ def plan_adoption(
 
 
 def _write_ids(request: AdoptionRequest, table: str, highest: WriteId) -> ValidWriteIdList:
-    """Open writes died with their metastore: they can never commit, so they count as aborted."""
+    """Open writes died with their metastore, if the list is of its last moment: they can never
+    commit, so they count as aborted, and a cleaner will delete their files.
+
+    Raises AcidFormatError for open ids unless the request says that this is so: one that was open
+    when the list was taken may have committed after.
+    """
     given = request.valid_write_ids
     if given is None:
         return ValidWriteIdList(table=table, high_watermark=highest)
+    if given.open_ids and not request.is_open_aborted:
+        ids = ", ".join(map(str, given.open_ids))
+        raise AcidFormatError(
+            f"write ids {ids} were open when the list was taken. If they committed later, give a "
+            "list that says so; if they never did, --open-as-aborted, and their rows are deleted",
+            request.location,
+        )
     return ValidWriteIdList(
         table=table,
         high_watermark=given.high_watermark,

@@ -46,6 +46,12 @@ def table() -> None:
     "(high watermark, lowest open, open ids, aborted ids).",
 )
 @click.option(
+    "--open-as-aborted",
+    "is_open_aborted",
+    is_flag=True,
+    help="Open ids of that list never committed: forget their rows.",
+)
+@click.option(
     "--partition-type",
     "partition_types",
     multiple=True,
@@ -68,6 +74,7 @@ def adopt(
     directory: str,
     table_name: str,
     valid_write_ids: str | None,
+    is_open_aborted: bool,
     partition_types: tuple[str, ...],
     columns_text: str | None,
     bucket_columns: str | None,
@@ -107,6 +114,7 @@ def adopt(
         bucket_count=bucket_count or -1,
         columns=_columns(columns_text),
         valid_write_ids=_write_ids(valid_write_ids),
+        is_open_aborted=is_open_aborted,
         owner=getpass.getuser(),
     )
     plan = look(request, FsspecResolver())

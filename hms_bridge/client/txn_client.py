@@ -87,6 +87,11 @@ class TransactionClient:
         found = self._caller.call("heartbeat_txn_range", is_repeatable=True, txns=struct)
         return convert_txn.heartbeat_range_from_struct(found)
 
+    def get_latest_txn_in_conflict(self, txn_id: TxnId) -> TxnId | None:
+        """The newest committed transaction that changed what this one is about to change."""
+        found = self._caller.call("get_latest_txnid_in_conflict", is_repeatable=True, txnId=txn_id)
+        return TxnId(found) if found > 0 else None
+
     def allocate_table_write_ids(
         self, request: AllocateWriteIdsRequest
     ) -> tuple[TxnToWriteId, ...]:

@@ -11,9 +11,14 @@ from hms_bridge.compaction.plan import BucketTask
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WrittenFile:
-    """One file that a task wrote, below the temporary directory. ``path`` as in OutputFile."""
+    """One file that a task wrote, below the temporary directory.
+
+    ``path`` as in OutputFile; ``written_as`` is its name until the worker has checked it, which no
+    other try of the task shares: a try that was given up for lost may still be writing.
+    """
 
     path: str
+    written_as: str
     row_count: int
     size_bytes: int
     stripes_copied: int = 0
@@ -35,11 +40,11 @@ TaskFunction = Callable[[BucketTask, str, str], TaskResult]
 
 
 class CompactionExecutor(Protocol):
-    """Runs tasks, in any order, maybe at once, maybe again after a failure."""
+    """Runs tasks, in any order, maybe at once, maybe again after a failure or at the same time."""
 
     def run(
         self, tasks: Sequence[BucketTask], *, root: str, temporary: str
     ) -> tuple[TaskResult, ...]:
-        """Results in the order of the tasks. ``temporary`` is below ``root``; a task replaces
-        what an earlier try of it left there. Raises CompactionError if a task fails."""
+        """Results in the order of the tasks. ``temporary`` is below ``root``. Raises
+        CompactionError if a task fails."""
         ...

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -51,9 +52,18 @@ class BucketKernel:
     resolver: Resolver
 
     def __call__(self, task: BucketTask, root: str, temporary: str) -> TaskResult:
-        """Do a task; what an earlier try of it left is replaced."""
+        """Do a task. Files have names of this try's own, which the results tell.
+
+        Raises CompactionError for what cannot be encoded.
+        """
         fs = self.resolver(root).volume.fs
-        target = self.resolver(temporary).path
+        target = f"{self.resolver(temporary).path}/try_{uuid4().hex}"
+        try:
+            return self._run(fs, task, target)
+        except pa.ArrowException as error:
+            raise CompactionError(f"bucket {task.bucket_id} of {root}: {error}") from error
+
+    def _run(self, fs: Any, task: BucketTask, target: str) -> TaskResult:
         files = []
         rows_read = deletes_read = 0
         if task.rows is not None and task.inserts is not None:
@@ -233,6 +243,7 @@ def _read_back(fs: Any, output: OutputFile, path: str, *, is_copied: bool = Fals
         raise CompactionError(f"{path}: the footer's row count does not fit its stripes")
     return WrittenFile(
         path=output.path,
+        written_as="/".join(path.rsplit("/", 3)[-3:]),
         row_count=tail.row_count,
         size_bytes=fs.size(path),
         stripes_copied=len(tail.stripes) if is_copied else 0,

@@ -227,6 +227,7 @@ class Worker:
             directory = f"{temporary}/{output.format()}"
             fs.makedirs(directory, exist_ok=True)
             fs.pipe_file(f"{directory}/{ACID_VERSION_FILE}", ACID_VERSION)
+        gather(fs, temporary, results)
         heartbeat.check()
         for output in plan.outputs:
             publish_directory(fs, f"{temporary}/{output.format()}", f"{root}/{output.format()}")
@@ -295,6 +296,16 @@ class Worker:
             txn_id = int(match.group(1)) if match else 0
             if match and txn_id not in alive and txn_id <= snapshot.txns.high_watermark:
                 fs.rm(f"{root}/{path}", recursive=True)
+
+
+def gather(fs: Any, temporary: str, results: tuple[TaskResult, ...]) -> None:
+    """Give the files of the tries that counted their names in the output directories."""
+    for result in results:
+        for file in result.files:
+            written, final = f"{temporary}/{file.written_as}", f"{temporary}/{file.path}"
+            if fs.size(written) != file.size_bytes:
+                raise CompactionError(f"{written} has changed since it was checked; try again")
+            fs.mv(written, final)
 
 
 def _check(plan: CompactionPlan, results: tuple[TaskResult, ...]) -> None:

@@ -105,9 +105,19 @@ def _statement(tree: exp.Expr, text: str) -> Statement:
             raise DmlError(f"'{words} …' is not supported; supported are {_SUPPORTED}")
 
 
+def _refuse_more(tree: exp.Expr, *known: str) -> None:
+    """A clause that the parser knows and nobody here would heed (DELETE … LIMIT 5) must not be
+    passed over: more rows would be changed than were meant. Raises DmlError."""
+    for name, value in tree.args.items():
+        if value and name not in known:
+            clause = name.strip("_").replace("_", " ").upper()
+            raise DmlError(f"{tree.key.upper()} with {clause} is not supported; leave it out")
+
+
 def _insert(tree: exp.Insert) -> Insert:
     if tree.args.get("overwrite"):
         raise DmlError("INSERT OVERWRITE is not supported; delete the rows, then INSERT INTO")
+    _refuse_more(tree, "this", "expression")
     target, columns = tree.this, ()
     if isinstance(target, exp.Schema):
         columns = tuple(identifier.name.lower() for identifier in target.expressions)
@@ -142,6 +152,8 @@ def _partition(clause: exp.Expr | None) -> Iterable[tuple[str, str | None]]:
 
 
 def _update(tree: exp.Update) -> Update:
+    _refuse_more(tree, "this", "expressions", "where")
+    _refuse_more(tree.this, "this", "db", "catalog", "alias")
     assignments = []
     for item in tree.expressions:
         if not isinstance(item, exp.EQ) or not isinstance(item.this, exp.Column):
@@ -157,9 +169,11 @@ def _update(tree: exp.Update) -> Update:
 
 
 def _delete(tree: exp.Delete) -> Delete:
+    _refuse_more(tree, "this", "where")
     where = tree.args.get("where")
     if not isinstance(tree.this, exp.Table):
         raise DmlError("write DELETE FROM table WHERE …")
+    _refuse_more(tree.this, "this", "db", "catalog", "alias")
     return Delete(
         table=table_name(tree.this),
         where=_sql(where.this) if where else None,

@@ -10,15 +10,21 @@ from changemanager.location import Resolver
 from changemanager.uri import EncodedUri
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.event import EventType, NotificationEvent
+from hms_bridge.model.ids import TxnId
 from hms_bridge.model.txn import TxnState, TxnType, WriteEvent
 from hms_bridge.repl.event_dump import EventTexts, EventWriter
-from hms_bridge.repl.event_payload import AllocWriteIdPayload, CommitTxnPayload, message_json
+from hms_bridge.repl.event_payload import (
+    AllocWriteIdPayload,
+    CommitTxnPayload,
+    OpenTxnPayload,
+    message_json,
+)
 from hms_bridge.repl.event_source import EventRange, concerns, left_out_events, read_events
 from hms_bridge.repl.events_dump import EventsDump
 from hms_bridge.repl.files_list import format_files
 from hms_bridge.repl.layout import DumpPaths
 from hms_bridge.repl.texts import write_text
-from hms_bridge.repl.unreported_writes import UnreportedWrites
+from hms_bridge.repl.unreported_writes import UnreportedWrites, earlier_allocations
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,6 +68,7 @@ class IncrementalDump:
         )
         self._passed: Counter[str] = Counter()
         self._left_out_count = 0
+        self._opened: set[TxnId] = set()
 
     def count(self) -> EventCounts:
         """Go through the range without writing. Raises as ``write`` does."""
@@ -103,7 +110,7 @@ class IncrementalDump:
         left_out = left_out_events(
             self._source, self._wanted, self._database_name, is_filtered=self._rules.is_filtered
         )
-        self._passed, self._left_out_count = Counter(), 0
+        self._passed, self._left_out_count, self._opened = Counter(), 0, set()
         size, written = self._rules.batch_size, 0
         for event in read_events(self._source, self._wanted):
             if event.id in left_out or not concerns(event, self._database_name):
@@ -123,6 +130,8 @@ class IncrementalDump:
         self, event: NotificationEvent, unreported: UnreportedWrites | None
     ) -> tuple[WriteEvent, ...]:
         where = f"event {event.id} ({event.type})"
+        if event.type == EventType.OPEN_TXN.value:
+            self._opened.update(OpenTxnPayload.parse(message_json(event), where).txn_ids)
         if event.type == EventType.ALLOC_WRITE_ID.value and unreported is not None:
             given = AllocWriteIdPayload.parse(message_json(event), where)
             unreported.note(given.table_name, given.allocated)
@@ -132,7 +141,17 @@ class IncrementalDump:
         reported = self._source.get_write_events(commit.txn_id, self._database_name)
         if unreported is None:
             return reported
+        if not reported and commit.txn_id not in self._opened:
+            self._note_earlier(commit.txn_id, unreported)
         return (*reported, *unreported.find(commit.txn_id, reported))
+
+    def _note_earlier(self, txn_id: TxnId, unreported: UnreportedWrites) -> None:
+        """A transaction from before the range: it may have got write ids there."""
+        for given in earlier_allocations(
+            self._source, self._database_name, [txn_id], self._wanted.after
+        ):
+            own = [one for one in given.allocated if one.txn_id == txn_id]
+            unreported.note(given.table_name, own)
 
     def _open_txns(self) -> str:
         """Source transactions that are open now: what a target keeps open after the load."""

@@ -14,13 +14,48 @@ from changemanager.location import Location, Resolver, list_tree
 from changemanager.uri import EncodedUri, encode_uri
 from hms_bridge.acid.names import DirectoryName, is_hidden
 from hms_bridge.errors import NoSuchObjectError
-from hms_bridge.metastore import Metastore
+from hms_bridge.metastore import Metastore, NotificationStore
 from hms_bridge.model.catalog import Partition, Table
-from hms_bridge.model.ids import TxnId, WriteId
+from hms_bridge.model.event import EventType, NotificationEvent, NotificationRequest
+from hms_bridge.model.ids import EventId, TxnId, WriteId
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.model.txn import TxnToWriteId, WriteEvent
+from hms_bridge.repl.event_payload import AllocWriteIdPayload, OpenTxnPayload, message_json
 from hms_bridge.repl.target_objects import is_external, is_view
 from hms_bridge.wire.object_json import partition_to_json, table_to_json
+
+_LOOK_BACK_EVENTS = 1000
+
+
+def earlier_allocations(
+    store: NotificationStore, database: str, txn_ids: Iterable[TxnId], until: EventId
+) -> Iterator[AllocWriteIdPayload]:
+    """The ALLOC_WRITE_ID events of the database from ``until`` back to where all transactions were
+    opened, or to what the log still has. A transaction that was open at the last dump got its write
+    ids in events that no later range holds.
+    """
+    sought, upper = set(txn_ids), until
+    while sought and upper > 0:
+        lower = EventId(max(0, upper - _LOOK_BACK_EVENTS))
+        page = store.get_next_notification(
+            NotificationRequest(last_event_id=lower, max_events=upper - lower)
+        )
+        for event in page:
+            if event.id > upper:
+                break
+            if event.type == EventType.OPEN_TXN.value:
+                sought -= set(OpenTxnPayload.parse(message_json(event), _where(event)).txn_ids)
+            elif event.type == EventType.ALLOC_WRITE_ID.value:
+                given = AllocWriteIdPayload.parse(message_json(event), _where(event))
+                if given.database_name == database:
+                    yield given
+        if not page or page[0].id != lower + 1:
+            return
+        upper = lower
+
+
+def _where(event: NotificationEvent) -> str:
+    return f"event {event.id} ({event.type})"
 
 
 class UnreportedWrites:

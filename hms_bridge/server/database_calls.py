@@ -6,6 +6,7 @@ from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.metastore import CatalogStore
 from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.server.answers import answers
+from hms_bridge.server.names import pattern_of
 from hms_bridge.wire.catalog_names import split_catalog
 from hms_bridge.wire.convert_catalog import database_from_struct, database_to_struct
 from hms_bridge.wire.required import given
@@ -83,7 +84,17 @@ class DatabaseCalls:
     def get_databases(self, args: Struct) -> list[str]:
         """Names that a pattern matches."""
         catalog, pattern = split_catalog(args.pattern)
-        return list(self._store.get_databases(pattern, catalog))
+        return list(self._store.get_databases(pattern_of(pattern), catalog))
+
+    @answers("get_databases_req")
+    def get_database_objects(self, args: Struct) -> Struct:
+        """Those that a pattern matches."""
+        request = given(args.request, "request")
+        catalog, pattern = split_catalog(request.pattern)
+        catalog = (request.catalogName or catalog).lower()
+        names = self._store.get_databases(pattern_of(pattern), catalog)
+        found = [self._store.get_database(name, catalog) for name in names]
+        return hive.GetDatabaseObjectsResponse(databases=[database_to_struct(d) for d in found])
 
     @answers("get_all_databases")
     def get_all_databases(self, _: Struct) -> list[str]:

@@ -18,6 +18,18 @@ _READABLE_KEY = re.compile(r"(hive|metastore|hdfs|mapred)\.")
 _SECRET_KEY = re.compile(r"password|secret|token|credential|access\.?key", re.IGNORECASE)
 
 
+_SESSION_SETTINGS = {
+    "metastore.client.capability.check": "true",
+    "metastore.disallow.incompatible.col.type.changes": "true",
+    "metastore.partition.name.whitelist.pattern": "",
+    "metastore.try.direct.sql": "true",
+    "metastore.try.direct.sql.ddl": "true",
+}
+"""Hive's MetastoreConf.metaConfs, with its defaults."""
+
+_WITHOUT_EFFECT = frozenset({"metastore.try.direct.sql", "metastore.try.direct.sql.ddl"})
+
+
 class ServiceCalls:
     """fb303's calls, settings, identities."""
 
@@ -97,10 +109,19 @@ class ServiceCalls:
 
     @answers("getMetaConf")
     def meta_conf(self, args: Struct) -> str:
-        """A setting that must exist."""
-        if args.key not in self._config or _SECRET_KEY.search(args.key):
+        """One of the settings that Hive lets clients ask for, under either of its names."""
+        name = (args.key or "").removeprefix("hive.")
+        if name not in _SESSION_SETTINGS:
             raise MetaError(f"Invalid configuration key {args.key}")
-        return self._config[args.key]
+        default = _SESSION_SETTINGS[name]
+        return self._config.get(name, self._config.get(f"hive.{name}", default))
+
+    @answers("setMetaConf")
+    def set_meta_conf(self, args: Struct) -> None:
+        """Such a setting for the session: only what it is already, or what has no effect here."""
+        name = (args.key or "").removeprefix("hive.")
+        if args.value != self.meta_conf(args) and name not in _WITHOUT_EFFECT:
+            raise MetaError(f"{args.key} cannot be changed by a client; set it on the server")
 
 
 class AbsentCalls:
@@ -118,6 +139,11 @@ class AbsentCalls:
     def functions(self, _: Struct) -> Struct:
         """No functions."""
         return hive.GetAllFunctionsResponse(functions=[])
+
+    @answers("get_functions_req")
+    def functions_of_database(self, _: Struct) -> Struct:
+        """No functions."""
+        return hive.GetFunctionsResponse(function_names=[], functions=[])
 
     @answers("get_primary_keys")
     def primary_keys(self, _: Struct) -> Struct:

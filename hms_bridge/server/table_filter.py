@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable
+from fnmatch import translate
 from typing import Any
 
 from hms_bridge.errors import MetaError
@@ -26,26 +27,6 @@ _FIELDS: dict[str, Callable[[Table], Any]] = {
 }
 
 
-def _is_like(value: str, pattern: str) -> bool:
-    """Whether the value has the pattern's parts in order; ``.*`` and ``%`` are any text.
-
-    Other expressions count as text: a client's regular expression could take for ever.
-    """
-    first, *others = pattern.replace("%", ".*").split(".*")
-    if not others:
-        return value == first
-    if not value.startswith(first) or len(value) < len(first) + len(others[-1]):
-        return False
-    position, last = len(first), others.pop()
-    end = len(value) - len(last)
-    for part in others:
-        position = value.find(part, position, end)
-        if position < 0:
-            return False
-        position += len(part)
-    return value.endswith(last)
-
-
 _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
     "!=": operator.ne,
@@ -54,7 +35,6 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "<=": operator.le,
     ">": operator.gt,
     ">=": operator.ge,
-    "like": _is_like,
 }
 _TOKEN = re.compile(
     r"""\s*(?:(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
@@ -108,9 +88,11 @@ class _Parser:
         return self._comparison(value)
 
     def _comparison(self, key: str) -> Condition:
-        _, name = self._next()
-        compare = _OPERATORS.get(name.lower())
+        name = self._next()[1].lower()
         kind, literal = self._next()
+        if kind == "text" and name == "like":
+            return _like(self._reader(key), _unquoted(literal))
+        compare = _OPERATORS.get(name)
         if compare is None or kind not in ("text", "number"):
             raise self._error(f'a comparison like {key} = "text" was expected')
         wanted: Any = _unquoted(literal) if kind == "text" else int(literal)
@@ -165,6 +147,40 @@ def _condition(
                        wanted if isinstance(value, int) else str(wanted))  # fmt: skip
 
     return holds
+
+
+def _like(read: Callable[[Table], Any], text: str) -> Condition:
+    patterns = like_patterns(text)
+
+    def holds(table: Table) -> bool:
+        value = read(table)
+        return value is not None and any(one.match(str(value)) for one in patterns)
+
+    return holds
+
+
+def like_patterns(text: str) -> tuple[re.Pattern[str], ...]:
+    """What ``like`` compares with: of Java's regular expressions ``.*``, ``.``, ``|`` and a
+    leading ``(?i)``, and SQL's ``%``. The rest is plain text, since a client's own expression
+    could take for ever."""
+    plain = text.removeprefix("(?i)")
+    flags = re.IGNORECASE if plain != text else re.NOFLAG
+    return tuple(
+        re.compile(translate(_as_glob(part)), flags) for part in re.split(r"(?<!\\)\|", plain)
+    )
+
+
+def _as_glob(pattern: str) -> str:
+    def one(match: re.Match[str]) -> str:
+        found = match.group()
+        if found in (".*", "%"):
+            return "*"
+        if found == ".":
+            return "?"
+        literal = found[-1]  # after a backslash, or itself
+        return f"[{literal}]" if literal in "*?[" else literal
+
+    return re.sub(r"\.\*|\\.|.", one, pattern, flags=re.DOTALL)
 
 
 def _unquoted(literal: str) -> str:

@@ -78,6 +78,12 @@ class TransactionCalls:
         result = self._store.heartbeat_txn_range(TxnId(first), TxnId(last))
         return convert_txn.heartbeat_range_to_struct(result)
 
+    @answers("get_latest_txnid_in_conflict")
+    def get_latest_txn_in_conflict(self, args: Struct) -> int:
+        """The newest transaction that changed what this one is about to change; 0 for none."""
+        txn_id = TxnId(given(args.txnId, "txnId"))
+        return self._store.get_latest_txn_in_conflict(txn_id) or 0
+
     @answers("allocate_table_write_ids")
     def allocate_table_write_ids(self, args: Struct) -> Struct:
         """Write ids of transactions on one table."""

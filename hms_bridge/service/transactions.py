@@ -150,6 +150,10 @@ class TransactionVerbs(VerbFamily):
             lambda unit: heartbeat.heartbeat_txn_range(unit.connection, first, last, self._clock)
         )
 
+    def get_latest_txn_in_conflict(self, txn_id: TxnId) -> TxnId | None:
+        """The newest committed transaction that changed what this one is about to change."""
+        return self._transactions.read(lambda c: commit.latest_txn_in_conflict(c, txn_id))
+
     def allocate_table_write_ids(
         self, request: AllocateWriteIdsRequest
     ) -> tuple[TxnToWriteId, ...]:

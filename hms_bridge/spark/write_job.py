@@ -137,7 +137,8 @@ class WriteJob:
         if plan.table.storage.bucket_columns:
             schema = f"{_ddl(rows)}, `{_BUCKET}` int"
             rows = rows.mapInArrow(_BucketTask(spec), schema).repartition(_BUCKET)
-            order = [_BUCKET, *order]
+            # A task may have several buckets: rows of one partition still come together.
+            order = [*order, _BUCKET]
         if order:
             rows = rows.sortWithinPartitions(*order)
         return _collect(rows.mapInArrow(_InsertTask(spec), _RESULT))

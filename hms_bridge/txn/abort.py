@@ -5,10 +5,11 @@ What they wrote and their write ids stay remembered until the cleaner has remove
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Column, Connection, Table, delete, select, update
 
 from hms_bridge.backend.batches import batches
 from hms_bridge.backend.schema.txn_tables import (
@@ -24,6 +25,14 @@ from hms_bridge.txn.components import track_unlocked
 from hms_bridge.txn.replication import forget_source_txn, forget_targets, target_txn
 from hms_bridge.txn.txn_state import ended_error, lock_txn, purged_state
 from hms_bridge.txn.write_ids import WrittenTable, written_tables
+
+OPEN_ONLY: Mapping[Table, Column[Any]] = {
+    MIN_HISTORY_LEVEL: MIN_HISTORY_LEVEL.c.MHL_TXNID,
+    MIN_HISTORY_WRITE_ID: MIN_HISTORY_WRITE_ID.c.MH_TXNID,
+    HIVE_LOCKS: HIVE_LOCKS.c.HL_TXNID,
+    MATERIALIZATION_REBUILD_LOCKS: MATERIALIZATION_REBUILD_LOCKS.c.MRL_TXN_ID,
+}
+"""Tables whose rows end with their transaction, and the column that names it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -128,15 +137,12 @@ def abort_open(
     return aborted, broken
 
 
-def forget_open(connection: Connection, ids: Sequence[TxnId]) -> None:
+def forget_open(
+    connection: Connection, ids: Sequence[TxnId], tables: Iterable[Table] = OPEN_ONLY
+) -> None:
     """Drop what only an open transaction needs: its locks and its hold on history."""
-    for table, column in (
-        (MIN_HISTORY_LEVEL, MIN_HISTORY_LEVEL.c.MHL_TXNID),
-        (MIN_HISTORY_WRITE_ID, MIN_HISTORY_WRITE_ID.c.MH_TXNID),
-        (HIVE_LOCKS, HIVE_LOCKS.c.HL_TXNID),
-        (MATERIALIZATION_REBUILD_LOCKS, MATERIALIZATION_REBUILD_LOCKS.c.MRL_TXN_ID),
-    ):
-        connection.execute(delete(table).where(column.in_(ids)))
+    for table in tables:
+        connection.execute(delete(table).where(OPEN_ONLY[table].in_(ids)))
 
 
 def _end_open(connection: Connection, ids: Sequence[TxnId], reason: AbortReason) -> None:

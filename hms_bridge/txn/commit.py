@@ -26,9 +26,11 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Table,
     and_,
     delete,
     exists,
+    func,
     insert,
     literal,
     or_,
@@ -50,7 +52,7 @@ from hms_bridge.model.compaction import Compaction, CompactionState
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import DataOperation, LockState, LockType
 from hms_bridge.model.txn import AbortReason, CommitTxnRequest, TxnState, TxnType, WriteEvent
-from hms_bridge.txn.abort import AbortOutcome, abort_open, forget_open
+from hms_bridge.txn.abort import OPEN_ONLY, AbortOutcome, abort_open, forget_open
 from hms_bridge.txn.compaction_rows import from_queue
 from hms_bridge.txn.replication import forget_source_txn, target_txn
 from hms_bridge.txn.txn_state import ended_error, high_watermark, lock_txn, purged_state
@@ -63,6 +65,15 @@ _S = WRITE_SET.c
 _CHANGES = (DataOperation.UPDATE.stored, DataOperation.DELETE.stored)
 _COMPACTIONS = frozenset({TxnType.COMPACTION, TxnType.REBALANCE_COMPACTION})
 _HELD_FROM_OTHERS = (LockType.EXCL_WRITE.stored, LockType.EXCLUSIVE.stored)
+_SAME_RESOURCE = and_(
+    _S.WS_DATABASE == _C.TC_DATABASE,
+    _S.WS_TABLE == _C.TC_TABLE,
+    or_(
+        _S.WS_PARTITION == _C.TC_PARTITION,
+        _S.WS_PARTITION.is_(None),
+        _C.TC_PARTITION.is_(None),
+    ),
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -104,15 +115,37 @@ def commit_txn(connection: Connection, request: CommitTxnRequest, clock: Clock) 
         return CommitOutcome(txn_id=txn_id)
     if row is None or state is not TxnState.OPEN:
         raise ended_error(txn_id, state)
+    traces = _traces(connection, txn_id)
     refusal = None
-    has_changes = False
     if row.type in _COMPACTIONS or row.type is TxnType.SOFT_DELETE:
         refusal = _finish_compaction(connection, txn_id, row.type, clock)
-    elif not (is_replayed or row.type is TxnType.READ_ONLY):
-        has_changes, refusal = _settle_changes(connection, request, txn_id)
+    elif traces.has_changes and not (is_replayed or row.type is TxnType.READ_ONLY):
+        refusal = _settle_changes(connection, request, txn_id)
     if refusal is not None:
         return _abort_instead(connection, txn_id, row.type, refusal)
-    return _end(connection, request, txn_id, row.type, has_changes=has_changes)
+    return _end(connection, request, txn_id, row.type, traces)
+
+
+@dataclass(frozen=True, slots=True)
+class _Traces:
+    """What an open transaction has left in the tables; most leave little."""
+
+    has_components: bool
+    has_changes: bool
+    tables: tuple[Table, ...]
+
+
+def _traces(connection: Connection, txn_id: TxnId) -> _Traces:
+    mine = _C.TC_TXNID == txn_id
+    row = connection.execute(
+        select(
+            exists().where(mine),
+            exists().where(mine, _C.TC_OPERATION_TYPE.in_(_CHANGES)),
+            *(exists().where(column == txn_id) for column in OPEN_ONLY.values()),
+        )
+    ).one()
+    tables = tuple(table for table, found in zip(OPEN_ONLY, row[2:], strict=True) if found)
+    return _Traces(bool(row[0]), bool(row[1]), tables)
 
 
 def _end(
@@ -120,8 +153,7 @@ def _end(
     request: CommitTxnRequest,
     txn_id: TxnId,
     kind: TxnType,
-    *,
-    has_changes: bool,
+    traces: _Traces,
 ) -> CommitOutcome:
     compactions: tuple[Compaction, ...] = ()
     if request.type is TxnType.REPL_CREATED:
@@ -130,11 +162,13 @@ def _end(
     elif kind in _COMPACTIONS or kind is TxnType.SOFT_DELETE:
         rows = connection.execute(select(COMPACTION_QUEUE).where(_Q.CQ_TXN_ID == txn_id))
         compactions = tuple(from_queue(row) for row in rows.mappings())
-    if kind not in (TxnType.READ_ONLY, *_COMPACTIONS) and request.type is not TxnType.REPL_CREATED:
-        _complete(connection, txn_id, has_changes=has_changes)
+    is_logged = kind not in (TxnType.READ_ONLY, *_COMPACTIONS)
+    if traces.has_components:
+        if is_logged and request.type is not TxnType.REPL_CREATED:
+            _complete(connection, txn_id, has_changes=traces.has_changes)
+        connection.execute(delete(TXN_COMPONENTS).where(_C.TC_TXNID == txn_id))
     written = written_tables(connection, (txn_id,)).get(txn_id, ())
-    connection.execute(delete(TXN_COMPONENTS).where(_C.TC_TXNID == txn_id))
-    forget_open(connection, (txn_id,))
+    forget_open(connection, (txn_id,), traces.tables)
     connection.execute(
         update(TXNS).where(TXNS.c.TXN_ID == txn_id).values(TXN_STATE=TxnState.COMMITTED.value)
     )
@@ -177,22 +211,18 @@ def _finish_compaction(
     )
 
 
-def _settle_changes(
-    connection: Connection, request: CommitTxnRequest, txn_id: TxnId
-) -> tuple[bool, str | None]:
-    """Whether the transaction updates or deletes, and the refusal if that conflicts.
+def _settle_changes(connection: Connection, request: CommitTxnRequest, txn_id: TxnId) -> str | None:
+    """The refusal of a transaction that updates or deletes, if that conflicts.
 
     Without a conflict, what it changed is put into WRITE_SET for those who commit later.
     """
     mine = and_(_C.TC_TXNID == txn_id, _C.TC_OPERATION_TYPE.in_(_CHANGES))
-    if connection.execute(select(literal(1)).where(mine).limit(1)).first() is None:
-        return False, None
     lock_txns(connection, is_exclusive=True)
     commit_id = high_watermark(connection)
     if not (request.is_exclusive_write_enabled and _holds_all(connection, txn_id, mine)):
         refusal = _conflict(connection, txn_id, commit_id, mine)
         if refusal is not None:
-            return True, refusal
+            return refusal
     changes = select(
         _C.TC_DATABASE,
         _C.TC_TABLE,
@@ -204,7 +234,26 @@ def _settle_changes(
     connection.execute(
         insert(WRITE_SET).from_select([column.name for column in WRITE_SET.c], changes.distinct())
     )
-    return True, None
+    return None
+
+
+def latest_txn_in_conflict(connection: Connection, txn_id: TxnId) -> TxnId | None:
+    """The newest committed transaction that changed what this one is about to change.
+
+    Hive: GetLatestTxnIdInConflictHandler. Its clients ask once they hold their locks, and take a
+    new snapshot if theirs does not see that transaction.
+    """
+    newest = connection.execute(
+        select(func.max(_S.WS_TXNID))
+        .join_from(TXN_COMPONENTS, WRITE_SET, _SAME_RESOURCE)
+        .where(
+            _C.TC_TXNID == txn_id,
+            _C.TC_OPERATION_TYPE.in_(_CHANGES),
+            _S.WS_TXNID != txn_id,
+            _S.WS_OPERATION_TYPE.in_(_CHANGES),
+        )
+    ).scalar()
+    return None if newest is None else TxnId(newest)
 
 
 def _holds_all(connection: Connection, txn_id: TxnId, mine: ColumnElement[bool]) -> bool:
@@ -234,19 +283,7 @@ def _conflict(
             _C.TC_TABLE,
             _C.TC_PARTITION,
         )
-        .join_from(
-            TXN_COMPONENTS,
-            WRITE_SET,
-            and_(
-                _S.WS_DATABASE == _C.TC_DATABASE,
-                _S.WS_TABLE == _C.TC_TABLE,
-                or_(
-                    _S.WS_PARTITION == _C.TC_PARTITION,
-                    _S.WS_PARTITION.is_(None),
-                    _C.TC_PARTITION.is_(None),
-                ),
-            ),
-        )
+        .join_from(TXN_COMPONENTS, WRITE_SET, _SAME_RESOURCE)
         .where(
             mine,
             _S.WS_TXNID != txn_id,

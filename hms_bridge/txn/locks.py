@@ -1,7 +1,7 @@
 """Locks: granted all or none, first come first served (facts/metastore §2.10).
 
-A request's id is taken and its rows are inserted while the counter's row lock is held, so a
-smaller id is never seen after a larger one. A check looks only at smaller ids, waiting or
+A request's id is taken and its rows are inserted while the counter's row lock is held, so all
+smaller ids are seen and a larger one comes later. A check looks only at smaller ids, waiting or
 acquired; they can only disappear. So two requests never both get what excludes the other, and
 nobody is overtaken. There is no deadlock detection: clients stop asking, transactions time out.
 """
@@ -56,18 +56,15 @@ def lock(connection: Connection, request: LockRequest, clock: Clock) -> LockResp
         lock_open_txn(connection, request.txn_id)
         track_locked(connection, request.txn_id, components)
     now = now_ms(connection, clock)
-    lock_id = _enqueue(connection, request, components, now)
+    lock_id = next_lock_id(connection)
     targets = [(number, _target(one)) for number, one in enumerate(components, start=1)]
     blocked = _first_blocked(connection, lock_id, request.txn_id, targets)
-    if blocked is None:
-        _acquire(connection, lock_id, now, is_in_txn=bool(request.txn_id))
-        return LockResponse(lock_id=lock_id, state=LockState.ACQUIRED)
-    refusal = _refusal(request, blocked)
+    refusal = _refusal(request, blocked) if blocked else None
     if refusal is not None:
-        connection.execute(delete(HIVE_LOCKS).where(_L.HL_LOCK_EXT_ID == lock_id))
         return LockResponse(lock_id=lock_id, state=LockState.NOT_ACQUIRED, error_message=refusal)
-    _record_blocker(connection, lock_id, blocked)
-    return LockResponse(lock_id=lock_id, state=LockState.WAITING)
+    _enqueue(connection, lock_id, request, components, blocked, now)
+    state = LockState.WAITING if blocked else LockState.ACQUIRED
+    return LockResponse(lock_id=lock_id, state=state)
 
 
 def check_lock(connection: Connection, lock_id: LockId, clock: Clock) -> LockResponse:
@@ -168,9 +165,14 @@ def _row_target(row: Row[Any]) -> LockTarget:
 
 
 def _enqueue(
-    connection: Connection, request: LockRequest, components: Sequence[LockComponent], now: int
-) -> LockId:
-    lock_id = next_lock_id(connection)
+    connection: Connection,
+    lock_id: LockId,
+    request: LockRequest,
+    components: Sequence[LockComponent],
+    blocked: _Blocked | None,
+    now: int,
+) -> None:
+    state = LockState.WAITING if blocked else LockState.ACQUIRED
     rows = [
         {
             "HL_LOCK_EXT_ID": lock_id,
@@ -179,9 +181,10 @@ def _enqueue(
             "HL_DB": component.database_name,
             "HL_TABLE": component.table_name,
             "HL_PARTITION": component.partition_name,
-            "HL_LOCK_STATE": LockState.WAITING.stored,
+            "HL_LOCK_STATE": state.stored,
             "HL_LOCK_TYPE": component.type.stored,
             "HL_LAST_HEARTBEAT": 0 if request.txn_id else now,
+            "HL_ACQUIRED_AT": None if blocked else now,
             "HL_USER": request.user,
             "HL_HOST": request.host,
             "HL_AGENT_INFO": request.agent,
@@ -190,7 +193,8 @@ def _enqueue(
     ]
     for some in batches(rows):
         connection.execute(insert(HIVE_LOCKS), some)
-    return lock_id
+    if blocked:
+        _record_blocker(connection, lock_id, blocked)
 
 
 def _first_blocked(

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Connection, ScalarSelect, cast, func, insert, or_, select
 
 from hms_bridge.backend.batches import batches
-from hms_bridge.backend.dialect import insert_generating_ids, lock_txns, now_expression, now_ms
+from hms_bridge.backend.dialect import insert_generating_ids, lock_txns, now_expression
 from hms_bridge.backend.schema.txn_tables import MIN_HISTORY_LEVEL, TXNS
 from hms_bridge.clock import Clock
 from hms_bridge.config.settings import TxnSettings
@@ -37,9 +37,9 @@ _UNKNOWN = "Unknown"
 class OpenedTxns:
     """What was opened.
 
-    ``is_event_due``: log OPEN_TXN for ``ids``. ``deadline_ms`` (database time, None for none):
-    if the commit of this database transaction is not over by then, others may have counted these
-    ids as dead. The caller must then abort them and open new ones.
+    ``is_event_due``: log OPEN_TXN for ``ids``. ``deadline_ms`` (the given clock's time, None for
+    none): if the commit of this database transaction is not over by then, others may have counted
+    these ids as dead. The caller must then abort them and open new ones.
     """
 
     ids: tuple[TxnId, ...]
@@ -57,23 +57,22 @@ def open_txns(
     RetryableBackendError if it took too long.
     """
     count = _count(request, settings)
+    deadline_ms = clock.now_ms() + settings.open_timeout_ms
     lock_txns(connection, is_exclusive=False)
-    started_ms = now_ms(connection, clock)
     is_replayed = request.type is TxnType.REPL_CREATED
     policy = request.repl_policy or ""
     if is_replayed:
         known = mapped_txns(connection, policy, request.repl_source_txn_ids)
         if known:
             return OpenedTxns(ids=known, is_event_due=False, deadline_ms=None)
-    min_open = min_open_txn_watermark(connection, settings, clock)
+    min_open, started_ms = _watermark_and_time(connection, settings, clock)
     ids = _insert(connection, request, count, started_ms)
     _remember_history(connection, ids, min_open)
     if is_replayed:
         map_source_txns(connection, policy, request.repl_source_txn_ids, ids)
     if request.type is TxnType.READ_ONLY:
         return OpenedTxns(ids=ids, is_event_due=False, deadline_ms=None)
-    deadline_ms = started_ms + settings.open_timeout_ms
-    if now_ms(connection, clock) >= deadline_ms:
+    if clock.now_ms() >= deadline_ms:
         raise RetryableBackendError(
             f"opening transactions took longer than {settings.open_timeout_ms} ms; try again"
         )
@@ -148,11 +147,7 @@ def get_open_txns_info(
 
 def min_open_txn_watermark(connection: Connection, settings: TxnSettings, clock: Clock) -> TxnId:
     """Every transaction below it has ended, and none can appear below it any more."""
-    open_id = select(func.min(TXNS.c.TXN_ID)).where(TXNS.c.TXN_STATE == TxnState.OPEN.value)
-    lowest, boundary = connection.execute(
-        select(open_id.scalar_subquery(), _low_boundary(connection, settings, clock))
-    ).one()
-    return TxnId(min(MAX_ID if lowest is None else lowest, (boundary or 0) + 1))
+    return _watermark_and_time(connection, settings, clock)[0]
 
 
 def low_boundary(connection: Connection, settings: TxnSettings, clock: Clock) -> TxnId:
@@ -189,6 +184,20 @@ def _count(request: OpenTxnsRequest, settings: TxnSettings) -> int:
             "source ids; send one source id for each"
         )
     return request.count
+
+
+def _watermark_and_time(
+    connection: Connection, settings: TxnSettings, clock: Clock
+) -> tuple[TxnId, int]:
+    open_id = select(func.min(TXNS.c.TXN_ID)).where(TXNS.c.TXN_STATE == TxnState.OPEN.value)
+    lowest, boundary, now = connection.execute(
+        select(
+            open_id.scalar_subquery(),
+            _low_boundary(connection, settings, clock),
+            now_expression(connection, clock),
+        )
+    ).one()
+    return TxnId(min(MAX_ID if lowest is None else lowest, (boundary or 0) + 1)), int(now)
 
 
 def _insert(

@@ -1,9 +1,9 @@
 """What Hive 4's interface has beyond the published bindings, as data.
 
-The bindings were made from an early 4.0; this adds what 4.0 to 4.2 added since (facts/metastore
-§0). Types are written as in the interface definition: ``i64``, ``list<string>``, ``map<i64,X>``
-or the name of a struct. New enum values need nothing here: enums travel as numbers, and the
-records of ``hms_bridge.model`` know all of them.
+The bindings were made from an early 4.0; this adds what 4.0 to 4.2 added since, so that every
+struct and method of 4.2.0 is there, field by field. Types are written as in the interface
+definition: ``i64``, ``list<string>``, ``map<i64,X>`` or the name of a struct. New enum values need
+nothing here: enums travel as numbers, and the records of ``hms_bridge.model`` know all of them.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ class MethodAddition:
 _SKIP_COLUMNS = "skipColumnSchemaForPartition"
 _INCLUDE = "includeParamKeyPattern"
 _EXCLUDE = "excludeParamKeyPattern"
+_HISTOGRAM = Field(6, "histogram", "binary")
 
 FIELDS: dict[str, tuple[Field, ...]] = {
     "AbortTxnRequest": (Field(4, "errorCode", "i64"),),
@@ -52,6 +53,7 @@ FIELDS: dict[str, tuple[Field, ...]] = {
         Field(10, "expectedParameterKey", "string"),
         Field(11, "expectedParameterValue", "string"),
     ),
+    "Catalog": (Field(5, "parameters", "map<string,string>"),),
     "CompactionInfoStruct": (
         Field(17, "poolname", "string"),
         Field(18, "numberOfBuckets", "i32"),
@@ -64,9 +66,16 @@ FIELDS: dict[str, tuple[Field, ...]] = {
     ),
     # The early interface had a text in field 11; 4.x has the number of a DatabaseType.
     "CreateDatabaseRequest": (Field(11, "type", "i32"), Field(13, "remote_dbname", "string")),
+    "DateColumnStatsData": (_HISTOGRAM,),
+    "DecimalColumnStatsData": (_HISTOGRAM,),
+    "DoubleColumnStatsData": (_HISTOGRAM,),
+    "DropCatalogRequest": (Field(2, "ifExists", "bool"),),
     "DropPartitionsRequest": (Field(10, _SKIP_COLUMNS, "bool"),),
     "FindNextCompactRequest": (Field(3, "poolName", "string"),),
-    "FireEventRequest": (Field(7, "tblParams", "map<string,string>"),),
+    "FireEventRequest": (
+        Field(7, "tblParams", "map<string,string>"),
+        Field(8, "batchPartitionValsForRefresh", "list<list<string>>"),
+    ),
     "FireEventRequestData": (Field(3, "refreshEvent", "bool"),),
     "GetPartitionsByNamesRequest": (
         Field(11, _SKIP_COLUMNS, "bool"),
@@ -80,6 +89,7 @@ FIELDS: dict[str, tuple[Field, ...]] = {
         Field(13, "partNames", "list<string>"),
     ),
     "LockRequest": (Field(8, "locklessReadsEnabled", "bool"),),
+    "LongColumnStatsData": (_HISTOGRAM,),
     "NotificationEventRequest": (
         Field(4, "catName", "string"),
         Field(5, "dbName", "string"),
@@ -115,6 +125,7 @@ FIELDS: dict[str, tuple[Field, ...]] = {
         Field(23, "commitTime", "i64"),
         Field(24, "hightestWriteId", "i64"),
     ),
+    "TimestampColumnStatsData": (_HISTOGRAM,),
     "TableMeta": (Field(6, "ownerName", "string"), Field(7, "ownerType", "i32")),
 }
 """Fields that 4.x added to structs of the published bindings."""
@@ -149,6 +160,15 @@ STRUCTS: dict[str, tuple[Field, ...]] = {
         Field(5, "partVals", "list<string>"),
         Field(6, "environmentContext", "EnvironmentContext"),
     ),
+    "DeleteColumnStatisticsRequest": (
+        Field(1, "cat_name", "string"),
+        Field(2, "db_name", "string"),
+        Field(3, "tbl_name", "string"),
+        Field(4, "part_names", "list<string>"),
+        Field(5, "col_names", "list<string>"),
+        Field(6, "engine", "string"),
+        Field(7, "tableLevel", "bool"),
+    ),
     "DropDataConnectorRequest": (
         Field(1, "connectorName", "string"),
         Field(2, "ifNotExists", "bool"),
@@ -171,6 +191,21 @@ STRUCTS: dict[str, tuple[Field, ...]] = {
         Field(5, "envContext", "EnvironmentContext"),
         Field(6, "dropPartitions", "bool"),
     ),
+    "GetDatabaseObjectsRequest": (
+        Field(1, "catalogName", "string"),
+        Field(2, "pattern", "string"),
+    ),
+    "GetDatabaseObjectsResponse": (Field(1, "databases", "list<Database>"),),
+    "GetFunctionsRequest": (
+        Field(1, "dbName", "string"),
+        Field(2, "catalogName", "string"),
+        Field(3, "pattern", "string"),
+        Field(4, "returnNames", "bool"),
+    ),
+    "GetFunctionsResponse": (
+        Field(1, "function_names", "list<string>"),
+        Field(2, "functions", "list<Function>"),
+    ),
     "GetPartitionsByFilterRequest": (
         Field(1, "catName", "string"),
         Field(2, "dbName", "string"),
@@ -192,6 +227,7 @@ STRUCTS: dict[str, tuple[Field, ...]] = {
         Field(1, "nameSpace", "string"),
         Field(2, "propertyMap", "map<string,string>"),
     ),
+    "ReplayedTxnsForPolicyResult": (Field(1, "replTxnMapEntry", "map<string,string>"),),
 }
 """Structs that 4.x added."""
 
@@ -227,6 +263,10 @@ METHODS: tuple[MethodAddition, ...] = (
                    (Field(1, "createDatabaseRequest", "CreateDatabaseRequest"),), _CREATES),
     MethodAddition("create_dataconnector_req", None,
                    (Field(1, "connectorReq", "CreateDataConnectorRequest"),), _CREATES),
+    MethodAddition("delete_column_statistics_req", "bool",
+                   (Field(1, "req", "DeleteColumnStatisticsRequest"),),
+                   (("o1", "NoSuchObjectException"), ("o2", "MetaException"),
+                    ("o3", "InvalidObjectException"), ("o4", "InvalidInputException"))),
     MethodAddition("drop_dataconnector_req", None,
                    (Field(1, "dropDcReq", "DropDataConnectorRequest"),), _DROPS),
     MethodAddition("drop_partition_req", "bool",
@@ -236,11 +276,18 @@ METHODS: tuple[MethodAddition, ...] = (
                    (("o1", "NoSuchObjectException"), ("o3", "MetaException"))),
     MethodAddition("fetch_partition_names_req", "list<string>",
                    (Field(1, "partitionReq", "PartitionsRequest"),), _LISTS),
+    MethodAddition("get_databases_req", "GetDatabaseObjectsResponse",
+                   (Field(1, "request", "GetDatabaseObjectsRequest"),),
+                   (("o1", "MetaException"),)),
+    MethodAddition("get_functions_req", "GetFunctionsResponse",
+                   (Field(1, "request", "GetFunctionsRequest"),), (("o1", "MetaException"),)),
     MethodAddition("get_partitions_by_filter_req", "list<Partition>",
                    (Field(1, "req", "GetPartitionsByFilterRequest"),), _CHANGES),
     MethodAddition("get_properties", "PropertyGetResponse",
                    (Field(1, "req", "PropertyGetRequest"),),
                    (("e1", "MetaException"), ("e2", "NoSuchObjectException"))),
+    MethodAddition("get_replayed_txns_for_policy", "ReplayedTxnsForPolicyResult",
+                   (Field(1, "policyName", "string"),), (("o1", "MetaException"),)),
     MethodAddition("set_properties", "bool",
                    (Field(1, "req", "PropertySetRequest"),),
                    (("e1", "MetaException"), ("e2", "NoSuchObjectException"))),

@@ -23,12 +23,13 @@ OFFERED: dict[str, tuple[str, ...]] = {
     "Service": (
         "aliveSince", "flushCache", "getCounter", "getCounters", "getCpuProfile", "getMetaConf",
         "getName", "getOption", "getOptions", "getStatus", "getStatusDetails", "getVersion",
-        "get_config_value", "get_metastore_db_uuid", "reinitialize", "set_ugi", "shutdown",
+        "get_config_value", "get_metastore_db_uuid", "reinitialize", "setMetaConf", "set_ugi",
+        "shutdown",
     ),
     "Catalogs and databases": (
         "alter_database", "alter_database_req", "create_database", "create_database_req",
         "drop_database", "drop_database_req", "get_all_databases", "get_catalog", "get_catalogs",
-        "get_database", "get_database_req", "get_databases",
+        "get_database", "get_database_req", "get_databases", "get_databases_req",
     ),
     "Tables": (
         "alter_table", "alter_table_req", "alter_table_with_cascade",
@@ -63,8 +64,9 @@ OFFERED: dict[str, tuple[str, ...]] = {
     ),
     "Transactions and write ids": (
         "abort_txn", "abort_txns", "add_dynamic_partitions", "add_write_ids_to_min_history",
-        "allocate_table_write_ids", "commit_txn", "get_max_allocated_table_write_id",
-        "get_open_txns", "get_open_txns_info", "get_open_txns_req", "get_valid_write_ids",
+        "allocate_table_write_ids", "commit_txn", "get_latest_txnid_in_conflict",
+        "get_max_allocated_table_write_id", "get_open_txns", "get_open_txns_info",
+        "get_open_txns_req", "get_valid_write_ids",
         "heartbeat", "heartbeat_txn_range", "open_txns", "repl_tbl_writeid_state",
         "seed_txn_id", "seed_write_id",
     ),
@@ -84,7 +86,8 @@ OFFERED: dict[str, tuple[str, ...]] = {
         "get_active_resource_plan", "get_aggr_stats_for", "get_all_functions",
         "get_all_materialized_view_objects_for_rewriting", "get_all_resource_plans",
         "get_all_table_constraints", "get_check_constraints", "get_default_constraints",
-        "get_foreign_keys", "get_functions", "get_materialized_views_for_rewriting",
+        "get_foreign_keys", "get_functions", "get_functions_req",
+        "get_materialized_views_for_rewriting",
         "get_not_null_constraints", "get_partitions_statistics_req", "get_primary_keys",
         "get_runtime_stats", "get_table_statistics_req", "get_unique_constraints",
         "scheduled_query_poll",

@@ -1,4 +1,6 @@
-"""The comparison itself: real Hive agrees with itself, and a small change is found, wherever it is."""
+"""The comparison itself: real Hive agrees with itself, and a small change is found, wherever it
+is.
+"""
 
 from __future__ import annotations
 
@@ -117,7 +119,9 @@ class Recorded:
 LOOK = Case(name="look", steps=("select 1", "!Worker"), acid_tables=("t",))
 
 
-def _differences(make: Callable[[str], Recorded], other: Callable[[str], Recorded]) -> list[Difference]:
+def _differences(
+    make: Callable[[str], Recorded], other: Callable[[str], Recorded]
+) -> list[Difference]:
     return differences(observe(make("one"), LOOK), observe(other("other"), LOOK))
 
 

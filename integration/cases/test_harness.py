@@ -1,4 +1,6 @@
-"""The harness: what cannot be had is said loudly, what was started is stopped, the README is true."""
+"""The harness: what cannot be had is said loudly, what was started is stopped, the README is
+true.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Hive 4.2.0 as the referee: one ACID table from its first row to its major compaction, and its REPL."""
+"""Hive 4.2.0 as the referee: one ACID table from its first row to its major compaction, and its
+REPL.
+"""
 
 from __future__ import annotations
 

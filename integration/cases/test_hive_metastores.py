@@ -1,4 +1,6 @@
-"""Hive's own metastore servers of four generations answer Hive's thrift interface as PyIceberg ships it."""
+"""Hive's own metastore servers of four generations answer Hive's thrift interface as PyIceberg
+ships it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""We and real Hive on the same ACID tables: each reads, changes and compacts what the other wrote."""
+"""We and real Hive on the same ACID tables: each reads, changes and compacts what the other
+wrote.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ from integration.comparison.cases import ACID
 from integration.comparison.real_hive import relative_paths
 from integration.referees.hive42 import Hive42, table_folder
 from integration.referees.java_metastore import JavaMetastore
-from integration.referees.ours import OurServer, OurSession
+from integration.referees.ours import OurProgram, OurServer, OurSession
+from integration.referees.processes import Workplace
 
 OurSessions = Callable[[str], OurSession]
 
@@ -87,7 +90,9 @@ def test_we_write_into_a_table_of_hives_metastore(
 def test_hives_cleaner_accepts_our_compaction(
     hive42: Hive42, hive42_metastore: JavaMetastore, our_session: OurSessions, kind: str
 ) -> None:
-    """We are the compaction worker of a real Hive metastore; its cleaner removes what we replaced."""
+    """We are the compaction worker of a real Hive metastore; its cleaner removes what we
+    replaced.
+    """
     database = f"we_compact_{kind}"
     rows = _hive_writes(hive42, database)
     hive42.main.sql(f"alter table {database}.t compact '{kind}'")
@@ -106,3 +111,34 @@ def test_hives_cleaner_accepts_our_compaction(
         'select "CC_STATE" as s from "COMPLETED_COMPACTIONS" where "CC_DATABASE" = %s', database
     )
     assert states == [{"s": "s"}]
+
+
+def test_our_cleaner_removes_what_hive_compacted(
+    hive42: Hive42, hive42_metastore: JavaMetastore, our_session: OurSessions
+) -> None:
+    """On Hive's own database, beside Hive's own server."""
+    rows = _hive_writes(hive42, "we_clean")
+    hive42.main.sql("alter table we_clean.t compact 'major'")
+    hive42.main.run("Worker")
+    our_session(hive42_metastore.uri).clean(hive42.database.sqlalchemy_url)
+    folder = table_folder(hive42.warehouse, "we_clean.t")
+    assert len([path for path in relative_paths(folder) if path.endswith("/")]) == 1
+    assert sorted(hive42.main.sql("select row__id, * from we_clean.t")) == rows
+    assert hive42.main.sql("show compactions")[1][5] == "succeeded"
+
+
+def test_command_line_works_on_hives_metastore(
+    hive42: Hive42, hive42_metastore: JavaMetastore, workplace: Workplace
+) -> None:
+    """As a person types it: `hms-bridge sql` and `compact --run`, given the address of Hive."""
+    rows = _hive_writes(hive42, "typed")
+    program = OurProgram(workplace, hive42_metastore.uri)
+    read = "select row__id, * from typed.t"
+    found = [(*row["row__id"], row["id"], row["v"]) for row in program.sql(read)]
+    assert sorted(found) == [(1, 536870912, 2, 3, None), (2, 536870912, 0, 4, "d"),
+                             (3, 536870913, 0, 1, "x")]  # fmt: skip
+    program.run("compact", "typed.t", "major", "--run")
+    hive42.main.run("Cleaner")
+    folder = table_folder(hive42.warehouse, "typed.t")
+    assert len([path for path in relative_paths(folder) if path.endswith("/")]) == 1
+    assert sorted(hive42.main.sql(read)) == rows

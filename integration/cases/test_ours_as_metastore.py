@@ -24,37 +24,55 @@ from integration.comparison.cases import (
 )
 from integration.comparison.compare import ASPECTS, Case, Difference, differences, observe
 from integration.comparison.real_hive import RealHive42Engine
+from integration.referees.errors import StatementError
 from integration.referees.hive42 import Hive42
+from integration.referees.mariadb import MariaDb
 from integration.referees.ours import OurServer
+from integration.referees.processes import Workplace
 from integration.referees.spark import SparkDriver
 from integration.referees.trino import Trino
 
 NUMBERS = itertools.count(1)
 
 
-def test_hive_sql_runs_on_our_server(hive42: Hive42, ours: OurServer) -> None:
-    """No database of its own to look into: everything over thrift."""
-    hive = hive42.session_at(ours.uri)
-    hive.sql("create database over_thrift")
-    hive.sql(f"create table over_thrift.t (id int, v string) {ACID}")
-    hive.sql(f"create table over_thrift.s (id int, v string) {ACID}")
-    hive.sql("insert into over_thrift.t values (1, 'a'), (2, 'b'), (3, 'c')")
-    hive.sql("insert into over_thrift.s values (1, 'merged'), (4, 'new')")
-    hive.sql("update over_thrift.t set v = 'x' where id = 3")
-    hive.sql("delete from over_thrift.t where id = 2")
+def _hive_works_over_thrift(hive42: Hive42, server: OurServer, database: str) -> None:
+    """No database of its own to look into: everything goes through the server."""
+    hive = hive42.session_at(server.uri)
+    hive.sql(f"create database {database}")
+    hive.sql(f"create table {database}.t (id int, v string) {ACID}")
+    hive.sql(f"create table {database}.s (id int, v string) {ACID}")
+    hive.sql(f"insert into {database}.t values (1, 'a'), (2, 'b'), (3, 'c')")
+    hive.sql(f"insert into {database}.s values (1, 'merged'), (4, 'new')")
+    hive.sql(f"update {database}.t set v = 'x' where id = 3")
+    hive.sql(f"delete from {database}.t where id = 2")
     hive.sql(
-        "merge into over_thrift.t using over_thrift.s on t.id = s.id "
+        f"merge into {database}.t using {database}.s on t.id = s.id "
         "when matched then update set v = s.v when not matched then insert values (s.id, s.v)"
     )
-    assert sorted(hive.sql("select * from over_thrift.t")) == [
-        ("1", "merged"),
-        ("3", "x"),
-        ("4", "new"),
-    ]
+    rows = sorted(hive.sql(f"select * from {database}.t"))
+    assert rows == [("1", "merged"), ("3", "x"), ("4", "new")]
     assert hive.sql("show transactions")[0][0] == "Transaction ID"
     assert hive.sql("show locks")[0][0] == "Lock ID"
     assert hive.sql("show compactions")[0][0] == "CompactionId"
     hive.close()
+
+
+def test_hive_sql_runs_on_our_server(hive42: Hive42, ours: OurServer) -> None:
+    _hive_works_over_thrift(hive42, ours, "over_thrift")
+
+
+def test_hive_sql_runs_on_our_server_with_mariadb(
+    hive42: Hive42, mariadb: MariaDb, workplace: Workplace
+) -> None:
+    server = OurServer(workplace, mariadb.database("ours").sqlalchemy_url)
+    _hive_works_over_thrift(hive42, server, "over_mariadb")
+    server.stop()
+
+
+def test_hive_sql_runs_on_our_server_with_sqlite(hive42: Hive42, workplace: Workplace) -> None:
+    server = OurServer(workplace, f"sqlite:///{workplace.folder('sqlite')}/metastore.db")
+    _hive_works_over_thrift(hive42, server, "over_sqlite")
+    server.stop()
 
 
 CONFIG_KEY = (
@@ -95,7 +113,7 @@ def _found(hive42: Hive42, hive42_on_ours: Hive42, case: Case) -> list[Differenc
 
 def _comparison(case: Case, aspect: str) -> Any:
     reason = WAITING[case.name].get(aspect)
-    marks = [pytest.mark.xfail(reason=reason)] if reason else []
+    marks = [pytest.mark.xfail(reason=reason, raises=AssertionError)] if reason else []
     return pytest.param(case, aspect, marks=marks, id=f"{case.name}: {aspect}")
 
 
@@ -127,6 +145,10 @@ def test_spark_sql_runs_on_our_server(
     assert spark.sql("show tables in of_spark") == []
 
 
+@pytest.mark.xfail(
+    raises=StatementError,
+    reason="get_config_value answers an empty metastore.txn.timeout where Trino wants a duration",
+)
 def test_trino_reads_and_writes_through_our_server(
     trino476: Trino, ours: OurServer, hive42_on_ours: Hive42
 ) -> None:

@@ -11,8 +11,10 @@ ACID = "stored as orc tblproperties('transactional'='true')"
 def test_trino_misses_deletes_of_hive_until_they_are_compacted(
     hive42: Hive42, trino476: Trino
 ) -> None:
-    """Hive 4 names the files of a delete delta `bucket_00000_0`; Trino looks for `bucket_00000`, as a compaction
-    writes them (trinodb/trino issue 31302). Whoever compares with Trino has to know; this fails when it is mended."""
+    """Hive 4 names the files of a delete delta `bucket_00000_0`; Trino looks for `bucket_00000`, as
+    a compaction writes them (trinodb/trino issue 31302). Whoever compares with Trino has to know;
+    this fails when it is mended.
+    """
     hive = hive42.main
     hive.sql("create database deletes_for_trino")
     hive.sql(f"create table deletes_for_trino.t (id int) {ACID}")

@@ -5,7 +5,10 @@ from __future__ import annotations
 from integration.comparison.compare import Case
 
 ACID = "stored as orc tblproperties('transactional'='true')"
-INSERT_ONLY = "stored as textfile tblproperties('transactional'='true', 'transactional_properties'='insert_only')"
+INSERT_ONLY = (
+    "stored as textfile "
+    "tblproperties('transactional'='true', 'transactional_properties'='insert_only')"
+)
 
 INSERT_UPDATE_DELETE = Case(
     name="insert, update, delete, minor, major",

@@ -1,7 +1,8 @@
 """Run one case on two engines and say where they differ.
 
-After the last statement, and after every turn of a compactor thread, everything the issue of compatibility is about is
-looked at: rows with ROW__IDs, the shape of the table's folder, the compaction queue, the notification log.
+After the last statement, and after every turn of a compactor thread, everything the issue of
+compatibility is about is looked at: rows with ROW__IDs, the shape of the table's folder, the
+compaction queue, the notification log.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ TURN = "!"
 class Case:
     """Statements to run in a database of the engine's own.
 
-    A step that starts with `!` is one turn of that compactor thread. `acid_tables` are read with their ROW__IDs.
+    A step that starts with `!` is one turn of that compactor thread. `acid_tables` are read with
+    their ROW__IDs.
     """
 
     name: str
@@ -33,7 +35,9 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Stage:
-    """What an engine showed at one moment; every record a mapping, so that masks can name its fields."""
+    """What an engine showed at one moment; every record a mapping, so that masks can name its
+    fields.
+    """
 
     label: str
     rows: dict[str, list[Fields]]
@@ -53,7 +57,9 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The answer of an engine that does not run a statement; two refusals are equal whatever they say."""
+    """The answer of an engine that does not run a statement; two refusals are equal whatever they
+    say.
+    """
 
     message: str = field(compare=False)
 
@@ -64,7 +70,9 @@ ASPECTS: tuple[Aspect, ...] = get_args(Aspect)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Difference:
-    """One thing that two engines do not have in common: what it is about, where it was seen, both sides."""
+    """One thing that two engines do not have in common: what it is about, where it was seen, both
+    sides.
+    """
 
     aspect: Aspect
     place: str

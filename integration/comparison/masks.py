@@ -1,8 +1,8 @@
 """What may differ between two engines that did the same: one table, a reason for each line.
 
-A mask names a kind of record and a field path (a regular expression over the whole path; list positions are `[]`). It
-replaces the value, or the parts of a text that `part` matches; with `is_order`, it only puts a list into a fixed order.
-What no mask covers has to be equal.
+A mask names a kind of record and a field path (a regular expression over the whole path; list
+positions are `[]`). It replaces the value, or the parts of a text that `part` matches; with
+`is_order`, it only puts a list into a fixed order. What no mask covers has to be equal.
 """
 
 from __future__ import annotations
@@ -91,7 +91,8 @@ MASKS = (
 
 def masked(kind: Kind, record: Mapping[str, Any], masks: Iterable[Mask] = MASKS) -> dict[str, Any]:
     """The record with its masked values replaced."""
-    return _walk(record, "", [mask for mask in masks if mask.kind == kind], set())
+    chosen = [mask for mask in masks if mask.kind == kind]
+    return {key: _walk(value, key, chosen, set()) for key, value in record.items()}
 
 
 def masks_that_hide(

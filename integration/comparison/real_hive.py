@@ -60,7 +60,9 @@ def next_event(store: Database) -> int:
 
 
 def relative_paths(folder: Path) -> list[str]:
-    """Every path under a folder, directories with a slash; checksum files of the local file system left out."""
+    """Every path under a folder, directories with a slash; checksum files of the local file system
+    left out.
+    """
     return sorted(
         f"{path.relative_to(folder)}{'/' if path.is_dir() else ''}"
         for path in folder.rglob("*")

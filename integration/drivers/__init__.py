@@ -1,1 +1,3 @@
-"""Programs that run in another interpreter: requests on standard input, replies on standard output."""
+"""Programs that run in another interpreter: requests on standard input, replies on standard
+output.
+"""

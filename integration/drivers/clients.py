@@ -1,7 +1,9 @@
-"""The outside clients of the other interpreter: Trino's and pymetastore, one JSON object a line in and out.
+"""The outside clients of the other interpreter: Trino's and pymetastore, one JSON object a line in
+and out.
 
-Started with that interpreter as `python clients.py`, so nothing of the project is imported here. Requests:
-{"client": "trino", "port": …, "sql": …} and {"client": "pymetastore", "port": …, "method": …, "arguments": […]}.
+Started with that interpreter as `python clients.py`, so nothing of the project is imported here.
+Requests: {"client": "trino", "port": …, "sql": …} and {"client": "pymetastore", "port": …,
+"method": …, "arguments": […]}.
 """
 
 from __future__ import annotations

@@ -9,10 +9,11 @@ import re
 from pyspark.sql import SparkSession
 
 from changemanager.location import FsspecResolver
+from cleaner.daemon import Cleaner, make_cleaner
 from hms_bridge.cli.worker import make_worker
 from hms_bridge.clock import SystemClock
 from hms_bridge.compaction.kernel import BucketKernel
-from hms_bridge.connect import open_metastore
+from hms_bridge.connect import open_local, open_metastore
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from hms_bridge.rows.transaction import Client
@@ -21,7 +22,8 @@ from hms_bridge.spark.sql_session import SqlSession
 
 # Hive's own statement for it; the verb of hms-bridge is `compact`.
 COMPACT = re.compile(
-    r"alter table (?P<database>\w+)\.(?P<table>\w+)(?: partition \((?P<partition>[^)]*)\))? compact '(?P<kind>\w+)'",
+    r"alter table (?P<database>\w+)\.(?P<table>\w+)(?: partition \((?P<partition>[^)]*)\))?"
+    r" compact '(?P<kind>\w+)'",
     re.IGNORECASE,
 )
 ROW_ID_FIELDS = ("writeid", "bucketid", "rowid")
@@ -62,6 +64,16 @@ def work(spark: SparkSession, *, metastore: str) -> str | None:
     executor = SparkExecutor(spark=spark, kernel=BucketKernel(resolver=FsspecResolver()))
     outcome = make_worker(_metastore(metastore), executor).run_once()
     return outcome.message if outcome else None
+
+
+@functools.cache
+def _cleaner(database: str) -> Cleaner:
+    return make_cleaner(open_local(database))
+
+
+def clean(_: SparkSession, *, database: str) -> list[str]:
+    """One turn of the cleaner on a metastore's own database: what it did."""
+    return [str(outcome) for outcome in _cleaner(database).run_once()]
 
 
 def _compact(metastore: str, words: re.Match[str]) -> None:

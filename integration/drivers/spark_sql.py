@@ -1,7 +1,8 @@
 """A Spark driver that stays up: SQL and calls on its session, one JSON object a line in and out.
 
-Started as `python -m integration.drivers.spark_sql CONF.json`. Requests: {"sql": text} gives the rows;
-{"call": "module:function", "arguments": {…}} gives what function(spark, **arguments) returns, as JSON.
+Started as `python -m integration.drivers.spark_sql CONF.json`. Requests: {"sql": text} gives the
+rows; {"call": "module:function", "arguments": {…}} gives what function(spark, **arguments) returns,
+as JSON.
 """
 
 from __future__ import annotations

@@ -42,7 +42,8 @@ def on_path(name: str, *more_folders: str) -> Callable[[], Path | None]:
     return find
 
 
-# The -core packages of MariaDB hold the server without an account, a service or a cluster of its own.
+# The -core packages of MariaDB hold the server without an account, a service or a cluster of its
+# own.
 POSTGRESQL = Program(
     what="PostgreSQL server",
     packages=("postgresql",),
@@ -64,7 +65,9 @@ PROGRAMS = (POSTGRESQL, MARIADB, MAVEN, JAVA_17)
 
 
 def ensure(program: Program) -> Path:
-    """The path of the program, after `apt-get install` if it was not there; InstallError if that fails."""
+    """The path of the program, after `apt-get install` if it was not there; InstallError if that
+    fails.
+    """
     found = program.find()
     if found is not None:
         return found
@@ -78,7 +81,7 @@ def ensure(program: Program) -> Path:
     if found is None:
         raise InstallError(
             part=program.what,
-            why=f"{', '.join(program.packages)} installed, but the program is not where it should be",
+            why=f"{', '.join(program.packages)} is installed, but the program is not there",
             remedy="look with: dpkg -L " + " ".join(program.packages),
         )
     return found

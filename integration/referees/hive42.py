@@ -1,8 +1,9 @@
 """Hive 4.2.0 in a Java process that stays up: SQL, compactor threads one turn at a time, REPL.
 
-The process is py4j's own gateway with Hive on its class path, so nothing has to be compiled. A `HiveSession` is one
-Hive session: own gateway client, hence one Java thread, hence one SessionState. Sessions of one process may use
-different metastores: the embedded one on PostgreSQL, or any thrift URI given as `hive.metastore.uris`.
+The process is py4j's own gateway with Hive on its class path, so nothing has to be compiled. A
+`HiveSession` is one Hive session: own gateway client, hence one Java thread, hence one
+SessionState. Sessions of one process may use different metastores: the embedded one on PostgreSQL,
+or any thrift URI given as `hive.metastore.uris`.
 """
 
 from __future__ import annotations
@@ -35,10 +36,11 @@ CompactorThread = Literal["Initiator", "Worker", "Cleaner"]
 
 # What HiveServer2 tells the metastore it can do; without it ACID tables are refused.
 CAPABILITIES = (
-    "EXTWRITE", "EXTREAD", "HIVEBUCKET2", "HIVEFULLACIDREAD", "HIVEFULLACIDWRITE", "HIVECACHEINVALIDATE",
-    "HIVEMANAGESTATS", "HIVEMANAGEDINSERTWRITE", "HIVEMANAGEDINSERTREAD", "HIVESQL", "HIVEMQT",
-    "HIVEONLYMQTWRITE", "ACCEPTS_UNMODIFIED_METADATA",
+    "EXTWRITE", "EXTREAD", "HIVEBUCKET2", "HIVEFULLACIDREAD", "HIVEFULLACIDWRITE",
+    "HIVECACHEINVALIDATE", "HIVEMANAGESTATS", "HIVEMANAGEDINSERTWRITE", "HIVEMANAGEDINSERTREAD",
+    "HIVESQL", "HIVEMQT", "HIVEONLYMQTWRITE", "ACCEPTS_UNMODIFIED_METADATA",
 )  # fmt: skip
+ACID_OPTIMIZER = "org.apache.hadoop.hive.ql.txn.compactor.AcidTableOptimizer"
 ROW_SEPARATOR = "\x1e"
 
 # py4j logs what it raises anyway, and once more for every object that outlives the Java process.
@@ -72,7 +74,8 @@ class Hive42:
             [install.java_21(), "-Xmx1500m", "-XX:+UseSerialGC", f"-Djava.io.tmpdir={self.folder}",
              "-Dlog4j2.contextSelector=org.apache.logging.log4j.core.selector.ClassLoaderContextSelector",
              *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENS),
-             "-cp", f"{conf}:{jars}/*:{py4j_jar}", "py4j.GatewayServer", "--die-on-broken-pipe", "0"],
+             "-cp", f"{conf}:{jars}/*:{py4j_jar}",
+             "py4j.GatewayServer", "--die-on-broken-pipe", "0"],
             cwd=self.folder,
             is_piped=True,
         )  # fmt: skip
@@ -105,7 +108,8 @@ class Hive42:
         line = pipe.readline() if pipe else b""
         if not line.strip().isdigit():
             raise RefereeError(f"Hive 4.2.0 gave no gateway port\n{self._server.log_tail()}")
-        # Tez prints its progress to standard output: somebody has to read it, or the process blocks.
+        # Tez prints its progress to standard output: somebody has to read it, or the process
+        # blocks.
         threading.Thread(target=_drain, args=(pipe,), daemon=True).start()
         return int(line)
 
@@ -131,7 +135,8 @@ class Hive42:
             "hive.tez.auto.reducer.parallelism": "false",
             "hive.jar.directory": str(folder / "jars"),
             "hive.user.install.directory": str(folder / "jars"),
-            # The compactor's own jobs; it asks every 5 s whether one has ended, unless told otherwise.
+            # The compactor's own jobs; it asks every 5 s whether one has ended, unless told
+            # otherwise.
             "mapreduce.framework.name": "local",
             "mapreduce.client.completion.pollinterval": "100",
             "fs.defaultFS": "file:///",
@@ -141,7 +146,7 @@ class Hive42:
             "hive.exec.local.scratchdir": str(folder / "scratch-local"),
             "hive.compactor.initiator.on": "false",
             # The default names Iceberg's optimizer too, whose jar is not there.
-            "hive.compactor.table.optimizers": "org.apache.hadoop.hive.ql.txn.compactor.AcidTableOptimizer",
+            "hive.compactor.table.optimizers": ACID_OPTIMIZER,
             "hive.metastore.transactional.event.listeners": LISTENER,
             "hive.metastore.dml.events": "true",
             "hive.notification.event.poll.interval": "0s",
@@ -155,7 +160,9 @@ class Hive42:
 
 
 class HiveSession:
-    """One Hive session on one Java thread; calls from several Python threads wait for each other."""
+    """One Hive session on one Java thread; calls from several Python threads wait for each
+    other.
+    """
 
     def __init__(self, port: int, settings: dict[str, str]) -> None:
         self._gateway = JavaGateway(
@@ -176,7 +183,9 @@ class HiveSession:
             self._session.getClass().getField(field).set(self._session, stream)
 
     def sql(self, statement: str) -> list[Row]:
-        """Run one statement; rows as Hive prints their columns. StatementError carries Hive's own message."""
+        """Run one statement; rows as Hive prints their columns. StatementError carries Hive's own
+        message.
+        """
         with self._lock:
             self._jvm.org.apache.hadoop.hive.ql.session.SessionState.setCurrentSessionState(
                 self._session
@@ -189,7 +198,9 @@ class HiveSession:
                 ) from error
 
     def run(self, thread: CompactorThread) -> None:
-        """One turn of a compactor thread, on a Java thread of its own since it changes session state."""
+        """One turn of a compactor thread, on a Java thread of its own since it changes session
+        state.
+        """
         with self._lock:
             hive = self._jvm.org.apache.hadoop.hive
             part = getattr(hive.ql.txn.compactor, thread)()

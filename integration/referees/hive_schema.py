@@ -17,7 +17,9 @@ UPGRADES_TO_23 = (
 
 
 class HiveSchemas:
-    """Databases with the schema of a Hive version; the second one of a version is a copy of the first's template."""
+    """Databases with the schema of a Hive version; the second one of a version is a copy of the
+    first's template.
+    """
 
     def __init__(self, postgresql: PostgreSql) -> None:
         self._postgresql = postgresql

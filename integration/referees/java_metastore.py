@@ -1,4 +1,6 @@
-"""Hive's own metastore servers, each in its own process on loopback: 4.2.0, 4.0.1, 3.1.3 and 2.3.10."""
+"""Hive's own metastore servers, each in its own process on loopback: 4.2.0, 4.0.1, 3.1.3 and
+2.3.10.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,11 @@ from integration.referees.site import write_site
 SERVER_CLASS = "org.apache.hadoop.hive.metastore.HiveMetaStore"
 LISTENER = "org.apache.hive.hcatalog.listener.DbNotificationListener"
 OPENS = (
-    "java.base/java.lang", "java.base/java.lang.reflect", "java.base/java.net", "java.base/java.nio",
-    "java.base/java.util", "java.base/java.util.concurrent", "java.base/java.util.concurrent.atomic",
-    "java.base/java.time", "java.base/java.io", "java.base/java.math", "java.base/java.text",
-    "java.base/java.util.regex", "java.base/sun.nio.ch", "java.sql/java.sql",
+    "java.base/java.io", "java.base/java.lang", "java.base/java.lang.reflect",
+    "java.base/java.math", "java.base/java.net", "java.base/java.nio", "java.base/java.text",
+    "java.base/java.time", "java.base/java.util", "java.base/java.util.concurrent",
+    "java.base/java.util.concurrent.atomic", "java.base/java.util.regex",
+    "java.base/sun.nio.ch", "java.sql/java.sql",
 )  # fmt: skip
 LOG_TO_STDERR = (
     "log4j.rootLogger=WARN,c\nlog4j.appender.c=org.apache.log4j.ConsoleAppender\n"
@@ -27,7 +30,8 @@ LOG_TO_STDERR = (
 )
 LOG2_TO_STDERR = (
     "status=error\nappender.c.type=Console\nappender.c.name=c\nappender.c.target=SYSTEM_ERR\n"
-    "appender.c.layout.type=PatternLayout\nappender.c.layout.pattern=%d{HH:mm:ss} %-5p %c{1}: %m%n\n"
+    "appender.c.layout.type=PatternLayout\n"
+    "appender.c.layout.pattern=%d{HH:mm:ss} %-5p %c{1}: %m%n\n"
     "rootLogger.level=warn\nrootLogger.appenderRef.c.ref=c\n"
 )
 

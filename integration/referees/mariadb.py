@@ -75,8 +75,8 @@ class MariaDb:
         data = self._folder / "data"
         self._workplace.run(
             "mariadb-install-db",
-            ["mariadb-install-db", "--no-defaults", f"--datadir={data}", "--auth-root-authentication-method=normal",
-             "--skip-test-db"],
+            ["mariadb-install-db", "--no-defaults", f"--datadir={data}",
+             "--auth-root-authentication-method=normal", "--skip-test-db"],
             cwd=self._folder,
             user=self._user,
         )  # fmt: skip
@@ -89,7 +89,8 @@ class MariaDb:
         server = self._workplace.start(
             "mariadb",
             [self._program, "--no-defaults", f"--datadir={data}", f"--port={self.port}",
-             "--bind-address=127.0.0.1", f"--socket={self._folder}/server.sock", f"--init-file={first}",
+             "--bind-address=127.0.0.1", f"--socket={self._folder}/server.sock",
+             f"--init-file={first}",
              f"--pid-file={self._folder}/server.pid", "--innodb-flush-log-at-trx-commit=0",
              "--skip-name-resolve", "--max-connections=300"],
             cwd=self._folder,

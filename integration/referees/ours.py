@@ -1,4 +1,6 @@
-"""hms-bridge itself, as a user runs it: the server in its own process, the verbs of the command line."""
+"""hms-bridge itself, as a user runs it: the server in its own process, the verbs of the command
+line.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from integration.referees.errors import RefereeError
 from integration.referees.postgresql import Database
 from integration.referees.processes import Workplace, free_port, is_listening
 from integration.referees.spark import SparkDriver
@@ -25,12 +28,12 @@ class OurServer:
         workplace: Workplace,
         database_url: str,
         *,
-        store: Database,
+        store: Database | None = None,
         warehouse: Path | None = None,
         settings: Mapping[str, str] | None = None,
     ) -> None:
         self.database_url = database_url
-        self.store = store
+        self._store = store
         self.folder = workplace.folder("ours")
         self.warehouse = warehouse or self.folder / "warehouse"
         self.warehouse.mkdir(exist_ok=True)
@@ -46,6 +49,13 @@ class OurServer:
             cwd=self.folder,
         )  # fmt: skip
         self._server.wait_until(lambda: is_listening(self.port))
+
+    @property
+    def store(self) -> Database:
+        """The PostgreSQL database under the server, where Hive and the comparison look into it."""
+        if self._store is None:
+            raise RefereeError(f"{self.database_url} is not a PostgreSQL database of the run")
+        return self._store
 
     @property
     def uri(self) -> str:
@@ -79,11 +89,20 @@ class OurProgram:
 
 
 class OurSession:
-    """hms-bridge as a library in a Spark driver: a statement costs what it costs, not a start of Spark."""
+    """hms-bridge as a library in a Spark driver: a statement costs what it costs, not a start of
+    Spark.
+    """
 
     def __init__(self, driver: SparkDriver, metastore: str) -> None:
         self._driver = driver
         self._metastore = metastore
+
+    def clean(self, database_url: str) -> list[str]:
+        """One turn of our cleaner, which works on the metastore's own database."""
+        done: list[str] = self._driver.call(
+            "integration.drivers.our_session:clean", database=database_url
+        )
+        return done
 
     def sql(self, statement: str) -> list[tuple[str, ...]]:
         """Rows of one statement in Hive's text form; StatementError carries our message."""

@@ -1,4 +1,6 @@
-"""Clients that no one here wrote: Trino's and pymetastore (own interpreter), hmsclient, PyIceberg, Hive's bindings."""
+"""Clients that no one here wrote: Trino's and pymetastore (own interpreter), hmsclient, PyIceberg,
+Hive's bindings.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ class OutsideClients:
         return self._conversation.ask(**request)
 
     def pymetastore(self, port: int, method: str, *arguments: object) -> Any:
-        """Call a method of pymetastore's HMS on the metastore at `port`; its records come as objects of JSON."""
+        """Call a method of pymetastore's HMS on the metastore at `port`; its records come as
+        objects of JSON.
+        """
         return self.ask(client="pymetastore", port=port, method=method, arguments=list(arguments))
 
     def stop(self) -> None:

@@ -1,7 +1,7 @@
 """Servers as child processes: own process group, own log, stopped by the pid that was started.
 
-Three nets so that nothing survives a run: a fixture stops its server; `atexit` stops the rest; and the kernel ends a
-server whose parent died without either (`setpriv --pdeathsig`).
+Three nets so that nothing survives a run: a fixture stops its server; `atexit` stops the rest; and
+the kernel ends a server whose parent died without either (`setpriv --pdeathsig`).
 """
 
 from __future__ import annotations
@@ -133,14 +133,13 @@ class Workplace:
         user: str | None = None,
         is_piped: bool = False,
     ) -> Server:
-        """Start a server; its output goes to NAME.log, or standard output to a pipe if `is_piped`."""
+        """Start a server; its output goes to NAME.log, or standard output to a pipe if
+        `is_piped`.
+        """
         log_path = _unused(self.log_folder, name, ".log")
-        identity = (
-            ["--reuid", user, "--regid", str(_group_of(user)), "--clear-groups"] if user else []
-        )
         with log_path.open("ab") as log:
             process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", *identity, *map(str, command)],
+                ["setpriv", "--pdeathsig", "KILL", *_identity(user), *map(str, command)],
                 stdin=subprocess.PIPE if is_piped else subprocess.DEVNULL,
                 stdout=subprocess.PIPE if is_piped else log,
                 stderr=log if is_piped else subprocess.STDOUT,
@@ -164,13 +163,8 @@ class Workplace:
         timeout_seconds: float = 300,
     ) -> str:
         """Run a program to its end and return its standard output; RefereeError if it fails."""
-        identity = (
-            ["setpriv", "--reuid", user, "--regid", str(_group_of(user)), "--clear-groups"]
-            if user
-            else []
-        )
         done = subprocess.run(
-            [*identity, *map(str, command)],
+            ["setpriv", "--pdeathsig", "KILL", *_identity(user), *map(str, command)],
             stdin=stdin or subprocess.DEVNULL,
             capture_output=True,
             env=dict(os.environ) | dict(env or {}),
@@ -199,5 +193,8 @@ def _unused(folder: Path, name: str, suffix: str = "") -> Path:
     return next(path for path in (folder / f"{n}{suffix}" for n in names) if not path.exists())
 
 
-def _group_of(user: str) -> int:
-    return pwd.getpwnam(user).pw_gid
+def _identity(user: str | None) -> list[str]:
+    """What setpriv needs to be told to run something as `user`."""
+    if user is None:
+        return []
+    return ["--reuid", user, "--regid", str(pwd.getpwnam(user).pw_gid), "--clear-groups"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +111,7 @@ class SparkStandalone:
                 )
             )  # fmt: skip
         for worker in self._servers[1:]:
-            worker.wait_until(lambda worker=worker: worker.log_contains("Successfully registered"))
+            worker.wait_until(partial(worker.log_contains, "Successfully registered"))
 
     @property
     def master(self) -> str:

@@ -132,6 +132,8 @@ VERBS: list[tuple[str, tuple[Any, ...], dict[str, Any], Any]] = [
     ("heartbeat", (TxnId(1), LockId(0)), {}, None),
     ("heartbeat_txn_range", (TxnId(1), TxnId(9)), {},
      HeartbeatRangeResult(aborted=(TxnId(2), TxnId(3)), missing=(TxnId(4),))),
+    ("get_latest_txn_in_conflict", (TxnId(4),), {}, TxnId(3)),
+    ("get_latest_txn_in_conflict", (TxnId(4),), {}, None),
     ("allocate_table_write_ids", (AllocateWriteIdsRequest(
         database_name="db", table_name="t", txn_ids=(TxnId(1),), is_reallocation=True),), {},
      (TxnToWriteId(txn_id=TxnId(1), write_id=WriteId(2)),)),

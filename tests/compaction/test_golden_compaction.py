@@ -18,6 +18,7 @@ from hms_bridge.acid.markers import ACID_VERSION, ACID_VERSION_FILE
 from hms_bridge.acid.names import DirectoryName
 from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
 from hms_bridge.compaction.plan import CompactionPlan, NothingToCompact, plan_compaction
+from hms_bridge.compaction.worker import gather
 from hms_bridge.model.catalog import Column
 from hms_bridge.model.compaction import CompactionType
 from hms_bridge.model.ids import TxnId
@@ -85,8 +86,10 @@ def compact(
         directory = Path(temporary) / output.format()
         directory.mkdir(parents=True, exist_ok=True)
         (directory / ACID_VERSION_FILE).write_bytes(ACID_VERSION)
-        publish_directory(FS, str(directory), f"{root}/{output.format()}")
-    Path(temporary).rmdir()
+    gather(FS, temporary, results)
+    for output in plan.outputs:
+        publish_directory(FS, f"{temporary}/{output.format()}", f"{root}/{output.format()}")
+    shutil.rmtree(temporary)
     return plan
 
 

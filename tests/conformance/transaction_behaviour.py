@@ -253,6 +253,19 @@ class TransactionBehaviour:
         # The abort stays although the call failed.
         assert state_of(metastore, second) is TxnState.ABORTED
 
+    def test_a_writer_learns_that_its_snapshot_is_too_old(self, metastore: Metastore) -> None:
+        name = new_database(metastore)
+        new_table(metastore, name)
+        first, _ = write(metastore, name, operation=DataOperation.UPDATE)
+        second, _ = write(metastore, name, operation=DataOperation.DELETE)
+        inserter, _ = write(metastore, name)
+        assert metastore.get_latest_txn_in_conflict(second) is None
+        commit(metastore, first, is_exclusive_write_enabled=False)
+        assert metastore.get_latest_txn_in_conflict(second) == first
+        assert metastore.get_latest_txn_in_conflict(inserter) is None
+        abort(metastore, second)
+        commit(metastore, inserter)
+
     def test_inserts_never_conflict(self, metastore: Metastore) -> None:
         name = new_database(metastore)
         new_table(metastore, name)

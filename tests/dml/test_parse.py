@@ -88,6 +88,14 @@ def test_show_and_drop() -> None:
         ("create table t stored as parquet as select 1", "is not supported"),
         ("create table t (a int) stored as parquet", "STORED AS parquet is not supported"),
         ("drop view v", "DROP VIEW is not supported"),
+        ("delete from t where id > 1 limit 5", "DELETE with LIMIT is not supported"),
+        ("delete from t using s where t.id = s.id", "DELETE with USING is not supported"),
+        ("update t set a = 1 from s", "UPDATE with FROM is not supported"),
+        ("update t set a = 1 order by id limit 3", "UPDATE with ORDER is not supported"),
+        ("delete from t partition (p = 1) where id = 1", "cannot read the SQL"),
+        ("update t join s on t.id = s.id set a = 1", "TABLE with JOINS is not supported"),
+        ("insert into t by name select 1 as b", "INSERT with BY NAME is not supported"),
+        ("with c as (select 1) insert into t select * from c", "INSERT with WITH is not"),
     ],
 )
 def test_refusals_say_what_is_wrong(text: str, message: str) -> None:

@@ -161,6 +161,20 @@ def test_writes_that_nobody_reported_are_found_by_their_directories(world):
     assert [row["id"] for row in world.rows("dst", "part")] == [21]
 
 
+def test_an_unreported_write_over_a_dump_boundary_is_found(world):
+    """Its write id stands in the range before, its commit in this one."""
+    world.replicate()
+    silent = OpenWrite(world)
+    silent.is_reporting = False
+    silent.insert("t", [(22, "silent")])
+    world.insert("t", (23, "loud"))
+    world.replicate()
+    silent.commit()
+    world.replicate()
+    world.assert_same()
+    assert 22 in [row["id"] for row in world.rows("dst", "t")]
+
+
 def test_a_bootstrap_waits_for_open_writers(world):
     writer = OpenWrite(world)
     writer.insert("t", [(13, "w")])

@@ -111,12 +111,19 @@ def test_settings(rig: Rig) -> None:
     assert rig("get_config_value", name=warehouse, defaultValue="d") == "file:/w"
     assert rig("get_config_value", name="hive.unset", defaultValue="d") == "d"
     assert rig("get_config_value", name="hive.unset") == ""
-    assert rig("getMetaConf", key=warehouse) == "file:/w"
+    for prefix in ("metastore.", "hive.metastore."):
+        assert rig("getMetaConf", key=f"{prefix}try.direct.sql") == "true"
+        assert rig("getMetaConf", key=f"{prefix}partition.name.whitelist.pattern") == ""
+    rig("setMetaConf", key="metastore.try.direct.sql", value="false")
+    rig("setMetaConf", key="metastore.client.capability.check", value="true")
+    for key in ("metastore.client.capability.check", "nope"):
+        with pytest.raises(MetaError):
+            rig("setMetaConf", key=key, value="false")
     assert rig("get_metastore_db_uuid") == "u-1"
     for secret in ("hive.db.password", "javax.jdo.option.ConnectionPassword", "no.such.key"):
         with pytest.raises(MetaError, match="security reasons"):
             rig("get_config_value", name=secret, defaultValue="d")
-    for key in ("nope", "hive.db.password"):
+    for key in ("nope", warehouse, "hive.db.password"):
         with pytest.raises(MetaError, match="Invalid configuration key"):
             rig("getMetaConf", key=key)
 
@@ -133,7 +140,7 @@ def _is_empty(value: Any) -> bool:
     return not value
 
 
-@pytest.mark.parametrize("name", ["setMetaConf", "create_function", "cm_recycle", "add_token",
+@pytest.mark.parametrize("name", ["rename_partition", "create_function", "cm_recycle", "add_token",
                                   "update_table_column_statistics", "truncate_table"])  # fmt: skip
 def test_what_is_not_offered_is_unknown(rig: Rig, name: str) -> None:
     with pytest.raises(UnknownMethodError):
@@ -157,6 +164,9 @@ def test_databases_in_other_forms(rig: Rig) -> None:
     assert rig.asked == [("get_databases", "d*", "hive")]
     assert rig("get_databases", pattern="@hive#")
     assert rig.asked == [("get_databases", None, "hive")]
+    wanted = hive.GetDatabaseObjectsRequest(catalogName="hive", pattern="*")
+    assert len(rig("get_databases_req", request=wanted).databases) == 2
+    assert rig.asked[0] == ("get_databases", None, "hive")
     request = hive.GetDatabaseRequest(name="DB", catalogName="hive")
     assert rig("get_database_req", request=request) == database_to_struct(DATABASE)
     assert rig.asked == [("get_database", "db", "hive")]
@@ -551,6 +561,8 @@ def test_transactions_in_other_forms(rig: Rig) -> None:
     rig.fake.answers["get_valid_write_ids"] = ()
     rig("get_valid_write_ids", rqst=hive.GetValidWriteIdsRequest(fullTableNames=["DB.T"]))
     assert rig.asked == [("get_valid_write_ids", ["db.t"], None, None)]
+    rig.fake.answers["get_latest_txn_in_conflict"] = None
+    assert rig("get_latest_txnid_in_conflict", txnId=5) == 0  # as Hive says "none"
     rig("add_write_ids_to_min_history", txnId=1, writeIds={"db.t": 4})
     assert rig.asked == []
 

@@ -39,6 +39,7 @@ def register_table(stage: GoldenStage, store: LocalStore, root: Path) -> str:
         bucket_columns=tuple(definition["bucket_columns"]),
         bucket_count=definition["num_buckets"],
         valid_write_ids=ValidWriteIdList.parse(stage.state["valid_write_id_list"]),
+        is_open_aborted=True,
         owner="test",
     )
     adopt(look(request, FsspecResolver()), store.metastore, user="test", host="test")

@@ -87,6 +87,17 @@ def test_rows_of_a_bucketed_table_lie_in_their_buckets(run: Any, tmp_path: Path)
     ]
 
 
+def test_partitions_of_a_bucketed_table_hold_all_buckets(run: Any) -> None:
+    """One task gets rows of several buckets and partitions."""
+    run("CREATE TABLE t (id INT) PARTITIONED BY (p INT) CLUSTERED BY (id) INTO 4 BUCKETS")
+    run("INSERT INTO t SELECT id, id % 3 FROM range(48)")
+    (rows,) = run("SELECT p, count(*), count(DISTINCT ROW__ID.bucketid) FROM t GROUP BY p")
+    assert sorted(rows) == [(0, 16, 4), (1, 16, 4), (2, 16, 4)]
+    run("DELETE FROM t WHERE id % 2 = 0")
+    (rows,) = run("SELECT count(*) FROM t")
+    assert rows == [(24,)]
+
+
 def test_insert_select_from_itself_and_another(run: Any) -> None:
     run("CREATE DATABASE d; CREATE TABLE d.a (id INT); CREATE TABLE d.b (id INT, n INT)")
     run("INSERT INTO d.a VALUES (1), (2); INSERT INTO d.b SELECT id, id * 10 FROM d.a")

@@ -206,6 +206,25 @@ class TestLostLease:
         with pytest.raises(NoSuchCompactionError):
             world.mark_compacted(first)
 
+    @pytest.mark.parametrize("told", ["worker_id", "started_ms", "txn_id"])
+    def test_each_thing_that_a_worker_tells_is_enough(self, world: TxnWorld, told: str) -> None:
+        first, second = self._lost(world)
+        silent = replace(second, worker_id=None, started_ms=None, txn_id=None)
+        claim = replace(silent, **{told: getattr(first, told)})
+        with pytest.raises(NoSuchCompactionError):
+            world.mark_compacted(claim)
+        with pytest.raises(NoSuchCompactionError):
+            world.fail(claim)
+        world.mark_compacted(silent)
+
+    def test_a_revoked_entry_belongs_to_no_transaction(self, world: TxnWorld) -> None:
+        world.compact()
+        world.start_compaction(5)
+        world.time.advance_ms(DAY_MS + 1)
+        _revoke(world)
+        (row,) = world.rows(COMPACTION_QUEUE)
+        assert (row["CQ_TXN_ID"], row["CQ_WORKER_ID"], row["CQ_START"]) == (None, None, None)
+
     def test_a_failed_entry_cannot_be_committed(self, world: TxnWorld) -> None:
         world.compact()
         mine = world.start_compaction(5)

@@ -9,12 +9,15 @@ from threading import Barrier
 from typing import Any
 
 import pytest
+from sqlalchemy import Connection
 
+from hms_bridge.backend.schema.txn_tables import COMPACTION_QUEUE, TXNS, WRITE_SET
 from hms_bridge.clock import SystemClock
 from hms_bridge.errors import TxnAbortedError
 from hms_bridge.model.lock import DataOperation, LockState, LockType
-from hms_bridge.model.txn import TxnState
-from tests.support.databases import fresh_database
+from hms_bridge.model.txn import OpenTxnsRequest, TxnState
+from hms_bridge.txn import open_txns
+from tests.support.databases import SERVER_URL, fresh_database
 from tests.support.txn_world import TxnWorld, component
 
 THREADS = 4
@@ -130,6 +133,45 @@ def test_commit_against_abort(world: TxnWorld) -> None:
         assert world.valid().is_valid(write_id) is committed
         states = {txn.id: txn.state for txn in world.open_txns().txns}
         assert (states.get(txn_id) is TxnState.ABORTED) is aborted
+
+
+@pytest.mark.skipif(SERVER_URL is None, reason="SQLite has one writer at a time")
+class TestOpenersInFlight:
+    """An opener has its id, but has not committed yet."""
+
+    def _open(self, world: TxnWorld, connection: Connection) -> int:
+        request = OpenTxnsRequest(user="u", host="h")
+        (txn_id,) = open_txns.open_txns(connection, request, world.settings, world.clock).ids
+        return txn_id
+
+    def test_they_count_as_open(self, world: TxnWorld) -> None:
+        with world.database.transaction(write=True) as connection:
+            unseen = self._open(world, connection)
+            later = world.open_one()
+            assert later > unseen
+            assert unseen not in {row["TXN_ID"] for row in world.rows(TXNS)}
+            assert {unseen, later} <= {txn.id for txn in world.open_txns().txns}
+            assert not world.snapshot().is_valid(unseen)
+        assert {unseen, later} <= {txn.id for txn in world.open_txns().txns}
+
+    @pytest.mark.parametrize("is_compaction", [True, False])
+    def test_conflicting_commits_wait_for_them(self, world: TxnWorld, is_compaction: bool) -> None:
+        if is_compaction:
+            world.compact()
+            mine = world.start_compaction(1)
+            world.mark_compacted(mine)
+            committing = mine.txn_id
+        else:
+            committing, _ = world.write(DataOperation.UPDATE)
+        with ThreadPoolExecutor(1) as pool:
+            with world.database.transaction(write=True) as connection:
+                unseen = self._open(world, connection)
+                commit = pool.submit(world.commit, committing)
+                with pytest.raises(TimeoutError):
+                    commit.result(timeout=0.4)
+            commit.result(timeout=30)
+        (row,) = world.rows(COMPACTION_QUEUE if is_compaction else WRITE_SET)
+        assert row["CQ_NEXT_TXN_ID" if is_compaction else "WS_COMMIT_ID"] >= unseen
 
 
 def test_readers_see_whole_states_while_others_write(world: TxnWorld) -> None:

@@ -40,7 +40,8 @@ TXNS = Table(
     sqlite_autoincrement=True,
     **TABLE_OPTIONS,
 )
-Index("TXN_STATE_IDX", TXNS.c.TXN_STATE, TXNS.c.TXN_ID, unique=True)
+# Hive has it since 4.1, and unique, which on InnoDB only makes openers wait for each other.
+Index("TXN_STATE_IDX", TXNS.c.TXN_STATE, TXNS.c.TXN_ID)
 
 TXN_LOCK_TBL = Table("TXN_LOCK_TBL", METADATA, Column("TXN_LOCK", ID, nullable=False),
                      **TABLE_OPTIONS)  # fmt: skip
