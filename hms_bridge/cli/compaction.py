@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 import click
-from rich.console import Console
 
 from hms_bridge.cli.options import (
     dry_run_option,
@@ -14,7 +13,8 @@ from hms_bridge.cli.options import (
     settings_options,
     split_table_name,
 )
-from hms_bridge.cli.output import print_record, print_rows, say, time_text
+from hms_bridge.cli.output import print_record, print_rows, say, span_text, time_text
+from hms_bridge.cli.progress import working
 from hms_bridge.config.settings import Settings
 from hms_bridge.dml.named import find_table
 from hms_bridge.errors import CompactionError
@@ -34,10 +34,7 @@ COLUMNS = (
     "starttime", "duration_ms", "errormessage", "poolname", "txnid", "nexttxnid", "committime",
     "highestwriteid",
 )  # fmt: skip
-SHOWN = (
-    "compactionid", "dbname", "tabname", "partname", "type", "state", "enqueuetime", "duration_ms",
-    "highestwriteid", "errormessage",
-)  # fmt: skip
+SHOWN = ("id", "target", "type", "state", "queued", "took", "write id", "error")
 _UNFINISHED = {CompactionState.INITIATED, CompactionState.WORKING}
 
 
@@ -123,7 +120,8 @@ def _run_queue(metastore: Metastore, compaction_id: CompactionId) -> None:
     """Work until our entry is done; entries before it in the queue are done first."""
     from hms_bridge.cli.worker import spark_worker
 
-    with spark_worker(metastore) as worker:
+    with working("starting Spark") as show, spark_worker(metastore) as worker:
+        show("compacting")
         while _find(metastore, compaction_id).state is CompactionState.INITIATED:
             outcome = worker.run_once()
             if outcome is None:
@@ -133,7 +131,7 @@ def _run_queue(metastore: Metastore, compaction_id: CompactionId) -> None:
 
 def _wait(metastore: Metastore, compaction_id: CompactionId) -> None:
     pause_seconds = 0.1
-    with Console(stderr=True).status("waiting for a worker"):
+    with working("waiting for a worker"):
         while _find(metastore, compaction_id).state in _UNFINISHED:
             time.sleep(pause_seconds)
             pause_seconds = min(pause_seconds * 2, 5.0)
@@ -183,14 +181,29 @@ def compactions(
         limit=limit,
     )
     with connected(metastore_url, settings, is_created=False) as metastore:
-        rows = [_row(entry) for entry in metastore.show_compactions(request)]
+        rows = [_row(entry) | _shown(entry) for entry in metastore.show_compactions(request)]
     print_rows(rows, COLUMNS, output_format, shown=SHOWN)
 
 
-def _row(entry: Compaction) -> dict[str, object]:
-    duration = None
+def _duration_ms(entry: Compaction) -> int | None:
     if entry.started_ms and entry.ended_ms:
-        duration = entry.ended_ms - entry.started_ms
+        return entry.ended_ms - entry.started_ms
+    return None
+
+
+def _shown(entry: Compaction) -> dict[str, object]:
+    """The same in few words, for a table."""
+    return {
+        "id": entry.id,
+        "target": entry.target,
+        "queued": time_text(entry.enqueued_ms),
+        "took": span_text(_duration_ms(entry)),
+        "write id": entry.highest_write_id,
+        "error": entry.error_message,
+    }
+
+
+def _row(entry: Compaction) -> dict[str, object]:
     return {
         "compactionid": entry.id,
         "dbname": entry.database_name,
@@ -201,7 +214,7 @@ def _row(entry: Compaction) -> dict[str, object]:
         "workerid": entry.worker_id,
         "enqueuetime": time_text(entry.enqueued_ms),
         "starttime": time_text(entry.started_ms),
-        "duration_ms": duration,
+        "duration_ms": _duration_ms(entry),
         "errormessage": entry.error_message,
         "poolname": entry.pool_name,
         "txnid": entry.txn_id,

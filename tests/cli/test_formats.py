@@ -27,6 +27,10 @@ VERIFIED = [
 ]  # fmt: skip
 ALMOST_NOW = ("--set", "hive.repl.cm.retain=1ms")
 
+SHOWN_FIRST = {
+    "txns": ("txnid",), "locks": ("lockid",), "compactions": ("id",), "cm": ("archived", "what"),
+    "cleaner": ("target",),
+}  # fmt: skip
 LISTINGS = {
     "txns": (("txns",), TXNS, 3),
     "locks": (("locks",), LOCKS, 2),
@@ -37,6 +41,7 @@ LISTINGS = {
     "compactions of a state": (
         ("compactions", "--state", "ready for cleaning"), COMPACTIONS, 1,
     ),
+    "compactions of another state": (("compactions", "--state", "failed"), COMPACTIONS, 0),
     "some compactions": (("compactions", "--limit", "2"), COMPACTIONS, 2),
     "cm ls": (("cm", "ls"), ARCHIVE, 11),
     "cm purge": (("cm", "purge", "--dry-run"), PURGE, 11),
@@ -59,6 +64,13 @@ RECORDS = {
         ("compact", "sales.events", "minor", "--partition", "a=日本/b=3"),
         COMPACTIONS,
     ),
+    "repl status": (
+        ("repl", "status", "sales", "--source", "sqlite:///metastore.db"),
+        ["last_repl_id", "source_event_id", "lag_events", "lag", "newest dump", "its state",
+         "finished", "loaded", "events expire in", "archive expires in",
+         "waiting dump pins its files", "missing files", "first incremental pending",
+         "incompatible"],
+    ),
     "repl dump": (
         ("repl", "dump", "sales", "--dry-run"),
         ["kind", "reason", "after event", "until event", "tables", "previous dump", "removed",
@@ -77,10 +89,9 @@ def test_listings_in_every_format(busy: BusyMetastore, name: str) -> None:
     assert [list(line) for line in lines] == [columns] * len(rows)
     is_same_at_every_moment = name not in ("cm purge", "cm purge of the old")
     assert rows == lines or not is_same_at_every_moment
-    printed = busy.program.ok(*words)
-    header = printed.out.splitlines()[0].split()
-    assert set(header) <= set(columns)
-    assert len(printed.out.splitlines()) == 1 + len(rows)
+    printed = busy.program.ok(*words).out.splitlines()
+    assert len(printed) == 1 + len(rows)
+    assert printed[0].split()[0] in SHOWN_FIRST[words[0]]
 
 
 @pytest.mark.parametrize("name", RECORDS)
@@ -88,7 +99,7 @@ def test_records_in_every_format(busy: BusyMetastore, name: str) -> None:
     words, keys = RECORDS[name]
     record = busy.program.ok(*words, "--format", "json").json
     assert list(record) == keys
-    if name != "compact at once":
+    if name not in ("compact at once", "repl status"):  # done once; tells the time
         assert busy.program.ok(*words, "--format", "jsonl").json_lines == [record]
         lines = busy.program.ok(*words).out.splitlines()
         shown = [key for key in keys if record[key] not in (None, "", [], {})]
