@@ -164,7 +164,8 @@ class Cleaner:
 
 def make_cleaner(store: LocalStore) -> Cleaner:
     """The cleaner of a metastore and its archive."""
-    archive = store.archive() if store.settings.archive.is_enabled else None
+    # A cmroot that cannot be used now fails each entry that needs it, and is tried again.
+    archive = store.archive(is_checked=False) if store.settings.archive.is_enabled else None
     protocol = DeleteProtocol(
         resolve=store.resolver,
         intents=store.manifest,

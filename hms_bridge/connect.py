@@ -20,7 +20,7 @@ from uuid import uuid4
 from changemanager.archive import ChangeManager
 from changemanager.config import ChangeManagerConfig
 from changemanager.filesystem.volume import FileKind
-from changemanager.location import FsspecResolver, Resolver
+from changemanager.location import FsspecResolver, Location, Resolver
 from changemanager.manifest import ArchiveManifest
 from hms_bridge.backend.engine import open_database
 from hms_bridge.backend.schema.install import schema_info
@@ -46,15 +46,23 @@ class LocalStore:
     clock: Clock
     settings: Settings
 
-    def archive(self) -> ChangeManager:
-        """The ChangeManager of the settings. Raises ChangeManagerError for a bad one."""
+    def archive(self, *, is_checked: bool = True) -> ChangeManager:
+        """The ChangeManager of the settings. Raises ChangeManagerError for a bad one.
+
+        Its directory may be absent, which is an empty archive.
+        """
         archive = self.settings.archive
         config = ChangeManagerConfig(
             cmroot=absolute_location(archive.root),
             retain_ms=archive.retain_ms,
             interval_seconds=archive.interval_ms / 1000,
         )
-        return ChangeManager(config, self.resolver, self.manifest, self.clock, lambda: uuid4().hex)
+        manager = ChangeManager(
+            config, self.resolver, self.manifest, self.clock, lambda: uuid4().hex
+        )
+        if is_checked:
+            _require_directory(manager.cmroot)
+        return manager
 
 
 def open_metastore(
@@ -172,9 +180,7 @@ def describe_schema(url: str) -> dict[str, object]:
     }
 
 
-def require_archive(archive: ChangeManager) -> None:
-    """Whether the archive can be looked at; one that is not there is empty. Raises ConfigError."""
-    cmroot = archive.cmroot
+def _require_directory(cmroot: Location) -> None:
     try:
         status = cmroot.status()
     except NotADirectoryError:

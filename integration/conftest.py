@@ -135,6 +135,22 @@ def hive42_metastore(workplace: Workplace, hive42: Hive42) -> Iterator[JavaMetas
 
 
 @pytest.fixture(scope="session")
+def hive42_metastore_alone(
+    workplace: Workplace, hive_schemas: HiveSchemas
+) -> Iterator[JavaMetastore]:
+    """The same on a database of its own: for cases that leave transactions open, which in a shared
+    one would stop every cleaner and REPL DUMP.
+    """
+    yield from _running(
+        lambda: JavaMetastore(
+            workplace,
+            java_metastore.flavour_42(),
+            database=hive_schemas.database("4.2.0", "hive42_alone"),
+        )
+    )
+
+
+@pytest.fixture(scope="session")
 def hms401(workplace: Workplace, hive_schemas: HiveSchemas) -> Iterator[JavaMetastore]:
     yield from _running(
         lambda: JavaMetastore(

@@ -50,12 +50,10 @@ def ls(metastore_url: str, output_format: str, settings: Settings) -> None:
       hms-bridge cm ls --format jsonl --set hive.repl.cmrootdir=/warehouse/cmroot
     """
     from changemanager.retention import take_inventory
-    from hms_bridge.connect import connected_locally, require_archive
+    from hms_bridge.connect import connected_locally
 
     with connected_locally(metastore_url, settings, is_created=False) as store:
-        archive = store.archive()
-        require_archive(archive)
-        items = take_inventory(archive, store.manifest)
+        items = take_inventory(store.archive(), store.manifest)
     print_rows([_row(item) for item in items], COLUMNS, output_format, shown=SHOWN)
     present = [item.size_bytes for item in items if item.is_present]
     say(f"{counted(len(present), 'file')}, {size_text(sum(present))}")
@@ -114,11 +112,10 @@ def purge(
       hms-bridge cm purge --override 'dump:sales:/dr/dumps/c2FsZXM=/7f3c…'
     """
     from changemanager.retention import Purge
-    from hms_bridge.connect import connected_locally, require_archive
+    from hms_bridge.connect import connected_locally
 
     with connected_locally(metastore_url, settings, is_created=False) as store:
         archive = store.archive()
-        require_archive(archive)
         job = Purge(archive, store.manifest, store.clock)
         plan = job.plan(overridden=overridden)
         held = {holder for one in plan.decisions for holder in one.holders}

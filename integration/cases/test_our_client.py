@@ -12,6 +12,8 @@ from hms_bridge.metastore import Metastore
 from integration.referees.java_metastore import JavaMetastore
 from tests.conformance.metastore_behaviour import MetastoreBehaviour
 
+pytestmark = pytest.mark.hive42_metastore
+
 HIVE_42_DIFFERS = {
     "test_every_change_of_the_catalog_is_logged":
         "logs ALTER_PARTITIONS, and nothing for a database that stays as it is",
@@ -23,8 +25,8 @@ HIVE_42_DIFFERS = {
 
 
 @pytest.fixture(scope="module")
-def metastore(hive42_metastore: JavaMetastore) -> Iterator[Metastore]:
-    with ThriftMetastoreClient(f"thrift://127.0.0.1:{hive42_metastore.port}") as client:
+def metastore(hive42_metastore_alone: JavaMetastore) -> Iterator[Metastore]:
+    with ThriftMetastoreClient(hive42_metastore_alone.uri) as client:
         yield client
 
 

@@ -134,7 +134,7 @@ def test_command_line_works_on_hives_metastore(
     rows = _hive_writes(hive42, "typed")
     program = OurProgram(workplace, hive42_metastore.uri)
     read = "select row__id, * from typed.t"
-    found = [(*row["row__id"], row["id"], row["v"]) for row in program.sql(read)]
+    found = [(*row["row__id"].values(), row["id"], row["v"]) for row in program.sql(read)]
     assert sorted(found) == [(1, 536870912, 2, 3, None), (2, 536870912, 0, 4, "d"),
                              (3, 536870913, 0, 1, "x")]  # fmt: skip
     program.run("compact", "typed.t", "major", "--run")

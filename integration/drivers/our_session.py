@@ -26,7 +26,6 @@ COMPACT = re.compile(
     r" compact '(?P<kind>\w+)'",
     re.IGNORECASE,
 )
-ROW_ID_FIELDS = ("writeid", "bucketid", "rowid")
 
 
 @functools.cache
@@ -53,7 +52,7 @@ def sql(spark: SparkSession, *, metastore: str, statement: str) -> list[list[str
         _compact(metastore, compaction)
         return []
     return [
-        [_text(value, column) for column, value in zip(result.columns, row, strict=True)]
+        [_text(value) for value in row]
         for result in _session(spark, metastore).run(statement)
         for row in result.rows
     ]
@@ -90,9 +89,9 @@ def _compact(metastore: str, words: re.Match[str]) -> None:
         raise ValueError(answer.error_message or str(answer.state))
 
 
-def _text(value: object, column: str) -> str:
-    if column.lower() == "row__id" and isinstance(value, tuple):
-        return json.dumps(dict(zip(ROW_ID_FIELDS, value, strict=True)), separators=(",", ":"))
+def _text(value: object) -> str:
+    if isinstance(value, dict):  # ROW__ID
+        return json.dumps(value, separators=(",", ":"))
     if value is None:
         return "NULL"
     if isinstance(value, bool):

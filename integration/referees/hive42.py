@@ -145,6 +145,10 @@ class Hive42:
             "hive.exec.scratchdir": str(folder / "scratch"),
             "hive.exec.local.scratchdir": str(folder / "scratch-local"),
             "hive.compactor.initiator.on": "false",
+            # What a case leaves locked or open fails the next one, it does not hang it.
+            "hive.lock.numretries": "20",
+            "hive.lock.sleep.between.retries": "1s",
+            "hive.repl.bootstrap.dump.open.txn.timeout": "20s",
             # The default names Iceberg's optimizer too, whose jar is not there.
             "hive.compactor.table.optimizers": ACID_OPTIMIZER,
             "hive.metastore.transactional.event.listeners": LISTENER,
@@ -225,14 +229,17 @@ class HiveSession:
         if not processor.getClass().getSimpleName().endswith("Driver"):  # set, reset, dfs, add …
             processor.run(" ".join(words[1:]))
             return []
+        rows: list[Row] = []
         try:
             processor.run(statement)
-            rows: list[Row] = []
             while processor.getResults(batch := self._jvm.java.util.ArrayList()):
                 rows.extend(self._rows_of(batch))
-            return rows
-        finally:
+        except Py4JJavaError:
             processor.close()
+            raise
+        # not in a finally: after an interruption its own error would hide the KeyboardInterrupt
+        processor.close()
+        return rows
 
     def _rows_of(self, batch: Any) -> list[Row]:
         if batch.isEmpty():

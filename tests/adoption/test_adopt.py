@@ -121,7 +121,8 @@ def test_given_aborted_writes_stay_unseen(store: LocalStore, left: Path) -> None
     """Without the list even a base that was aborted counts: it would hide what is below it."""
     carry_out(planned(copied(ABORTS, left / "t")), store)
     given = ValidWriteIdList.parse("g.g10_aborts:11:8:8,10:2,4,5,7,11")
-    carry_out(planned(copied(ABORTS, left / "u"), "u", valid_write_ids=given), store)
+    plan = planned(copied(ABORTS, left / "u"), "u", valid_write_ids=given, is_open_aborted=True)
+    carry_out(plan, store)
     assert ids(store, "u") == [1, 2, 3, 4, 5, 6]
     assert ids(store) != ids(store, "u")
     (found,) = store.metastore.get_valid_write_ids(["d.u"], current_snapshot(store.metastore))

@@ -52,6 +52,7 @@ def request_for(stage: GoldenStage, location: Path | None = None, **given: Any) 
         "bucket_columns": tuple(definition["bucket_columns"]),
         "bucket_count": definition["num_buckets"],
         "valid_write_ids": ValidWriteIdList.parse(stage.state["valid_write_id_list"]),
+        "is_open_aborted": True,
         "owner": "ann",
     } | given
     return AdoptionRequest(**values)

@@ -176,7 +176,7 @@ def warnings_of(*roots: RootFound, **given: Any) -> str:
 
 def test_a_list_of_another_table_is_noticed() -> None:
     ids = ValidWriteIdList.parse("old.orders:3:3:3:1")
-    told = warnings_of(root(["000000_0"]), valid_write_ids=ids)
+    told = warnings_of(root(["000000_0"]), valid_write_ids=ids, is_open_aborted=True)
     assert "the write-id list is of old.orders; it is taken as that of d.t" in told
     assert "write id 3 was open; it counts as aborted now" in told
 
