@@ -185,6 +185,10 @@ class _spark_errors:  # noqa: N801  (reads as a statement: `with _spark_errors()
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, PySparkException):
             raise DmlError(f"Spark refused the statement: {first_line(error)}") from error
+        if isinstance(error, ValueError | OverflowError):  # e.g. a year that Python does not know
+            raise DmlError(
+                f"a value of the result cannot be shown: {error}; CAST it AS STRING"
+            ) from error
 
 
 def _lock(table: Table, operation: DataOperation) -> LockComponent:
