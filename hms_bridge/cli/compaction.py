@@ -87,6 +87,8 @@ def compact(
         if is_dry_run:
             _print_plan(metastore, request, output_format)
             return
+        if is_run:
+            _require_possible(metastore, request)
         answer = metastore.compact(request)
         if not answer.is_accepted or answer.id is None:
             raise CompactionError(f"{database}.{name}: {answer.error_message or answer.state}")
@@ -96,6 +98,8 @@ def compact(
             _wait(metastore, answer.id)
         entry = _find(metastore, answer.id)
     print_record(_row(entry), output_format)
+    if entry.state is CompactionState.REFUSED:
+        say(f"not compacted: {entry.error_message}")
     if entry.state is CompactionState.FAILED:
         raise CompactionError(f"compaction {entry.id} failed: {entry.error_message}")
 
@@ -108,6 +112,14 @@ def _require_partition(table: Table, partition_name: str | None) -> None:
         )
     if partition_name is not None and not table.is_partitioned:
         raise CompactionError(f"{table.full_name} has no partitions; leave --partition out")
+
+
+def _require_possible(metastore: Metastore, request: CompactionRequest) -> None:
+    """Raises CompactionError for what our own worker would refuse."""
+    from hms_bridge.cli.worker import entry_of
+    from hms_bridge.compaction.target import find_target
+
+    find_target(metastore, entry_of(request))
 
 
 def _print_plan(metastore: Metastore, request: CompactionRequest, output_format: str) -> None:
@@ -126,7 +138,8 @@ def _run_queue(metastore: Metastore, compaction_id: CompactionId) -> None:
             outcome = worker.run_once()
             if outcome is None:
                 break
-            say(f"compaction {outcome.entry.id} of {outcome.entry.target}: {outcome.message}")
+            if outcome.entry.id != compaction_id or outcome.state == "compacted":
+                say(f"compaction {outcome.entry.id} of {outcome.entry.target}: {outcome.message}")
 
 
 def _wait(metastore: Metastore, compaction_id: CompactionId) -> None:

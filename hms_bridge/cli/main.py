@@ -123,6 +123,8 @@ def cli(ctx: click.Context, verbose: bool) -> None:
       hms-bridge sql --metastore sqlite:///metastore.db -e "SELECT * FROM db.t"
     """
     ctx.obj = {"verbose": verbose}
+    if verbose:
+        os.environ.setdefault("HMS_BRIDGE_SPARK_LOG", "warn")  # read by spark/log4j2.properties
     level = logging.DEBUG if verbose else logging.WARNING
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("sqlglot").setLevel(logging.ERROR)

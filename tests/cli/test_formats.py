@@ -197,6 +197,22 @@ def test_schema(busy: BusyMetastore) -> None:
     assert "is ready" in busy.program.ok("schema", "init").err
 
 
+def test_sql_that_needs_no_spark(busy: BusyMetastore) -> None:
+    """From options, a file, or standard input without a terminal."""
+    shown = busy.program.ok("sql", "--in", "sales", "-e", "SHOW TABLES", "--format", "json").json
+    assert shown == [{"tab_name": name} for name in ("customers", "events", "orders")]
+    described = busy.program.ok("sql", "--format", "jsonl", stdin="DESCRIBE sales.orders;\n")
+    assert described.json_lines[0] == {"col_name": "id", "data_type": "int", "comment": None}
+    script = busy.program.folder / "changes.sql"
+    script.write_text("CREATE DATABASE more; -- comment\nUSE more;\nSHOW TABLES;")
+    answer = busy.program.ok("sql", "-f", str(script))
+    assert answer.err.splitlines() == [
+        "database more created", "the current database is more", "(none)",
+    ]  # fmt: skip
+    partitions = busy.program.ok("sql", "--in", "sales", "-e", "SHOW PARTITIONS events")
+    assert "a=sl%2Fash/b=1" in partitions.out.splitlines()
+
+
 def test_empty_lists(busy: BusyMetastore) -> None:
     elsewhere = ("--metastore", f"sqlite:///{busy.program.folder}/dr/metastore.db")
     elsewhere += ("--set", "hive.repl.cmrootdir=nothing-yet")

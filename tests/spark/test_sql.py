@@ -170,6 +170,14 @@ def test_bad_input_is_one_clear_line(run: Any, text: str, message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_a_file_that_is_no_orc(run: Any, tmp_path: Path) -> None:
+    run("CREATE TABLE t (id INT); INSERT INTO t VALUES (1)")
+    (file,) = tmp_path.glob("warehouse/t/delta_*/bucket_*")
+    file.write_text("somebody's notes, long enough to be looked at")
+    with pytest.raises(HmsBridgeError, match=f"{file.name}: this is no ORC file.*restore it"):
+        run("SELECT * FROM t")
+
+
 def test_definitions(run: Any) -> None:
     run("CREATE DATABASE IF NOT EXISTS d; USE d; CREATE TABLE t (id INT) PARTITIONED BY (p STRING)")
     assert run("SHOW TABLES") == [[("t",)]]
