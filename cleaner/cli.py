@@ -10,7 +10,8 @@ from hms_bridge.cli.options import (
     metastore_option,
     settings_options,
 )
-from hms_bridge.cli.output import print_rows, say, size_text
+from hms_bridge.cli.output import counted, print_rows, say, size_text
+from hms_bridge.cli.progress import working
 from hms_bridge.config.settings import Settings
 
 RUN_COLUMNS = (
@@ -20,6 +21,10 @@ RUN_COLUMNS = (
 PLAN_COLUMNS = (
     "compactionid", "target", "type", "state", "path", "decision", "reason", "by", "bytes",
 )  # fmt: skip
+
+
+RUN_SHOWN = ("target", "state", "directories", "archived", "deleted", "bytes", "message")
+PLAN_SHOWN = ("target", "decision", "path", "reason", "bytes")
 
 
 @click.group()
@@ -57,7 +62,10 @@ def run(is_dry_run: bool, metastore_url: str, output_format: str, settings: Sett
     from cleaner.plan import CleaningState
     from hms_bridge.connect import connected_locally
 
-    with connected_locally(metastore_url, settings, is_created=False) as store:
+    with (
+        working("cleaning"),
+        connected_locally(metastore_url, settings, is_created=False) as store,
+    ):
         outcomes = make_cleaner(store).run_once()
     print_rows(
         [
@@ -76,9 +84,11 @@ def run(is_dry_run: bool, metastore_url: str, output_format: str, settings: Sett
         ],
         RUN_COLUMNS,
         output_format,
+        shown=RUN_SHOWN,
     )
     freed_bytes = sum(one.freed_bytes for one in outcomes)
-    say(f"{len(outcomes)} entries, {size_text(freed_bytes)} removed from tables")
+    entries = counted(len(outcomes), "entry", "entries")
+    say(f"{entries}, {size_text(freed_bytes)} removed from tables")
     bad = {CleaningState.POSTPONED, CleaningState.FAILED}
     failed = [one for one in outcomes if one.state in bad]
     if failed:
@@ -110,7 +120,7 @@ def _print_plan(metastore_url: str, output_format: str, settings: Settings) -> N
 
     with connected_locally(metastore_url, settings, is_created=False) as store:
         explained = make_cleaner(store).explain()
-    print_rows(plan_rows(explained), PLAN_COLUMNS, output_format)
+    print_rows(plan_rows(explained), PLAN_COLUMNS, output_format, shown=PLAN_SHOWN)
     for one in explained:
         if one.plan is not None:
             verb = "go" if one.readiness.is_ready else "would go later"

@@ -24,7 +24,9 @@ def spark() -> Iterator[Any]:
     """One Spark session for the whole run."""
     from hms_bridge.spark.data_source import register
     from hms_bridge.spark.session import open_session
+    from tests.support.quick_jvm import prefer_quick_start
 
+    prefer_quick_start(os.environ)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Spark's own sockets and deprecated calls
         session = open_session("tests", master="local[2]")

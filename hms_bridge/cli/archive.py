@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import click
@@ -13,15 +14,16 @@ from hms_bridge.cli.options import (
     settings_options,
 )
 from hms_bridge.cli.output import counted, print_rows, say, size_text, time_text
+from hms_bridge.cli.progress import working
 from hms_bridge.config.settings import Settings
 
 if TYPE_CHECKING:
-    from changemanager.retention import ArchivedItem, PurgeDecision
+    from changemanager.retention import ArchivedItem, PurgeDecision, PurgePlan
 
 COLUMNS = ("name", "size", "archived", "state", "database", "table", "original", "origins")
-SHOWN = ("archived", "size", "database", "table", "original", "name")
+SHOWN = ("archived", "size", "state", "from table", "file")
 PURGE_COLUMNS = ("name", "what", "why", "size", "holders")
-PURGE_SHOWN = ("what", "size", "why", "name")
+PURGE_SHOWN = ("what", "size", "file", "in short")
 
 
 @click.group()
@@ -69,7 +71,15 @@ def _row(item: ArchivedItem) -> dict[str, object]:
         "table": context.table if context else None,
         "original": origins[0].uri if origins else None,
         "origins": len(origins),
+        "from table": f"{context.database}.{context.table}" if context else None,
+        "file": _file(item),
     }
+
+
+def _file(item: ArchivedItem) -> str:
+    """Where it was, in few words: the delta and the bucket; else its name here."""
+    origins = item.entry.origins if item.entry else ()
+    return "/".join(origins[0].uri.split("/")[-2:]) if origins else item.name
 
 
 @cm.command()
@@ -115,9 +125,11 @@ def purge(
             rows = [_decision(one) for one in plan.decisions]
             print_rows(rows, PURGE_COLUMNS, output_format, shown=PURGE_SHOWN)
             count = counted(len(plan.removals), "file")
+            _say_holders(plan)
             say(f"would free {size_text(plan.freed_bytes)} in {count}")
             return
-        report = job.run(plan)
+        with working(f"purging {counted(len(plan.removals), 'file')}"):
+            report = job.run(plan)
     rows = [{"name": n, "what": "deleted", "why": None} for n in report.deleted]
     rows += [{"name": n, "what": "moved to trash", "why": None} for n in report.trashed]
     rows += [{"name": n, "what": "forgotten", "why": "its file is gone"} for n in report.forgotten]
@@ -128,11 +140,23 @@ def purge(
         raise SystemExit(1)
 
 
+def _say_holders(plan: PurgePlan) -> None:
+    """Each holder once: its name, as --override takes it, is long."""
+    counts = Counter(
+        holder for one in plan.decisions if one.disposition.is_kept for holder in one.holders
+    )
+    for holder, count in sorted(counts.items()):
+        say(f"{counted(count, 'file')} held by {holder}")
+
+
 def _decision(one: PurgeDecision) -> dict[str, object]:
+    is_held = one.disposition.is_kept and one.holders
     return {
         "name": one.item.name,
         "what": one.disposition.value,
         "why": one.reason,
         "size": one.item.size_bytes,
         "holders": list(one.holders) or None,
+        "file": _file(one.item),
+        "in short": f"held by {len(one.holders)}" if is_held else one.reason,
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 import click
-from rich.console import Console
 
 from hms_bridge.cli.options import (
     dry_run_option,
@@ -14,7 +13,8 @@ from hms_bridge.cli.options import (
     settings_options,
     split_table_name,
 )
-from hms_bridge.cli.output import print_record, print_rows, say, time_text
+from hms_bridge.cli.output import print_record, print_rows, say, span_text, time_text
+from hms_bridge.cli.progress import working
 from hms_bridge.config.settings import Settings
 from hms_bridge.dml.named import find_table
 from hms_bridge.errors import CompactionError
@@ -34,10 +34,7 @@ COLUMNS = (
     "starttime", "duration_ms", "errormessage", "poolname", "txnid", "nexttxnid", "committime",
     "highestwriteid",
 )  # fmt: skip
-SHOWN = (
-    "compactionid", "dbname", "tabname", "partname", "type", "state", "enqueuetime", "duration_ms",
-    "highestwriteid", "errormessage",
-)  # fmt: skip
+SHOWN = ("id", "target", "type", "state", "queued", "took", "write id", "error")
 _UNFINISHED = {CompactionState.INITIATED, CompactionState.WORKING}
 
 
@@ -90,6 +87,8 @@ def compact(
         if is_dry_run:
             _print_plan(metastore, request, output_format)
             return
+        if is_run:
+            _require_possible(metastore, request)
         answer = metastore.compact(request)
         if not answer.is_accepted or answer.id is None:
             raise CompactionError(f"{database}.{name}: {answer.error_message or answer.state}")
@@ -99,6 +98,8 @@ def compact(
             _wait(metastore, answer.id)
         entry = _find(metastore, answer.id)
     print_record(_row(entry), output_format)
+    if entry.state is CompactionState.REFUSED:
+        say(f"not compacted: {entry.error_message}")
     if entry.state is CompactionState.FAILED:
         raise CompactionError(f"compaction {entry.id} failed: {entry.error_message}")
 
@@ -113,6 +114,14 @@ def _require_partition(table: Table, partition_name: str | None) -> None:
         raise CompactionError(f"{table.full_name} has no partitions; leave --partition out")
 
 
+def _require_possible(metastore: Metastore, request: CompactionRequest) -> None:
+    """Raises CompactionError for what our own worker would refuse."""
+    from hms_bridge.cli.worker import entry_of
+    from hms_bridge.compaction.target import find_target
+
+    find_target(metastore, entry_of(request))
+
+
 def _print_plan(metastore: Metastore, request: CompactionRequest, output_format: str) -> None:
     from hms_bridge.cli.worker import plan_compaction_of
 
@@ -123,17 +132,19 @@ def _run_queue(metastore: Metastore, compaction_id: CompactionId) -> None:
     """Work until our entry is done; entries before it in the queue are done first."""
     from hms_bridge.cli.worker import spark_worker
 
-    with spark_worker(metastore) as worker:
+    with working("starting Spark") as show, spark_worker(metastore) as worker:
+        show("compacting")
         while _find(metastore, compaction_id).state is CompactionState.INITIATED:
             outcome = worker.run_once()
             if outcome is None:
                 break
-            say(f"compaction {outcome.entry.id} of {outcome.entry.target}: {outcome.message}")
+            if outcome.entry.id != compaction_id or outcome.state == "compacted":
+                say(f"compaction {outcome.entry.id} of {outcome.entry.target}: {outcome.message}")
 
 
 def _wait(metastore: Metastore, compaction_id: CompactionId) -> None:
     pause_seconds = 0.1
-    with Console(stderr=True).status("waiting for a worker"):
+    with working("waiting for a worker"):
         while _find(metastore, compaction_id).state in _UNFINISHED:
             time.sleep(pause_seconds)
             pause_seconds = min(pause_seconds * 2, 5.0)
@@ -183,14 +194,29 @@ def compactions(
         limit=limit,
     )
     with connected(metastore_url, settings, is_created=False) as metastore:
-        rows = [_row(entry) for entry in metastore.show_compactions(request)]
+        rows = [_row(entry) | _shown(entry) for entry in metastore.show_compactions(request)]
     print_rows(rows, COLUMNS, output_format, shown=SHOWN)
 
 
-def _row(entry: Compaction) -> dict[str, object]:
-    duration = None
+def _duration_ms(entry: Compaction) -> int | None:
     if entry.started_ms and entry.ended_ms:
-        duration = entry.ended_ms - entry.started_ms
+        return entry.ended_ms - entry.started_ms
+    return None
+
+
+def _shown(entry: Compaction) -> dict[str, object]:
+    """The same in few words, for a table."""
+    return {
+        "id": entry.id,
+        "target": entry.target,
+        "queued": time_text(entry.enqueued_ms),
+        "took": span_text(_duration_ms(entry)),
+        "write id": entry.highest_write_id,
+        "error": entry.error_message,
+    }
+
+
+def _row(entry: Compaction) -> dict[str, object]:
     return {
         "compactionid": entry.id,
         "dbname": entry.database_name,
@@ -201,7 +227,7 @@ def _row(entry: Compaction) -> dict[str, object]:
         "workerid": entry.worker_id,
         "enqueuetime": time_text(entry.enqueued_ms),
         "starttime": time_text(entry.started_ms),
-        "duration_ms": duration,
+        "duration_ms": _duration_ms(entry),
         "errormessage": entry.error_message,
         "poolname": entry.pool_name,
         "txnid": entry.txn_id,

@@ -34,6 +34,9 @@ _VERBS = {
 _ENTRY_POINTS = "hms_bridge.commands"
 
 
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are asked for."""
 
@@ -108,7 +111,7 @@ class Program(LazyGroup):
         sys.exit(0)
 
 
-@click.command("hms-bridge", cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("hms-bridge", cls=Program, context_settings=_CONTEXT)
 @click.version_option(package_name="hms-bridge")
 @click.option("-v", "--verbose", is_flag=True, help="Log more, and show where an error came from.")
 @click.pass_context
@@ -120,6 +123,8 @@ def cli(ctx: click.Context, verbose: bool) -> None:
       hms-bridge sql --metastore sqlite:///metastore.db -e "SELECT * FROM db.t"
     """
     ctx.obj = {"verbose": verbose}
+    if verbose:
+        os.environ.setdefault("HMS_BRIDGE_SPARK_LOG", "warn")  # read by spark/log4j2.properties
     level = logging.DEBUG if verbose else logging.WARNING
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("sqlglot").setLevel(logging.ERROR)

@@ -34,7 +34,7 @@ def print_rows(
 ) -> None:
     """Print ``rows``; ``columns`` are the keys to show, in order, also where there are no rows.
 
-    ``shown``: the columns of the table that a person sees, if fewer; those in which no row has a
+    ``shown``: the columns of the table that a person sees, if others; those in which no row has a
     value are left out. ``null`` stands for no value there. JSON lines are printed as rows come.
     """
     if output_format == "jsonl":
@@ -53,7 +53,11 @@ def print_rows(
 def print_record(record: Row, output_format: str) -> None:
     """Print one record: a table of two columns without what is empty, or one JSON object."""
     if output_format == "table":
-        pairs = [(key, _cell(value, "-")) for key, value in record.items() if not _is_empty(value)]
+        pairs = [
+            (key, _cell(_listed(value), "-"))
+            for key, value in record.items()
+            if not _is_empty(value)
+        ]
         _print_pairs(pairs)
     elif output_format == "json":
         click.echo(json.dumps(_plain(record, tuple(record)), indent=2))
@@ -71,12 +75,37 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
-def time_text(milliseconds: int | None) -> str | None:
+class Moment(str):
+    """A moment as ISO 8601 in UTC; a table for people shows it to the second."""
+
+    __slots__ = ()
+
+    @property
+    def short(self) -> str:
+        """``2026-11-22 01:19:34Z``."""
+        return f"{self[:10]} {self[11:19]}Z"
+
+
+def time_text(milliseconds: int | None) -> Moment | None:
     """ISO 8601 in UTC; None stays None."""
     if milliseconds is None or milliseconds <= 0:
         return None
     moment = datetime.fromtimestamp(milliseconds / 1000, tz=UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return Moment(moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"))
+
+
+def span_text(milliseconds: int | None) -> str | None:
+    """``1.8 s``, ``2 min 5 s``, ``9 d 23 h``: the two largest units; None stays None."""
+    if milliseconds is None:
+        return None
+    if milliseconds < 60_000:
+        return f"{milliseconds / 1000:.1f} s"
+    left, parts = milliseconds // 1000, list[str]()
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
+        count, left = divmod(left, size)
+        if count or parts:
+            parts.append(f"{count} {unit}")
+    return " ".join(parts[:2])
 
 
 def size_text(size_bytes: int) -> str:
@@ -134,6 +163,15 @@ def _text(value: object) -> str:
     return str(value)
 
 
+def _listed(value: object) -> object:
+    """``a, b`` for a list of plain values, ``a 1, b 2`` for a mapping."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_text(item)}" for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(_text(item) for item in value)
+    return value
+
+
 def _is_empty(value: object) -> bool:
     return value is None or (isinstance(value, str | list | tuple | dict) and not value)
 
@@ -141,6 +179,8 @@ def _is_empty(value: object) -> bool:
 def _cell(value: object, null: str) -> Text:
     if value is None:
         return Text(null, style="dim")
+    if isinstance(value, Moment):
+        return Text(value.short)
     if isinstance(value, bytes | bytearray):
         return Text(value.hex(" "))
     if isinstance(value, list | tuple | Mapping):

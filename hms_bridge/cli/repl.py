@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import getpass
 import socket
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import click
-from rich.console import Console
 
 from hms_bridge.cli.options import (
     dry_run_option,
@@ -19,6 +19,7 @@ from hms_bridge.cli.options import (
     settings_options,
 )
 from hms_bridge.cli.output import print_record, print_rows, say, size_text, time_text
+from hms_bridge.cli.progress import bytes_bar, working
 from hms_bridge.cli.repl_status import status
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings
@@ -29,6 +30,12 @@ if TYPE_CHECKING:
     from changemanager.manifest import ArchivePins
     from hms_bridge.repl.dump import DumpPlan, DumpReport
     from hms_bridge.repl.load import LoadPlan, LoadReport
+    from hms_bridge.repl.verify import VerifiedFile
+
+
+_VERIFY_SHOWN = (
+    "place", "event", "table", "partition", "file", "size", "expires", "lost because",
+)  # fmt: skip
 
 
 @click.group()
@@ -104,11 +111,12 @@ def dump(
     with _source(metastore_url, settings) as (metastore, pins):
         find_database(metastore, database)
         dumper = ReplDump(metastore, FsspecResolver(), SystemClock(), lambda: str(uuid4()), pins)
-        plan = dumper.plan(request)
+        with working(f"looking at {database}"):
+            plan = dumper.plan(request)
         if is_dry_run:
             print_record(_dump_plan(plan), output_format)
             return
-        with Console(stderr=True).status(f"dumping {database}"):
+        with working(f"dumping {database}"):
             report = dumper.run(plan)
     print_record(_dump_report(report), output_format)
     if report.kind is DumpKind.BLOCKED:
@@ -168,12 +176,20 @@ def verify(
     resolver, location = FsspecResolver(), absolute_location(directory)
     if resolver(f"{location}/{HIVE_DIRECTORY}").status() is None:
         raise ReplError(f"there is no dump in {location}; give the dump_dir that repl dump told")
-    report = verify_dump(
-        resolver,
-        location,
-        retain_ms=settings.archive.retain_ms,
-        is_quick=is_quick,
-    )
+    counts: Counter[str] = Counter()
+    with working("looking for files") as show:
+
+        def looked(one: VerifiedFile) -> None:
+            counts[one.place.value] += 1
+            show(", ".join(f"{count} {place}" for place, count in counts.items()))
+
+        report = verify_dump(
+            resolver,
+            location,
+            retain_ms=settings.archive.retain_ms,
+            is_quick=is_quick,
+            on_looked=looked,
+        )
     shown = report.files if is_all or output_format != "table" else report.missing
     rows = [
         {
@@ -186,6 +202,7 @@ def verify(
             "archived": time_text(one.archived_at_ms),
             "expires": time_text(one.expires_at_ms),
             "reason": one.reason or None,
+            "lost because": one.reason if one.place is Whereabouts.MISSING else None,
         }
         for one in shown
     ]
@@ -193,7 +210,7 @@ def verify(
         "place", "table", "partition", "event", "file", "size", "archived", "expires", "reason",
     )  # fmt: skip
     if rows or output_format != "table":
-        print_rows(rows, columns, output_format)
+        print_rows(rows, columns, output_format, shown=_VERIFY_SHOWN)
     say(
         f"{len(report.files)} files, {size_text(report.size_bytes)}: "
         f"{report.count(Whereabouts.AT_SOURCE)} at source, "
@@ -247,13 +264,15 @@ def load(
         retain_ms=settings.archive.retain_ms,
     )
     with connected(metastore_url, settings, is_created=not is_dry_run) as metastore:
-        loader = ReplLoad(metastore, FsspecResolver())
-        plan = loader.plan(request)
+        with working("looking for the files of the dump"):
+            plan = ReplLoad(metastore, FsspecResolver()).plan(request)
         if is_dry_run:
             print_record(_load_plan(plan), output_format)
             return
-        with Console(stderr=True).status(f"loading {source_database}"):
-            report = loader.run(plan)
+        with bytes_bar(
+            f"loading {source_database}", plan.files.size_bytes if plan.files else 0
+        ) as (advance):
+            report = ReplLoad(metastore, FsspecResolver(), on_copied=advance).run(plan)
     print_record(_load_report(report), output_format)
 
 

@@ -14,6 +14,7 @@ import click
 
 from hms_bridge.cli.options import metastore_option, settings_options
 from hms_bridge.cli.output import say
+from hms_bridge.config.keys import WAREHOUSE
 from hms_bridge.config.settings import Settings
 from hms_bridge.periodic import PeriodicTask
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _HOUSEKEEPING_SECONDS = 10.0
 _WORKER_POLL_SECONDS = 1.0
+_WAREHOUSE_KEYS = (WAREHOUSE.name, *WAREHOUSE.aliases)
 
 
 @click.command()
@@ -52,31 +54,43 @@ def serve(
       hms-bridge serve --config hive-site.xml --worker --cleaner
     """
     from hms_bridge.connect import connected_locally, url_without_password
+    from hms_bridge.server.limits import DEFAULT_LIMITS
     from hms_bridge.server.serve import MetastoreServer
+    from hms_bridge.service.locations import warehouse_uri
 
     if warehouse is not None:
         settings = replace(settings, warehouse=warehouse)
     with ExitStack() as stack:
         store = stack.enter_context(connected_locally(metastore_url, settings))
         server = MetastoreServer(
-            settings.server.port if port is None else port, store.metastore, host=host
+            settings.server.port if port is None else port,
+            store.metastore,
+            host=host,
+            config={key: warehouse_uri(settings.warehouse) for key in _WAREHOUSE_KEYS},
+            limits=replace(
+                DEFAULT_LIMITS, message_size_bytes=settings.server.message_size_bytes_max
+            ),
         )
         stopping = threading.Event()
-
-        def stop(_number: int, _frame: FrameType | None) -> None:
-            stopping.set()
-
-        signal.signal(signal.SIGTERM, stop)
-        signal.signal(signal.SIGINT, stop)
+        _stop_on_signals(stopping)
         server.start()
         stack.callback(server.stop)
         for task in _daemons(store, stack, is_worker, is_cleaner):
             task.start()
             stack.callback(task.stop)
+        _stop_on_signals(stopping)  # Spark's session takes Ctrl-C for itself
         say(f"serving thrift://{host}:{server.port} over {url_without_password(metastore_url)}")
         while not stopping.wait(0.5):
             pass
         say("stopping")
+
+
+def _stop_on_signals(stopping: threading.Event) -> None:
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        stopping.set()
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
 
 
 def _daemons(

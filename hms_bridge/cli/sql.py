@@ -7,11 +7,13 @@ import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from hms_bridge.cli.options import format_option, metastore_option, settings_options
 from hms_bridge.cli.output import print_rows, say
+from hms_bridge.cli.progress import working
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings
 from hms_bridge.dml.named import find_database
@@ -61,13 +63,17 @@ def sql(
     from hms_bridge.spark.session import open_session
     from hms_bridge.spark.sql_session import SqlSession
 
+    def start_spark() -> Any:
+        with working("starting Spark"):
+            return open_session()
+
     with connected(metastore_url, settings) as metastore:
         if database.lower() != "default":
             find_database(metastore, database.lower())
         session = SqlSession(
             metastore,
             shareable_url(metastore_url),
-            open_spark=open_session,
+            open_spark=start_spark,
             resolver=FsspecResolver(),
             client=Client(user=getpass.getuser(), host=socket.gethostname()),
             clock=SystemClock(),

@@ -16,6 +16,7 @@ from hms_bridge.cli.options import (
     split_table_name,
 )
 from hms_bridge.cli.output import print_record, say
+from hms_bridge.cli.progress import working
 from hms_bridge.config.settings import Settings
 from hms_bridge.errors import AcidFormatError, ConfigError, MetaError
 from hms_bridge.model.catalog import Column
@@ -117,11 +118,12 @@ def adopt(
         is_open_aborted=is_open_aborted,
         owner=getpass.getuser(),
     )
-    plan = look(request, FsspecResolver())
+    with working(f"looking at {directory}"):
+        plan = look(request, FsspecResolver())
     for warning in plan.warnings:
         say(f"note: {warning}")
     if not is_dry_run:
-        with connected(metastore_url, settings) as metastore:
+        with working("adopting"), connected(metastore_url, settings) as metastore:
             carry_out(plan, metastore, user=getpass.getuser(), host=socket.gethostname())
     print_record(describe(plan), output_format)
     say("would be adopted" if is_dry_run else f"{database}.{name} adopted")

@@ -49,9 +49,9 @@ def spark_worker(metastore: Metastore) -> Iterator[Worker]:
         spark.stop()
 
 
-def plan_compaction_of(metastore: Metastore, request: CompactionRequest) -> Mapping[str, object]:
-    """What a compaction would read and write now; nothing is changed."""
-    entry = Compaction(
+def entry_of(request: CompactionRequest) -> Compaction:
+    """A request as the entry that it will be."""
+    return Compaction(
         id=CompactionId(0),
         database_name=request.database_name,
         table_name=request.table_name,
@@ -59,6 +59,11 @@ def plan_compaction_of(metastore: Metastore, request: CompactionRequest) -> Mapp
         type=request.type,
         state=CompactionState.INITIATED,
     )
+
+
+def plan_compaction_of(metastore: Metastore, request: CompactionRequest) -> Mapping[str, object]:
+    """What a compaction would read and write now; nothing is changed."""
+    entry = entry_of(request)
     executor = LocalExecutor(kernel=BucketKernel(resolver=FsspecResolver()))
     plan = make_worker(metastore, executor).plan(entry)
     if isinstance(plan, NothingToCompact):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ParseError, SqlglotError
 
 from hms_bridge.dml.parse_ddl import parse_create, parse_drop
 from hms_bridge.dml.statement import (
@@ -201,9 +201,35 @@ def table_names(tree: exp.Expr) -> tuple[TableName, ...]:
 
 
 def _sql(tree: exp.Expr) -> str:
-    return tree.sql(dialect="hive")
+    """Hive SQL. sqlglot would drop the names of NAMED_STRUCT."""
+    copy: exp.Expr = tree.copy()
+    for node in reversed(list(copy.find_all(exp.Struct))):
+        named = _named_struct(node)
+        if node is copy:
+            copy = named
+        else:
+            node.replace(named)
+    return copy.sql(dialect="hive")
+
+
+def _named_struct(node: exp.Struct) -> exp.Expr:
+    arguments: list[exp.Expr] = []
+    for number, item in enumerate(node.expressions, start=1):
+        is_named = isinstance(item, exp.PropertyEQ)
+        name = item.this.name if is_named else f"col{number}"
+        arguments += [exp.Literal.string(name), item.expression if is_named else item]
+    return exp.Anonymous(this="NAMED_STRUCT", expressions=arguments)
 
 
 def _message(error: SqlglotError) -> str:
-    first = re.sub(r"\x1b\[\d*m", "", str(error)).strip().splitlines()[0]
-    return f"cannot read the SQL: {first}"
+    """What is wrong, where, and the words around it."""
+    details = error.errors[0] if isinstance(error, ParseError) and error.errors else None
+    if details is None:
+        first = re.sub(r"\x1b\[\d*m", "", str(error)).strip().splitlines()[0]
+        return f"cannot read the SQL: {first}"
+    what = str(details.get("description")).partition(" for <class")[0]
+    before = " ".join(str(details.get("start_context") or "").split())[-30:]
+    return (
+        f"cannot read the SQL at line {details.get('line')}, column {details.get('col')}: "
+        f"'{details.get('highlight')}' after '{before}': {what}"
+    )

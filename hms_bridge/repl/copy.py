@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from changemanager.errors import ChecksumMismatchError
@@ -38,10 +38,16 @@ class CopyReport:
 
 
 class Copier:
-    """Brings dumped files below a table's or partition's directory."""
+    """Brings dumped files below a table's or partition's directory.
 
-    def __init__(self, resolve: Resolver) -> None:
+    ``on_copied`` is told the bytes of each file that is there.
+    """
+
+    def __init__(
+        self, resolve: Resolver, on_copied: Callable[[int], None] = lambda _: None
+    ) -> None:
         self._resolve = resolve
+        self._on_copied = on_copied
 
     def copy_all(self, files: tuple[DumpedFile, ...], root: Location) -> CopyReport:
         """Copy files below ``root``; afterwards all are there, whole, under their own names.
@@ -58,7 +64,9 @@ class Copier:
             marker = root.child(base).child(METADATA_FILE)
             ensure_content(marker, format_metadata(DataFormat.COMPACTED))
         for file in files:
-            report += self._copy(file, root.child(file.relative_path))
+            copied = self._copy(file, root.child(file.relative_path))
+            self._on_copied(copied.bytes)
+            report += copied
         for directory in directories:
             _sync(root.child(directory))
         return report

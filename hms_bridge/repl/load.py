@@ -6,7 +6,7 @@ any point is healed by loading again (facts §4.3, §4.4; docs/format/dump.md).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -115,11 +115,21 @@ class LoadReport:
 
 
 class ReplLoad:
-    """Loads dumps into one metastore. ``resolve`` must reach dumps, source, archive and target."""
+    """Loads dumps into one metastore. ``resolve`` must reach dumps, source, archive and target.
 
-    def __init__(self, target: Metastore, resolve: Resolver) -> None:
+    ``on_copied`` is told the bytes of each file as it is there.
+    """
+
+    def __init__(
+        self,
+        target: Metastore,
+        resolve: Resolver,
+        *,
+        on_copied: Callable[[int], None] = lambda _: None,
+    ) -> None:
         self._target = target
         self._resolve = resolve
+        self._on_copied = on_copied
 
     def plan(self, request: LoadRequest) -> LoadPlan:
         """Choose the dump and prove that it can be loaded. Changes nothing.
@@ -184,7 +194,7 @@ class ReplLoad:
         return None if database is None else last_event_of(database.parameters)
 
     def _replica(self, request: LoadRequest) -> Replica:
-        return Replica(self._target, self._resolve, request.names)
+        return Replica(self._target, self._resolve, request.names, self._on_copied)
 
     def _verify(
         self, request: LoadRequest, reader: DumpReader, after: EventId | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from changemanager.location import Location, Resolver
@@ -44,11 +44,17 @@ class ReplicaNames:
 class Replica:
     """The target of one load."""
 
-    def __init__(self, metastore: Metastore, resolve: Resolver, names: ReplicaNames) -> None:
+    def __init__(
+        self,
+        metastore: Metastore,
+        resolve: Resolver,
+        names: ReplicaNames,
+        on_copied: Callable[[int], None] = lambda _: None,
+    ) -> None:
         self.metastore = metastore
         self.names = names
         self.resolve = resolve
-        self._copier = Copier(resolve)
+        self._copier = Copier(resolve, on_copied)
         self._opened: set[TxnId] = set()
         self._recorded: EventId | None = None
         self._reached: EventId | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from changemanager.location import Resolver
@@ -95,13 +95,17 @@ def verify_dump(
     retain_ms: int | None = None,
     rules: DumpRules | None = None,
     is_quick: bool = False,
+    on_looked: Callable[[VerifiedFile], None] = lambda _: None,
 ) -> VerifyReport:
     """Look for every file of a dump. ``directory`` is the dump's own, above ``hive/``.
 
-    Changes nothing. Raises DumpIncompleteError for an unfinished dump, ReplError for a damaged one.
+    ``on_looked`` is told each verdict. Changes nothing. Raises DumpIncompleteError for an
+    unfinished dump, ReplError for a damaged one.
     """
     reader = DumpReader(resolve, DumpPaths(resolve(directory).uri), rules or DumpRules())
-    return verify_reader(resolve, reader, retain_ms=retain_ms, is_quick=is_quick)
+    return verify_reader(
+        resolve, reader, retain_ms=retain_ms, is_quick=is_quick, on_looked=on_looked
+    )
 
 
 def verify_reader(
@@ -111,6 +115,7 @@ def verify_reader(
     after: EventId | None = None,
     retain_ms: int | None = None,
     is_quick: bool = False,
+    on_looked: Callable[[VerifiedFile], None] = lambda _: None,
 ) -> VerifyReport:
     """The same for an open dump; events up to ``after`` are left out, as they are loaded."""
     seen: dict[tuple[str, str | None, str | None], VerifiedFile] = {}
@@ -121,6 +126,7 @@ def verify_reader(
         if known is None:
             known = _verdict(resolve, named, retain_ms, is_quick)
             seen[(file.uri, file.checksum, file.cmroot)] = known
+            on_looked(known)
         files.append(replace(known, named=named))
     return VerifyReport(
         directory=reader.paths.root, dump_type=reader.metadata.type, files=tuple(files)

@@ -17,6 +17,7 @@ _SETTINGS: Mapping[str, str] = {
     "spark.ui.showConsoleProgress": "false",
     # A Hive timestamp has no zone; what Spark shows must not depend on the machine's.
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",
     # Few rows a partition: 200 tasks for a small statement would be all overhead.
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.execution.arrow.pyspark.enabled": "true",

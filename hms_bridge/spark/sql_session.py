@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import Row, SparkSession
 
@@ -183,8 +184,12 @@ class _spark_errors:  # noqa: N801  (reads as a statement: `with _spark_errors()
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, PySparkException):
+        if isinstance(error, PySparkException | Py4JError):
             raise DmlError(f"Spark refused the statement: {first_line(error)}") from error
+        if isinstance(error, ValueError | OverflowError):  # e.g. a year that Python does not know
+            raise DmlError(
+                f"a value of the result cannot be shown: {error}; CAST it AS STRING"
+            ) from error
 
 
 def _lock(table: Table, operation: DataOperation) -> LockComponent:

@@ -40,7 +40,7 @@ def test_a_run_says_what_became_of_each_entry(world: CleaningWorld) -> None:
     assert row["message"] == "2 directories removed, 3 files archived"
     assert (row["compactionid"], row["target"], row["state"]) == (entry.id, "db.t", "cleaned")
     assert (row["directories"], row["archived"], row["deleted"]) == (2, 3, 4)
-    assert "1 entries, " in result.stderr
+    assert "1 entry, " in result.stderr
     assert json.loads(call(world, "run").stdout) == []
 
 

@@ -317,6 +317,33 @@ def test_statements_in_another_encoding(program: Program) -> None:
     refused(program.run("sql", "-f", "latin.sql"), FAILED, "latin.sql", "UTF-8")
 
 
+STATEMENTS = {
+    "no SQL": ("SELEC 1", "cannot read the SQL at line 1, column 7: '1' after 'SELEC'"),
+    "second line": ("SELECT 1;\nEXPORT orders", "supported are SELECT, INSERT INTO"),
+    "open quote": ("SELECT 'tea", "cannot read the SQL"),
+    "not supported": ("DROP VIEW v", "supported are DATABASE and TABLE"),
+    "another statement": ("EXPLAIN SELECT 1", "supported are SELECT, INSERT INTO"),
+    "no table": ("SELECT * FROM sales.ordres", "did you mean sales.orders?"),
+    "no database": ("SELECT * FROM seles.orders", "did you mean sales?"),
+    "no column": ("SELECT nam FROM sales.orders", "nam is no column of sales.orders; did you mean"),
+    "no column to set": ("UPDATE sales.orders SET nam = 'x'", "did you mean name?"),
+    "no column to insert into": (
+        "INSERT INTO sales.orders (id, x) VALUES (1, 2)", "x is no column of sales.orders",
+    ),
+    "too many values": ("INSERT INTO sales.orders VALUES (1, 'a', 2, 3)", "4"),
+    "no field of ROW__ID": ("SELECT ROW__ID.row FROM sales.orders", "it has writeid, bucketid"),
+    "three parts": ("SELECT * FROM a.b.c", "names a catalog; write database.table"),
+    "overwrite": ("INSERT OVERWRITE TABLE sales.orders SELECT 1", "INSERT OVERWRITE is not"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_statements(busy: BusyMetastore, name: str) -> None:
+    """Refused before Spark starts."""
+    text, message = STATEMENTS[name]
+    refused(busy.program.run("sql", "-e", text), FAILED, message)
+
+
 def test_the_current_database_of_sql(program: Program) -> None:
     refused(
         program.run("sql", "--in", "nowhere", "-e", "SHOW TABLES"), FAILED, "no database nowhere"

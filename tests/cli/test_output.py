@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import struct
 import subprocess
 import sys
@@ -15,7 +16,14 @@ from decimal import Decimal
 
 import pytest
 
-from hms_bridge.cli.output import counted, print_record, print_rows, size_text, time_text
+from hms_bridge.cli.output import (
+    counted,
+    print_record,
+    print_rows,
+    size_text,
+    span_text,
+    time_text,
+)
 from tests.support.busy_metastore import BusyMetastore
 from tests.support.program import command, process_environment
 
@@ -95,9 +103,14 @@ def test_a_long_line_is_not_cut_without_a_terminal(capsys: pytest.CaptureFixture
 
 
 def test_a_record_leaves_out_what_is_empty(capsys: pytest.CaptureFixture[str]) -> None:
-    record = {"kind": "none", "files": 0, "reason": None, "tables": [], "text": "", "ok": False}
+    record = {
+        "kind": "none", "files": 0, "reason": None, "tables": [], "text": "", "ok": False,
+        "names": ["a", "b"], "events": {"x": 1, "y": 2},
+    }  # fmt: skip
     print_record(record, "table")
-    assert capsys.readouterr().out.splitlines() == ["kind   none", "files  0", "ok     false"]
+    assert capsys.readouterr().out.splitlines() == [
+        "kind    none", "files   0", "ok      false", "names   a, b", "events  x 1, y 2",
+    ]  # fmt: skip
     print_record(record, "json")
     assert json.loads(capsys.readouterr().out) == record
 
@@ -115,10 +128,23 @@ def test_words_and_times() -> None:
     assert time_text(1_500) == "1970-01-01T00:00:01.500Z"
     assert time_text(0) is None
     assert time_text(None) is None
+    assert [span_text(n) for n in (None, 1_850, 125_000, 3_600_000, 863_999_000)] == [
+        None, "1.9 s", "2 min 5 s", "1 h 0 min", "9 d 23 h",
+    ]  # fmt: skip
+
+
+def test_moments_are_short_in_tables_and_whole_in_json(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"at": time_text(1_500), "said": "1970-01-01T00:00:01.500Z"}]
+    print_rows(rows, ("at", "said"), "table")
+    assert capsys.readouterr().out.splitlines()[1].split("  ") == [
+        "1970-01-01 00:00:01Z", "1970-01-01T00:00:01.500Z",
+    ]  # fmt: skip
+    print_rows(rows, ("at", "said"), "jsonl")
+    assert json.loads(capsys.readouterr().out) == rows[0]
 
 
 @pytest.mark.process
-@pytest.mark.parametrize(("columns", "is_table"), [(160, True), (40, False)])
+@pytest.mark.parametrize(("columns", "is_table"), [(100, True), (40, False)])
 def test_a_narrow_terminal_shows_rows_from_top_to_bottom(
     busy: BusyMetastore, columns: int, is_table: bool
 ) -> None:
@@ -134,8 +160,8 @@ def test_a_narrow_terminal_shows_rows_from_top_to_bottom(
     os.close(below)
     shown = os.read(above, 65536).decode()
     os.close(above)
-    lines = shown.replace("\r", "").splitlines()
-    assert ("compactionid" in lines[0]) is is_table
+    lines = re.sub(r"\x1b\[\d*m|\r", "", shown).splitlines()
+    assert lines[0].startswith("id  target") is is_table
     assert ("-- 1" in lines[0]) is not is_table
     assert "succeeded" in shown
 

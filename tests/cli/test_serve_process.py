@@ -35,6 +35,9 @@ def test_a_server_answers_until_it_is_told_to_stop(program: Program) -> None:
         with HMSClient(host="127.0.0.1", port=_port(address)) as client:
             client.create_database(hive3.Database(name="one", parameters={}))
             assert client.get_all_databases() == ["default", "one"]
+            warehouse = client.get_config_value("hive.metastore.warehouse.dir", "none")
+            assert warehouse == f"file:{program.warehouse}"
+            assert client.get_config_value("metastore.thrift.port", "none") == "none"
         listed = program.start("compact", "one.t", "major", "--metastore", address)
         assert (listed.exit_code, "no table one.t" in listed.err) == (1, True)
         assert server.stop(signal.SIGTERM) == 0

@@ -78,7 +78,7 @@ def test_show_and_drop() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("selec 1", "cannot read the SQL: .*Col: 7"),
+        ("selec 1", "cannot read the SQL at line 1, column 7"),
         ("select 'x", "cannot read the SQL"),
         ("insert overwrite table t select 1", "INSERT OVERWRITE is not supported"),
         ("truncate table t", "'truncate table t …' is not supported; supported are SELECT"),
@@ -106,3 +106,18 @@ def test_refusals_say_what_is_wrong(text: str, message: str) -> None:
 def test_a_very_long_text_is_refused() -> None:
     with pytest.raises(DmlError, match="longer than"):
         parse_script("select 1" + " " * 1_000_001)
+
+
+def test_structs_keep_their_names() -> None:
+    (select,) = parse_script(
+        "SELECT array(named_struct('k', map('x', named_struct('y', id)))) FROM t"
+    )
+    assert isinstance(select, Select)
+    assert select.text == (
+        "SELECT ARRAY(NAMED_STRUCT('k', MAP('x', NAMED_STRUCT('y', id)))) FROM t"
+    )
+    (update,) = parse_script("UPDATE t SET s = named_struct('a', 1, 'b', struct(2, 3))")
+    assert isinstance(update, Update)
+    assert update.assignments == (
+        ("s", "NAMED_STRUCT('a', 1, 'b', NAMED_STRUCT('col1', 2, 'col2', 3))"),
+    )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -77,19 +79,25 @@ def test_the_quick_start(tmp_path: Path) -> None:
     assert {"1 green tea", "3 soap"} <= set(_rows(late))
     # The compaction after the dump is events of the source, too.
     assert any(row.startswith("lag_events ") for row in _rows(late))
+    assert "missing files 0" in _rows(late)
 
 
-def test_the_example_of_the_readme(tmp_path: Path) -> None:
+def test_the_example_of_the_readme(tmp_path: Path, spark: Any) -> None:
+    """And the quick start's Python, which needs such a server, too."""
     typist = Typist(tmp_path)
     (server,) = _blocks(README, "sh server")
     (client,) = _blocks(README, "sh client")
     with serving(Program(typist.folder), *typist.words(server), is_plain=True) as running:
         assert running.wait_until_ready(600) == f"thrift://127.0.0.1:{typist.port}"
         printed = _rows(typist.types(client))
-        assert running.stop() == 0
+        (code,) = _blocks(QUICKSTART, "python")
+        names: dict[str, Any] = {"spark": spark}
+        exec(compile(typist.with_port(code.text), str(QUICKSTART), "exec"), names)
+        assert sorted(map(tuple, names["orders"].collect())) == [(1, "green tea"), (2, "salt")]
+        assert running.stop(signal.SIGINT) == 0, running.lines
     assert [row for row in printed if row.endswith("1 green tea")]
     assert "state ready for cleaning" in printed
-    assert [row for row in printed if "delta_0000001_0000001_0000 delete" in row]
+    assert [row for row in printed if "delete delta_0000001_0000001_0000" in row]
 
 
 def test_the_page_about_hooks(tmp_path: Path) -> None:

@@ -62,6 +62,16 @@ def test_types_come_back(run: Any) -> None:
     assert bytes(row[11]) == b"bytes"
 
 
+def test_results_that_are_of_no_table(run: Any) -> None:
+    """A timestamp has no zone, as in Hive; what Python cannot hold is said in a line."""
+    ((row,),) = run("SELECT timestamp '0001-01-01 00:00:00', CAST('2024-06-01 12:00' AS TIMESTAMP)")
+    assert row == (datetime(1, 1, 1), datetime(2024, 6, 1, 12))
+    (rows,) = run("SELECT array(named_struct('k', map('x', named_struct('y', 1)))) AS a")
+    assert rows == [([{"k": {"x": {"y": 1}}}],)]
+    with pytest.raises(DmlError, match="cannot be shown: .*CAST it AS STRING"):
+        run("SELECT date_add(DATE '9999-12-31', 1)")
+
+
 def test_partitions_are_made_and_found(run: Any, store: LocalStore) -> None:
     run("CREATE TABLE t (id INT) PARTITIONED BY (p STRING, q INT)")
     run("INSERT INTO t VALUES (1, 'a/b', 1), (2, NULL, 2), (3, 'a/b', 1)")
@@ -158,6 +168,14 @@ def test_bad_input_is_one_clear_line(run: Any, text: str, message: str) -> None:
     with pytest.raises(HmsBridgeError, match=message) as caught:
         run(text)
     assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_no_orc(run: Any, tmp_path: Path) -> None:
+    run("CREATE TABLE t (id INT); INSERT INTO t VALUES (1)")
+    (file,) = tmp_path.glob("warehouse/t/delta_*/bucket_*")
+    file.write_text("somebody's notes, long enough to be looked at")
+    with pytest.raises(HmsBridgeError, match=f"{file.name}: this is no ORC file.*restore it"):
+        run("SELECT * FROM t")
 
 
 def test_definitions(run: Any) -> None:

@@ -18,6 +18,7 @@ from click.testing import CliRunner
 
 from hms_bridge.cli.main import cli
 from tests.support.golden import CHECKOUT
+from tests.support.quick_jvm import prefer_quick_start
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,9 @@ def command() -> list[str]:
 
 def process_environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("HMS_BRIDGE_")}
-    return {**kept, "PYTHONPATH": str(CHECKOUT), **(more or {})}
+    environment = {**kept, "PYTHONPATH": str(CHECKOUT), **(more or {})}
+    prefer_quick_start(environment)
+    return environment
 
 
 class Server:

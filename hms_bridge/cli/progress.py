@@ -1,0 +1,55 @@
+"""What a person sees while a verb works: on standard error, on a terminal only."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+_TEXT = TextColumn("{task.description}")
+
+Advance = Callable[[int], None]
+"""Told how many bytes were done since the last call."""
+
+
+@contextmanager
+def working(text: str) -> Iterator[Callable[[str], None]]:
+    """A spinner with the time that has gone by; the block may change its text."""
+    with _progress(SpinnerColumn(), _TEXT, TimeElapsedColumn()) as progress:
+        task = progress.add_task(text, total=None)
+
+        def change(other: str) -> None:
+            progress.update(task, description=other)
+
+        yield change
+
+
+@contextmanager
+def bytes_bar(text: str, total_bytes: int) -> Iterator[Advance]:
+    """A bar that fills as the block tells what it has done."""
+    columns = (_TEXT, BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with _progress(*columns) as progress:
+        task = progress.add_task(text, total=total_bytes)
+
+        def advance(size_bytes: int) -> None:
+            progress.advance(task, size_bytes)
+
+        yield advance
+
+
+def _progress(*columns: ProgressColumn) -> Progress:
+    console = Console(stderr=True)
+    is_shown = console.is_terminal and sys.stderr.isatty()
+    return Progress(*columns, console=console, transient=True, disable=not is_shown)
