@@ -14,7 +14,7 @@ import click
 
 from hms_bridge.cli.options import metastore_option, settings_options
 from hms_bridge.cli.output import say
-from hms_bridge.config.keys import WAREHOUSE
+from hms_bridge.config.keys import MAX_MESSAGE_SIZE, MAX_OPEN_BATCH, TXN_TIMEOUT, WAREHOUSE
 from hms_bridge.config.settings import Settings
 from hms_bridge.periodic import PeriodicTask
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _HOUSEKEEPING_SECONDS = 10.0
 _WORKER_POLL_SECONDS = 1.0
-_WAREHOUSE_KEYS = (WAREHOUSE.name, *WAREHOUSE.aliases)
 
 
 @click.command()
@@ -56,7 +55,6 @@ def serve(
     from hms_bridge.connect import connected_locally, url_without_password
     from hms_bridge.server.limits import DEFAULT_LIMITS
     from hms_bridge.server.serve import MetastoreServer
-    from hms_bridge.service.locations import warehouse_uri
 
     if warehouse is not None:
         settings = replace(settings, warehouse=warehouse)
@@ -66,7 +64,7 @@ def serve(
             settings.server.port if port is None else port,
             store.metastore,
             host=host,
-            config={key: warehouse_uri(settings.warehouse) for key in _WAREHOUSE_KEYS},
+            config=_told_to_clients(settings),
             limits=replace(
                 DEFAULT_LIMITS, message_size_bytes=settings.server.message_size_bytes_max
             ),
@@ -83,6 +81,23 @@ def serve(
         while not stopping.wait(0.5):
             pass
         say("stopping")
+
+
+def _told_to_clients(settings: Settings) -> dict[str, str]:
+    """What get_config_value answers, by every name that Hive has for it.
+
+    Hive's session asks for the warehouse, Trino for the time after which a transaction without
+    a heartbeat ends.
+    """
+    from hms_bridge.service.locations import warehouse_uri
+
+    told = {
+        WAREHOUSE: warehouse_uri(settings.warehouse),
+        TXN_TIMEOUT: f"{settings.txn.timeout_ms}ms",
+        MAX_OPEN_BATCH: str(settings.txn.open_batch_max),
+        MAX_MESSAGE_SIZE: str(settings.server.message_size_bytes_max),
+    }
+    return {name: text for key, text in told.items() for name in (key.name, *key.aliases)}
 
 
 def _stop_on_signals(stopping: threading.Event) -> None:

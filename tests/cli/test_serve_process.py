@@ -37,6 +37,7 @@ def test_a_server_answers_until_it_is_told_to_stop(program: Program) -> None:
             assert client.get_all_databases() == ["default", "one"]
             warehouse = client.get_config_value("hive.metastore.warehouse.dir", "none")
             assert warehouse == f"file:{program.warehouse}"
+            assert client.get_config_value("metastore.txn.timeout", "") == "300000ms"
             assert client.get_config_value("metastore.thrift.port", "none") == "none"
         listed = program.start("compact", "one.t", "major", "--metastore", address)
         assert (listed.exit_code, "no table one.t" in listed.err) == (1, True)
