@@ -204,6 +204,50 @@ REPL_OPEN_TXN_TIMEOUT = _time(
     "h",
     "How long a bootstrap dump waits for open transactions of the database.",
 )
+REPL_ABORT_WRITERS = _flag(
+    "hive.repl.bootstrap.dump.abort.write.txn.after.timeout", False,
+    "Whether a bootstrap dump then aborts those that hold locks, instead of giving up "
+    "(Hive's default is true).",
+)  # fmt: skip
+REPL_EXTERNAL_BASE = _text(
+    "hive.repl.replica.external.table.base.dir", "",
+    "Where a replica keeps data of external tables: their path at the source is added to it.",
+)  # fmt: skip
+REPL_EXTERNAL_METADATA_ONLY = _flag(
+    "hive.repl.dump.metadata.only.for.external.table", True,
+    "Whether dumps leave the data of external tables alone. If not, a load copies it below "
+    "hive.repl.replica.external.table.base.dir, which the dump needs too.",
+)  # fmt: skip
+REPL_KEEP_PREVIOUS = _flag(
+    "hive.repl.retain.prev.dump.dir", False,
+    "Whether older dumps stay when a new one is finished; all of them do.",
+)  # fmt: skip
+REPL_FILTER_TXNS = _flag(
+    "hive.repl.filter.transactions", True,
+    "Whether incremental dumps leave out transactions that wrote to other databases only "
+    "(Hive's default is false).",
+)  # fmt: skip
+REPL_BATCH_EVENTS = _flag(
+    "hive.repl.batch.incremental.events", True,
+    "Whether dumped events stand in directories of batches; false for a Hive 3 that loads them.",
+)  # fmt: skip
+REPL_BATCH_SIZE = _number(
+    "hive.repl.approx.max.load.tasks", 10_000, "Events of one batch.", low=1,
+)  # fmt: skip
+REPL_CHECKSUMS = _flag(
+    "hms.bridge.repl.dump.checksums", True,
+    "Whether dumps name files with checksum and archive. Set it to false for a real Hive that "
+    "loads from a file system without checksums of its own: it takes such a file for changed.",
+)  # fmt: skip
+REPL_LOAD_ROOTS = _text(
+    "hms.bridge.repl.load.roots", "",
+    "The only places below which files of a dump are read, archive and external tables included: "
+    "a comma-separated list of paths and URIs; empty means anywhere.",
+)  # fmt: skip
+REPL_LOAD_SCHEMES = _text(
+    "hms.bridge.repl.load.schemes", "abfs,abfss,file,gs,hdfs,s3,s3a,s3n,webhdfs",
+    "The only kinds of file system from which files of a dump are read.",
+)  # fmt: skip
 
 KEYS: tuple[Key, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Key))
 """All settings, in the order above."""

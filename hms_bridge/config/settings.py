@@ -66,10 +66,24 @@ class ArchiveSettings:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReplSettings:
-    """Replication."""
+    """Replication. ``external_base`` None: no place for data of external tables is known.
+
+    ``event_batch_size`` None: events are not batched. ``load_roots`` empty: files from anywhere.
+    """
 
     root: str = "repl"
     open_txn_timeout_ms: int = 3_600_000
+    is_abort_allowed: bool = False
+    external_base: str | None = None
+    is_external_metadata_only: bool = True
+    is_previous_kept: bool = False
+    is_filtered: bool = True
+    event_batch_size: int | None = 10_000
+    has_checksums: bool = True
+    load_roots: tuple[str, ...] = ()
+    load_schemes: frozenset[str] = frozenset(
+        {"abfs", "abfss", "file", "gs", "hdfs", "s3", "s3a", "s3n", "webhdfs"}
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -111,6 +125,10 @@ class _Values:
             if name in self._given:
                 return substitute(self._given[name], self._given, self._system)
         return key.default
+
+    def items(self, key: Key) -> tuple[str, ...]:
+        """Of a comma-separated list."""
+        return tuple(one.strip() for one in self.text(key).split(",") if one.strip())
 
     def flag(self, key: Key) -> bool:
         text = self.text(key).lower()
@@ -172,7 +190,6 @@ def settings_from(given: Mapping[str, str], source: str = "settings") -> Setting
     refuse_unknown((name for name in given if name.startswith("hms.bridge.")), source)
     v = _Values(given, source)
     is_archive_enabled = v.flag(keys.CM_ENABLED)
-    hooks = tuple(h.strip() for h in v.text(keys.EVENT_HOOKS).split(",") if h.strip())
     return Settings(
         warehouse=v.text(keys.WAREHOUSE),
         server=ServerSettings(
@@ -189,7 +206,7 @@ def settings_from(given: Mapping[str, str], source: str = "settings") -> Setting
         events=EventSettings(
             ttl_ms=v.duration_ms(keys.REPL_EVENT_TTL if is_archive_enabled else keys.EVENT_TTL),
             message_format=v.text(keys.EVENT_MESSAGE_FORMAT),
-            hooks=hooks,
+            hooks=v.items(keys.EVENT_HOOKS),
         ),
         compactor=_compactor(v),
         archive=ArchiveSettings(
@@ -198,10 +215,24 @@ def settings_from(given: Mapping[str, str], source: str = "settings") -> Setting
             retain_ms=v.duration_ms(keys.CM_RETAIN),
             interval_ms=v.duration_ms(keys.CM_INTERVAL),
         ),
-        repl=ReplSettings(
-            root=v.text(keys.REPL_ROOT),
-            open_txn_timeout_ms=v.duration_ms(keys.REPL_OPEN_TXN_TIMEOUT),
-        ),
+        repl=_repl(v),
+    )
+
+
+def _repl(v: _Values) -> ReplSettings:
+    is_batched, batch_size = v.flag(keys.REPL_BATCH_EVENTS), v.number(keys.REPL_BATCH_SIZE)
+    return ReplSettings(
+        root=v.text(keys.REPL_ROOT),
+        open_txn_timeout_ms=v.duration_ms(keys.REPL_OPEN_TXN_TIMEOUT),
+        is_abort_allowed=v.flag(keys.REPL_ABORT_WRITERS),
+        external_base=v.text(keys.REPL_EXTERNAL_BASE).strip() or None,
+        is_external_metadata_only=v.flag(keys.REPL_EXTERNAL_METADATA_ONLY),
+        is_previous_kept=v.flag(keys.REPL_KEEP_PREVIOUS),
+        is_filtered=v.flag(keys.REPL_FILTER_TXNS),
+        event_batch_size=batch_size if is_batched else None,
+        has_checksums=v.flag(keys.REPL_CHECKSUMS),
+        load_roots=v.items(keys.REPL_LOAD_ROOTS),
+        load_schemes=frozenset(v.items(keys.REPL_LOAD_SCHEMES)),
     )
 
 
