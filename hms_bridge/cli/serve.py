@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from importlib.metadata import entry_points
@@ -125,9 +126,20 @@ def _daemons(
         for point in entry_points(group="hms_bridge.daemons"):
             tasks.append(PeriodicTask(point.name, point.load()(store), interval))
         if store.settings.archive.is_enabled:
-            from changemanager.retention import Purge
-
-            purge = Purge(store.archive(), store.manifest, store.clock)
             interval = store.settings.archive.interval_ms / 1000
-            tasks.append(PeriodicTask("purge", lambda: purge.run(purge.plan()), interval))
+            tasks.append(PeriodicTask("purge", _purge(store), interval))
     return tasks
+
+
+def _purge(store: LocalStore) -> Callable[[], object]:
+    """A purge of the archive; pins of loaded dumps go first."""
+    from changemanager.retention import Purge
+    from hms_bridge.repl.pinned_dumps import release_loaded_dumps
+
+    job = Purge(store.archive(), store.manifest, store.clock)
+
+    def purge() -> object:
+        release_loaded_dumps(store.resolver, store.manifest)
+        return job.run(job.plan())
+
+    return purge

@@ -253,11 +253,11 @@ class ReplDump:
         name = request.database_name
         dumps = self._dumps_as_planned(plan)
         pins = DumpPins(manifest=self._manifest, clock=self._clock, database=name)
-        pins.release_loaded(dumps)
+        above = self._resolve(database_directory(request.root, name))
+        pins.release_loaded(dumps, above.uri)
         began_at_ms = self._clock.now_ms()
         pins.begin()
         self._mark_source(request)
-        above = self._resolve(database_directory(request.root, name))
         paths = DumpPaths(above.child(self._new_name()).uri)
         if plan.kind is DumpKind.BOOTSTRAP:
             report, files = self._run_bootstrap(plan, paths)

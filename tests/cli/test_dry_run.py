@@ -32,6 +32,8 @@ VERBS: dict[str, Callable[[BusyMetastore], list[str]]] = {
     "cleaner plan": lambda _: ["cleaner", "plan"],
     "txns abort": lambda busy: ["txns", "abort", str(busy.open_txn), "--dry-run"],
     "cm ls": lambda _: ["cm", "ls"],
+    "cm pins": lambda _: ["cm", "pins"],
+    "cm release": lambda _: ["cm", "release", "policy:sales", "--loaded", "--gone", "--dry-run"],
 }  # fmt: skip
 
 
@@ -66,6 +68,7 @@ def test_the_same_verbs_do_change_something(busy: BusyMetastore) -> None:
     "words",
     [
         ("txns",), ("locks",), ("compactions",), ("cm", "ls"), ("cm", "purge"), ("cleaner", "run"),
+        ("cm", "pins"), ("cm", "release", "policy:a"),
         ("cleaner", "plan"), ("schema", "info"), ("compact", "a.b", "major"),
         ("repl", "dump", "sales"), ("repl", "load", "sales", "--dry-run"), ("txns", "abort", "1"),
     ],
