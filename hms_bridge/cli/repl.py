@@ -20,6 +20,7 @@ from hms_bridge.cli.progress import bytes_bar, working
 from hms_bridge.cli.repl_status import status
 from hms_bridge.cli.repl_verify import verify
 from hms_bridge.clock import SystemClock
+from hms_bridge.config.file_systems import file_systems
 from hms_bridge.config.settings import Settings
 from hms_bridge.dml.named import find_database
 from hms_bridge.metastore import Metastore
@@ -112,7 +113,6 @@ def dump(
       hms-bridge repl dump sales --external-base hdfs://dr:8020/external
       hms-bridge repl dump sales --dry-run
     """
-    from changemanager.location import FsspecResolver
     from hms_bridge.cli.repl_requests import dump_request
     from hms_bridge.repl.dump import DumpKind, ReplDump
 
@@ -130,7 +130,9 @@ def dump(
     )
     with _source(metastore_url, settings) as (metastore, pins):
         find_database(metastore, database)
-        dumper = ReplDump(metastore, FsspecResolver(), SystemClock(), lambda: str(uuid4()), pins)
+        dumper = ReplDump(
+            metastore, file_systems(settings), SystemClock(), lambda: str(uuid4()), pins
+        )
         with working(f"looking at {database}"):
             plan = dumper.plan(request)
         if is_dry_run:
@@ -203,7 +205,6 @@ def load(
       hms-bridge repl load sales --external-base hdfs://dr:8020/external
       hms-bridge repl load sales --into sales_dr --dry-run
     """
-    from changemanager.location import FsspecResolver
     from hms_bridge.cli.repl_requests import load_request
     from hms_bridge.connect import connected
     from hms_bridge.repl.load import ReplLoad
@@ -218,14 +219,14 @@ def load(
     )
     with connected(metastore_url, settings, is_created=not is_dry_run) as metastore:
         with working("looking for the files of the dump"):
-            plan = ReplLoad(metastore, FsspecResolver()).plan(request)
+            plan = ReplLoad(metastore, file_systems(settings)).plan(request)
         if is_dry_run:
             print_record(_load_plan(plan), output_format)
             return
         with bytes_bar(
             f"loading {source_database}", plan.files.size_bytes if plan.files else 0
         ) as (advance):
-            report = ReplLoad(metastore, FsspecResolver(), on_copied=advance).run(plan)
+            report = ReplLoad(metastore, file_systems(settings), on_copied=advance).run(plan)
     print_record(_load_report(report), output_format)
 
 

@@ -10,6 +10,7 @@ import click
 from hms_bridge.cli.options import format_option, settings_options
 from hms_bridge.cli.output import print_rows, say, size_text, time_text
 from hms_bridge.cli.progress import working
+from hms_bridge.config.file_systems import file_systems
 from hms_bridge.config.settings import Settings
 
 if TYPE_CHECKING:
@@ -38,7 +39,6 @@ def verify(
       hms-bridge repl verify /dr/dumps/c2FsZXM=/7f3c0d8e-…
       hms-bridge repl verify /dr/dumps/c2FsZXM=/7f3c0d8e-… --all --format jsonl
     """
-    from changemanager.location import FsspecResolver
     from changemanager.whereabouts import Whereabouts
     from hms_bridge.cli.repl_requests import dump_rules
     from hms_bridge.connect import absolute_location
@@ -46,7 +46,7 @@ def verify(
     from hms_bridge.repl.layout import HIVE_DIRECTORY
     from hms_bridge.repl.verify import verify_dump
 
-    resolver, location = FsspecResolver(), absolute_location(directory)
+    resolver, location = file_systems(settings), absolute_location(directory)
     if resolver(f"{location}/{HIVE_DIRECTORY}").status() is None:
         raise ReplError(f"there is no dump in {location}; give the dump_dir that repl dump told")
     counts: Counter[str] = Counter()

@@ -117,7 +117,7 @@ def _daemons(
     if is_worker or settings.worker_threads > 0:
         from hms_bridge.cli.worker import spark_worker
 
-        worker = stack.enter_context(spark_worker(store.metastore))
+        worker = stack.enter_context(spark_worker(store.metastore, store.settings))
         tasks.append(PeriodicTask("worker", worker.run_until_idle, _WORKER_POLL_SECONDS))
     if is_cleaner or settings.is_cleaner_on:
         if store.settings.archive.is_enabled:

@@ -197,6 +197,17 @@ CM_INTERVAL = _time(
     "hive.repl.cm.interval", "3600s", "s", "How often the archive is purged.",
     "metastore.repl.cm.interval", low_ms=100,
 )  # fmt: skip
+CM_TRASH = _text(
+    "hms.bridge.cm.trash.dir", "",
+    "Where the purge moves files of tables and partitions that were dropped without PURGE: a "
+    "directory outside of the archive; empty keeps such files in the archive.",
+)  # fmt: skip
+WEB_HDFS = _text(
+    "hms.bridge.webhdfs.addresses", "",
+    "Speak HTTP to these HDFS clusters: AUTHORITY=HOST:PORT, comma-separated, where AUTHORITY is "
+    "what stands in hdfs:// URIs and HOST:PORT its NameNode's dfs.namenode.http-address. Others "
+    "need Hadoop on this machine.",
+)  # fmt: skip
 REPL_ROOT = _text("hive.repl.rootdir", "repl", "Where dumps are written: a path or a URI.")
 REPL_OPEN_TXN_TIMEOUT = _time(
     "hive.repl.bootstrap.dump.open.txn.timeout",

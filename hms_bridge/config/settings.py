@@ -56,12 +56,16 @@ class CompactorSettings:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ArchiveSettings:
-    """The ChangeManager: whether, where, how long. Paths and URIs as given."""
+    """The ChangeManager: whether, where, how long. Paths and URIs as given.
+
+    ``trash`` None: files that were dropped without PURGE stay.
+    """
 
     is_enabled: bool = True
     root: str = "cmroot"
     retain_ms: int = 864_000_000
     interval_ms: int = 3_600_000
+    trash: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -96,9 +100,10 @@ class ServerSettings:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
-    """All of them."""
+    """All of them. ``web_hdfs``: HTTP addresses of NameNodes by what ``hdfs:`` URIs call them."""
 
     warehouse: str = "warehouse"
+    web_hdfs: Mapping[str, str] = field(default_factory=dict)
     server: ServerSettings = field(default_factory=ServerSettings)
     txn: TxnSettings = field(default_factory=TxnSettings)
     events: EventSettings = field(default_factory=EventSettings)
@@ -129,6 +134,13 @@ class _Values:
     def items(self, key: Key) -> tuple[str, ...]:
         """Of a comma-separated list."""
         return tuple(one.strip() for one in self.text(key).split(",") if one.strip())
+
+    def addresses(self, key: Key) -> Mapping[str, str]:
+        """Of a list of ``AUTHORITY=HOST:PORT``."""
+        try:
+            return parse_addresses(self.text(key))
+        except ConfigError as error:
+            raise self._refusal(key, str(error)) from error
 
     def flag(self, key: Key) -> bool:
         text = self.text(key).lower()
@@ -168,6 +180,18 @@ class _Values:
         return ConfigError(f"{self._source}: {key.name} is '{self.text(key)}'; {advice}")
 
 
+def parse_addresses(text: str) -> Mapping[str, str]:
+    """Read ``AUTHORITY=HOST:PORT`` pairs, comma-separated. Raises ConfigError."""
+    found: dict[str, str] = {}
+    for one in (part.strip() for part in text.split(",") if part.strip()):
+        name, separator, address = (part.strip() for part in one.partition("="))
+        host, _, port = address.rpartition(":")
+        if not (separator and name and host and port.isdecimal()) or "/" in one:
+            raise ConfigError(f"write AUTHORITY=HOST:PORT, comma-separated, not '{one}'")
+        found[name] = address
+    return found
+
+
 def _unit(key: Key) -> str:
     return " ms" if key.kind is Kind.DURATION else ""
 
@@ -192,6 +216,7 @@ def settings_from(given: Mapping[str, str], source: str = "settings") -> Setting
     is_archive_enabled = v.flag(keys.CM_ENABLED)
     return Settings(
         warehouse=v.text(keys.WAREHOUSE),
+        web_hdfs=v.addresses(keys.WEB_HDFS),
         server=ServerSettings(
             port=v.number(keys.THRIFT_PORT),
             message_size_bytes_max=v.number(keys.MAX_MESSAGE_SIZE),
@@ -214,6 +239,7 @@ def settings_from(given: Mapping[str, str], source: str = "settings") -> Setting
             root=v.text(keys.CM_ROOT),
             retain_ms=v.duration_ms(keys.CM_RETAIN),
             interval_ms=v.duration_ms(keys.CM_INTERVAL),
+            trash=v.text(keys.CM_TRASH).strip() or None,
         ),
         repl=_repl(v),
     )
