@@ -20,7 +20,6 @@ from hms_bridge.cli.progress import bytes_bar, working
 from hms_bridge.cli.repl_status import status
 from hms_bridge.cli.repl_verify import verify
 from hms_bridge.clock import SystemClock
-from hms_bridge.config.file_systems import file_systems
 from hms_bridge.config.settings import Settings
 from hms_bridge.dml.named import find_database
 from hms_bridge.metastore import Metastore
@@ -114,6 +113,7 @@ def dump(
       hms-bridge repl dump sales --dry-run
     """
     from hms_bridge.cli.repl_requests import dump_request
+    from hms_bridge.config.file_systems import file_systems
     from hms_bridge.repl.dump import DumpKind, ReplDump
 
     request = dump_request(
@@ -206,6 +206,7 @@ def load(
       hms-bridge repl load sales --into sales_dr --dry-run
     """
     from hms_bridge.cli.repl_requests import load_request
+    from hms_bridge.config.file_systems import file_systems
     from hms_bridge.connect import connected
     from hms_bridge.repl.load import ReplLoad
 

@@ -10,7 +10,6 @@ import click
 from hms_bridge.cli.options import format_option, metastore_option, settings_options
 from hms_bridge.cli.output import counted, print_record, say, time_text
 from hms_bridge.clock import SystemClock
-from hms_bridge.config.file_systems import file_systems
 from hms_bridge.config.settings import Settings
 from hms_bridge.metastore import Metastore
 
@@ -49,6 +48,7 @@ def status(
       hms-bridge repl status sales --metastore sqlite:///replica.db --source sqlite:///source.db
       hms-bridge repl status sales --metastore thrift://replica:9083 --root /dr/dumps
     """
+    from hms_bridge.config.file_systems import file_systems
     from hms_bridge.connect import absolute_location, connected, connected_locally
     from hms_bridge.repl.status import ReplStatus, StatusRequest
 

@@ -10,7 +10,6 @@ import click
 from hms_bridge.cli.options import format_option, settings_options
 from hms_bridge.cli.output import print_rows, say, size_text, time_text
 from hms_bridge.cli.progress import working
-from hms_bridge.config.file_systems import file_systems
 from hms_bridge.config.settings import Settings
 
 if TYPE_CHECKING:
@@ -41,6 +40,7 @@ def verify(
     """
     from changemanager.whereabouts import Whereabouts
     from hms_bridge.cli.repl_requests import dump_rules
+    from hms_bridge.config.file_systems import file_systems
     from hms_bridge.connect import absolute_location
     from hms_bridge.errors import ReplError
     from hms_bridge.repl.layout import HIVE_DIRECTORY

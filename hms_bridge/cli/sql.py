@@ -15,7 +15,6 @@ from hms_bridge.cli.options import format_option, metastore_option, settings_opt
 from hms_bridge.cli.output import print_rows, say
 from hms_bridge.cli.progress import working
 from hms_bridge.clock import SystemClock
-from hms_bridge.config.file_systems import file_systems
 from hms_bridge.config.settings import Settings
 from hms_bridge.dml.named import find_database
 from hms_bridge.errors import DmlError
@@ -58,6 +57,7 @@ def sql(
       echo "SHOW TABLES" | hms-bridge sql --format json
     """
     statements = _statements(texts, path)
+    from hms_bridge.config.file_systems import file_systems
     from hms_bridge.connect import connected, shareable_url
     from hms_bridge.rows.transaction import Client
     from hms_bridge.spark.session import open_session

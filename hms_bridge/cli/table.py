@@ -17,7 +17,6 @@ from hms_bridge.cli.options import (
 )
 from hms_bridge.cli.output import print_record, say
 from hms_bridge.cli.progress import working
-from hms_bridge.config.file_systems import file_systems
 from hms_bridge.config.settings import Settings
 from hms_bridge.errors import AcidFormatError, ConfigError, MetaError
 from hms_bridge.model.catalog import Column
@@ -100,6 +99,7 @@ def adopt(
     from hms_bridge.adoption.adopt import describe
     from hms_bridge.adoption.look import look
     from hms_bridge.adoption.plan import AdoptionRequest
+    from hms_bridge.config.file_systems import file_systems
     from hms_bridge.connect import absolute_location, connected
 
     database, name = split_table_name(table_name)

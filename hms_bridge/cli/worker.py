@@ -38,14 +38,30 @@ def make_worker(
     *,
     resolver: Resolver | None = None,
     number: int = 0,
+    pool_name: str | None = None,
 ) -> Worker:
-    """A worker over a metastore."""
-    return Worker(metastore, executor, resolver or FsspecResolver(), identity(number))
+    """A worker over a metastore; of a pool, if it is to take that pool's entries only."""
+    return Worker(
+        metastore,
+        executor,
+        resolver or FsspecResolver(),
+        identity(number),
+        pool_name=pool_name,
+    )
 
 
 @contextmanager
 def spark_worker(metastore: Metastore, settings: Settings) -> Iterator[Worker]:
     """A worker whose tasks run on Spark."""
+    with spark_workers(metastore, settings, count=1) as (worker,):
+        yield worker
+
+
+@contextmanager
+def spark_workers(
+    metastore: Metastore, settings: Settings, *, count: int, pool_name: str | None = None
+) -> Iterator[tuple[Worker, ...]]:
+    """Workers whose tasks run on one Spark."""
     from hms_bridge.spark.compaction_job import SparkExecutor
     from hms_bridge.spark.session import open_session
 
@@ -53,7 +69,10 @@ def spark_worker(metastore: Metastore, settings: Settings) -> Iterator[Worker]:
     resolver = file_systems(settings)
     executor = SparkExecutor(spark=spark, kernel=BucketKernel(resolver=resolver))
     try:
-        yield make_worker(metastore, executor, resolver=resolver)
+        yield tuple(
+            make_worker(metastore, executor, resolver=resolver, number=number, pool_name=pool_name)
+            for number in range(count)
+        )
     finally:
         spark.stop()
 

@@ -52,7 +52,9 @@ def _number(
     )  # fmt: skip
 
 
-def _time(name: str, default: str, unit: str, doc: str, *aliases: str, low_ms: int = 0) -> Key:
+def _time(
+    name: str, default: str, unit: str, doc: str, *aliases: str, low_ms: int | None = 0
+) -> Key:
     return Key(
         name=name, kind=Kind.DURATION, default=default, doc=doc, aliases=aliases, unit=unit,
         minimum=low_ms,
@@ -148,14 +150,27 @@ DELTA_PCT_THRESHOLD = Key(
 ABORTED_TXN_THRESHOLD = _number(
     "hive.compactor.abortedtxn.threshold",
     1000,
-    "More aborted writes than this ask for a major compaction.",
+    "More aborted writes than this are cleaned up; where they share deltas with other writes, a "
+    "major compaction is asked for.",
 )
 ABORTED_TXN_TIME_THRESHOLD = _time(
     "hive.compactor.aborted.txn.time.threshold",
     "12h",
     "h",
-    "An aborted write older than this is cleaned up.",
+    "An aborted write older than this is cleaned up; where it shares a delta with other writes, a "
+    "minor compaction is asked for. A negative time switches this off.",
+    low_ms=None,
 )
+FAILED_COMPACTS_THRESHOLD = _number(
+    "hive.compactor.initiator.failed.compacts.threshold", 2,
+    "After so many failed compactions of a table or partition in a row the initiator leaves it "
+    "alone.", "metastore.compactor.initiator.failed.compacts.threshold", low=1, high=20,
+)  # fmt: skip
+FAILED_RETRY_TIME = _time(
+    "hive.compactor.initiator.failed.retry.time", "7d", "d",
+    "… but tries again after this time; 0 means never.",
+    "metastore.compactor.initiator.failed.retry.time",
+)  # fmt: skip
 CLEANER_INTERVAL = _time(
     "hive.compactor.cleaner.run.interval", "5000ms", "ms", "How often the cleaner looks.",
     low_ms=100,

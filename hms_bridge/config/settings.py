@@ -48,6 +48,8 @@ class CompactorSettings:
     delta_share_threshold: float = 0.1
     aborted_txn_threshold: int = 1_000
     aborted_txn_time_threshold_ms: int = 43_200_000
+    failed_compactions_threshold: int = 2
+    failed_retry_ms: int = 604_800_000
     cleaner_interval_ms: int = 5_000
     cleaner_retention_ms: int = 0
     cleaner_attempts_max: int = 5
@@ -274,6 +276,8 @@ def _compactor(v: _Values) -> CompactorSettings:
         delta_share_threshold=v.decimal(keys.DELTA_PCT_THRESHOLD),
         aborted_txn_threshold=v.number(keys.ABORTED_TXN_THRESHOLD),
         aborted_txn_time_threshold_ms=v.duration_ms(keys.ABORTED_TXN_TIME_THRESHOLD),
+        failed_compactions_threshold=v.number(keys.FAILED_COMPACTS_THRESHOLD),
+        failed_retry_ms=v.duration_ms(keys.FAILED_RETRY_TIME),
         cleaner_interval_ms=v.duration_ms(keys.CLEANER_INTERVAL),
         cleaner_retention_ms=v.duration_ms(keys.CLEANER_RETENTION) if is_delayed else 0,
         cleaner_attempts_max=v.number(keys.CLEANER_MAX_ATTEMPTS),

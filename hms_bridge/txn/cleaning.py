@@ -11,6 +11,7 @@ Nothing is handed to the cleaner that an open or future transaction may need:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import (
@@ -232,29 +233,38 @@ def find_potential_compactions(
     aborted_time_threshold_ms: int,
 ) -> tuple[PotentialCompaction, ...]:
     """Targets with committed writes since they were compacted last, or with too many or too old
-    aborted ones (a negative time: never too old)."""
+    aborted ones (a negative time: never too old).
+
+    All that were written to: a limit, as Hive has it, would hide the same ones each time.
+    """
     written = connection.execute(
-        select(_D.CTC_DATABASE, _D.CTC_TABLE, _D.CTC_PARTITION)
+        select(
+            _D.CTC_DATABASE,
+            _D.CTC_TABLE,
+            _D.CTC_PARTITION,
+            func.count(),
+            func.max(_D.CTC_WRITEID),
+        )
         .where(_D.CTC_TABLE.is_not(None))
-        .distinct()
-        .limit(FETCH_MAX)
+        .group_by(_D.CTC_DATABASE, _D.CTC_TABLE, _D.CTC_PARTITION)
     )
     found = {
         (database, table, partition): PotentialCompaction(
-            database_name=database, table_name=table, partition_name=partition
+            database_name=database,
+            table_name=table,
+            partition_name=partition,
+            write_count=count,
+            highest_write_id=highest,
         )
-        for database, table, partition in written
+        for database, table, partition, count, highest in written
     }
     now = now_ms(connection, clock)
     aborted = _aborted_targets(connection, aborted_threshold, aborted_time_threshold_ms, now)
     for target, (has_too_many, has_old, _) in aborted.items():
-        found[target] = PotentialCompaction(
-            database_name=target[0],
-            table_name=target[1],
-            partition_name=target[2],
-            has_too_many_aborts=has_too_many,
-            has_old_abort=has_old,
+        known = found.get(target) or PotentialCompaction(
+            database_name=target[0], table_name=target[1], partition_name=target[2]
         )
+        found[target] = replace(known, has_too_many_aborts=has_too_many, has_old_abort=has_old)
     return tuple(found.values())
 
 

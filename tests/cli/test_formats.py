@@ -19,6 +19,9 @@ COMPACTIONS = [
 ]  # fmt: skip
 ARCHIVE = ["name", "size", "archived", "state", "database", "table", "original", "origins"]
 PURGE = ["name", "what", "why", "size", "holders"]
+INITIATOR = [
+    "target", "decision", "type", "reason", "deltas", "delta bytes", "base bytes", "pool",
+]  # fmt: skip
 PINS = [
     "holder", "kind", "database", "state", "files", "bytes", "named", "since", "archived since",
     "expires", "reason",
@@ -34,6 +37,7 @@ ALMOST_NOW = ("--set", "hive.repl.cm.retain=1ms")
 SHOWN_FIRST = {
     "txns": ("txnid",), "locks": ("lockid",), "compactions": ("id",),
     "cm": ("archived", "what", "kind"), "cleaner": ("target",),
+    "initiator": ("target",),
 }  # fmt: skip
 LISTINGS = {
     "txns": (("txns",), TXNS, 3),
@@ -55,6 +59,7 @@ LISTINGS = {
         ("cm", "release", "policy:sales", "--dry-run"),
         ["holder", "what", "state", "files", "bytes", "reason"], 1,
     ),
+    "initiator plan": (("initiator", "plan"), INITIATOR, 0),
     "cleaner plan": (("cleaner", "plan"), CLEANING, None),
     "cleaner run": (("cleaner", "run", "--dry-run"), CLEANING, None),
 }  # fmt: skip
