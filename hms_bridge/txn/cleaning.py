@@ -188,9 +188,9 @@ def mark_cleaned(connection: Connection, compaction: Compaction, clock: Clock) -
     """The target's obsolete and aborted files up to highest_write_id are gone; the history entry.
 
     Forgets what was committed and aborted there up to highest_write_id, never beyond; the caller's
-    may be lower than the queue's, if files of some aborted write are left (they share a delta with
-    committed ones). A cleanup of aborts leaves no history (None). Raises NoSuchCompactionError for
-    an entry that is not queued.
+    may be lower than the queue's, down to 0, if files of some aborted write are left (they share a
+    delta with committed ones). A cleanup of aborts leaves no history (None). Raises
+    NoSuchCompactionError for an entry that is not queued.
     """
     target = _target(compaction)
     connection.execute(
@@ -200,18 +200,19 @@ def mark_cleaned(connection: Connection, compaction: Compaction, clock: Clock) -
     )
     highest = compaction.highest_write_id
     if compaction.type is CompactionType.ABORT_TXN_CLEANUP:
-        if highest:
+        if highest is not None:
             forget_aborted(connection, at_target(*target), highest_write_id=highest)
         return None
     ended = succeed(connection, compaction.id, clock)
     highest = ended.highest_write_id
     is_dropped = _SOFT_DROP in ended.properties
     completed = _at_completed(target, is_whole_table=is_dropped and target[2] is None)
-    if highest and not is_dropped:
+    if highest is not None and not is_dropped:
         completed = and_(completed, or_(_D.CTC_WRITEID <= highest, _D.CTC_WRITEID.is_(None)))
     connection.execute(delete(COMPLETED_TXN_COMPONENTS).where(completed))
-    if highest:
-        highest = min(highest, compaction.highest_write_id or highest)
+    if highest is not None:
+        told = compaction.highest_write_id
+        highest = highest if told is None else min(highest, told)
         components = at_target(*target)
         if is_dropped and target[2] is None:
             components = and_(_C.TC_DATABASE == target[0], _C.TC_TABLE == target[1])
