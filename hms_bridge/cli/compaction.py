@@ -85,7 +85,7 @@ def compact(
     with connected(metastore_url, settings, is_created=False) as metastore:
         _require_partition(find_table(metastore, database, name), partition_name)
         if is_dry_run:
-            _print_plan(metastore, request, output_format)
+            _print_plan(metastore, request, settings, output_format)
             return
         if is_run:
             _require_possible(metastore, request)
@@ -93,7 +93,7 @@ def compact(
         if not answer.is_accepted or answer.id is None:
             raise CompactionError(f"{database}.{name}: {answer.error_message or answer.state}")
         if is_run:
-            _run_queue(metastore, answer.id)
+            _run_queue(metastore, answer.id, settings)
         elif is_waited:
             _wait(metastore, answer.id)
         entry = _find(metastore, answer.id)
@@ -122,17 +122,19 @@ def _require_possible(metastore: Metastore, request: CompactionRequest) -> None:
     find_target(metastore, entry_of(request))
 
 
-def _print_plan(metastore: Metastore, request: CompactionRequest, output_format: str) -> None:
+def _print_plan(
+    metastore: Metastore, request: CompactionRequest, settings: Settings, output_format: str
+) -> None:
     from hms_bridge.cli.worker import plan_compaction_of
 
-    print_record(plan_compaction_of(metastore, request), output_format)
+    print_record(plan_compaction_of(metastore, request, settings), output_format)
 
 
-def _run_queue(metastore: Metastore, compaction_id: CompactionId) -> None:
+def _run_queue(metastore: Metastore, compaction_id: CompactionId, settings: Settings) -> None:
     """Work until our entry is done; entries before it in the queue are done first."""
     from hms_bridge.cli.worker import spark_worker
 
-    with working("starting Spark") as show, spark_worker(metastore) as worker:
+    with working("starting Spark") as show, spark_worker(metastore, settings) as worker:
         show("compacting")
         while _find(metastore, compaction_id).state is CompactionState.INITIATED:
             outcome = worker.run_once()

@@ -48,7 +48,7 @@ def status(
       hms-bridge repl status sales --metastore sqlite:///replica.db --source sqlite:///source.db
       hms-bridge repl status sales --metastore thrift://replica:9083 --root /dr/dumps
     """
-    from changemanager.location import FsspecResolver
+    from hms_bridge.config.file_systems import file_systems
     from hms_bridge.connect import absolute_location, connected, connected_locally
     from hms_bridge.repl.status import ReplStatus, StatusRequest
 
@@ -69,7 +69,7 @@ def status(
             store = stack.enter_context(connected_locally(source_url, settings, is_created=False))
             source, pins = store.metastore, store.manifest
         looker = ReplStatus(
-            FsspecResolver(), SystemClock(), source=source, target=target, pins=pins
+            file_systems(settings), SystemClock(), source=source, target=target, pins=pins
         )
         report = looker.look(request)
     print_record(_record(report), output_format)

@@ -82,8 +82,8 @@ class CompactionResponse:
 class Compaction:
     """One entry of the queue or of its history (SHOW COMPACTIONS), and what a worker is handed.
 
-    ``next_txn_id`` is the highest transaction id when the compaction committed: its inputs may
-    go when every open transaction is at least that (facts/acid §6.2).
+    ``next_txn_id`` is the highest transaction id that was given when the compaction committed: its
+    inputs may go when every open transaction is above it.
     """
 
     id: CompactionId

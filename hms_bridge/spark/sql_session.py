@@ -50,6 +50,7 @@ class SqlSession:
         client: Client,
         clock: Clock,
         database: str = "default",
+        web_hdfs: Mapping[str, str] | None = None,
     ) -> None:
         self._metastore = metastore
         self._metastore_url = metastore_url
@@ -58,6 +59,7 @@ class SqlSession:
         self._client = client
         self._clock = clock
         self._database = database
+        self._web_hdfs = ",".join(f"{name}={at}" for name, at in (web_hdfs or {}).items())
         self._spark: SparkSession | None = None
 
     def run(self, text: str) -> Iterator[SqlResult]:
@@ -137,6 +139,7 @@ class SqlSession:
                 .option("metastore", self._metastore_url)
                 .option("table", table.full_name)
                 .option("row_ids", str(source.has_row_ids).lower())
+                .option("webhdfs", self._web_hdfs)
                 .option("valid_txns", transaction.txns.format())
                 .option("valid_write_ids", transaction.write_ids(table.full_name).format())
                 .load()
