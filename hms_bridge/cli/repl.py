@@ -29,6 +29,7 @@ from hms_bridge.metastore import Metastore
 if TYPE_CHECKING:
     from changemanager.manifest import ArchivePins
     from hms_bridge.repl.dump import DumpPlan, DumpReport
+    from hms_bridge.repl.lease import LeaseRules
     from hms_bridge.repl.load import LoadPlan, LoadReport
     from hms_bridge.repl.verify import VerifiedFile
 
@@ -69,6 +70,12 @@ def _root(given: str | None, settings: Settings) -> str:
     return absolute_location(given or settings.repl.root)
 
 
+def _lease(settings: Settings) -> LeaseRules:
+    from hms_bridge.repl.lease import LeaseRules
+
+    return LeaseRules(dead_after_seconds=settings.txn.timeout_ms / 1000)
+
+
 @repl.command()
 @click.argument("database")
 @click.option("--root", "given_root", metavar="DIR", help="Where dumps go.  [default: setting]")
@@ -107,10 +114,18 @@ def dump(
         is_bootstrap_forced=is_forced,
         user=getpass.getuser(),
         host=socket.gethostname(),
+        lease=_lease(settings),
     )
     with _source(metastore_url, settings) as (metastore, pins):
         find_database(metastore, database)
-        dumper = ReplDump(metastore, FsspecResolver(), SystemClock(), lambda: str(uuid4()), pins)
+        dumper = ReplDump(
+            metastore,
+            FsspecResolver(),
+            SystemClock(),
+            lambda: str(uuid4()),
+            pins,
+            on_waiting=say,
+        )
         with working(f"looking at {database}"):
             plan = dumper.plan(request)
         if is_dry_run:
@@ -260,6 +275,7 @@ def load(
         target_database=target_database,
         user=getpass.getuser(),
         host=socket.gethostname(),
+        lease=_lease(settings),
         is_preflight_quick=is_quick,
         retain_ms=settings.archive.retain_ms,
     )
@@ -272,7 +288,8 @@ def load(
         with bytes_bar(
             f"loading {source_database}", plan.files.size_bytes if plan.files else 0
         ) as (advance):
-            report = ReplLoad(metastore, FsspecResolver(), on_copied=advance).run(plan)
+            loader = ReplLoad(metastore, FsspecResolver(), on_copied=advance, on_waiting=say)
+            report = loader.run(plan)
     print_record(_load_report(report), output_format)
 
 

@@ -27,6 +27,7 @@ from hms_bridge.repl.dump_metadata import DumpMetadata, DumpType, ReplScope
 from hms_bridge.repl.event_source import EventRange
 from hms_bridge.repl.incremental_dump import EventCounts, IncrementalDump, IncrementalRules
 from hms_bridge.repl.layout import DumpPaths, database_directory
+from hms_bridge.repl.lease import Lease, LeaseKind, LeaseRequest, LeaseRules, held_lease
 from hms_bridge.repl.pins import DumpPins
 from hms_bridge.repl.snapshot_wait import WaitRules, look, wait_for_snapshot
 from hms_bridge.repl.target_objects import (
@@ -64,6 +65,7 @@ class DumpRequest:
     has_checksums: bool = True
     external_base: str | None = None
     wait: WaitRules = field(default_factory=WaitRules)
+    lease: LeaseRules = field(default_factory=LeaseRules)
     events: IncrementalRules = field(default_factory=IncrementalRules)
     user: str = "hive"
     host: str = "localhost"
@@ -125,7 +127,10 @@ class DumpReport:
 
 
 class ReplDump:
-    """Dumps from one metastore. ``new_name`` gives each dump a directory name of its own."""
+    """Dumps from one metastore. ``new_name`` gives each dump a directory name of its own.
+
+    ``on_waiting`` is told why a dump waits for another one.
+    """
 
     def __init__(
         self,
@@ -134,12 +139,15 @@ class ReplDump:
         clock: Clock,
         new_name: Callable[[], str],
         pins: ArchivePins | None = None,
+        *,
+        on_waiting: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._source = source
         self._resolve = resolve
         self._clock = clock
         self._new_name = new_name
         self._manifest = pins
+        self._on_waiting = on_waiting
 
     def plan(self, request: DumpRequest) -> DumpPlan:
         """Choose between bootstrap, incremental and nothing. Changes nothing.
@@ -152,15 +160,26 @@ class ReplDump:
             raise _unreachable(request, error) from error
 
     def run(self, plan: DumpPlan) -> DumpReport:
-        """Carry a plan out. Raises ReplError if dumps have come or gone since it was made.
+        """Carry a plan out. Raises ReplError if dumps have come or gone since it was made, or if
+        another dump of the database is at work.
 
         A dump that fails leaves an unfinished directory behind, which nobody reads and the next
         dump removes.
         """
         if plan.kind in (DumpKind.NOTHING, DumpKind.BLOCKED):
             return DumpReport(kind=plan.kind, reason=plan.reason, directory=plan.previous)
+        request = plan.request
+        wanted = LeaseRequest(
+            kind=LeaseKind.DUMP,
+            database_name=request.database_name,
+            user=request.user,
+            host=request.host,
+            rules=request.lease,
+            on_waiting=self._on_waiting,
+        )
         try:
-            return self._run(plan)
+            with held_lease(self._source, self._clock, wanted) as lease:
+                return self._run(plan, lease)
         except (OSError, ChangeManagerError) as error:
             raise _unreachable(plan.request, error) from error
 
@@ -247,7 +266,7 @@ class ReplDump:
         names = self._source.get_tables(database)
         return self._source.get_tables_by_names(database, names) if names else ()
 
-    def _run(self, plan: DumpPlan) -> DumpReport:
+    def _run(self, plan: DumpPlan, lease: Lease) -> DumpReport:
         request = plan.request
         name = request.database_name
         dumps = self._dumps_as_planned(plan)
@@ -264,6 +283,7 @@ class ReplDump:
             report, files = self._run_incremental(plan, paths)
         self._secure(pins, paths, files)
         try:
+            lease.check()
             self._dumps_as_planned(plan)
         except ReplError:
             pins.release(paths.root)

@@ -47,8 +47,11 @@ class World:
             volume = volumes.setdefault(id(found.volume), FaultyVolume(found.volume, faults))
             return Location(found.uri, found.path, volume)
 
-        load = ReplLoad(FaultyMetastore(self.metastore, faults), resolve)
+        load = ReplLoad(
+            FaultyMetastore(self.metastore, faults), resolve, clock=self.metastore.clock
+        )
         load.run(load.plan(self.request))
+        assert not self.metastore.locks
         return faults
 
     def save(self):
