@@ -27,7 +27,7 @@ from hms_bridge.dml.named import find_database
 from hms_bridge.metastore import Metastore
 
 if TYPE_CHECKING:
-    from changemanager.manifest import ArchivePins
+    from changemanager.manifest import ArchiveManifest
     from hms_bridge.repl.dump import DumpPlan, DumpReport
     from hms_bridge.repl.lease import LeaseRules
     from hms_bridge.repl.load import LoadPlan, LoadReport
@@ -52,8 +52,8 @@ def repl() -> None:
 
 
 @contextmanager
-def _source(url: str, settings: Settings) -> Iterator[tuple[Metastore, ArchivePins | None]]:
-    """A metastore, and the pins that stand in its database; a remote one's are out of reach."""
+def _source(url: str, settings: Settings) -> Iterator[tuple[Metastore, ArchiveManifest | None]]:
+    """A metastore, and the manifest that stands in its database; a remote one's is out of reach."""
     from hms_bridge.connect import connected, connected_locally
 
     if url.startswith("thrift://"):
@@ -81,6 +81,12 @@ def _lease(settings: Settings) -> LeaseRules:
 @click.option("--root", "given_root", metavar="DIR", help="Where dumps go.  [default: setting]")
 @click.option("--policy", default="hms-bridge", show_default=True, help="Name of the replication.")
 @click.option("--bootstrap", "is_forced", is_flag=True, help="Begin anew with a bootstrap dump.")
+@click.option(
+    "--assume-empty",
+    "is_unknown_empty",
+    is_flag=True,
+    help="Writes of which nothing is known any more wrote nothing.",
+)
 @dry_run_option
 @metastore_option
 @format_option
@@ -90,6 +96,7 @@ def dump(
     given_root: str | None,
     policy: str,
     is_forced: bool,
+    is_unknown_empty: bool,
     is_dry_run: bool,
     metastore_url: str,
     output_format: str,
@@ -105,6 +112,7 @@ def dump(
     from changemanager.location import FsspecResolver
     from hms_bridge.connect import absolute_location
     from hms_bridge.repl.dump import DumpKind, DumpRequest, ReplDump
+    from hms_bridge.repl.incremental_dump import IncrementalRules
 
     request = DumpRequest(
         root=_root(given_root, settings),
@@ -112,18 +120,19 @@ def dump(
         cm_root=absolute_location(settings.archive.root) if settings.archive.is_enabled else None,
         policy=policy,
         is_bootstrap_forced=is_forced,
+        events=IncrementalRules(is_unknown_empty=is_unknown_empty),
         user=getpass.getuser(),
         host=socket.gethostname(),
         lease=_lease(settings),
     )
-    with _source(metastore_url, settings) as (metastore, pins):
+    with _source(metastore_url, settings) as (metastore, manifest):
         find_database(metastore, database)
         dumper = ReplDump(
             metastore,
             FsspecResolver(),
             SystemClock(),
             lambda: str(uuid4()),
-            pins,
+            manifest,
             on_waiting=say,
         )
         with working(f"looking at {database}"):
@@ -134,6 +143,8 @@ def dump(
         with working(f"dumping {database}"):
             report = dumper.run(plan)
     print_record(_dump_report(report), output_format)
+    for one in report.events.assumed_empty:
+        say(f"dumped as empty: {one}")
     if report.kind is DumpKind.BLOCKED:
         say(report.reason)
         raise SystemExit(1)

@@ -12,15 +12,14 @@ from enum import Enum
 
 from changemanager.errors import ChangeManagerError
 from changemanager.location import Resolver
-from changemanager.manifest import ArchivePins
+from changemanager.manifest import ArchiveManifest
 from changemanager.uri import EncodedUri
 from changemanager.whereabouts import locate
 from hms_bridge.clock import Clock
-from hms_bridge.errors import EventGapError, MetastoreError, ReplError, SourceFileMissingError
+from hms_bridge.errors import EventGapError, ReplError, SourceFileMissingError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Database, Table
-from hms_bridge.model.ids import EventId, LockId, TxnId
-from hms_bridge.model.txn import AbortTxnRequest, CommitTxnRequest, OpenTxnsRequest, TxnType
+from hms_bridge.model.ids import EventId, TxnId
 from hms_bridge.repl.bootstrap_dump import BootstrapDump, require_no_rename
 from hms_bridge.repl.dump_directories import DumpDirectory, DumpState, list_dumps, newest_finished
 from hms_bridge.repl.dump_metadata import DumpMetadata, DumpType, ReplScope
@@ -29,6 +28,7 @@ from hms_bridge.repl.incremental_dump import EventCounts, IncrementalDump, Incre
 from hms_bridge.repl.layout import DumpPaths, database_directory
 from hms_bridge.repl.lease import Lease, LeaseKind, LeaseRequest, LeaseRules, held_lease
 from hms_bridge.repl.pins import DumpPins
+from hms_bridge.repl.read_txn import ReadTxn
 from hms_bridge.repl.snapshot_wait import WaitRules, look, wait_for_snapshot
 from hms_bridge.repl.target_objects import (
     FIRST_INCREMENTAL_PENDING,
@@ -39,7 +39,6 @@ from hms_bridge.repl.target_objects import (
 from hms_bridge.repl.texts import remove_tree, write_text
 from hms_bridge.repl.untrusted import checked_name
 
-_HEARTBEAT_MS = 60_000
 _NAMED_IN_MESSAGE = 5
 
 
@@ -138,7 +137,7 @@ class ReplDump:
         resolve: Resolver,
         clock: Clock,
         new_name: Callable[[], str],
-        pins: ArchivePins | None = None,
+        manifest: ArchiveManifest | None = None,
         *,
         on_waiting: Callable[[str], None] = lambda _: None,
     ) -> None:
@@ -146,7 +145,7 @@ class ReplDump:
         self._resolve = resolve
         self._clock = clock
         self._new_name = new_name
-        self._manifest = pins
+        self._manifest = manifest
         self._on_waiting = on_waiting
 
     def plan(self, request: DumpRequest) -> DumpPlan:
@@ -260,6 +259,7 @@ class ReplDump:
             cm_root=request.cm_root,
             rules=request.events,
             has_checksums=request.has_checksums,
+            manifest=self._manifest,
         )
 
     def _tables(self, database: str) -> tuple[Table, ...]:
@@ -324,7 +324,7 @@ class ReplDump:
         request = plan.request
         name = request.database_name
         event_id = self._source.get_current_event_id()
-        reader = _ReadTxn(self._source, self._clock, request)
+        reader = ReadTxn(self._source, self._clock, user=request.user, host=request.host)
         try:
             tables = self._tables(name)
             snapshot = wait_for_snapshot(
@@ -428,45 +428,6 @@ class ReplDump:
                 "dump; dump more often than hive.repl.cm.retain",
                 missing=tuple(missing),
             )
-
-
-class _ReadTxn:
-    """A read-only transaction: while it is open, no cleaner takes what the snapshot reads (I3)."""
-
-    def __init__(self, source: Metastore, clock: Clock, request: DumpRequest) -> None:
-        self._source = source
-        self._clock = clock
-        (self._id,) = source.open_txns(
-            OpenTxnsRequest(user=request.user, host=request.host, type=TxnType.READ_ONLY)
-        )
-        self._beat_ms = clock.now_ms()
-
-    def keep_alive(self) -> None:
-        """A heartbeat now and then."""
-        if self._clock.now_ms() - self._beat_ms >= _HEARTBEAT_MS:
-            self.check()
-
-    def check(self) -> None:
-        """Raises ReplError if the transaction was lost: files may have gone meanwhile."""
-        try:
-            self._source.heartbeat(self._id, LockId(0))
-        except MetastoreError as error:
-            raise ReplError(
-                f"the dump's own transaction {self._id} was lost ({error}), so files may have been "
-                "cleaned while it read them; dump again"
-            ) from error
-        self._beat_ms = self._clock.now_ms()
-
-    def end(self) -> None:
-        """Commit it."""
-        self._source.commit_txn(CommitTxnRequest(txn_id=self._id))
-
-    def give_up(self) -> None:
-        """Abort it, if that is possible; it times out otherwise."""
-        try:
-            self._source.abort_txn(AbortTxnRequest(txn_id=self._id))
-        except MetastoreError:
-            return
 
 
 def _transactional(tables: Sequence[Table]) -> tuple[str, ...]:
