@@ -25,7 +25,7 @@ from hms_bridge.dml.named import find_database
 from hms_bridge.metastore import Metastore
 
 if TYPE_CHECKING:
-    from changemanager.manifest import ArchivePins
+    from changemanager.manifest import ArchiveManifest
     from hms_bridge.repl.dump import DumpPlan, DumpReport
     from hms_bridge.repl.load import LoadPlan, LoadReport
 
@@ -43,8 +43,8 @@ def repl() -> None:
 
 
 @contextmanager
-def _source(url: str, settings: Settings) -> Iterator[tuple[Metastore, ArchivePins | None]]:
-    """A metastore, and the pins that stand in its database; a remote one's are out of reach."""
+def _source(url: str, settings: Settings) -> Iterator[tuple[Metastore, ArchiveManifest | None]]:
+    """A metastore, and the manifest that stands in its database; a remote one's is out of reach."""
     from hms_bridge.connect import connected, connected_locally
 
     if url.startswith("thrift://"):
@@ -84,6 +84,12 @@ def _source(url: str, settings: Settings) -> Iterator[tuple[Metastore, ArchivePi
     help="Name files without checksum and archive, for a real Hive that loads from a local disk "
     "or an object store.",
 )
+@click.option(
+    "--assume-empty",
+    "is_unknown_empty",
+    is_flag=True,
+    help="Writes of which nothing is known any more wrote nothing.",
+)
 @dry_run_option
 @metastore_option
 @format_option
@@ -98,6 +104,7 @@ def dump(
     is_abort_allowed: bool,
     is_previous_kept: bool,
     has_no_checksums: bool,
+    is_unknown_empty: bool,
     is_dry_run: bool,
     metastore_url: str,
     output_format: str,
@@ -127,11 +134,17 @@ def dump(
         external_base=external_base,
         wait=wait,
         is_abort_allowed=is_abort_allowed,
+        is_unknown_empty=is_unknown_empty,
     )
-    with _source(metastore_url, settings) as (metastore, pins):
+    with _source(metastore_url, settings) as (metastore, manifest):
         find_database(metastore, database)
         dumper = ReplDump(
-            metastore, file_systems(settings), SystemClock(), lambda: str(uuid4()), pins
+            metastore,
+            file_systems(settings),
+            SystemClock(),
+            lambda: str(uuid4()),
+            manifest,
+            on_waiting=say,
         )
         with working(f"looking at {database}"):
             plan = dumper.plan(request)
@@ -141,6 +154,8 @@ def dump(
         with working(f"dumping {database}"):
             report = dumper.run(plan)
     print_record(_dump_report(report), output_format)
+    for one in report.events.assumed_empty:
+        say(f"dumped as empty: {one}")
     if report.kind is DumpKind.BLOCKED:
         say(report.reason)
         raise SystemExit(1)
@@ -227,7 +242,8 @@ def load(
         with bytes_bar(
             f"loading {source_database}", plan.files.size_bytes if plan.files else 0
         ) as (advance):
-            report = ReplLoad(metastore, file_systems(settings), on_copied=advance).run(plan)
+            loader = ReplLoad(metastore, file_systems(settings), on_copied=advance, on_waiting=say)
+            report = loader.run(plan)
     print_record(_load_report(report), output_format)
 
 
