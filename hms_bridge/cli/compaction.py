@@ -118,10 +118,9 @@ def _require_partition(table: Table, partition_name: str | None) -> None:
 
 def _require_possible(metastore: Metastore, request: CompactionRequest) -> None:
     """Raises CompactionError for what our own worker would refuse."""
-    from hms_bridge.cli.worker import entry_of
-    from hms_bridge.compaction.target import find_target
+    from hms_bridge.compaction.target import entry_of, find_target
 
-    find_target(metastore, entry_of(request))
+    find_target(metastore, entry_of(request, request.type))
 
 
 def _print_plan(

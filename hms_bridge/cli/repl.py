@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -19,13 +17,12 @@ from hms_bridge.cli.output import print_record, say
 from hms_bridge.cli.progress import bytes_bar, working
 from hms_bridge.cli.repl_status import status
 from hms_bridge.cli.repl_verify import verify
+from hms_bridge.cli.sides import source_side
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings
 from hms_bridge.dml.named import find_database
-from hms_bridge.metastore import Metastore
 
 if TYPE_CHECKING:
-    from changemanager.manifest import ArchiveManifest
     from hms_bridge.repl.dump import DumpPlan, DumpReport
     from hms_bridge.repl.load import LoadPlan, LoadReport
 
@@ -40,19 +37,6 @@ def repl() -> None:
       hms-bridge repl verify /dr/dumps/c2FsZXM=/7f3c…
       hms-bridge repl load sales --metastore sqlite:///replica.db --root /dr/dumps
     """
-
-
-@contextmanager
-def _source(url: str, settings: Settings) -> Iterator[tuple[Metastore, ArchiveManifest | None]]:
-    """A metastore, and the manifest that stands in its database; a remote one's is out of reach."""
-    from hms_bridge.connect import connected, connected_locally
-
-    if url.startswith("thrift://"):
-        with connected(url, settings, is_created=False) as metastore:
-            yield metastore, None
-    else:
-        with connected_locally(url, settings, is_created=False) as store:
-            yield store.metastore, store.manifest
 
 
 @repl.command()
@@ -136,7 +120,7 @@ def dump(
         is_abort_allowed=is_abort_allowed,
         is_unknown_empty=is_unknown_empty,
     )
-    with _source(metastore_url, settings) as (metastore, manifest):
+    with source_side(metastore_url, settings) as (metastore, manifest):
         find_database(metastore, database)
         dumper = ReplDump(
             metastore,

@@ -13,12 +13,12 @@ from changemanager.location import FsspecResolver, Resolver
 from hms_bridge.compaction.executor import CompactionExecutor
 from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
 from hms_bridge.compaction.plan import NothingToCompact
+from hms_bridge.compaction.target import entry_of
 from hms_bridge.compaction.worker import Worker, WorkerIdentity
 from hms_bridge.config.file_systems import file_systems
 from hms_bridge.config.settings import Settings
 from hms_bridge.metastore import Metastore
-from hms_bridge.model.compaction import Compaction, CompactionRequest, CompactionState
-from hms_bridge.model.ids import CompactionId
+from hms_bridge.model.compaction import CompactionRequest
 
 
 def identity(number: int = 0) -> WorkerIdentity:
@@ -77,23 +77,11 @@ def spark_workers(
         spark.stop()
 
 
-def entry_of(request: CompactionRequest) -> Compaction:
-    """A request as the entry that it will be."""
-    return Compaction(
-        id=CompactionId(0),
-        database_name=request.database_name,
-        table_name=request.table_name,
-        partition_name=request.partition_name,
-        type=request.type,
-        state=CompactionState.INITIATED,
-    )
-
-
 def plan_compaction_of(
     metastore: Metastore, request: CompactionRequest, settings: Settings
 ) -> Mapping[str, object]:
     """What a compaction would read and write now; nothing is changed."""
-    entry = entry_of(request)
+    entry = entry_of(request, request.type)
     resolver = file_systems(settings)
     executor = LocalExecutor(kernel=BucketKernel(resolver=resolver))
     plan = make_worker(metastore, executor, resolver=resolver).plan(entry)

@@ -24,7 +24,7 @@ from hms_bridge.compaction.initiator_plan import (
     decide_without_look,
 )
 from hms_bridge.compaction.snapshot import take_snapshot
-from hms_bridge.compaction.target import CompactionTarget, find_target
+from hms_bridge.compaction.target import CompactionTarget, entry_of, find_target
 from hms_bridge.config.settings import CompactorSettings
 from hms_bridge.errors import CompactionError, HmsBridgeError, NoSuchObjectError
 from hms_bridge.metastore import LocalMetastore, PotentialCompaction
@@ -158,7 +158,7 @@ class Initiator:
         if decided is not None:
             return decided
         try:
-            target = find_target(self._metastore, _entry(potential))
+            target = find_target(self._metastore, entry_of(potential, CompactionType.MINOR))
         except CompactionError as error:
             return candidate.decided(Verdict.LEFT_ALONE, str(error))
         return self._look(candidate, target)
@@ -189,13 +189,9 @@ class Initiator:
     def _record_blocked(self, decision: InitiatorDecision) -> InitiatorOutcome:
         """Once for each failure: a line of the history at each pass would drive out the others."""
         _LOG.warning("%s: %s", decision.target, decision.reason)
-        entry = Compaction(
-            id=CompactionId(0),
-            database_name=decision.database_name,
-            table_name=decision.table_name,
-            partition_name=decision.partition_name,
-            type=decision.type or CompactionType.MINOR,
-            state=CompactionState.DID_NOT_INITIATE,
+        kind = decision.type or CompactionType.MINOR
+        entry = replace(
+            entry_of(decision, kind, CompactionState.DID_NOT_INITIATE),
             initiator_id=self._initiator_id,
             initiator_version=self._version,
             error_message=decision.reason[:_MESSAGE_LENGTH_MAX],
@@ -222,15 +218,3 @@ class Initiator:
 
 def _key(decision: InitiatorDecision | PotentialCompaction) -> tuple[str, str, str | None]:
     return decision.database_name, decision.table_name, decision.partition_name
-
-
-def _entry(potential: PotentialCompaction) -> Compaction:
-    """As the queue entry that it may become."""
-    return Compaction(
-        id=CompactionId(0),
-        database_name=potential.database_name,
-        table_name=potential.table_name,
-        partition_name=potential.partition_name,
-        type=CompactionType.MINOR,
-        state=CompactionState.INITIATED,
-    )

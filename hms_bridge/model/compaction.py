@@ -7,25 +7,16 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
+from hms_bridge.model.stored_enum import StoredEnum
 
 
-class CompactionType(Enum):
+class CompactionType(StoredEnum):
     """Kind of a compaction: the number on the wire and the character in CQ_TYPE."""
 
     MINOR = (1, "i")
     MAJOR = (2, "a")
     REBALANCE = (3, "r")
     ABORT_TXN_CLEANUP = (4, "c")
-
-    @property
-    def number(self) -> int:
-        """The number on the wire."""
-        return self.value[0]
-
-    @property
-    def stored(self) -> str:
-        """The character in COMPACTION_QUEUE."""
-        return self.value[1]
 
 
 class CompactionState(Enum):
