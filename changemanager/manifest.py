@@ -140,6 +140,12 @@ class ArchiveRecords(Protocol):
         """Entries by name: those asked for, or all that are not PURGED."""
         ...
 
+    def archived_below(self, cmroot: str, directory: str) -> tuple[ArchiveEntry, ...]:
+        """Entries of any state with origins whose uri is below a directory, and these origins
+        only. What was purged since is among them until it is forgotten.
+        """
+        ...
+
     def claim_purge(
         self,
         cmroot: str,

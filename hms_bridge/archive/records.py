@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, delete, insert, select, update
@@ -204,6 +205,21 @@ def entries(
         )
         found.update({row.NAME: _entry(row, origins) for row in rows})
     return found
+
+
+def archived_below(connection: Connection, cmroot: str, directory: str) -> tuple[ArchiveEntry, ...]:
+    """See ArchiveRecords.archived_below."""
+    prefix = directory.rstrip("/") + "/"
+    in_root = _ORIGIN.CMROOT_DIGEST == digest(cmroot)
+    found = _origins(connection, in_root & _ORIGIN.URI.startswith(prefix, autoescape=True))
+    # A database may compare without case.
+    origins = {
+        name: [one for one in some if one.uri.startswith(prefix)] for name, some in found.items()
+    }
+    return tuple(
+        replace(entry, origins=tuple(origins[name]))
+        for name, entry in entries(connection, cmroot, [n for n, o in origins.items() if o]).items()
+    )
 
 
 def _origins(

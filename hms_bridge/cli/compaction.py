@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from importlib.metadata import version
 
 import click
 
@@ -81,6 +82,7 @@ def compact(
         type=CompactionType[kind.upper()],
         pool_name=pool_name,
         initiator_id="hms-bridge compact",
+        initiator_version=version("hms-bridge"),
     )
     with connected(metastore_url, settings, is_created=False) as metastore:
         _require_partition(find_table(metastore, database, name), partition_name)

@@ -68,6 +68,12 @@ def repl() -> None:
     help="Name files without checksum and archive, for a real Hive that loads from a local disk "
     "or an object store.",
 )
+@click.option(
+    "--assume-empty",
+    "is_unknown_empty",
+    is_flag=True,
+    help="Writes of which nothing is known any more wrote nothing.",
+)
 @dry_run_option
 @metastore_option
 @format_option
@@ -82,6 +88,7 @@ def dump(
     is_abort_allowed: bool,
     is_previous_kept: bool,
     has_no_checksums: bool,
+    is_unknown_empty: bool,
     is_dry_run: bool,
     metastore_url: str,
     output_format: str,
@@ -111,11 +118,17 @@ def dump(
         external_base=external_base,
         wait=wait,
         is_abort_allowed=is_abort_allowed,
+        is_unknown_empty=is_unknown_empty,
     )
-    with source_side(metastore_url, settings) as (metastore, pins):
+    with source_side(metastore_url, settings) as (metastore, manifest):
         find_database(metastore, database)
         dumper = ReplDump(
-            metastore, file_systems(settings), SystemClock(), lambda: str(uuid4()), pins
+            metastore,
+            file_systems(settings),
+            SystemClock(),
+            lambda: str(uuid4()),
+            manifest,
+            on_waiting=say,
         )
         with working(f"looking at {database}"):
             plan = dumper.plan(request)
@@ -125,6 +138,8 @@ def dump(
         with working(f"dumping {database}"):
             report = dumper.run(plan)
     print_record(_dump_report(report), output_format)
+    for one in report.events.assumed_empty:
+        say(f"dumped as empty: {one}")
     if report.kind is DumpKind.BLOCKED:
         say(report.reason)
         raise SystemExit(1)
@@ -211,7 +226,8 @@ def load(
         with bytes_bar(
             f"loading {source_database}", plan.files.size_bytes if plan.files else 0
         ) as (advance):
-            report = ReplLoad(metastore, file_systems(settings), on_copied=advance).run(plan)
+            loader = ReplLoad(metastore, file_systems(settings), on_copied=advance, on_waiting=say)
+            report = loader.run(plan)
     print_record(_load_report(report), output_format)
 
 

@@ -11,6 +11,7 @@ from hms_bridge.connect import absolute_location
 from hms_bridge.errors import ConfigError
 from hms_bridge.repl.dump import DumpRequest
 from hms_bridge.repl.incremental_dump import IncrementalRules
+from hms_bridge.repl.lease import LeaseRules
 from hms_bridge.repl.load import LoadRequest
 from hms_bridge.repl.snapshot_wait import WaitRules
 from hms_bridge.repl.untrusted import DumpRules
@@ -28,6 +29,7 @@ def dump_request(
     external_base: str | None = None,
     wait: str | None = None,
     is_abort_allowed: bool = False,
+    is_unknown_empty: bool = False,
 ) -> DumpRequest:
     """A dump. ``wait`` is a duration; a bare number means hours, as in Hive.
 
@@ -49,7 +51,12 @@ def dump_request(
             timeout_seconds=wait_ms / 1000,
             is_abort_allowed=is_abort_allowed or repl.is_abort_allowed,
         ),
-        events=IncrementalRules(batch_size=repl.event_batch_size, is_filtered=repl.is_filtered),
+        events=IncrementalRules(
+            batch_size=repl.event_batch_size,
+            is_filtered=repl.is_filtered,
+            is_unknown_empty=is_unknown_empty,
+        ),
+        lease=_lease(settings),
         user=getpass.getuser(),
         host=socket.gethostname(),
     )
@@ -88,9 +95,14 @@ def load_request(
         user=getpass.getuser(),
         host=socket.gethostname(),
         rules=dump_rules(settings),
+        lease=_lease(settings),
         is_preflight_quick=is_quick,
         retain_ms=settings.archive.retain_ms,
     )
+
+
+def _lease(settings: Settings) -> LeaseRules:
+    return LeaseRules(dead_after_seconds=settings.txn.timeout_ms / 1000)
 
 
 def dump_rules(settings: Settings) -> DumpRules:

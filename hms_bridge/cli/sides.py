@@ -1,4 +1,4 @@
-"""One side of a replication: its metastore, and the pins of its archive if they can be reached."""
+"""One side of a replication: its metastore, and the manifest of its archive if it can be reached."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from hms_bridge.config.settings import Settings
 from hms_bridge.metastore import Metastore
 
 if TYPE_CHECKING:
-    from changemanager.manifest import ArchivePins
+    from changemanager.manifest import ArchiveManifest
 
 
 @contextmanager
-def source_side(url: str, settings: Settings) -> Iterator[tuple[Metastore, ArchivePins | None]]:
-    """A source, and the pins that stand in its database; those of a remote one are out of reach."""
+def source_side(url: str, settings: Settings) -> Iterator[tuple[Metastore, ArchiveManifest | None]]:
+    """A source, and the manifest in its database; that of a remote one is out of reach."""
     from hms_bridge.connect import connected, connected_locally
 
     if url.startswith("thrift://"):

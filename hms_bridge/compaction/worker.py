@@ -194,6 +194,7 @@ class Worker:
         if isinstance(plan, NothingToCompact):
             return self._finish_without_work(claimed, plan, txn_id)
         self._metastore.update_compactor_state(claimed, txn_id)
+        self._metastore.set_hadoop_job_id(self._executor.job_id, entry.id)
         fs, root = self._root(target)
         temporary = f"{root}/_tmp_compaction_v{txn_id:07d}"
         self._forget_dead_temporaries(fs, root, snapshot)

@@ -40,14 +40,19 @@ class CopyReport:
 class Copier:
     """Brings dumped files below a table's or partition's directory.
 
-    ``on_copied`` is told the bytes of each file that is there.
+    ``on_copied`` is told the bytes of each file that is there. ``before_each`` is called before a
+    file is touched, and may raise.
     """
 
     def __init__(
-        self, resolve: Resolver, on_copied: Callable[[int], None] = lambda _: None
+        self,
+        resolve: Resolver,
+        on_copied: Callable[[int], None] = lambda _: None,
+        before_each: Callable[[], None] = lambda: None,
     ) -> None:
         self._resolve = resolve
         self._on_copied = on_copied
+        self._before_each = before_each
 
     def copy_all(self, files: tuple[DumpedFile, ...], root: Location) -> CopyReport:
         """Copy files below ``root``; afterwards all are there, whole, under their own names.
@@ -64,6 +69,7 @@ class Copier:
             marker = root.child(base).child(METADATA_FILE)
             ensure_content(marker, format_metadata(DataFormat.COMPACTED))
         for file in files:
+            self._before_each()
             copied = self._copy(file, root.child(file.relative_path))
             self._on_copied(copied.bytes)
             report += copied

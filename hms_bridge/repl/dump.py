@@ -12,15 +12,14 @@ from enum import Enum
 
 from changemanager.errors import ChangeManagerError
 from changemanager.location import Resolver
-from changemanager.manifest import ArchivePins
+from changemanager.manifest import ArchiveManifest
 from changemanager.uri import EncodedUri
 from changemanager.whereabouts import locate
 from hms_bridge.clock import Clock
-from hms_bridge.errors import EventGapError, MetastoreError, ReplError, SourceFileMissingError
+from hms_bridge.errors import EventGapError, ReplError, SourceFileMissingError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Database, Table
-from hms_bridge.model.ids import EventId, LockId, TxnId
-from hms_bridge.model.txn import AbortTxnRequest, CommitTxnRequest, OpenTxnsRequest, TxnType
+from hms_bridge.model.ids import EventId, TxnId
 from hms_bridge.repl.bootstrap_dump import BootstrapDump, require_no_rename
 from hms_bridge.repl.dump_directories import DumpDirectory, DumpState, list_dumps, newest_finished
 from hms_bridge.repl.dump_metadata import DumpMetadata, DumpType, ReplScope
@@ -28,7 +27,9 @@ from hms_bridge.repl.event_source import EventRange
 from hms_bridge.repl.external_dump import list_external, write_external_list
 from hms_bridge.repl.incremental_dump import EventCounts, IncrementalDump, IncrementalRules
 from hms_bridge.repl.layout import DumpPaths, database_directory
+from hms_bridge.repl.lease import Lease, LeaseKind, LeaseRequest, LeaseRules, held_lease
 from hms_bridge.repl.pins import DumpPins
+from hms_bridge.repl.read_txn import ReadTxn
 from hms_bridge.repl.snapshot_wait import WaitRules, look, wait_for_snapshot
 from hms_bridge.repl.target_objects import (
     FIRST_INCREMENTAL_PENDING,
@@ -39,7 +40,6 @@ from hms_bridge.repl.target_objects import (
 from hms_bridge.repl.texts import remove_tree, write_text
 from hms_bridge.repl.untrusted import checked_name
 
-_HEARTBEAT_MS = 60_000
 _NAMED_IN_MESSAGE = 5
 
 
@@ -65,6 +65,7 @@ class DumpRequest:
     has_checksums: bool = True
     external_base: str | None = None
     wait: WaitRules = field(default_factory=WaitRules)
+    lease: LeaseRules = field(default_factory=LeaseRules)
     events: IncrementalRules = field(default_factory=IncrementalRules)
     user: str = "hive"
     host: str = "localhost"
@@ -126,7 +127,10 @@ class DumpReport:
 
 
 class ReplDump:
-    """Dumps from one metastore. ``new_name`` gives each dump a directory name of its own."""
+    """Dumps from one metastore. ``new_name`` gives each dump a directory name of its own.
+
+    ``on_waiting`` is told why a dump waits for another one.
+    """
 
     def __init__(
         self,
@@ -134,13 +138,16 @@ class ReplDump:
         resolve: Resolver,
         clock: Clock,
         new_name: Callable[[], str],
-        pins: ArchivePins | None = None,
+        manifest: ArchiveManifest | None = None,
+        *,
+        on_waiting: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._source = source
         self._resolve = resolve
         self._clock = clock
         self._new_name = new_name
-        self._manifest = pins
+        self._manifest = manifest
+        self._on_waiting = on_waiting
 
     def plan(self, request: DumpRequest) -> DumpPlan:
         """Choose between bootstrap, incremental and nothing. Changes nothing.
@@ -153,15 +160,26 @@ class ReplDump:
             raise _unreachable(request, error) from error
 
     def run(self, plan: DumpPlan) -> DumpReport:
-        """Carry a plan out. Raises ReplError if dumps have come or gone since it was made.
+        """Carry a plan out. Raises ReplError if dumps have come or gone since it was made, or if
+        another dump of the database is at work.
 
         A dump that fails leaves an unfinished directory behind, which nobody reads and the next
         dump removes.
         """
         if plan.kind in (DumpKind.NOTHING, DumpKind.BLOCKED):
             return DumpReport(kind=plan.kind, reason=plan.reason, directory=plan.previous)
+        request = plan.request
+        wanted = LeaseRequest(
+            kind=LeaseKind.DUMP,
+            database_name=request.database_name,
+            user=request.user,
+            host=request.host,
+            rules=request.lease,
+            on_waiting=self._on_waiting,
+        )
         try:
-            return self._run(plan)
+            with held_lease(self._source, self._clock, wanted) as lease:
+                return self._run(plan, lease)
         except (OSError, ChangeManagerError) as error:
             raise _unreachable(plan.request, error) from error
 
@@ -242,13 +260,14 @@ class ReplDump:
             cm_root=request.cm_root,
             rules=request.events,
             has_checksums=request.has_checksums,
+            manifest=self._manifest,
         )
 
     def _tables(self, database: str) -> tuple[Table, ...]:
         names = self._source.get_tables(database)
         return self._source.get_tables_by_names(database, names) if names else ()
 
-    def _run(self, plan: DumpPlan) -> DumpReport:
+    def _run(self, plan: DumpPlan, lease: Lease) -> DumpReport:
         request = plan.request
         name = request.database_name
         dumps = self._dumps_as_planned(plan)
@@ -265,6 +284,7 @@ class ReplDump:
             report, files = self._run_incremental(plan, paths)
         self._secure(pins, paths, files)
         try:
+            lease.check()
             self._dumps_as_planned(plan)
         except ReplError:
             pins.release(paths.root)
@@ -305,7 +325,7 @@ class ReplDump:
         request = plan.request
         name = request.database_name
         event_id = self._source.get_current_event_id()
-        reader = _ReadTxn(self._source, self._clock, request)
+        reader = ReadTxn(self._source, self._clock, user=request.user, host=request.host)
         try:
             tables = self._tables(name)
             snapshot = wait_for_snapshot(
@@ -414,45 +434,6 @@ class ReplDump:
                 "dump; dump more often than hive.repl.cm.retain",
                 missing=tuple(missing),
             )
-
-
-class _ReadTxn:
-    """A read-only transaction: while it is open, no cleaner takes what the snapshot reads (I3)."""
-
-    def __init__(self, source: Metastore, clock: Clock, request: DumpRequest) -> None:
-        self._source = source
-        self._clock = clock
-        (self._id,) = source.open_txns(
-            OpenTxnsRequest(user=request.user, host=request.host, type=TxnType.READ_ONLY)
-        )
-        self._beat_ms = clock.now_ms()
-
-    def keep_alive(self) -> None:
-        """A heartbeat now and then."""
-        if self._clock.now_ms() - self._beat_ms >= _HEARTBEAT_MS:
-            self.check()
-
-    def check(self) -> None:
-        """Raises ReplError if the transaction was lost: files may have gone meanwhile."""
-        try:
-            self._source.heartbeat(self._id, LockId(0))
-        except MetastoreError as error:
-            raise ReplError(
-                f"the dump's own transaction {self._id} was lost ({error}), so files may have been "
-                "cleaned while it read them; dump again"
-            ) from error
-        self._beat_ms = self._clock.now_ms()
-
-    def end(self) -> None:
-        """Commit it."""
-        self._source.commit_txn(CommitTxnRequest(txn_id=self._id))
-
-    def give_up(self) -> None:
-        """Abort it, if that is possible; it times out otherwise."""
-        try:
-            self._source.abort_txn(AbortTxnRequest(txn_id=self._id))
-        except MetastoreError:
-            return
 
 
 def _transactional(tables: Sequence[Table]) -> tuple[str, ...]:

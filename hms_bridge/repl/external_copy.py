@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from changemanager.filesystem.volume import FileKind
 from changemanager.location import Resolver, list_tree
 from hms_bridge.errors import ReplError
@@ -11,10 +13,14 @@ from hms_bridge.repl.untrusted import DumpedFile
 
 
 def copy_external(
-    resolve: Resolver, directories: tuple[ExternalDirectory, ...], base: str | None
+    resolve: Resolver,
+    directories: tuple[ExternalDirectory, ...],
+    base: str | None,
+    before_each: Callable[[], None] = lambda: None,
 ) -> CopyReport:
     """Make each directory on the target like its source: new files copied, others removed.
 
+    ``before_each`` is called before a file or directory is touched, and may raise.
     Raises ReplError without a base directory for such data.
     """
     report = CopyReport()
@@ -24,11 +30,14 @@ def copy_external(
                 f"the dump asks to copy data of the external table {one.table_name}: say where to "
                 "(hive.repl.replica.external.table.base.dir), then load again"
             )
-        report += _mirror(resolve, one.source, external_target(base, one.source))
+        before_each()
+        report += _mirror(resolve, one.source, external_target(base, one.source), before_each)
     return report
 
 
-def _mirror(resolve: Resolver, source_uri: str, target_uri: str) -> CopyReport:
+def _mirror(
+    resolve: Resolver, source_uri: str, target_uri: str, before_each: Callable[[], None]
+) -> CopyReport:
     source, target = resolve(source_uri), resolve(target_uri)
     if source.status() is None:
         return CopyReport()
@@ -45,7 +54,7 @@ def _mirror(resolve: Resolver, source_uri: str, target_uri: str) -> CopyReport:
             or (place.checksum() != source.child(there.path).checksum())
         ):
             place.volume.remove_file(place.path)
-    copier = Copier(resolve)
+    copier = Copier(resolve, before_each=before_each)
     return copier.copy_all(
         tuple(
             DumpedFile(

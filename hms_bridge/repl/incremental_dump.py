@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from changemanager.location import Resolver
+from changemanager.manifest import ArchiveManifest
 from changemanager.uri import EncodedUri
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.event import EventType, NotificationEvent
@@ -23,27 +24,37 @@ from hms_bridge.repl.event_source import EventRange, concerns, left_out_events, 
 from hms_bridge.repl.events_dump import EventsDump
 from hms_bridge.repl.files_list import format_files
 from hms_bridge.repl.layout import DumpPaths
+from hms_bridge.repl.table_fates import TableFates
 from hms_bridge.repl.texts import write_text
-from hms_bridge.repl.unreported_writes import UnreportedWrites, earlier_allocations
+from hms_bridge.repl.unreported_writes import (
+    UnreportedWrites,
+    earlier_allocations,
+    lost_writes,
+)
+from hms_bridge.repl.write_traces import Archive
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IncrementalRules:
     """How events are written. ``batch_size`` None: each directly below, as
-    hive.repl.batch.incremental.events=false. ``is_filtered``: leave out transactions of others."""
+    hive.repl.batch.incremental.events=false. ``is_filtered``: leave out transactions of others.
+    ``is_unknown_empty``: a write of which nobody knows any more what it wrote wrote nothing."""
 
     batch_size: int | None = 10_000
     is_filtered: bool = True
+    is_unknown_empty: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EventCounts:
     """What a range holds. ``dumped`` by dumped kind; ``passed``: of the database, but without a
-    place in a dump; ``left_out_count``: of other databases and their transactions."""
+    place in a dump; ``left_out_count``: of other databases and their transactions.
+    ``assumed_empty``: writes that were dumped as empty although they may not have been."""
 
     dumped: Mapping[str, int] = field(default_factory=dict)
     passed: Mapping[str, int] = field(default_factory=dict)
     left_out_count: int = 0
+    assumed_empty: tuple[str, ...] = ()
 
 
 class IncrementalDump:
@@ -58,11 +69,13 @@ class IncrementalDump:
         cm_root: str | None,
         rules: IncrementalRules,
         has_checksums: bool = True,
+        manifest: ArchiveManifest | None = None,
     ) -> None:
         self._source = source
         self._database_name = database_name
         self._wanted = wanted
         self._rules = rules
+        self._manifest = manifest
         self._writer = EventWriter(
             database_name=database_name, cm_root=cm_root, has_checksums=has_checksums
         )
@@ -78,12 +91,17 @@ class IncrementalDump:
     def write(self, resolve: Resolver, paths: DumpPaths) -> tuple[EventCounts, list[EncodedUri]]:
         """Write every event, then the progress file. Returns also the files that are named.
 
-        Raises EventGapError if events are gone, ReplError for one that no dump can carry.
+        Raises EventGapError if events are gone, ReplError for one that no dump can carry, and for
+        a write whose files were compacted away without a trace.
         """
         dumped: Counter[str] = Counter()
         files: list[EncodedUri] = []
         unreported = UnreportedWrites(
-            self._source, resolve, self._database_name, self._writer.cm_root
+            self._source,
+            resolve,
+            self._database_name,
+            Archive(cmroot=self._writer.cm_root, manifest=self._manifest),
+            TableFates(self._source, self._database_name, self._wanted.after),
         )
         for texts in self._texts(paths, unreported):
             for one in texts.lists:
@@ -92,6 +110,8 @@ class IncrementalDump:
                 write_text(resolve(path), text)
             dumped[texts.type] += 1
             files += texts.files
+        if unreported.doubts and not self._rules.is_unknown_empty:
+            raise lost_writes(self._database_name, unreported.doubts)
         write_text(resolve(paths.open_txns), f"{self._open_txns()}\n")
         progress = EventsDump(
             last_event_id=self._wanted.until,
@@ -99,7 +119,8 @@ class IncrementalDump:
             is_batched=self._rules.batch_size is not None,
         )
         write_text(resolve(paths.events_dump), progress.format())
-        return self._counts(dumped), files
+        counts = replace(self._counts(dumped), assumed_empty=tuple(unreported.doubts))
+        return counts, files
 
     def _counts(self, dumped: Counter[str]) -> EventCounts:
         return EventCounts(
@@ -143,7 +164,7 @@ class IncrementalDump:
             return reported
         if not reported and commit.txn_id not in self._opened:
             self._note_earlier(commit.txn_id, unreported)
-        return (*reported, *unreported.find(commit.txn_id, reported))
+        return (*reported, *unreported.find(event, commit.txn_id, reported))
 
     def _note_earlier(self, txn_id: TxnId, unreported: UnreportedWrites) -> None:
         """A transaction from before the range: it may have got write ids there."""

@@ -176,6 +176,7 @@ def replay(reader: DumpReader, replica: Replica, plan: IncrementalPlan) -> None:
     context = ReplayContext(reader=reader, replica=replica, lives=plan.lives)
     after = replica.recorded
     for event in _pending(reader, after):
+        replica.check_lease()
         replay_one = None if event.id in plan.left_out else _REPLAYS.get(event.type)
         if replay_one is not None:
             if event.type in _RECORDED_AT_ONCE:

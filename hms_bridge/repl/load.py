@@ -12,6 +12,7 @@ from enum import Enum
 
 from changemanager.errors import ChangeManagerError
 from changemanager.location import Resolver
+from hms_bridge.clock import Clock, SystemClock
 from hms_bridge.errors import EventGapError, ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.ids import EventId
@@ -22,6 +23,7 @@ from hms_bridge.repl.dump_reader import DumpReader
 from hms_bridge.repl.external_copy import copy_external
 from hms_bridge.repl.incremental_load import IncrementalPlan, plan_incremental, replay
 from hms_bridge.repl.layout import database_directory
+from hms_bridge.repl.lease import LeaseKind, LeaseRequest, LeaseRules, held_lease
 from hms_bridge.repl.replica import Replica, ReplicaNames
 from hms_bridge.repl.target_objects import (
     CHECKPOINT,
@@ -43,7 +45,7 @@ class LoadRequest:
     ``target_database`` None: the same name. ``external_base``: where data of external tables goes.
     ``is_preflight_quick`` looks for every file by name only, instead of reading its bytes first;
     the bytes are then checked as they are copied. ``retain_ms``: the source's hive.repl.cm.retain,
-    for forecasts.
+    for forecasts. ``lease``: how one load of the database is kept alone.
     """
 
     root: str
@@ -53,6 +55,7 @@ class LoadRequest:
     user: str = "hive"
     host: str = "localhost"
     rules: DumpRules = field(default_factory=DumpRules)
+    lease: LeaseRules = field(default_factory=LeaseRules)
     is_preflight_quick: bool = False
     retain_ms: int | None = None
 
@@ -117,7 +120,8 @@ class LoadReport:
 class ReplLoad:
     """Loads dumps into one metastore. ``resolve`` must reach dumps, source, archive and target.
 
-    ``on_copied`` is told the bytes of each file as it is there.
+    ``on_copied`` is told the bytes of each file as it is there, ``on_waiting`` why a load waits for
+    another one.
     """
 
     def __init__(
@@ -125,11 +129,15 @@ class ReplLoad:
         target: Metastore,
         resolve: Resolver,
         *,
+        clock: Clock | None = None,
         on_copied: Callable[[int], None] = lambda _: None,
+        on_waiting: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._target = target
         self._resolve = resolve
+        self._clock = clock or SystemClock()
         self._on_copied = on_copied
+        self._on_waiting = on_waiting
 
     def plan(self, request: LoadRequest) -> LoadPlan:
         """Choose the dump and prove that it can be loaded. Changes nothing.
@@ -143,12 +151,25 @@ class ReplLoad:
             raise _unreachable(request, error) from error
 
     def run(self, plan: LoadPlan) -> LoadReport:
-        """Carry a plan out. Raises ReplError if the dumps or the target have changed since.
+        """Carry a plan out. Raises ReplError if the dumps or the target have changed since, or if
+        another load into the database is at work.
 
         A load that was stopped is continued by planning and running again.
         """
+        if plan.kind is LoadKind.NOTHING:
+            return self._report(plan, self._replica(plan.request), plan.stands_at)
+        request = plan.request
+        wanted = LeaseRequest(
+            kind=LeaseKind.LOAD,
+            database_name=request.names.target_database,
+            user=request.user,
+            host=request.host,
+            rules=request.lease,
+            on_waiting=self._on_waiting,
+        )
         try:
-            return self._run(plan)
+            with held_lease(self._target, self._clock, wanted) as lease:
+                return self._run(plan, lease.check)
         except (OSError, ChangeManagerError) as error:
             raise _unreachable(plan.request, error) from error
 
@@ -193,8 +214,10 @@ class ReplLoad:
         database = self._replica(request).find_database()
         return None if database is None else last_event_of(database.parameters)
 
-    def _replica(self, request: LoadRequest) -> Replica:
-        return Replica(self._target, self._resolve, request.names, self._on_copied)
+    def _replica(
+        self, request: LoadRequest, check_lease: Callable[[], None] = lambda: None
+    ) -> Replica:
+        return Replica(self._target, self._resolve, request.names, self._on_copied, check_lease)
 
     def _verify(
         self, request: LoadRequest, reader: DumpReader, after: EventId | None = None
@@ -289,11 +312,10 @@ class ReplLoad:
             last_event_id=reader.metadata.last_event_id,
         )
 
-    def _run(self, plan: LoadPlan) -> LoadReport:
+    def _run(self, plan: LoadPlan, check_lease: Callable[[], None]) -> LoadReport:
+        """Under the lease, so that what is checked now stays as it is."""
         request = plan.request
-        replica = self._replica(request)
-        if plan.kind is LoadKind.NOTHING:
-            return self._report(plan, replica, plan.stands_at)
+        replica = self._replica(request, check_lease)
         dump = self._newest(request)
         if dump.paths.root != plan.directory or dump.state is not DumpState.FINISHED:
             raise ReplError(
@@ -302,15 +324,16 @@ class ReplLoad:
         if self._stands_at(request) != plan.stands_at:
             raise ReplError(
                 f"database {request.names.target_database} has moved on since the load was "
-                "planned; is another load running? Plan it again"
+                "planned: another load has run. Plan it again"
             )
         reader = DumpReader(self._resolve, dump.paths, request.rules)
         if plan.kind is LoadKind.BOOTSTRAP:
             self._run_bootstrap(plan, reader, replica)
         else:
             self._run_incremental(plan, reader, replica)
+        check_lease()
         self._mark_loaded(reader)
-        return self._report(plan, replica, plan.last_event_id)
+        return self._report(plan, replica, _reached(plan))
 
     def _run_bootstrap(self, plan: LoadPlan, reader: DumpReader, replica: Replica) -> None:
         if plan.stands_at is not None:
@@ -333,7 +356,7 @@ class ReplLoad:
             self._copy_external(plan, reader, replica)
         replica.set_parameters(
             {
-                LAST_EVENT: str(plan.last_event_id),
+                LAST_EVENT: str(_reached(plan)),
                 TARGET_LAST_EVENT: str(self._target.get_current_event_id()),
                 FIRST_INCREMENTAL_PENDING: None,
             }
@@ -341,7 +364,9 @@ class ReplLoad:
 
     def _copy_external(self, plan: LoadPlan, reader: DumpReader, replica: Replica) -> None:
         directories = reader.external_directories()
-        replica.copied += copy_external(self._resolve, directories, plan.request.external_base)
+        replica.copied += copy_external(
+            self._resolve, directories, plan.request.external_base, replica.check_lease
+        )
 
     def _mark_loaded(self, reader: DumpReader) -> None:
         event_id = self._target.get_current_event_id()
@@ -362,6 +387,11 @@ class ReplLoad:
             passed=plan.passed,
             tables=plan.tables,
         )
+
+
+def _reached(plan: LoadPlan) -> EventId:
+    """Where the database stands after the load: never before where it stood already."""
+    return max(plan.last_event_id or EventId(0), plan.stands_at or EventId(0))
 
 
 def _require_external_base(request: LoadRequest, reader: DumpReader) -> None:

@@ -50,15 +50,28 @@ class Replica:
         resolve: Resolver,
         names: ReplicaNames,
         on_copied: Callable[[int], None] = lambda _: None,
+        check_lease: Callable[[], None] = lambda: None,
     ) -> None:
-        self.metastore = metastore
+        self._metastore = metastore
+        self._check_lease = check_lease
         self.names = names
         self.resolve = resolve
-        self._copier = Copier(resolve, on_copied)
+        self._copier = Copier(resolve, on_copied, check_lease)
         self._opened: set[TxnId] = set()
         self._recorded: EventId | None = None
         self._reached: EventId | None = None
         self.copied = CopyReport()
+
+    def check_lease(self) -> None:
+        """Raises ReplError if this is not the only load any more."""
+        self._check_lease()
+
+    @property
+    def metastore(self) -> Metastore:
+        """The target's metastore, for one call: whoever takes it is still the only load (or
+        ReplError is raised), so no write of a load that lost its lease reaches the target."""
+        self._check_lease()
+        return self._metastore
 
     def find_database(self) -> Database | None:
         """The target database; None before the bootstrap."""
@@ -72,8 +85,18 @@ class Replica:
         return self.metastore.get_database(self.names.target_database)
 
     def set_parameters(self, changes: Mapping[str, str | None]) -> None:
-        """Set parameters of the target database, or remove them (None), in one step."""
+        """Set parameters of the target database, or remove them (None), in one step.
+
+        Raises ReplError where that would set ``repl.last.id`` back.
+        """
         database = self.database()
+        stands_at, wanted = last_event_of(database.parameters), last_event_of(_set_only(changes))
+        if stands_at is not None and wanted is not None and wanted < stands_at:
+            raise ReplError(
+                f"database {database.name} stands at source event {stands_at}, beyond {wanted} "
+                "that this load has come to: somebody else moved it on. Let other loads end, then "
+                "load again"
+            )
         changed = with_parameters(database, changes)
         if changed != database:
             self.metastore.alter_database(self.names.target_database, changed)
@@ -166,3 +189,7 @@ class Replica:
     def owns_files(self, table: Table) -> bool:
         """Whether files of the table are copied by its events (not those of external tables)."""
         return not is_external(table) and table.storage.location is not None
+
+
+def _set_only(changes: Mapping[str, str | None]) -> Mapping[str, str]:
+    return {key: value for key, value in changes.items() if value is not None}

@@ -1,29 +1,33 @@
 """Writes that nobody told the metastore about: a client that adds no write notification.
 
 The log then has write id and commit, but no files, and Hive's dump carries an empty commit: the
-rows are never on the replica. As long as the write's own directories stand, they tell what was
-written. A commit that wrote no files (TRUNCATE, ALTER, ADD PARTITION) has no such directory.
+rows are never on the replica. What the write left behind is looked for: its own directories, or
+once they were compacted and cleaned its files in the archive (``write_traces``). A commit that
+wrote no files (TRUNCATE, ALTER, ADD PARTITION) left nothing. Where the two cannot be told apart,
+the dump refuses.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
-from changemanager.filesystem.volume import FileKind
-from changemanager.location import Location, Resolver, list_tree
-from changemanager.uri import EncodedUri, encode_uri
-from hms_bridge.acid.names import DirectoryName, is_hidden
-from hms_bridge.errors import NoSuchObjectError
+from changemanager.location import Resolver
+from changemanager.uri import encode_uri
+from hms_bridge.errors import NoSuchObjectError, ReplError
 from hms_bridge.metastore import Metastore, NotificationStore
-from hms_bridge.model.catalog import Partition, Table
+from hms_bridge.model.catalog import Table
 from hms_bridge.model.event import EventType, NotificationEvent, NotificationRequest
 from hms_bridge.model.ids import EventId, TxnId, WriteId
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.model.txn import TxnToWriteId, WriteEvent
 from hms_bridge.repl.event_payload import AllocWriteIdPayload, OpenTxnPayload, message_json
+from hms_bridge.repl.table_fates import TableFates
 from hms_bridge.repl.target_objects import is_external, is_view
+from hms_bridge.repl.write_traces import Archive, WriteTrace, WriteTraces
 from hms_bridge.wire.object_json import partition_to_json, table_to_json
 
+_NAMED_IN_MESSAGE = 5
 _LOOK_BACK_EVENTS = 1000
 
 
@@ -59,103 +63,108 @@ def _where(event: NotificationEvent) -> str:
 
 
 class UnreportedWrites:
-    """Remembers which write ids a range of events gives away, and looks for their directories."""
+    """Remembers which write ids a range of events gives away, and looks for what they wrote.
+
+    ``doubts``: writes whose files may have been compacted and cleaned without a trace, in words.
+    """
 
     def __init__(
-        self, source: Metastore, resolve: Resolver, database_name: str, cm_root: str | None
+        self,
+        source: Metastore,
+        resolve: Resolver,
+        database_name: str,
+        archive: Archive,
+        fates: TableFates,
     ) -> None:
         self._source = source
         self._resolve = resolve
         self._database_name = database_name
-        self._cm_root = cm_root
+        self._archive = archive
+        self._fates = fates
         self._given: dict[TxnId, list[tuple[str, WriteId]]] = {}
-        self._written: dict[str, dict[WriteId, list[WriteEvent]]] = {}
+        self._tables: dict[str, tuple[Table, WriteTraces] | None] = {}
+        self.doubts: list[str] = []
 
     def note(self, table_name: str, allocated: Iterable[TxnToWriteId]) -> None:
         """Transactions got write ids of a table."""
         for one in allocated:
             self._given.setdefault(one.txn_id, []).append((table_name, one.write_id))
 
-    def find(self, txn_id: TxnId, reported: Sequence[WriteEvent]) -> tuple[WriteEvent, ...]:
+    def find(
+        self, commit: NotificationEvent, txn_id: TxnId, reported: Sequence[WriteEvent]
+    ) -> tuple[WriteEvent, ...]:
         """What a committed transaction wrote to tables of which it reported nothing."""
         known = {one.table_name for one in reported}
         return tuple(
             event
             for table_name, write_id in self._given.get(txn_id, ())
             if table_name not in known
-            for event in self._writes_of(table_name).get(write_id, ())
+            for event in self._writes(commit, table_name, write_id)
         )
 
-    def _writes_of(self, table_name: str) -> dict[WriteId, list[WriteEvent]]:
-        """Every single write whose directories stand now; looked up once for each table."""
-        if table_name not in self._written:
-            found: dict[WriteId, list[WriteEvent]] = {}
-            for event in self._look(table_name):
-                found.setdefault(event.write_id, []).append(event)
-            self._written[table_name] = found
-        return self._written[table_name]
-
-    def _look(self, table_name: str) -> Iterator[WriteEvent]:
-        try:
-            table = self._source.get_table(self._database_name, table_name)
-        except NoSuchObjectError:
-            return
-        if is_view(table) or is_external(table) or table.storage.location is None:
-            return
-        if not table.is_partitioned:
-            yield from self._writes(table, None, self._resolve(table.storage.location))
-            return
-        for one in self._source.get_partitions(self._database_name, table_name):
-            if one.storage.location is not None:
-                yield from self._writes(table, one, self._resolve(one.storage.location))
-
     def _writes(
-        self, table: Table, partition: Partition | None, root: Location
+        self, commit: NotificationEvent, name: str, write_id: WriteId
     ) -> Iterator[WriteEvent]:
-        by_write: dict[WriteId, list[str]] = {}
-        for name, directory in _single_writes(root):
-            by_write.setdefault(name.max_write_id, []).append(directory)
-        for write_id, directories in by_write.items():
-            files = [one for directory in directories for one in self._files(root, directory)]
-            if files:
-                yield WriteEvent(
-                    write_id=write_id,
-                    database_name=self._database_name,
-                    table_name=table.name,
-                    partition=(
-                        ""
-                        if partition is None
-                        else partition_name(table.partition_columns, partition.values)
-                    ),
-                    table_object=table_to_json(table),
-                    partition_object=None if partition is None else partition_to_json(partition),
-                    files=tuple(files),
-                )
+        now = self._fates.name_now(name, commit.id)
+        found = None if now is None else self._traces(now)
+        if found is None:
+            return
+        table, traces = found
+        for trace in traces.of(write_id, commit.time_seconds * 1000):
+            if trace.doubt is not None:
+                full_name = f"{self._database_name}.{name}"
+                self.doubts.append(f"write id {write_id} of {full_name} ({trace.doubt})")
+            if trace.files:
+                yield _event(replace(table, name=name), write_id, trace)
 
-    def _files(self, root: Location, directory: str) -> Iterator[str]:
-        for one in list_tree(root.child(directory)):
-            if one.kind is FileKind.FILE and not any(is_hidden(x) for x in one.path.split("/")):
-                place = root.child(f"{directory}/{one.path}")
-                above = f"{directory}/{one.path}".rpartition("/")[0]
-                yield encode_uri(
-                    EncodedUri(
-                        uri=place.uri,
-                        checksum=None if self._cm_root is None else place.checksum(),
-                        cmroot=self._cm_root,
-                        sub_directory=above,
-                    )
-                )
+    def _traces(self, name: str) -> tuple[Table, WriteTraces] | None:
+        """Looked up once for each table; None for one whose files do not come with commits."""
+        if name not in self._tables:
+            self._tables[name] = self._look(name)
+        return self._tables[name]
+
+    def _look(self, name: str) -> tuple[Table, WriteTraces] | None:
+        try:
+            table = self._source.get_table(self._database_name, name)
+        except NoSuchObjectError as error:
+            raise ReplError(
+                f"table {self._database_name}.{name} went away while it was dumped; dump again"
+            ) from error
+        if is_view(table) or is_external(table) or table.storage.location is None:
+            return None
+        return table, WriteTraces(self._source, self._resolve, table, self._archive)
 
 
-def _single_writes(root: Location) -> Iterator[tuple[DirectoryName, str]]:
-    """Directories that one transaction wrote, not a compactor."""
-    if root.status() is None:
-        return
-    for one in root.volume.children(root.path):
-        name = DirectoryName.parse(one.name) if one.kind is FileKind.DIRECTORY else None
-        if (
-            name is not None
-            and not name.visibility_txn_id
-            and name.min_write_id == name.max_write_id
-        ):
-            yield name, one.name
+def _event(table: Table, write_id: WriteId, trace: WriteTrace) -> WriteEvent:
+    partition = trace.partition
+    if partition is not None:
+        partition = replace(partition, table_name=table.name)
+    return WriteEvent(
+        write_id=write_id,
+        database_name=table.database_name,
+        table_name=table.name,
+        partition=(
+            "" if partition is None else partition_name(table.partition_columns, partition.values)
+        ),
+        table_object=table_to_json(table),
+        partition_object=None if partition is None else partition_to_json(partition),
+        files=tuple(encode_uri(one) for one in trace.files),
+    )
+
+
+def lost_writes(database_name: str, doubts: Sequence[str]) -> ReplError:
+    """The refusal of a dump that may lack rows."""
+    return ReplError(
+        f"{counted_writes(doubts)} of database {database_name} were committed by clients that "
+        f"did not tell which files they wrote: {'; '.join(doubts[:_NAMED_IN_MESSAGE])}. The "
+        "compacted directory named may have taken up those files since, and they are neither at "
+        "their place nor known to the archive, so the replica would lack their rows. Make a new "
+        f"bootstrap dump (repl dump {database_name} --bootstrap) and load it into a new replica; "
+        "or, if you know that those statements wrote nothing (ALTER, ADD PARTITION, an UPDATE "
+        "without a match), dump with --assume-empty"
+    )
+
+
+def counted_writes(doubts: Sequence[str]) -> str:
+    """For messages."""
+    return "1 write" if len(doubts) == 1 else f"{len(doubts)} writes"

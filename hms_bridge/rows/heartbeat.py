@@ -1,4 +1,4 @@
-"""Keeps a transaction alive while the work under it goes on."""
+"""Keeps a transaction or a lock alive while the work under it goes on."""
 
 from __future__ import annotations
 
@@ -6,23 +6,38 @@ import logging
 import threading
 from types import TracebackType
 
-from hms_bridge.errors import MetastoreError, MetastoreUnavailableError
+from hms_bridge.errors import BackendError, MetastoreError, MetastoreUnavailableError
 from hms_bridge.metastore import TransactionStore
 from hms_bridge.model.ids import LockId, TxnId
 
 _LOG = logging.getLogger(__name__)
 
+_NO_LOCK = LockId(0)
+
 
 class Heartbeat:
-    """A context that beats every ``interval_seconds``; ``check`` tells if the lease still holds."""
+    """A context that beats every ``interval_seconds``; ``check`` tells if the lease still holds.
 
-    def __init__(self, store: TransactionStore, txn_id: TxnId, interval_seconds: float) -> None:
+    ``txn_id`` or ``lock_id`` is 0 where only the other is kept alive.
+    """
+
+    def __init__(
+        self,
+        store: TransactionStore,
+        txn_id: TxnId,
+        interval_seconds: float,
+        lock_id: LockId = _NO_LOCK,
+    ) -> None:
         self._store = store
         self._txn_id = txn_id
+        self._lock_id = lock_id
+        self._what = f"transaction {txn_id}" if txn_id else f"lock {lock_id}"
         self._interval_seconds = interval_seconds
         self._stopping = threading.Event()
         self._lost: MetastoreError | None = None
-        self._thread = threading.Thread(target=self._beat, name=f"heartbeat-{txn_id}", daemon=True)
+        self._thread = threading.Thread(
+            target=self._beat, name=f"heartbeat of {self._what}", daemon=True
+        )
 
     def __enter__(self) -> Heartbeat:
         self._thread.start()
@@ -37,18 +52,22 @@ class Heartbeat:
         self._stopping.set()
         self._thread.join()
 
-    def check(self) -> None:
-        """Beat now. Raises NoSuchTxnError or TxnAbortedError when the transaction is lost."""
+    def raise_if_lost(self) -> None:
+        """Raises what the last beats heard: NoSuchTxnError, TxnAbortedError, NoSuchLockError."""
         if self._lost is not None:
             raise self._lost
-        self._store.heartbeat(self._txn_id, LockId(0))
+
+    def check(self) -> None:
+        """Beat now. Raises NoSuchTxnError, TxnAbortedError, NoSuchLockError if it is lost."""
+        self.raise_if_lost()
+        self._store.heartbeat(self._txn_id, self._lock_id)
 
     def _beat(self) -> None:
         while not self._stopping.wait(self._interval_seconds):
             try:
-                self._store.heartbeat(self._txn_id, LockId(0))
-            except MetastoreUnavailableError:
-                _LOG.warning("no heartbeat for transaction %d: no answer", self._txn_id)
+                self._store.heartbeat(self._txn_id, self._lock_id)
+            except (MetastoreUnavailableError, BackendError) as error:
+                _LOG.warning("no heartbeat for %s: %s", self._what, error)
             except MetastoreError as error:
                 self._lost = error
                 return

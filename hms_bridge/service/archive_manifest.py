@@ -44,6 +44,10 @@ class SqlArchiveManifest:
         """See the port."""
         return self._transactions.read(lambda c: records.entries(c, cmroot, names))
 
+    def archived_below(self, cmroot: str, directory: str) -> tuple[ArchiveEntry, ...]:
+        """See the port."""
+        return self._transactions.read(lambda c: records.archived_below(c, cmroot, directory))
+
     def claim_purge(
         self,
         cmroot: str,

@@ -106,11 +106,16 @@ class SqlSession:
                     yield tuple(_plain(value) for value in row)
 
     def _write(self, statement: Insert | Update | Delete) -> str:
-        tables = self._tables((statement.table, *statement.source_tables))
-        plan = plan_write(statement, tables)
-        with open_transaction(
-            self._metastore, self._client, self._clock, _write_locks(plan)
-        ) as transaction:
+        names = (statement.table, *statement.source_tables)
+        locks = _write_locks(plan_write(statement, self._tables(names)))
+        with open_transaction(self._metastore, self._client, self._clock, locks) as transaction:
+            # the definitions may have changed while the locks were awaited; now they stay
+            plan = plan_write(statement, self._tables(names))
+            if _write_locks(plan) != locks:
+                raise DmlError(
+                    f"{plan.table.full_name} was changed while the statement waited for its "
+                    "locks; run it again"
+                )
             self._make_views(plan.sources, transaction)
             job = WriteJob(self._session(), self._metastore, self._resolver, transaction)
             with _spark_errors():

@@ -151,6 +151,27 @@ class ManifestBehaviour:
         assert [origin.directory for origin in entry.origins] == ["delta_1_1", "delta_2_2"]
         assert entry.archived_at_ms == T0 + 9
 
+    def test_files_are_found_by_where_they_were(self, manifest: ArchiveManifest) -> None:
+        """Only those below the directory, with the origins there; purged ones too."""
+        for place, name in (
+            ("delta_1_1", NAME), ("delta_2_2", NAME), ("DELTA_1_1", SECOND), ("delta_1_10", SECOND),
+        ):  # fmt: skip
+            manifest.reserve(CMROOT, reserved(name), T0)
+            manifest.record_archived(CMROOT, archived(name, directory=place), T0)
+        table = "file:/wh/db.db/t"
+        (entry,) = manifest.archived_below(CMROOT, f"{table}/delta_1_1")
+        assert entry.name == NAME
+        assert [origin.directory for origin in entry.origins] == ["delta_1_1"]
+        found = {entry.name: entry for entry in manifest.archived_below(CMROOT, f"{table}/")}
+        assert set(found) == {NAME, SECOND}
+        assert found == manifest.entries(CMROOT)
+        assert manifest.archived_below(CMROOT, "file:/wh/db_db/t") == ()
+        assert manifest.archived_below(OTHER, table) == ()
+        assert claim(manifest)
+        manifest.record_purged(CMROOT, NAME, T0 + 200)
+        (entry,) = manifest.archived_below(CMROOT, f"{table}/delta_1_1")
+        assert entry.state is EntryState.PURGED
+
     def test_recording_twice_keeps_one_origin_with_its_first_time(
         self, manifest: ArchiveManifest
     ) -> None:

@@ -84,7 +84,7 @@ def test_an_incremental_dump_may_be_killed_anywhere(world):
 
 
 def test_a_dump_that_another_one_overtook_is_not_finished(world):
-    """The other took it for abandoned and removed what it had: it would lack tables."""
+    """The other took it for dead and removed what it had: it would lack tables."""
     slow, fast = world.dumper(), world.dumper()
     plan = slow.plan(world.dump_request())
     other = fast.plan(world.dump_request())
@@ -97,7 +97,7 @@ def test_a_dump_that_another_one_overtook_is_not_finished(world):
             world.source.commit_txn(request)
             fast.run(other)
 
-    with pytest.raises(ReplError, match="changed since the plan"):
+    with pytest.raises(ReplError, match="counts as dead"):
         world.dumper(Overtaken()).run(plan)
     (only,) = finished(world)
     assert only.state is DumpState.FINISHED

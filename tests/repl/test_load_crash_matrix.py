@@ -10,7 +10,7 @@ import pytest
 
 from changemanager.location import Location
 from hms_bridge.repl.events_dump import EventsDump
-from hms_bridge.repl.load import LoadRequest, ReplLoad
+from hms_bridge.repl.load import LoadKind, LoadRequest, ReplLoad
 from tests.support.archive_world import CrashError, FaultPlan, FaultyVolume
 from tests.support.repl_metastore import FaultyMetastore, ReplMetastore
 
@@ -47,8 +47,11 @@ class World:
             volume = volumes.setdefault(id(found.volume), FaultyVolume(found.volume, faults))
             return Location(found.uri, found.path, volume)
 
-        load = ReplLoad(FaultyMetastore(self.metastore, faults), resolve)
-        load.run(load.plan(self.request))
+        load = ReplLoad(
+            FaultyMetastore(self.metastore, faults), resolve, clock=self.metastore.clock
+        )
+        report = load.run(load.plan(self.request))
+        assert report.kind is LoadKind.NOTHING or not self.metastore.locks
         return faults
 
     def save(self):

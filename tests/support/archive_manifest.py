@@ -83,6 +83,17 @@ class InMemoryManifest:
             and (entry.state is not EntryState.PURGED if names is None else entry.name in names)
         }
 
+    def archived_below(self, cmroot: str, directory: str) -> tuple[ArchiveEntry, ...]:
+        prefix = directory.rstrip("/") + "/"
+        kept = [
+            replace(
+                entry, origins=tuple(one for one in entry.origins if one.uri.startswith(prefix))
+            )
+            for entry in self._entries.values()
+            if entry.cmroot == cmroot
+        ]
+        return tuple(entry for entry in kept if entry.origins)
+
     def claim_purge(
         self,
         cmroot: str,

@@ -6,17 +6,20 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from hms_bridge.clock import Clock
 from hms_bridge.errors import (
     AlreadyExistsError,
     MetaError,
+    NoSuchLockError,
     NoSuchObjectError,
     NoSuchTxnError,
 )
 from hms_bridge.model.catalog import Database, Partition, Table, TableType
 from hms_bridge.model.event import NotificationEvent, NotificationRequest
-from hms_bridge.model.ids import EventId, TxnId, WriteId
-from hms_bridge.model.lock import LockInfo
+from hms_bridge.model.ids import EventId, LockId, TxnId, WriteId
+from hms_bridge.model.lock import LockFilter, LockInfo, LockRequest, LockResponse, LockState
 from hms_bridge.model.partition_name import parse_partition_name, partition_name
 from hms_bridge.model.txn import (
     AbortTxnRequest,
@@ -32,13 +35,16 @@ from hms_bridge.model.txn import (
     WriteEvent,
 )
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
+from hms_bridge.txn.lock_rules import LockTarget, blocks
+from tests.support.simulated_clock import SimulatedClock
 
 
 class ReplMetastore:
-    """Catalog, transactions and events. Locations are local paths below ``warehouse``."""
+    """Catalog, transactions, locks, events. Locations are local paths below ``warehouse``."""
 
-    def __init__(self, warehouse: Path) -> None:
+    def __init__(self, warehouse: Path, clock: Clock | None = None) -> None:
         self.warehouse = warehouse
+        self.clock = clock or SimulatedClock()
         self.databases: dict[str, Database] = {}
         self.tables: dict[tuple[str, str], Table] = {}
         self.partitions: dict[tuple[str, str], dict[tuple[str, ...], Partition]] = {}
@@ -51,6 +57,7 @@ class ReplMetastore:
         self.current_event = 0
         self.write_events: dict[TxnId, list[WriteEvent]] = {}
         self.locks: list[LockInfo] = []
+        self.next_lock = 1
         self.queued_majors: list[str] = []
 
     def _tick(self) -> None:
@@ -300,8 +307,10 @@ class ReplMetastore:
         self.txns[txn_id] = replace(self.txns[txn_id], state=TxnState.ABORTED)
         self._tick()
 
-    def heartbeat(self, txn_id: TxnId, lock_id: int) -> None:
-        if self.txns[txn_id].state is not TxnState.OPEN:
+    def heartbeat(self, txn_id: TxnId, lock_id: LockId) -> None:
+        if lock_id:
+            self._change_lock(lock_id, last_heartbeat_ms=self.clock.now_ms())
+        if txn_id and self.txns[txn_id].state is not TxnState.OPEN:
             raise NoSuchTxnError(str(txn_id))
 
     def allocate_table_write_ids(
@@ -363,8 +372,52 @@ class ReplMetastore:
         if ids.aborted_ids:
             self.queued_majors.append(".".join(key))
 
-    def show_locks(self, lock_filter: object = None) -> tuple[LockInfo, ...]:
+    # locks of one component
+
+    def lock(self, request: LockRequest) -> LockResponse:
+        (component,) = request.components
+        lock_id = LockId(self.next_lock)
+        self.next_lock += 1
+        self.locks.append(
+            LockInfo(
+                lock_id=lock_id,
+                internal_id=1,
+                database_name=component.database_name,
+                table_name=component.table_name,
+                partition_name=component.partition_name,
+                state=LockState.WAITING,
+                type=component.type,
+                txn_id=request.txn_id,
+                last_heartbeat_ms=0,
+                acquired_at_ms=None,
+                user=request.user,
+                host=request.host,
+                agent=request.agent,
+            )
+        )
+        return self.check_lock(lock_id)
+
+    def check_lock(self, lock_id: LockId) -> LockResponse:
+        now_ms = self.clock.now_ms()
+        mine = self._change_lock(lock_id, last_heartbeat_ms=now_ms)
+        before = [one for one in self.locks if one.lock_id < lock_id]
+        if any(blocks(_lock_target(one), _lock_target(mine)) for one in before):
+            return LockResponse(lock_id=lock_id, state=LockState.WAITING)
+        self._change_lock(lock_id, state=LockState.ACQUIRED, acquired_at_ms=now_ms)
+        return LockResponse(lock_id=lock_id, state=LockState.ACQUIRED)
+
+    def unlock(self, lock_id: LockId) -> None:
+        self.locks = [one for one in self.locks if one.lock_id != lock_id]
+
+    def show_locks(self, lock_filter: LockFilter | None = None) -> tuple[LockInfo, ...]:
         return tuple(self.locks)
+
+    def _change_lock(self, lock_id: LockId, **changes: Any) -> LockInfo:
+        for number, one in enumerate(self.locks):
+            if one.lock_id == lock_id:
+                self.locks[number] = replace(one, **changes)
+                return self.locks[number]
+        raise NoSuchLockError(f"No such lock: lockid:{lock_id}")
 
     # events
 
@@ -383,6 +436,10 @@ class ReplMetastore:
             for one in self.write_events.get(txn_id, [])
             if database in (None, one.database_name) and table in (None, one.table_name)
         )
+
+
+def _lock_target(lock: LockInfo) -> LockTarget:
+    return LockTarget(lock.type, lock.database_name, lock.table_name, lock.partition_name)
 
 
 def _altered(database: Database) -> dict[str, object]:

@@ -46,6 +46,7 @@ from hms_bridge.model.txn import (
 from hms_bridge.orc.hive_types import parse_hive_type
 from hms_bridge.orc.types import struct_type
 from hms_bridge.repl.dump import DumpReport, DumpRequest, ReplDump
+from hms_bridge.repl.lease import LeaseRules
 from hms_bridge.repl.load import LoadReport, LoadRequest, ReplLoad
 from hms_bridge.repl.snapshot_wait import WaitRules
 from hms_bridge.repl.table_files import acid_state
@@ -56,6 +57,7 @@ from hms_bridge.service.open import open_local_metastore
 from tests.support.table_rows import acid_rows
 
 DAY_MS = 86_400_000
+LEASE = LeaseRules(dead_after_seconds=30, heartbeat_seconds=10)
 COLUMNS = (Column(name="id", type="int"), Column(name="v", type="string"))
 ROW_TYPE = struct_type(["id", "v"], [parse_hive_type("int"), parse_hive_type("string")])
 ROW_ID = pa.struct([("writeid", pa.int64()), ("bucketid", pa.int32()), ("rowid", pa.int64())])
@@ -315,6 +317,7 @@ class ReplWorld:
                 "database": "src",
                 "cm_root": f"file:{self.cmroot}",
                 "wait": WaitRules(timeout_seconds=10, poll_seconds=1),
+                "lease": LEASE,
                 **changes,
             }
         )
@@ -329,12 +332,14 @@ class ReplWorld:
         dumper = self.dumper(source)
         return dumper.run(dumper.plan(self.dump_request(**changes)))
 
-    def loader(self) -> ReplLoad:
-        return ReplLoad(self.target, self.resolve)
+    def loader(self, target: Any = None, **options: Any) -> ReplLoad:
+        return ReplLoad(target or self.target, self.resolve, clock=self.clock, **options)
 
     @property
     def load_request(self) -> LoadRequest:
-        return LoadRequest(root=str(self.repl_root), source_database="src", target_database="dst")
+        return LoadRequest(
+            root=str(self.repl_root), source_database="src", target_database="dst", lease=LEASE
+        )
 
     def load(self) -> LoadReport:
         loader = self.loader()

@@ -1,0 +1,256 @@
+"""One load, or dump, of a database at a time: a lease, held as a lock in its metastore.
+
+The lock has no transaction and stands on a name that no table has, so it works on every metastore,
+over thrift too, and no reader or writer of the database waits for it: an EXCLUSIVE lock of a table
+and a SHARED_READ lock of its database let each other pass (golden lock matrix). Hive asks of a lock
+neither database nor table.
+
+Two that run at once are told apart from one that was killed by the heartbeat. While the holder
+gives signs of life, the other is refused. A holder that gave none for ``dead_after_seconds`` is
+dead; whoever waits takes its lock away and goes on, as the metastore would after hive.txn.timeout.
+So a load that is started again after a kill waits at most that long, and nobody has to repair.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+
+from hms_bridge.clock import Clock
+from hms_bridge.errors import HmsBridgeError, NoSuchLockError, ReplError
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.ids import NO_TXN, LockId
+from hms_bridge.model.lock import (
+    DataOperation,
+    LockComponent,
+    LockFilter,
+    LockInfo,
+    LockLevel,
+    LockRequest,
+    LockState,
+    LockType,
+)
+from hms_bridge.rows.heartbeat import Heartbeat
+
+_LOG = logging.getLogger(__name__)
+
+_BEATS_MISSED_MIN = 3
+_FIRST_PAUSE_SECONDS = 0.5
+
+
+class LeaseKind(Enum):
+    """What is done alone; the value stands in SHOW LOCKS for the table (none has a hyphen)."""
+
+    LOAD = "repl-load"
+    DUMP = "repl-dump"
+
+    @property
+    def verb(self) -> str:
+        """For messages: ``repl load``."""
+        return self.value.replace("-", " ")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LeaseRules:
+    """``dead_after_seconds``: as long as the metastore's hive.txn.timeout, or longer."""
+
+    dead_after_seconds: float = 300.0
+    heartbeat_seconds: float = 10.0
+
+    @property
+    def patience_ms(self) -> int:
+        """How long a holder may be silent; never so short that one late heartbeat counts."""
+        shortest = _BEATS_MISSED_MIN * self.heartbeat_seconds
+        return int(1000 * max(self.dead_after_seconds, shortest))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LeaseRequest:
+    """What to do alone on which database, and who does it. ``on_waiting`` is told why it waits."""
+
+    kind: LeaseKind
+    database_name: str
+    user: str
+    host: str
+    rules: LeaseRules
+    on_waiting: Callable[[str], None]
+
+
+class Lease:
+    """A held lease. ``check`` before everything that another one's work would contradict."""
+
+    def __init__(self, heartbeat: Heartbeat, clock: Clock, request: LeaseRequest) -> None:
+        self._heartbeat = heartbeat
+        self._clock = clock
+        self._request = request
+        self._interval_ms = int(1000 * request.rules.heartbeat_seconds)
+        self._beat_ms = clock.now_ms()
+
+    def check(self) -> None:
+        """Raises ReplError if the lease is lost, so that another one may be at work.
+
+        Asks the metastore itself once in a heartbeat: in a process that was suspended the thread
+        that beats has not yet noticed what happened meanwhile.
+        """
+        now_ms = self._clock.now_ms()
+        try:
+            if 0 <= now_ms - self._beat_ms < self._interval_ms:
+                self._heartbeat.raise_if_lost()
+            else:
+                self._heartbeat.check()
+                self._beat_ms = now_ms
+        except NoSuchLockError as error:
+            kind, name = self._request.kind, self._request.database_name
+            raise ReplError(
+                f"this {kind.verb} of database {name} was silent for so long that it counts as "
+                f"dead ({error}), and another one may be at work: stopped before the next step. "
+                f"What was done stays; {kind.verb} again, and see that hive.txn.timeout of the "
+                "metastore is not too short"
+            ) from error
+
+
+@contextmanager
+def held_lease(metastore: Metastore, clock: Clock, request: LeaseRequest) -> Iterator[Lease]:
+    """Hold the lease for the length of a block.
+
+    Raises ReplError if another one is at work, or a lock covers the whole database.
+    """
+    lock_id = _Acquisition(metastore, clock, request).acquire()
+    try:
+        beats = request.rules.heartbeat_seconds
+        with Heartbeat(metastore, NO_TXN, beats, lock_id) as heartbeat:
+            yield Lease(heartbeat, clock, request)
+    finally:
+        _give_back(metastore, lock_id)
+
+
+class _Acquisition:
+    """The way to a lease: wait for one who may be dead, never for one who lives."""
+
+    def __init__(self, metastore: Metastore, clock: Clock, request: LeaseRequest) -> None:
+        self._metastore = metastore
+        self._clock = clock
+        self._request = request
+        self._rules = request.rules
+        self._watched: dict[LockId, tuple[int, int]] = {}
+        """By lock: its heartbeat when it was seen first, and when that was by the own clock."""
+
+    def acquire(self) -> LockId:
+        """Raises ReplError."""
+        answer = self._metastore.lock(self._lock_request())
+        lock_id = answer.lock_id
+        try:
+            has_broken, pause_seconds = False, _FIRST_PAUSE_SECONDS
+            while answer.state is LockState.WAITING:
+                has_broken |= self._look(lock_id)
+                self._clock.sleep_seconds(pause_seconds)
+                pause_seconds = min(2 * pause_seconds, self._rules.heartbeat_seconds)
+                answer = self._metastore.check_lock(lock_id)
+            if answer.state is not LockState.ACQUIRED:
+                raise ReplError(
+                    f"the metastore does not let this {self._request.kind.verb} be alone: lock "
+                    f"{lock_id} is {answer.state.name} ({answer.error_message}); try again"
+                )
+            if has_broken:
+                # Were it only suspended: it stops at its next heartbeat.
+                self._clock.sleep_seconds(2 * self._rules.heartbeat_seconds)
+        except BaseException:
+            _give_back(self._metastore, lock_id)
+            raise
+        return lock_id
+
+    def _lock_request(self) -> LockRequest:
+        request = self._request
+        component = LockComponent(
+            type=LockType.EXCLUSIVE,
+            level=LockLevel.TABLE,
+            database_name=request.database_name,
+            table_name=request.kind.value,
+            operation=DataOperation.NO_TXN,
+            is_transactional=False,
+        )
+        return LockRequest(
+            components=(component,),
+            user=request.user,
+            host=request.host,
+            agent=f"hms-bridge {request.kind.verb}, process {os.getpid()}",
+        )
+
+    def _look(self, lock_id: LockId) -> bool:
+        """Whether the lock of a dead holder was taken away. Raises ReplError for a living one."""
+        listed = self._metastore.show_locks(LockFilter(database_name=self._request.database_name))
+        own = next((one for one in listed if one.lock_id == lock_id), None)
+        before = [one for one in listed if one.lock_id < lock_id and self._is_in_the_way(one)]
+        if own is None or not before:
+            return False
+        holder = min(before, key=lambda one: one.lock_id)
+        if holder.table_name != self._request.kind.value or holder.txn_id:
+            raise ReplError(
+                f"database {self._request.database_name} is locked as a whole: {_who(holder)}. "
+                f"{self._request.kind.verb} again when that is over (see hms-bridge locks)"
+            )
+        now_ms = self._clock.now_ms()
+        is_new = holder.lock_id not in self._watched
+        first = self._watched.setdefault(holder.lock_id, (holder.last_heartbeat_ms, now_ms))
+        if holder.last_heartbeat_ms > first[0]:
+            raise self._busy(holder)
+        # Both heartbeats are of the metastore's clock, the time of watching is of this machine's.
+        silent_ms = max(own.last_heartbeat_ms - holder.last_heartbeat_ms, now_ms - first[1])
+        if silent_ms < self._rules.patience_ms:
+            if is_new:
+                self._tell(holder, silent_ms)
+            return False
+        _LOG.warning("%s is dead: no sign of life for %d s", _who(holder), silent_ms // 1000)
+        self._metastore.unlock(holder.lock_id)
+        return True
+
+    def _is_in_the_way(self, other: LockInfo) -> bool:
+        if other.table_name is None:
+            return other.type is not LockType.SHARED_READ
+        return other.table_name == self._request.kind.value
+
+    def _busy(self, holder: LockInfo) -> ReplError:
+        verb = self._request.kind.verb
+        return ReplError(
+            f"another {verb} of database {self._request.database_name} is at work: "
+            f"{_who(holder)}. Let it end, then {verb} again; if it must not go on, stop that "
+            "process"
+        )
+
+    def _tell(self, holder: LockInfo, silent_ms: int) -> None:
+        verb = self._request.kind.verb
+        left_seconds = -((silent_ms - self._rules.patience_ms) // 1000)
+        self._request.on_waiting(
+            f"another {verb} of database {self._request.database_name} began and did not end: "
+            f"{_who(holder)}, no sign of life for {silent_ms // 1000} s. Waiting: if it lives, "
+            f"this one is refused; if it was killed, this one goes on in {left_seconds} s at the "
+            "latest"
+        )
+
+
+def _who(lock: LockInfo) -> str:
+    since = lock.acquired_at_ms
+    moment = (
+        ""
+        if not since
+        else f" since {datetime.fromtimestamp(since // 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    )
+    transaction = f" of transaction {lock.txn_id}" if lock.txn_id else ""
+    agent = f" ({lock.agent})" if lock.agent else ""
+    return (
+        f"{lock.user}@{lock.host}{agent} holds {lock.type.name} lock {lock.lock_id}"
+        f"{transaction}{moment}"
+    )
+
+
+def _give_back(metastore: Metastore, lock_id: LockId) -> None:
+    """What was done is done: a lock that cannot be given back ends by itself."""
+    try:
+        metastore.unlock(lock_id)
+    except HmsBridgeError as error:
+        _LOG.warning("lock %d was not given back and will time out: %s", lock_id, error)

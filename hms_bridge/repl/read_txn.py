@@ -1,0 +1,50 @@
+"""The transaction under which a bootstrap dump reads."""
+
+from __future__ import annotations
+
+from hms_bridge.clock import Clock
+from hms_bridge.errors import MetastoreError, ReplError
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.ids import LockId
+from hms_bridge.model.txn import AbortTxnRequest, CommitTxnRequest, OpenTxnsRequest, TxnType
+
+_HEARTBEAT_MS = 60_000
+
+
+class ReadTxn:
+    """A read-only transaction: while it is open, no cleaner takes what the snapshot reads (I3)."""
+
+    def __init__(self, source: Metastore, clock: Clock, *, user: str, host: str) -> None:
+        self._source = source
+        self._clock = clock
+        (self._id,) = source.open_txns(
+            OpenTxnsRequest(user=user, host=host, type=TxnType.READ_ONLY)
+        )
+        self._beat_ms = clock.now_ms()
+
+    def keep_alive(self) -> None:
+        """A heartbeat now and then."""
+        if self._clock.now_ms() - self._beat_ms >= _HEARTBEAT_MS:
+            self.check()
+
+    def check(self) -> None:
+        """Raises ReplError if the transaction was lost: files may have gone meanwhile."""
+        try:
+            self._source.heartbeat(self._id, LockId(0))
+        except MetastoreError as error:
+            raise ReplError(
+                f"the dump's own transaction {self._id} was lost ({error}), so files may have been "
+                "cleaned while it read them; dump again"
+            ) from error
+        self._beat_ms = self._clock.now_ms()
+
+    def end(self) -> None:
+        """Commit it."""
+        self._source.commit_txn(CommitTxnRequest(txn_id=self._id))
+
+    def give_up(self) -> None:
+        """Abort it, if that is possible; it times out otherwise."""
+        try:
+            self._source.abort_txn(AbortTxnRequest(txn_id=self._id))
+        except MetastoreError:
+            return

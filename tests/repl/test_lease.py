@@ -1,0 +1,300 @@
+"""One load, or dump, of a database at a time; one that was killed does not stand in the way."""
+
+from __future__ import annotations
+
+import pytest
+
+from hms_bridge.clock import SystemClock
+from hms_bridge.connect import connected
+from hms_bridge.errors import ReplError
+from hms_bridge.model.lock import (
+    DataOperation,
+    LockComponent,
+    LockFilter,
+    LockLevel,
+    LockRequest,
+    LockState,
+    LockType,
+)
+from hms_bridge.model.txn import OpenTxnsRequest
+from hms_bridge.repl.lease import LeaseKind, LeaseRequest, LeaseRules, held_lease
+from hms_bridge.repl.load import LoadKind
+from hms_bridge.repl.replica import Replica
+from tests.support.repl_world import ReplWorld
+from tests.support.served_metastore import served_metastore
+
+_QUICK = LeaseRules(dead_after_seconds=0.6, heartbeat_seconds=0.2)
+
+
+@pytest.fixture
+def world(fast_folder):
+    world = ReplWorld(fast_folder)
+    world.create_table("t")
+    world.insert("t", (1, "a"), (2, "b"))
+    yield world
+    world.close()
+
+
+class Interrupted:
+    """A metastore that does something of ours right before a call, once, and counts changes."""
+
+    def __init__(self, store, name, action):
+        self._store, self._name, self._action = store, name, action
+        self.changes = []
+
+    def __getattr__(self, name):
+        method = getattr(self._store, name)
+
+        def call(*args, **kwargs):
+            if name == self._name and self._action is not None:
+                action, self._action = self._action, None
+                action()
+            if not name.startswith(("get_", "show_", "unlock", "heartbeat")):
+                self.changes.append(name)
+            return method(*args, **kwargs)
+
+        return call
+
+
+def wanted(world, kind=LeaseKind.LOAD, told=None, rules=None):
+    return LeaseRequest(
+        kind=kind,
+        database_name="dst" if kind is LeaseKind.LOAD else "src",
+        user="ann",
+        host="machine",
+        rules=rules or world.load_request.lease,
+        on_waiting=(told if told is not None else []).append,
+    )
+
+
+def leases(store, database="dst"):
+    return [
+        one
+        for one in store.show_locks(LockFilter(database_name=database))
+        if (one.table_name or "").startswith("repl-")
+    ]
+
+
+def keep_alive(world, store, database="dst"):
+    """While the other one waits, the holder's thread would beat."""
+
+    def beat():
+        world.clock.time_ms += 1
+        for one in leases(store, database)[:1]:
+            store.heartbeat(0, one.lock_id)
+
+    world.clock.on_sleep = beat
+
+
+def test_two_loads_at_once_do_not_interleave(world):
+    world.replicate()
+    world.insert("t", (3, "c"))
+    world.dump()
+    second = world.loader()
+    plan = second.plan(world.load_request)
+    refused = []
+
+    def load_too():
+        keep_alive(world, world.target)
+        with pytest.raises(ReplError, match="another repl load of database dst is at work") as told:
+            second.run(plan)
+        refused.append(str(told.value))
+
+    target = Interrupted(world.target, "commit_txn", load_too)
+    first = world.loader(target)
+    report = first.run(first.plan(world.load_request))
+    assert report.kind is LoadKind.INCREMENTAL
+    assert "hive@localhost (hms-bridge repl load, process" in refused[0]
+    assert " UTC" in refused[0]
+    world.assert_same()
+    assert not leases(world.target)
+    assert world.load().kind is LoadKind.NOTHING
+
+
+def test_a_plan_from_before_another_load_is_refused(world):
+    world.dump()
+    late = world.loader()
+    plan = late.plan(world.load_request)
+    world.load()
+    before = world.last_event()
+    with pytest.raises(ReplError, match="plan the load again"):
+        late.run(plan)
+    assert world.last_event() == before
+    assert not leases(world.target)
+
+
+def test_a_plan_is_checked_again_once_the_lease_is_held(world):
+    """The other load ends while this one waits for it."""
+    world.replicate()
+    world.insert("t", (3, "c"))
+    world.dump()
+    held = held_lease(world.target, world.clock, wanted(world))
+    held.__enter__()
+    late, other = world.loader(), world.loader()
+    plan = late.plan(world.load_request)
+    other_plan = other.plan(world.load_request)
+
+    def other_ends():
+        world.clock.on_sleep = lambda: None
+        other._run(other_plan, lambda: None)
+        held.__exit__(None, None, None)
+
+    world.clock.on_sleep = other_ends
+    with pytest.raises(ReplError, match="plan the load again"):
+        late.run(plan)
+    world.assert_same()
+
+
+def test_after_a_kill_the_next_load_waits_and_goes_on_by_itself(world):
+    world.dump()
+    killed = world.target.lock(
+        LockRequest(
+            components=(
+                LockComponent(
+                    type=LockType.EXCLUSIVE,
+                    level=LockLevel.TABLE,
+                    database_name="dst",
+                    table_name="repl-load",
+                    operation=DataOperation.NO_TXN,
+                    is_transactional=False,
+                ),
+            ),
+            user="ann",
+            host="machine",
+        )
+    )
+    assert killed.state is LockState.ACQUIRED
+    world.clock.time_ms += 12_000
+    told = []
+    load = world.loader(on_waiting=told.append)
+    report = load.run(load.plan(world.load_request))
+    assert report.kind is LoadKind.BOOTSTRAP
+    (text,) = told
+    assert "ann@machine" in text
+    assert "no sign of life for 12 s" in text
+    assert "goes on in 18 s at the latest" in text
+    world.assert_same()
+    assert not leases(world.target)
+
+
+@pytest.mark.parametrize("call", ["allocate_table_write_ids", "commit_txn", "alter_database"])
+def test_a_load_that_lost_its_lease_writes_nothing_more(world, call):
+    world.replicate()
+    world.insert("t", (3, "c"))
+    world.create_table("u")
+    world.insert("u", (4, "d"))
+    world.dump()
+    stopped_at = []
+
+    def lose():
+        for one in leases(world.target):
+            world.target.unlock(one.lock_id)
+        world.clock.time_ms += 11_000
+        stopped_at.append(len(target.changes))
+
+    target = Interrupted(world.target, call, lose)
+    load = world.loader(target)
+    with pytest.raises(ReplError, match="counts as dead"):
+        load.run(load.plan(world.load_request))
+    assert target.changes[stopped_at[0] :] == [call]
+    world.load()
+    world.assert_same()
+
+
+def test_readers_and_writers_of_the_replica_do_not_wait_for_a_load(world):
+    world.replicate()
+    (txn,) = world.target.open_txns(OpenTxnsRequest(user="u", host="h"))
+    with held_lease(world.target, world.clock, wanted(world)):
+        for level, table, kind, operation in (
+            (LockLevel.DB, None, LockType.SHARED_READ, DataOperation.SELECT),
+            (LockLevel.TABLE, "t", LockType.SHARED_WRITE, DataOperation.INSERT),
+            (LockLevel.TABLE, "t2", LockType.EXCLUSIVE, DataOperation.NO_TXN),
+        ):
+            component = LockComponent(
+                type=kind, level=level, database_name="dst", table_name=table, operation=operation
+            )
+            answer = world.target.lock(
+                LockRequest(components=(component,), txn_id=txn, user="u", host="h")
+            )
+            assert answer.state is LockState.ACQUIRED
+    with held_lease(world.target, world.clock, wanted(world)):
+        assert len(leases(world.target)) == 1
+
+
+def test_a_database_that_is_locked_as_a_whole_is_left_alone(world):
+    world.replicate()
+    (txn,) = world.target.open_txns(OpenTxnsRequest(user="bob", host="h"))
+    component = LockComponent(
+        type=LockType.EXCLUSIVE,
+        level=LockLevel.DB,
+        database_name="dst",
+        operation=DataOperation.NO_TXN,
+    )
+    world.target.lock(LockRequest(components=(component,), txn_id=txn, user="bob", host="h"))
+    world.insert("t", (3, "c"))
+    world.dump()
+    with pytest.raises(ReplError, match="database dst is locked as a whole: bob@h"):
+        world.load()
+    assert not leases(world.target)
+
+
+def test_the_last_event_is_never_set_back(world):
+    world.replicate()
+    last = int(world.last_event())
+    replica = Replica(world.target, world.resolve, world.load_request.names)
+    with pytest.raises(ReplError, match=f"stands at source event {last}, beyond {last - 1}"):
+        replica.set_parameters({"repl.last.id": str(last - 1)})
+    assert world.last_event() == str(last)
+
+
+def test_two_dumps_at_once_do_not_interleave(world):
+    """The second one would remove what the first has written so far."""
+    second = world.dumper()
+    plan = second.plan(world.dump_request())
+    refused = []
+
+    def dump_too():
+        keep_alive(world, world.source, "src")
+        with pytest.raises(ReplError, match="another repl dump of database src is at work") as told:
+            second.run(plan)
+        refused.append(told)
+
+    world.dump(Interrupted(world.source, "commit_txn", dump_too))
+    assert refused
+    assert not leases(world.source, "src")
+    world.load()
+    world.assert_same()
+
+
+def test_over_thrift_a_living_holder_refuses_and_a_dead_one_gives_way(tmp_path):
+    told = []
+    with served_metastore(tmp_path) as server, connected(server.uri) as store:
+        request = LeaseRequest(
+            kind=LeaseKind.LOAD,
+            database_name="not_there_yet",
+            user="ann",
+            host="machine",
+            rules=_QUICK,
+            on_waiting=told.append,
+        )
+        with held_lease(store, SystemClock(), request) as lease:
+            lease.check()
+            with (
+                pytest.raises(ReplError, match="is at work: ann@machine"),
+                held_lease(store, SystemClock(), request),
+            ):
+                pass
+        assert store.show_locks(LockFilter()) == ()
+        component = LockComponent(
+            type=LockType.EXCLUSIVE,
+            level=LockLevel.TABLE,
+            database_name="not_there_yet",
+            table_name="repl-load",
+            operation=DataOperation.NO_TXN,
+            is_transactional=False,
+        )
+        store.lock(LockRequest(components=(component,), user="killed", host="machine"))
+        with held_lease(store, SystemClock(), request):
+            (own,) = store.show_locks(LockFilter())
+            assert own.user == "ann"
+    assert "killed@machine" in told[-1]
