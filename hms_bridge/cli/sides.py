@@ -1,4 +1,4 @@
-"""One side of a replication: its metastore, and the manifest of its archive if it can be reached."""
+"""One side of a replication: its metastore, and its archive's manifest if that can be reached."""
 
 from __future__ import annotations
 
