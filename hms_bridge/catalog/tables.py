@@ -24,7 +24,6 @@ from hms_bridge.backend.batches import batches
 from hms_bridge.backend.schema.catalog_tables import (
     DBS,
     PARTITION_KEYS,
-    PARTITIONS,
     SDS,
     SERDES,
     TAB_COL_STATS,
@@ -262,11 +261,6 @@ def delete_table(connection: Connection, stored: StoredTable) -> None:
     connection.execute(delete(TBLS).where(TBLS.c.TBL_ID == stored.id))
     if stored.storage is not None:
         delete_storages(connection, [stored.storage])
-
-
-def has_partitions(connection: Connection, stored: StoredTable) -> bool:
-    """Whether a table has any partition."""
-    return bool(connection.scalar(select(exists().where(PARTITIONS.c.TBL_ID == stored.id))))
 
 
 def _changeable(table: Table) -> dict[str, Any]:

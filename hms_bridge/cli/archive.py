@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hms_bridge.cli.archive_pins import pins, release
+from hms_bridge.cli.archive_pins import hold, pins, release
 from hms_bridge.cli.options import (
     dry_run_option,
     format_option,
@@ -177,5 +177,6 @@ def _decision(one: PurgeDecision) -> dict[str, object]:
     }
 
 
+cm.add_command(hold)
 cm.add_command(pins)
 cm.add_command(release)

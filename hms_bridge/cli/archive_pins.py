@@ -1,4 +1,4 @@
-"""``hms-bridge cm pins`` and ``cm release``: who keeps files in the archive, and letting go."""
+"""``hms-bridge cm pins``, ``cm hold`` and ``cm release``: who keeps files in the archive."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from hms_bridge.cli.options import (
     format_option,
     metastore_option,
     settings_options,
+    split_table_name,
 )
 from hms_bridge.cli.output import counted, print_rows, say, size_text, time_text
 from hms_bridge.config.settings import Settings
+from hms_bridge.dml.named import find_database
 
 if TYPE_CHECKING:
     from changemanager.pinned import PinUse
@@ -22,10 +24,12 @@ if TYPE_CHECKING:
     from hms_bridge.repl.pinned_dumps import PinnedDump
 
 _COLUMNS = (
-    "holder", "kind", "database", "state", "files", "bytes", "named", "since", "archived since",
-    "expires", "reason",
+    "holder", "kind", "database", "table", "state", "files", "bytes", "named", "since",
+    "archived since", "expires", "reason",
 )  # fmt: skip
-_SHOWN = ("kind", "database", "state", "files", "size", "since", "holder")
+_SHOWN = (
+    "kind", "database", "table", "state", "files", "size", "since", "expires", "holder",
+)  # fmt: skip
 _RELEASE_COLUMNS = ("holder", "what", "state", "files", "bytes", "reason")
 
 
@@ -50,6 +54,61 @@ def pins(metastore_url: str, output_format: str, settings: Settings) -> None:
         uses, dumps = _look(store)
     print_rows([_row(use, dumps) for use in uses], _COLUMNS, output_format, shown=_SHOWN)
     say(counted(len(uses), "pin"))
+
+
+@click.command()
+@click.argument("label")
+@click.argument("what")
+@click.option("--for", "duration", metavar="DURATION", help="So long, as 30d; else until released.")
+@click.option("--reason", default="held by hand", show_default=True, help="Shown by 'cm pins'.")
+@metastore_option
+@settings_options
+def hold(
+    label: str,
+    what: str,
+    duration: str | None,
+    reason: str,
+    metastore_url: str,
+    settings: Settings,
+) -> None:
+    """Keep from the purge what is archived of WHAT, a database or database.table.
+
+    What is archived later is kept too. The same LABEL again replaces the hold; 'cm release
+    hold:LABEL' ends it.
+
+    \b
+    Examples:
+      hms-bridge cm hold audit sales --for 30d --reason 'see ticket 17'
+      hms-bridge cm hold move sales.orders
+    """
+    from changemanager.manifest import Pin, PinKind
+    from changemanager.pinned import pin_uses
+    from changemanager.retention import take_inventory
+    from hms_bridge.config.durations import parse_duration_ms
+    from hms_bridge.connect import connected_locally
+
+    database, table = what.strip().lower(), None
+    if "." in what:
+        database, table = split_table_name(what)
+    duration_ms = None if duration is None else parse_duration_ms(duration, "d")
+    if duration_ms is not None and duration_ms <= 0:
+        raise click.UsageError("--for takes a duration longer than 0, as 30d")
+    with connected_locally(metastore_url, settings, is_created=False) as store:
+        now_ms = store.clock.now_ms()
+        pin = Pin(
+            holder=f"hold:{label}",
+            kind=PinKind.HOLD,
+            reason=reason,
+            created_at_ms=now_ms,
+            expires_at_ms=None if duration_ms is None else now_ms + duration_ms,
+            database=database,
+            table=table,
+        )
+        (use,) = pin_uses((pin,), take_inventory(store.archive(), store.manifest), now_ms)
+        if not use.file_count:
+            find_database(store.metastore, database)  # a mistyped one; a dropped one may have files
+        store.manifest.put_pin(pin)
+    say(f"{pin.holder} holds {counted(use.file_count, 'file')}, {size_text(use.size_bytes)}")
 
 
 @click.command()
@@ -135,6 +194,7 @@ def _row(use: PinUse, dumps: Mapping[str, PinnedDump]) -> dict[str, object]:
         "holder": pin.holder,
         "kind": pin.kind.name.lower(),
         "database": dump.database if dump else pin.database,
+        "table": pin.table,
         "state": state if use.is_live else "expired",
         "files": use.file_count,
         "bytes": use.size_bytes,

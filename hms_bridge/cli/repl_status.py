@@ -49,6 +49,7 @@ def status(
       hms-bridge repl status sales --metastore sqlite:///replica.db --source sqlite:///source.db
       hms-bridge repl status sales --metastore thrift://replica:9083 --root /dr/dumps
     """
+    from hms_bridge.cli.repl_requests import dump_rules
     from hms_bridge.config.file_systems import file_systems
     from hms_bridge.connect import absolute_location, connected
     from hms_bridge.repl.status import ReplStatus, StatusRequest
@@ -59,6 +60,7 @@ def status(
         target_database=target_database,
         event_ttl_ms=settings.events.ttl_ms,
         retain_ms=settings.archive.retain_ms,
+        rules=dump_rules(settings),
     )
     with ExitStack() as stack:
         target = stack.enter_context(connected(metastore_url, settings, is_created=False))

@@ -108,10 +108,6 @@ class DumpPins:
             return False
         return self.manifest.remove_pin(dump_holder(self.database, directory))
 
-    def release_policy(self) -> bool:
-        """The database is replicated no more. False if nothing was held."""
-        return self.manifest is not None and self.manifest.remove_pin(policy_holder(self.database))
-
     def release_loaded(self, dumps: Sequence[DumpDirectory], above: str) -> tuple[str, ...]:
         """Release the pins of dumps that are loaded or gone; returns their directories.
 

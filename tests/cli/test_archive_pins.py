@@ -99,3 +99,38 @@ def test_a_dump_that_is_gone_keeps_its_pin_until_someone_decides(
     busy.dump.parent.mkdir(parents=True)
     assert busy.program.ok("cm", "release", "--gone", "--format", "jsonl").json_lines
     assert set(listed(busy)) == {"policy:sales"}
+
+
+def test_a_person_can_hold_what_is_archived_of_a_table(busy: BusyMetastore) -> None:
+    words = ("--reason", "see ticket 17")
+    told = busy.program.ok("cm", "hold", "audit", "sales.orders", "--for", "30d", *words)
+    assert "hold:audit holds 11 files" in told.err
+    row = listed(busy)["hold:audit"]
+    assert (row["kind"], row["database"], row["table"]) == ("hold", "sales", "orders")
+    assert row["reason"] == "see ticket 17"
+    assert row["expires"] > row["since"]
+    busy.program.ok("cm", "release", *(set(listed(busy)) - {"hold:audit"}))
+    assert {row["what"] for row in purge_plan(busy)} == {"pinned"}
+    busy.program.ok("cm", "hold", "audit", "sales.customers")
+    assert listed(busy)["hold:audit"]["files"] == 0
+    busy.program.ok("cm", "release", "hold:audit")
+    assert {row["what"] for row in purge_plan(busy)} == {"delete"}
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        ((), 2, "WHAT"),
+        (("sales.",), 2, "no table name"),
+        (("nobody",), 1, "nobody"),
+        (("sales", "--for", "soon"), 1, "no duration"),
+        (("sales", "--for", "0d"), 2, "longer than 0"),
+    ],
+)
+def test_a_hold_needs_to_be_told_what(
+    busy: BusyMetastore, words: tuple[str, ...], code: int, message: str
+) -> None:
+    refused = busy.program.run("cm", "hold", "audit", *words)
+    assert refused.exit_code == code
+    assert message in refused.err
+    assert len(listed(busy)) == 2

@@ -23,8 +23,8 @@ INITIATOR = [
     "target", "decision", "type", "reason", "deltas", "delta bytes", "base bytes", "pool",
 ]  # fmt: skip
 PINS = [
-    "holder", "kind", "database", "state", "files", "bytes", "named", "since", "archived since",
-    "expires", "reason",
+    "holder", "kind", "database", "table", "state", "files", "bytes", "named", "since",
+    "archived since", "expires", "reason",
 ]  # fmt: skip
 CLEANING = [
     "compactionid", "target", "type", "state", "path", "decision", "reason", "by", "bytes",
