@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from changemanager.location import Resolver
 from changemanager.manifest import ArchiveManifest
 from changemanager.uri import EncodedUri
+from hms_bridge.errors import EventGapError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.model.ids import TxnId
@@ -162,17 +163,26 @@ class IncrementalDump:
         reported = self._source.get_write_events(commit.txn_id, self._database_name)
         if unreported is None:
             return reported
-        if not reported and commit.txn_id not in self._opened:
-            self._note_earlier(commit.txn_id, unreported)
+        if commit.txn_id not in self._opened:
+            self._note_earlier(commit, reported, unreported)
         return (*reported, *unreported.find(event, commit.txn_id, reported))
 
-    def _note_earlier(self, txn_id: TxnId, unreported: UnreportedWrites) -> None:
+    def _note_earlier(
+        self,
+        commit: CommitTxnPayload,
+        reported: Sequence[WriteEvent],
+        unreported: UnreportedWrites,
+    ) -> None:
         """A transaction from before the range: it may have got write ids there."""
-        for given in earlier_allocations(
-            self._source, self._database_name, [txn_id], self._wanted.after
-        ):
-            own = [one for one in given.allocated if one.txn_id == txn_id]
-            unreported.note(given.table_name, own)
+        try:
+            for given in earlier_allocations(
+                self._source, self._database_name, [commit.txn_id], self._wanted.after
+            ):
+                own = [one for one in given.allocated if one.txn_id == commit.txn_id]
+                unreported.note(given.table_name, own)
+        except EventGapError as error:
+            if not reported:
+                unreported.doubts.append(f"transaction {commit.txn_id} ({error})")
 
     def _open_txns(self) -> str:
         """Source transactions that are open now: what a target keeps open after the load."""

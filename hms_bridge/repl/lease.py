@@ -157,7 +157,7 @@ class _Acquisition:
                     f"{lock_id} is {answer.state.name} ({answer.error_message}); try again"
                 )
             if has_broken:
-                # Were it only suspended: it stops at its next heartbeat.
+                # Had it only been suspended, it finds out at its next heartbeat and stops.
                 self._clock.sleep_seconds(2 * self._rules.heartbeat_seconds)
         except BaseException:
             _give_back(self._metastore, lock_id)
@@ -224,7 +224,9 @@ class _Acquisition:
 
     def _tell(self, holder: LockInfo, silent_ms: int) -> None:
         verb = self._request.kind.verb
-        left_seconds = -((silent_ms - self._rules.patience_ms) // 1000)
+        left_ms = self._rules.patience_ms - silent_ms
+        # One pause between two looks, and the two heartbeats after.
+        left_seconds = -(-left_ms // 1000) + round(3 * self._rules.heartbeat_seconds)
         self._request.on_waiting(
             f"another {verb} of database {self._request.database_name} began and did not end: "
             f"{_who(holder)}, no sign of life for {silent_ms // 1000} s. Waiting: if it lives, "

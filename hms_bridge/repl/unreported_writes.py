@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from changemanager.location import Resolver
 from changemanager.uri import encode_uri
-from hms_bridge.errors import NoSuchObjectError, ReplError
+from hms_bridge.errors import EventGapError, NoSuchObjectError, ReplError
 from hms_bridge.metastore import Metastore, NotificationStore
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.event import EventType, NotificationEvent, NotificationRequest
@@ -35,8 +35,9 @@ def earlier_allocations(
     store: NotificationStore, database: str, txn_ids: Iterable[TxnId], until: EventId
 ) -> Iterator[AllocWriteIdPayload]:
     """The ALLOC_WRITE_ID events of the database from ``until`` back to where all transactions were
-    opened, or to what the log still has. A transaction that was open at the last dump got its write
-    ids in events that no later range holds.
+    opened. A transaction that was open at the last dump got its write ids in events that no later
+    range holds. Raises EventGapError where the log does not go back so far, once all that it has
+    is told.
     """
     sought, upper = set(txn_ids), until
     while sought and upper > 0:
@@ -54,8 +55,12 @@ def earlier_allocations(
                 if given.database_name == database:
                     yield given
         if not page or page[0].id != lower + 1:
-            return
+            break
         upper = lower
+    if sought:
+        raise EventGapError(
+            f"the notification log does not go back to where transaction {min(sought)} was opened"
+        )
 
 
 def _where(event: NotificationEvent) -> str:
@@ -155,10 +160,10 @@ def _event(table: Table, write_id: WriteId, trace: WriteTrace) -> WriteEvent:
 def lost_writes(database_name: str, doubts: Sequence[str]) -> ReplError:
     """The refusal of a dump that may lack rows."""
     return ReplError(
-        f"{counted_writes(doubts)} of database {database_name} were committed by clients that "
-        f"did not tell which files they wrote: {'; '.join(doubts[:_NAMED_IN_MESSAGE])}. The "
-        "compacted directory named may have taken up those files since, and they are neither at "
-        "their place nor known to the archive, so the replica would lack their rows. Make a new "
+        f"{counted_writes(doubts)} of database {database_name} came from clients that did not "
+        f"tell which files they wrote: {'; '.join(doubts[:_NAMED_IN_MESSAGE])}. A compacted "
+        "directory named here may have taken up those files since, and they are neither at their "
+        "place nor known to the archive, so the replica would lack their rows. Make a new "
         f"bootstrap dump (repl dump {database_name} --bootstrap) and load it into a new replica; "
         "or, if you know that those statements wrote nothing (ALTER, ADD PARTITION, an UPDATE "
         "without a match), dump with --assume-empty"

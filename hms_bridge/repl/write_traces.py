@@ -85,7 +85,7 @@ class _Archived:
 
 
 class WriteTraces:
-    """Everything about one table, looked up once, when it is made."""
+    """Everything about one table, looked up once."""
 
     def __init__(
         self, source: Metastore, resolve: Resolver, table: Table, archive: Archive
@@ -103,15 +103,15 @@ class WriteTraces:
             ]
         is_compacted = any(one.compacted for one in self._places)
         self._queue = _queue(source, table) if is_compacted else ()
-        self._victims = self._open_victims() if is_compacted else ()
+        self._victims = self._open_victims()
         self._root = resolve(table.storage.location or "")
-        self._below_table = self._entries(self._root) if is_compacted else ()
+        self._entries: dict[str, tuple[ArchiveEntry, ...]] = {}
 
     def of(self, write_id: WriteId, committed_ms: int) -> Iterator[WriteTrace]:
         """What there is of a committed write, for each place where there is something, or doubt."""
         for place in self._places:
             covering = [one for one in place.compacted if _covers(one, write_id)]
-            archived = list(self._archived(place, committed_ms)) if covering else []
+            archived = list(self._archived(place, committed_ms))
             mine = [one for one in archived if _is_single(one.directory, write_id)]
             is_seen = bool(mine) or write_id in place.own
             is_busy = any(_is_below(one, place.root) for one in self._victims)
@@ -161,7 +161,7 @@ class WriteTraces:
         """What a cleaner took away from a place after compactions; earlier lives of the table
         had the same names, so only what came after the write counts."""
         is_below = _is_below(place.root.uri, self._root)
-        for entry in self._below_table if is_below else self._entries(place.root):
+        for entry in self._entries_below(self._root if is_below else place.root):
             for origin in entry.origins:
                 path = _path_below(origin.uri, place.root)
                 name = None if path is None else DirectoryName.parse(path.partition("/")[0])
@@ -190,11 +190,14 @@ class WriteTraces:
         states = [state for state in IntentState if state.is_open]
         return tuple(self._resolve(one.victim).uri for one in manifest.intents(states))
 
-    def _entries(self, root: Location) -> tuple[ArchiveEntry, ...]:
+    def _entries_below(self, root: Location) -> tuple[ArchiveEntry, ...]:
+        """Asked for once: a partition may lie anywhere, but most lie below their table."""
         if self._archive.cmroot is None or self._archive.manifest is None:
             return ()
-        cmroot = self._resolve(self._archive.cmroot).uri
-        return self._archive.manifest.archived_below(cmroot, root.uri)
+        if root.uri not in self._entries:
+            cmroot = self._resolve(self._archive.cmroot).uri
+            self._entries[root.uri] = self._archive.manifest.archived_below(cmroot, root.uri)
+        return self._entries[root.uri]
 
 
 def _roots(

@@ -172,7 +172,7 @@ def test_after_a_kill_the_next_load_waits_and_goes_on_by_itself(world):
     (text,) = told
     assert "ann@machine" in text
     assert "no sign of life for 12 s" in text
-    assert "goes on in 18 s at the latest" in text
+    assert "goes on in 48 s at the latest" in text
     world.assert_same()
     assert not leases(world.target)
 

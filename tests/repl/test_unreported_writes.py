@@ -9,6 +9,10 @@ from pathlib import Path
 import pytest
 
 from changemanager.manifest import ArchiveCause, ArchiveContext, ArchiveIntent, IntentState
+from cleaner.daemon import make_cleaner
+from cleaner.plan import CleaningState
+from hms_bridge.config.settings import ArchiveSettings, Settings
+from hms_bridge.connect import LocalStore
 from hms_bridge.errors import ReplError, SourceFileMissingError
 from hms_bridge.model.compaction import CompactionType
 from hms_bridge.repl.dump import DumpKind, ReplDump
@@ -60,6 +64,36 @@ def dump_remotely(world, **changes):
     world.clock.time_ms += 1000
     dumper = ReplDump(world.source, world.resolve, world.clock, world.token, None)
     return dumper.run(dumper.plan(world.dump_request(**changes)))
+
+
+def real_clean(world):
+    """A pass of the cleaner itself."""
+    world.clock.time_ms += 10_000
+    store = LocalStore(
+        metastore=world.source,
+        manifest=world.source.manifest,
+        resolver=world.resolve,
+        clock=world.clock,
+        settings=Settings(archive=ArchiveSettings(root=str(world.cmroot))),
+    )
+    outcomes = make_cleaner(store).run_once()
+    assert [one.state for one in outcomes] == [CleaningState.CLEANED]
+
+
+def test_what_the_cleaner_took_away_is_found_and_what_wrote_nothing_is_known(world):
+    world.create_table("part", is_partitioned=True)
+    world.add_partition("part", "a b")
+    world.insert("part", (1, "x"), partition="p=a b")
+    world.replicate()
+    wrote_nothing(world, "part")
+    silently(world, ("insert", "part", [(2, "silent")], "p=a b"))
+    wrote_nothing(world, "part")
+    world.insert("part", (3, "z"), partition="p=a b")
+    world.compact("part", MAJOR, "p=a b")
+    real_clean(world)
+    assert world.dump().file_count == 2
+    assert world.load().copied.archive_files == 2
+    world.assert_same()
 
 
 @pytest.mark.parametrize("kind", [MAJOR, MINOR])
@@ -276,6 +310,34 @@ def test_files_of_an_earlier_life_of_the_table_are_not_taken(world):
     world.replicate()
     world.assert_same()
     assert [row["id"] for row in world.rows("dst", "t")] == [5, 6]
+
+
+def test_a_transaction_that_is_older_than_the_log_is_refused(world):
+    """Nobody knows which write ids it got."""
+    long, told = OpenWrite(world), OpenWrite(world)
+    long.is_reporting = False
+    long.insert("t", [(3, "silent")])
+    told.insert("t", [(4, "told")])
+    world.replicate()
+    keeps = world.source.get_current_event_id()
+
+    class Purged:
+        def __getattr__(self, name):
+            return getattr(world.source, name)
+
+        def get_next_notification(self, request):
+            found = world.source.get_next_notification(request)
+            return tuple(one for one in found if one.id > keeps)
+
+    told.commit()
+    world.dump(Purged())
+    world.load()
+    long.commit()
+    keeps = world.source.get_current_event_id() - 1
+    with pytest.raises(ReplError, match=rf"transaction {long.id} \(the notification log does not"):
+        world.dump(Purged())
+    world.replicate()
+    world.assert_same()
 
 
 def test_a_table_that_was_renamed_since_is_found_under_its_new_name(world):
