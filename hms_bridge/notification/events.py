@@ -6,14 +6,14 @@ Names and their order are those of Hive's JSON messages (golden: notifications o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Partition, Table, TableType
 from hms_bridge.model.compaction import Compaction
 from hms_bridge.model.event import EventType
-from hms_bridge.model.ids import TxnId
+from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.model.txn import TxnToWriteId
 from hms_bridge.notification.message_text import Message
@@ -211,27 +211,35 @@ def txns_opened(ids: Sequence[TxnId], now_seconds: int) -> EventDraft:
     return EventDraft(type=EventType.OPEN_TXN, message=message)
 
 
-_WRITE_LISTS = (
-    "writeIds",
-    "databases",
-    "tables",
-    "partitions",
-    "tableObjs",
-    "partitionObjs",
-    "files",
-)
+_FILLED_BY_DUMPS = ("tables", "partitions", "tableObjs", "partitionObjs", "files")
 
 
-def txn_committed(txn_id: TxnId, now_seconds: int) -> EventDraft:
-    """COMMIT_TXN; what was written stands in TXN_WRITE_NOTIFICATION_LOG."""
-    message = {"txnid": txn_id, "timestamp": now_seconds} | _origin()
-    return EventDraft(type=EventType.COMMIT_TXN, message=message | dict.fromkeys(_WRITE_LISTS))
+def txn_committed(
+    txn_id: TxnId, written: Iterable[tuple[str, WriteId]], now_seconds: int
+) -> EventDraft:
+    """COMMIT_TXN, with the database and write id of each table that was written; the files stand
+    in TXN_WRITE_NOTIFICATION_LOG."""
+    databases, write_ids = _parallel(written)
+    message: dict[str, Any] = {"txnid": txn_id, "timestamp": now_seconds} | _origin()
+    message |= {"writeIds": write_ids, "databases": databases}
+    return EventDraft(type=EventType.COMMIT_TXN, message=message | dict.fromkeys(_FILLED_BY_DUMPS))
 
 
-def txn_aborted(txn_id: TxnId, databases: Sequence[str], now_seconds: int) -> EventDraft:
-    """ABORT_TXN; ``databases`` are those that the transaction had written to."""
-    message = {"txnid": txn_id, "timestamp": now_seconds} | _origin()
-    return EventDraft(type=EventType.ABORT_TXN, message=message | {"dbsUpdated": list(databases)})
+def txn_aborted(
+    txn_id: TxnId, written: Iterable[tuple[str, WriteId]], now_seconds: int
+) -> EventDraft:
+    """ABORT_TXN, with the database and write id of each table that it could have written."""
+    databases, write_ids = _parallel(written)
+    message: dict[str, Any] = {"txnid": txn_id, "timestamp": now_seconds} | _origin()
+    message |= {"dbsUpdated": databases, "writeIds": write_ids}
+    return EventDraft(type=EventType.ABORT_TXN, message=message)
+
+
+def _parallel(written: Iterable[tuple[str, WriteId]]) -> tuple[list[str], list[WriteId]]:
+    """Each database and write id once, as two lists of the same length (Hive 4.2:
+    GetWriteIdsMappingForTxnIdsHandler)."""
+    pairs = sorted(set(written))
+    return [database for database, _ in pairs], [write_id for _, write_id in pairs]
 
 
 def write_ids_allocated(
