@@ -20,9 +20,9 @@ from hms_bridge.server.names import (
 from hms_bridge.wire.convert_catalog import (
     columns_from_structs,
     columns_to_structs,
-    partition_from_struct,
     partition_to_struct,
 )
+from hms_bridge.wire.received import received_partition
 from hms_bridge.wire.required import given
 from hms_bridge.wire.structs import Struct, hive
 
@@ -254,7 +254,7 @@ class PartitionChangeCalls:
 
 def _partition(name: TableName, struct: Struct, columns: tuple[Column, ...]) -> Partition:
     """A partition of the call's table. Newer clients send the columns once for all."""
-    partition = partition_from_struct(struct, name.database, name.table, name.catalog)
+    partition = received_partition(struct, name.database, name.table, name.catalog)
     if (partition.database_name, partition.table_name) != (name.database, name.table):
         raise MetaError(
             f"a partition of {partition.database_name}.{partition.table_name} was sent among "

@@ -20,7 +20,6 @@ HIVE_42_DIFFERS = {
     "test_a_lost_conflict_is_logged_as_abort": "logs no abort for it",
     "test_a_write_of_an_unknown_table_is_refused": "answers with an internal error",
     "test_an_unknown_target_is_refused": "queues any name",
-    "test_a_table_comes_back_as_it_was_made": "forgets the skew of this table",
 }  # fmt: skip
 
 
