@@ -168,6 +168,31 @@ def partition_altered(
     return _of_table(EventType.ALTER_PARTITION, table, message)
 
 
+def partitions_altered(
+    table: Table,
+    partitions: Sequence[Partition],
+    now_seconds: int,
+    *,
+    is_truncate: bool = False,
+) -> list[EventDraft]:
+    """ALTER_PARTITIONS, one for each write id: the partitions as they are now (Hive 4.2)."""
+    by_write_id: dict[int, list[Partition]] = {}
+    for partition in partitions:
+        by_write_id.setdefault(partition.write_id, []).append(partition)
+    drafts = []
+    for write_id, some in sorted(by_write_id.items()):
+        message = _table_head(table) | {
+            "tableObjJson": table_to_json(table),
+            "isTruncateOp": _truth(is_truncate),
+            "timestamp": now_seconds,
+            "writeId": write_id,
+            "partitions": [_key_values(table, partition.values) for partition in some],
+            "partitionListJson": [partition_to_json(partition) for partition in some],
+        }
+        drafts.append(_of_table(EventType.ALTER_PARTITIONS, table, message))
+    return drafts
+
+
 def partitions_dropped(
     table: Table, values: Sequence[Sequence[str]], now_seconds: int
 ) -> EventDraft:

@@ -87,14 +87,15 @@ class PartitionChangeCalls:
     def alter_partition(self, args: Struct) -> None:
         """Replace one, found by its values."""
         name = table_name(args.db_name, args.tbl_name)
-        self._alter(name, [given(args.new_part, "new_part")], {})
+        self._alter(name, [given(args.new_part, "new_part")], {}, is_event_each=True)
 
     @answers("alter_partition_with_environment_context")
     def alter_partition_with_environment(self, args: Struct) -> None:
         """Replace one, found by its values."""
         name = table_name(args.db_name, args.tbl_name)
         parts = [given(args.new_part, "new_part")]
-        self._alter(name, parts, environment_of(args.environment_context))
+        environment = environment_of(args.environment_context)
+        self._alter(name, parts, environment, is_event_each=True)
 
     @answers("alter_partitions")
     def alter_partitions(self, args: Struct) -> None:
@@ -219,6 +220,8 @@ class PartitionChangeCalls:
         structs: Sequence[Struct],
         environment: Mapping[str, str],
         columns: tuple[Column, ...] = (),
+        *,
+        is_event_each: bool = False,
     ) -> None:
         self._store.alter_partitions(
             name.database,
@@ -226,6 +229,7 @@ class PartitionChangeCalls:
             [_partition(name, struct, columns) for struct in structs],
             environment=environment,
             catalog=name.catalog,
+            is_event_each=is_event_each,
         )
 
     def _drop(

@@ -29,6 +29,7 @@ from hms_bridge.wire.received import received_table
 from hms_bridge.wire.required import given
 from hms_bridge.wire.structs import Struct, hive
 
+_DO_NOT_COUNT = "DO_NOT_UPDATE_STATS"
 _INSERT_ONLY_TABLES = 2
 _CONSTRAINTS = (
     "primaryKeys", "foreignKeys", "uniqueConstraints", "notNullConstraints",
@@ -153,10 +154,15 @@ class TableCalls:
         columns = (*table.storage.columns, *table.partition_columns)
         return hive.GetSchemaResponse(fields=columns_to_structs(columns))
 
-    @answers("create_table", "create_table_with_environment_context")
+    @answers("create_table")
     def create_table(self, args: Struct) -> None:
         """Create one."""
         self._store.create_table(received_table(given(args.tbl, "tbl")))
+
+    @answers("create_table_with_environment_context")
+    def create_table_with_environment(self, args: Struct) -> None:
+        """Create one."""
+        self._create(args.tbl, args.environment_context)
 
     @answers("create_table_with_constraints")
     def create_table_with_constraints(self, args: Struct) -> None:
@@ -169,7 +175,7 @@ class TableCalls:
         """Create one without constraints."""
         request = given(args.request, "request")
         _refuse_constraints(request)
-        self._store.create_table(received_table(given(request.table, "table")))
+        self._create(request.table, request.envContext)
 
     @answers("translate_table_dryrun")
     def translate_table(self, args: Struct) -> Struct:
@@ -227,6 +233,13 @@ class TableCalls:
         request = given(args.dropTableReq, "dropTableReq")
         name = table_name(request.dbName, request.tableName, request.catalogName)
         self._drop(name, request.deleteData, request.envContext)
+
+    def _create(self, struct: Struct | None, context: Struct | None) -> None:
+        table = received_table(given(struct, "the new table"))
+        if environment_of(context).get(_DO_NOT_COUNT, "").lower() == "true":
+            # Hive takes this word from either place; as a parameter it is not stored.
+            table = replace(table, parameters={**table.parameters, _DO_NOT_COUNT: "true"})
+        self._store.create_table(table)
 
     def _names(
         self, database: str | None, pattern: str | None, table_type: str | None
