@@ -205,8 +205,13 @@ class CatalogStore(Protocol):
         *,
         environment: Mapping[str, str] | None = None,
         catalog: str = DEFAULT_CATALOG,
+        is_event_each: bool = False,
     ) -> None:
-        """Replace them, found by their values; all or none. Raises NoSuchObjectError."""
+        """Replace them, found by their values; all or none. Raises NoSuchObjectError.
+
+        ``is_event_each``: log ALTER_PARTITION for each instead of one ALTER_PARTITIONS, as calls
+        for one partition do.
+        """
         ...
 
     def drop_partitions(

@@ -84,6 +84,12 @@ EVENT_MESSAGE_FORMAT = _text(
     "gzip(json-2.0)",
     "How event messages are stored: gzip(json-2.0), as Hive 4, or json-0.2, plain text.",
 )
+ALTER_PARTITIONS_ONE_EVENT = _flag(
+    "metastore.alterPartitions.notification.v2.enabled", True,
+    "Whether a change of partitions is one event ALTER_PARTITIONS, as Hive 4.2 logs it, or an "
+    "ALTER_PARTITION for each, for readers that do not know the former.",
+    "hive.metastore.alterPartitions.notification.v2.enabled",
+)  # fmt: skip
 EVENT_TTL = _time(
     "metastore.event.db.listener.timetolive", "1d", "s",
     "How long notification events are kept.", "hive.metastore.event.db.listener.timetolive",

@@ -33,6 +33,7 @@ class EventSettings:
     ttl_ms: int = 864_000_000
     message_format: str = "gzip(json-2.0)"
     hooks: tuple[str, ...] = ()
+    is_alter_partitions_one_event: bool = True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -234,6 +235,7 @@ def settings_from(given: Mapping[str, str], source: str = "settings") -> Setting
             ttl_ms=v.duration_ms(keys.REPL_EVENT_TTL if is_archive_enabled else keys.EVENT_TTL),
             message_format=v.text(keys.EVENT_MESSAGE_FORMAT),
             hooks=v.items(keys.EVENT_HOOKS),
+            is_alter_partitions_one_event=v.flag(keys.ALTER_PARTITIONS_ONE_EVENT),
         ),
         compactor=_compactor(v),
         archive=ArchiveSettings(
