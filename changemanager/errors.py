@@ -13,7 +13,8 @@
     ├─ ChecksumMismatchError      bytes are not what their checksum says
     ├─ DirectoryChangedError      a directory is no longer what the plan saw
     ├─ ArchivedFileLostError      a file is neither at its place nor in the archive
-    └─ IntentError                an archive-then-delete row is unknown or in another state
+    ├─ IntentError                an archive-then-delete row is unknown or in another state
+    └─ PinError                   nobody of that name pins anything
 
 A message says what went wrong, where, and what to do next.
 """
@@ -99,3 +100,7 @@ class ArchivedFileLostError(ChangeManagerError):
 
 class IntentError(ChangeManagerError):
     """An archive-then-delete intent is unknown, or not in the state that a step needs."""
+
+
+class PinError(ChangeManagerError):
+    """Nobody of that name pins anything, or the pin is not for people to release."""

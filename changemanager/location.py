@@ -237,6 +237,10 @@ class FsspecResolver:
         self._default = parse_uri(default)
         self._volumes: dict[tuple[str, str], Volume] = {}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process opens its own file systems."""
+        return FsspecResolver, (self._open, self._default.uri)
+
     def __call__(self, text: str) -> Location:
         """The location that a path or URI names. Raises LocationError."""
         parsed = parse_uri(text)

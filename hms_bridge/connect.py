@@ -18,14 +18,14 @@ from pathlib import Path
 from uuid import uuid4
 
 from changemanager.archive import ChangeManager
-from changemanager.config import ChangeManagerConfig
 from changemanager.filesystem.volume import FileKind
-from changemanager.location import FsspecResolver, Location, Resolver
+from changemanager.location import Location, Resolver
 from changemanager.manifest import ArchiveManifest
 from hms_bridge.backend.engine import open_database
 from hms_bridge.backend.schema.install import schema_info
 from hms_bridge.client.thrift_metastore import ThriftMetastoreClient
 from hms_bridge.clock import Clock, SystemClock
+from hms_bridge.config.file_systems import archive_config, file_systems
 from hms_bridge.config.settings import Settings
 from hms_bridge.errors import ConfigError
 from hms_bridge.metastore import LocalMetastore, Metastore
@@ -51,11 +51,11 @@ class LocalStore:
 
         Its directory may be absent, which is an empty archive.
         """
-        archive = self.settings.archive
-        config = ChangeManagerConfig(
-            cmroot=absolute_location(archive.root),
-            retain_ms=archive.retain_ms,
-            interval_seconds=archive.interval_ms / 1000,
+        settings = self.settings.archive
+        config = archive_config(
+            settings,
+            cmroot=absolute_location(settings.root),
+            trash=absolute_location(settings.trash) if settings.trash else None,
         )
         manager = ChangeManager(
             config, self.resolver, self.manifest, self.clock, lambda: uuid4().hex
@@ -90,7 +90,8 @@ def open_local(
     _require_database(url)
     if not is_created:
         _require_file(url)
-    chosen, time, resolver = settings or Settings(), clock or SystemClock(), FsspecResolver()
+    chosen, time = settings or Settings(), clock or SystemClock()
+    resolver = file_systems(chosen)
     service = open_local_metastore(
         shareable_url(url),
         warehouse=absolute_location(chosen.warehouse),

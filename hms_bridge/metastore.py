@@ -205,8 +205,13 @@ class CatalogStore(Protocol):
         *,
         environment: Mapping[str, str] | None = None,
         catalog: str = DEFAULT_CATALOG,
+        is_event_each: bool = False,
     ) -> None:
-        """Replace them, found by their values; all or none. Raises NoSuchObjectError."""
+        """Replace them, found by their values; all or none. Raises NoSuchObjectError.
+
+        ``is_event_each``: log ALTER_PARTITION for each instead of one ALTER_PARTITIONS, as calls
+        for one partition do.
+        """
         ...
 
     def drop_partitions(
@@ -292,7 +297,7 @@ class TransactionStore(Protocol):
         ...
 
     def seed_txn_id(self, seed: TxnId) -> None:
-        """The next transaction id becomes ``seed + 1``. Raises MetaError if it is passed."""
+        """The next transaction id becomes ``seed`` itself. Raises MetaError if it is passed."""
         ...
 
     def add_dynamic_partitions(self, partitions: DynamicPartitions) -> None:
@@ -368,7 +373,8 @@ class CompactionStore(Protocol):
         ...
 
     def mark_cleaned(self, compaction: Compaction) -> None:
-        """Into the history as succeeded; forgets transaction components up to highest_write_id."""
+        """Into the history as succeeded; forgets transaction components up to highest_write_id:
+        none for 0, all that the queue's entry covers for None."""
         ...
 
     def abort_compactions(self, ids: Sequence[CompactionId]) -> Mapping[CompactionId, str]:
@@ -416,13 +422,19 @@ class Metastore(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PotentialCompaction:
-    """A table or partition that the initiator should look at, and its aborted transactions."""
+    """A table or partition that the initiator should look at, and its aborted transactions.
+
+    ``write_count`` committed writes since it was compacted, up to ``highest_write_id``: while both
+    stay, nothing was written. 0 and None if only aborted writes are known.
+    """
 
     database_name: str
     table_name: str
     partition_name: str | None = None
     has_too_many_aborts: bool = False
     has_old_abort: bool = False
+    write_count: int = 0
+    highest_write_id: WriteId | None = None
 
 
 class CleaningStore(Protocol):
@@ -430,7 +442,7 @@ class CleaningStore(Protocol):
 
     def find_ready_to_clean(self, retention_ms: int = 0) -> tuple[Compaction, ...]:
         """Entries whose compaction committed and whose inputs no open transaction may use:
-        ``next_txn_id <= min_open_txn_watermark()``; of each target the one with the lowest
+        ``next_txn_id < min_open_txn_watermark()``; of each target the one with the lowest
         highest_write_id. Entries whose compaction transaction did not commit never come."""
         ...
 
@@ -478,7 +490,7 @@ class CleaningStore(Protocol):
         ...
 
     def run_housekeeping(self) -> None:
-        """Time-outs, purge of finished transactions, write sets, event log and history."""
+        """Time-outs, of workers too; purge of transactions, write sets, events and history."""
         ...
 
 

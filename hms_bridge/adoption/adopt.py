@@ -10,6 +10,7 @@ from hms_bridge.adoption.plan import AdoptionPlan
 from hms_bridge.errors import AlreadyExistsError, InvalidOperationError, NoSuchObjectError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Database, Partition, Table
+from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.model.txn import CommitTxnRequest, OpenTxnsRequest, TableWriteIdState
@@ -24,6 +25,7 @@ def adopt(plan: AdoptionPlan, metastore: Metastore, *, user: str, host: str) -> 
 
     Write ids come first, so that nobody can write to the table before its rows are known, and the
     table last but for its partitions; an adoption that was interrupted is completed by the next.
+    Where aborted writes left files, a major compaction is queued.
     Raises AlreadyExistsError if the name or the directory belongs to a table already,
     InvalidOperationError if this metastore has transactions of its own under the numbers of the
     directory's compactions, or other write ids under the table's name.
@@ -50,6 +52,24 @@ def adopt(plan: AdoptionPlan, metastore: Metastore, *, user: str, host: str) -> 
         metastore.create_table(table)
     if missing:
         metastore.add_partitions(table.database_name, table.name, missing)
+    _ask_to_compact(plan, metastore)
+
+
+def _ask_to_compact(plan: AdoptionPlan, metastore: Metastore) -> None:
+    """Where aborted writes are. The write ids' state asks too, but before there is a table: a
+    worker that is quick has refused it. What is still queued is not queued twice."""
+    table = plan.table
+    names = plan.partitions_with_aborts if table.is_partitioned else (None,)
+    for name in names if plan.write_ids.aborted_ids else ():
+        metastore.compact(
+            CompactionRequest(
+                database_name=table.database_name,
+                table_name=table.name,
+                partition_name=name,
+                type=CompactionType.MAJOR,
+                initiator_id="adopt",
+            )
+        )
 
 
 def _known_table(metastore: Metastore, table: Table) -> Table | None:

@@ -23,6 +23,7 @@ from hms_bridge.catalog.partition_predicate import BoundFilter
 from hms_bridge.catalog.storage import (
     STORAGE_COLUMNS,
     StorageKey,
+    as_read_for_acid,
     delete_storages,
     delete_unused_column_lists,
     insert_column_list,
@@ -196,7 +197,7 @@ def _load(connection: Connection, table: Table, keys: Sequence[int]) -> tuple[St
     return tuple(sorted(found, key=lambda stored: stored.name))
 
 
-def _partition(row: Row[Any], table: Table, **details: Any) -> Partition:
+def _partition(row: Row[Any], table: Table, storage: Storage, **details: Any) -> Partition:
     return Partition(
         database_name=table.database_name,
         table_name=table.name,
@@ -204,6 +205,7 @@ def _partition(row: Row[Any], table: Table, **details: Any) -> Partition:
         create_time=row.CREATE_TIME,
         last_access_time=row.LAST_ACCESS_TIME,
         write_id=row.WRITE_ID or 0,
+        storage=as_read_for_acid(storage) if table.is_full_acid else storage,
         **details,
     )
 

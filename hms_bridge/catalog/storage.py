@@ -7,7 +7,7 @@ Hive; a list that nobody uses any more is removed.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, exists, insert, select, update
@@ -104,6 +104,22 @@ def storage_from_row(
         parameters=details.parameters["storages"].get(row.SD_ID, {}),
         skew=skews.get(row.SD_ID, Skew()),
         is_stored_as_subdirectories=bool(row.IS_STOREDASSUBDIRECTORIES),
+    )
+
+
+def as_read_for_acid(storage: Storage) -> Storage:
+    """What is told of the storage of a full ACID table or its partitions.
+
+    Hive reads neither sort columns nor parameters nor skew there, because nothing uses them
+    (ObjectStore.convertToStorageDescriptor); its events show that. The rows stay until new values
+    replace them.
+    """
+    return replace(
+        storage,
+        sort_columns=(),
+        parameters={},
+        skew=Skew(),
+        serde=SerDe(name=storage.serde.name, library=storage.serde.library),
     )
 
 

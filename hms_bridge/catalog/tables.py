@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import (
@@ -24,7 +24,6 @@ from hms_bridge.backend.batches import batches
 from hms_bridge.backend.schema.catalog_tables import (
     DBS,
     PARTITION_KEYS,
-    PARTITIONS,
     SDS,
     SERDES,
     TAB_COL_STATS,
@@ -38,6 +37,7 @@ from hms_bridge.catalog.row_locks import RowLock, hold
 from hms_bridge.catalog.storage import (
     STORAGE_COLUMNS,
     StorageKey,
+    as_read_for_acid,
     delete_storages,
     delete_unused_column_lists,
     insert_column_list,
@@ -187,7 +187,7 @@ def _records(connection: Connection, rows: Sequence[Row[Any]]) -> Sequence[Store
 
 
 def _table(row: Row[Any], **details: Any) -> Table:
-    return Table(
+    table = Table(
         id=row.TBL_ID,
         name=row.TBL_NAME,
         database_name=row.DATABASE_NAME,
@@ -204,6 +204,9 @@ def _table(row: Row[Any], **details: Any) -> Table:
         write_id=row.WRITE_ID or 0,
         **details,
     )
+    if not table.is_full_acid:
+        return table
+    return replace(table, storage=as_read_for_acid(table.storage))
 
 
 def insert_table(connection: Connection, database_id: int, table: Table) -> int:
@@ -262,11 +265,6 @@ def delete_table(connection: Connection, stored: StoredTable) -> None:
     connection.execute(delete(TBLS).where(TBLS.c.TBL_ID == stored.id))
     if stored.storage is not None:
         delete_storages(connection, [stored.storage])
-
-
-def has_partitions(connection: Connection, stored: StoredTable) -> bool:
-    """Whether a table has any partition."""
-    return bool(connection.scalar(select(exists().where(PARTITIONS.c.TBL_ID == stored.id))))
 
 
 def _changeable(table: Table) -> dict[str, Any]:

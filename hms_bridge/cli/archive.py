@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hms_bridge.cli.archive_pins import hold, pins, release
 from hms_bridge.cli.options import (
     dry_run_option,
     format_option,
@@ -19,6 +20,7 @@ from hms_bridge.config.settings import Settings
 
 if TYPE_CHECKING:
     from changemanager.retention import ArchivedItem, PurgeDecision, PurgePlan
+    from hms_bridge.connect import LocalStore
 
 COLUMNS = ("name", "size", "archived", "state", "database", "table", "original", "origins")
 SHOWN = ("archived", "size", "state", "from table", "file")
@@ -103,7 +105,8 @@ def purge(
 ) -> None:
     """Delete what is older than hive.repl.cm.retain and needed by nobody.
 
-    A dump that is not loaded yet needs its files; only --override purges them.
+    A dump that is not loaded yet needs its files; only --override purges them. Pins of dumps that
+    are loaded go first.
 
     \b
     Examples:
@@ -117,9 +120,10 @@ def purge(
     with connected_locally(metastore_url, settings, is_created=False) as store:
         archive = store.archive()
         job = Purge(archive, store.manifest, store.clock)
-        plan = job.plan(overridden=overridden)
+        loaded = _release_loaded(store, is_dry_run=is_dry_run)
+        plan = job.plan(overridden={*overridden, *loaded})
         held = {holder for one in plan.decisions for holder in one.holders}
-        for holder in sorted(set(overridden) - held):
+        for holder in sorted(set(overridden) - held - loaded):
             say(f"note: {holder} holds nothing that is expired; see the plan for who does")
         if is_dry_run:
             rows = [_decision(one) for one in plan.decisions]
@@ -138,6 +142,17 @@ def purge(
     say(f"freed {size_text(report.freed_bytes)}; {len(report.failed)} failed")
     if report.failed:
         raise SystemExit(1)
+
+
+def _release_loaded(store: LocalStore, *, is_dry_run: bool) -> set[str]:
+    """The holders of dumps that are loaded; their pins go, unless nothing may be changed."""
+    from hms_bridge.repl.pinned_dumps import loaded_dumps, release_loaded_dumps
+
+    look = loaded_dumps if is_dry_run else release_loaded_dumps
+    found = look(store.resolver, store.manifest)
+    for one in found:
+        say(f"{one.directory} is loaded: its pin {'would go' if is_dry_run else 'is gone'}")
+    return {one.holder for one in found}
 
 
 def _say_holders(plan: PurgePlan) -> None:
@@ -160,3 +175,8 @@ def _decision(one: PurgeDecision) -> dict[str, object]:
         "file": _file(one.item),
         "in short": f"held by {len(one.holders)}" if is_held else one.reason,
     }
+
+
+cm.add_command(hold)
+cm.add_command(pins)
+cm.add_command(release)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from importlib.metadata import version
 
 import click
 
@@ -81,11 +82,12 @@ def compact(
         type=CompactionType[kind.upper()],
         pool_name=pool_name,
         initiator_id="hms-bridge compact",
+        initiator_version=version("hms-bridge"),
     )
     with connected(metastore_url, settings, is_created=False) as metastore:
         _require_partition(find_table(metastore, database, name), partition_name)
         if is_dry_run:
-            _print_plan(metastore, request, output_format)
+            _print_plan(metastore, request, settings, output_format)
             return
         if is_run:
             _require_possible(metastore, request)
@@ -93,7 +95,7 @@ def compact(
         if not answer.is_accepted or answer.id is None:
             raise CompactionError(f"{database}.{name}: {answer.error_message or answer.state}")
         if is_run:
-            _run_queue(metastore, answer.id)
+            _run_queue(metastore, answer.id, settings)
         elif is_waited:
             _wait(metastore, answer.id)
         entry = _find(metastore, answer.id)
@@ -116,23 +118,24 @@ def _require_partition(table: Table, partition_name: str | None) -> None:
 
 def _require_possible(metastore: Metastore, request: CompactionRequest) -> None:
     """Raises CompactionError for what our own worker would refuse."""
-    from hms_bridge.cli.worker import entry_of
-    from hms_bridge.compaction.target import find_target
+    from hms_bridge.compaction.target import entry_of, find_target
 
-    find_target(metastore, entry_of(request))
+    find_target(metastore, entry_of(request, request.type))
 
 
-def _print_plan(metastore: Metastore, request: CompactionRequest, output_format: str) -> None:
+def _print_plan(
+    metastore: Metastore, request: CompactionRequest, settings: Settings, output_format: str
+) -> None:
     from hms_bridge.cli.worker import plan_compaction_of
 
-    print_record(plan_compaction_of(metastore, request), output_format)
+    print_record(plan_compaction_of(metastore, request, settings), output_format)
 
 
-def _run_queue(metastore: Metastore, compaction_id: CompactionId) -> None:
+def _run_queue(metastore: Metastore, compaction_id: CompactionId, settings: Settings) -> None:
     """Work until our entry is done; entries before it in the queue are done first."""
     from hms_bridge.cli.worker import spark_worker
 
-    with working("starting Spark") as show, spark_worker(metastore) as worker:
+    with working("starting Spark") as show, spark_worker(metastore, settings) as worker:
         show("compacting")
         while _find(metastore, compaction_id).state is CompactionState.INITIATED:
             outcome = worker.run_once()

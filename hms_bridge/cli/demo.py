@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import time
 from pathlib import Path
@@ -48,6 +49,7 @@ def demo(work: Path, golden: Path) -> None:
     from hms_bridge.spark.compaction_job import SparkExecutor
     from hms_bridge.spark.session import open_session
 
+    logging.getLogger("changemanager.retention").setLevel(logging.ERROR)  # the story tells it
     started = time.monotonic()
     click.echo("starting Spark …")
     spark = open_session("hms-bridge demo")

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
-import socket
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -18,25 +13,18 @@ from hms_bridge.cli.options import (
     metastore_option,
     settings_options,
 )
-from hms_bridge.cli.output import print_record, print_rows, say, size_text, time_text
+from hms_bridge.cli.output import print_record, say
 from hms_bridge.cli.progress import bytes_bar, working
 from hms_bridge.cli.repl_status import status
+from hms_bridge.cli.repl_verify import verify
+from hms_bridge.cli.sides import source_side
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings
 from hms_bridge.dml.named import find_database
-from hms_bridge.metastore import Metastore
 
 if TYPE_CHECKING:
-    from changemanager.manifest import ArchiveManifest
     from hms_bridge.repl.dump import DumpPlan, DumpReport
-    from hms_bridge.repl.lease import LeaseRules
     from hms_bridge.repl.load import LoadPlan, LoadReport
-    from hms_bridge.repl.verify import VerifiedFile
-
-
-_VERIFY_SHOWN = (
-    "place", "event", "table", "partition", "file", "size", "expires", "lost because",
-)  # fmt: skip
 
 
 @click.group()
@@ -51,36 +39,35 @@ def repl() -> None:
     """
 
 
-@contextmanager
-def _source(url: str, settings: Settings) -> Iterator[tuple[Metastore, ArchiveManifest | None]]:
-    """A metastore, and the manifest that stands in its database; a remote one's is out of reach."""
-    from hms_bridge.connect import connected, connected_locally
-
-    if url.startswith("thrift://"):
-        with connected(url, settings, is_created=False) as metastore:
-            yield metastore, None
-    else:
-        with connected_locally(url, settings, is_created=False) as store:
-            yield store.metastore, store.manifest
-
-
-def _root(given: str | None, settings: Settings) -> str:
-    from hms_bridge.connect import absolute_location
-
-    return absolute_location(given or settings.repl.root)
-
-
-def _lease(settings: Settings) -> LeaseRules:
-    from hms_bridge.repl.lease import LeaseRules
-
-    return LeaseRules(dead_after_seconds=settings.txn.timeout_ms / 1000)
-
-
 @repl.command()
 @click.argument("database")
 @click.option("--root", "given_root", metavar="DIR", help="Where dumps go.  [default: setting]")
 @click.option("--policy", default="hms-bridge", show_default=True, help="Name of the replication.")
 @click.option("--bootstrap", "is_forced", is_flag=True, help="Begin anew with a bootstrap dump.")
+@click.option(
+    "--external-base",
+    metavar="DIR",
+    help="Also dump the data of external tables; the load copies it below DIR of the replica.",
+)
+@click.option(
+    "--wait",
+    metavar="DURATION",
+    help="How long a bootstrap waits for open writers.  [default: setting]",
+)
+@click.option(
+    "--abort-writers",
+    "is_abort_allowed",
+    is_flag=True,
+    help="Then abort those that hold locks on the database, instead of giving up.",
+)
+@click.option("--keep-previous", "is_previous_kept", is_flag=True, help="Leave older dumps there.")
+@click.option(
+    "--no-checksums",
+    "has_no_checksums",
+    is_flag=True,
+    help="Name files without checksum and archive, for a real Hive that loads from a local disk "
+    "or an object store.",
+)
 @click.option(
     "--assume-empty",
     "is_unknown_empty",
@@ -96,6 +83,11 @@ def dump(
     given_root: str | None,
     policy: str,
     is_forced: bool,
+    external_base: str | None,
+    wait: str | None,
+    is_abort_allowed: bool,
+    is_previous_kept: bool,
+    has_no_checksums: bool,
     is_unknown_empty: bool,
     is_dry_run: bool,
     metastore_url: str,
@@ -107,29 +99,32 @@ def dump(
     \b
     Examples:
       hms-bridge repl dump sales --metastore sqlite:///source.db --root /dr/dumps
+      hms-bridge repl dump sales --bootstrap --wait 10m --abort-writers
+      hms-bridge repl dump sales --external-base hdfs://dr:8020/external
       hms-bridge repl dump sales --dry-run
     """
-    from changemanager.location import FsspecResolver
-    from hms_bridge.connect import absolute_location
-    from hms_bridge.repl.dump import DumpKind, DumpRequest, ReplDump
-    from hms_bridge.repl.incremental_dump import IncrementalRules
+    from hms_bridge.cli.repl_requests import dump_request
+    from hms_bridge.config.file_systems import file_systems
+    from hms_bridge.repl.dump import DumpKind, ReplDump
 
-    request = DumpRequest(
-        root=_root(given_root, settings),
-        database=database,
-        cm_root=absolute_location(settings.archive.root) if settings.archive.is_enabled else None,
+    request = dump_request(
+        database,
+        settings,
+        root=given_root,
         policy=policy,
         is_bootstrap_forced=is_forced,
-        events=IncrementalRules(is_unknown_empty=is_unknown_empty),
-        user=getpass.getuser(),
-        host=socket.gethostname(),
-        lease=_lease(settings),
+        is_previous_kept=is_previous_kept,
+        has_checksums=not has_no_checksums,
+        external_base=external_base,
+        wait=wait,
+        is_abort_allowed=is_abort_allowed,
+        is_unknown_empty=is_unknown_empty,
     )
-    with _source(metastore_url, settings) as (metastore, manifest):
+    with source_side(metastore_url, settings) as (metastore, manifest):
         find_database(metastore, database)
         dumper = ReplDump(
             metastore,
-            FsspecResolver(),
+            file_systems(settings),
             SystemClock(),
             lambda: str(uuid4()),
             manifest,
@@ -175,83 +170,14 @@ def _dump_report(report: DumpReport) -> dict[str, object]:
 
 
 @repl.command()
-@click.argument("directory", metavar="DUMP")
-@click.option("--quick", "is_quick", is_flag=True, help="Look for names and sizes only.")
-@click.option("--all", "is_all", is_flag=True, help="List every file, not only the missing ones.")
-@format_option
-@settings_options
-def verify(
-    directory: str, is_quick: bool, is_all: bool, output_format: str, settings: Settings
-) -> None:
-    """Look for every file that a dump names: at its source, in the archive, or missing.
-
-    Exit code 1 if any is missing. Nothing is touched.
-
-    \b
-    Examples:
-      hms-bridge repl verify /dr/dumps/c2FsZXM=/7f3c0d8e-…
-      hms-bridge repl verify /dr/dumps/c2FsZXM=/7f3c0d8e-… --all --format jsonl
-    """
-    from changemanager.location import FsspecResolver
-    from changemanager.whereabouts import Whereabouts
-    from hms_bridge.connect import absolute_location
-    from hms_bridge.errors import ReplError
-    from hms_bridge.repl.layout import HIVE_DIRECTORY
-    from hms_bridge.repl.verify import verify_dump
-
-    resolver, location = FsspecResolver(), absolute_location(directory)
-    if resolver(f"{location}/{HIVE_DIRECTORY}").status() is None:
-        raise ReplError(f"there is no dump in {location}; give the dump_dir that repl dump told")
-    counts: Counter[str] = Counter()
-    with working("looking for files") as show:
-
-        def looked(one: VerifiedFile) -> None:
-            counts[one.place.value] += 1
-            show(", ".join(f"{count} {place}" for place, count in counts.items()))
-
-        report = verify_dump(
-            resolver,
-            location,
-            retain_ms=settings.archive.retain_ms,
-            is_quick=is_quick,
-            on_looked=looked,
-        )
-    shown = report.files if is_all or output_format != "table" else report.missing
-    rows = [
-        {
-            "place": one.place.value,
-            "table": f"{one.named.database_name}.{one.named.table_name}",
-            "partition": one.named.partition_name,
-            "event": one.named.event_id,
-            "file": one.named.file.uri,
-            "size": one.size_bytes,
-            "archived": time_text(one.archived_at_ms),
-            "expires": time_text(one.expires_at_ms),
-            "reason": one.reason or None,
-            "lost because": one.reason if one.place is Whereabouts.MISSING else None,
-        }
-        for one in shown
-    ]
-    columns = (
-        "place", "table", "partition", "event", "file", "size", "archived", "expires", "reason",
-    )  # fmt: skip
-    if rows or output_format != "table":
-        print_rows(rows, columns, output_format, shown=_VERIFY_SHOWN)
-    say(
-        f"{len(report.files)} files, {size_text(report.size_bytes)}: "
-        f"{report.count(Whereabouts.AT_SOURCE)} at source, "
-        f"{report.count(Whereabouts.IN_CM)} in CM, {len(report.missing)} missing"
-    )
-    if report.load_before_ms:
-        say(f"without pins the archive keeps them until {time_text(report.load_before_ms)}")
-    if report.exit_code:
-        raise SystemExit(report.exit_code)
-
-
-@repl.command()
 @click.argument("source_database", metavar="DATABASE")
 @click.option("--into", "target_database", help="Database of the replica.  [default: the same]")
 @click.option("--root", "given_root", metavar="DIR", help="Where dumps are.  [default: setting]")
+@click.option(
+    "--external-base",
+    metavar="DIR",
+    help="Where the replica keeps data of external tables.  [default: setting]",
+)
 @click.option("--quick", "is_quick", is_flag=True, help="Look for files by name before copying.")
 @dry_run_option
 @metastore_option
@@ -261,6 +187,7 @@ def load(
     source_database: str,
     target_database: str | None,
     given_root: str | None,
+    external_base: str | None,
     is_quick: bool,
     is_dry_run: bool,
     metastore_url: str,
@@ -274,32 +201,32 @@ def load(
     \b
     Examples:
       hms-bridge repl load sales --metastore sqlite:///replica.db --root /dr/dumps
+      hms-bridge repl load sales --external-base hdfs://dr:8020/external
       hms-bridge repl load sales --into sales_dr --dry-run
     """
-    from changemanager.location import FsspecResolver
+    from hms_bridge.cli.repl_requests import load_request
+    from hms_bridge.config.file_systems import file_systems
     from hms_bridge.connect import connected
-    from hms_bridge.repl.load import LoadRequest, ReplLoad
+    from hms_bridge.repl.load import ReplLoad
 
-    request = LoadRequest(
-        root=_root(given_root, settings),
-        source_database=source_database,
+    request = load_request(
+        source_database,
+        settings,
         target_database=target_database,
-        user=getpass.getuser(),
-        host=socket.gethostname(),
-        lease=_lease(settings),
-        is_preflight_quick=is_quick,
-        retain_ms=settings.archive.retain_ms,
+        root=given_root,
+        external_base=external_base,
+        is_quick=is_quick,
     )
     with connected(metastore_url, settings, is_created=not is_dry_run) as metastore:
         with working("looking for the files of the dump"):
-            plan = ReplLoad(metastore, FsspecResolver()).plan(request)
+            plan = ReplLoad(metastore, file_systems(settings)).plan(request)
         if is_dry_run:
             print_record(_load_plan(plan), output_format)
             return
         with bytes_bar(
             f"loading {source_database}", plan.files.size_bytes if plan.files else 0
         ) as (advance):
-            loader = ReplLoad(metastore, FsspecResolver(), on_copied=advance, on_waiting=say)
+            loader = ReplLoad(metastore, file_systems(settings), on_copied=advance, on_waiting=say)
             report = loader.run(plan)
     print_record(_load_report(report), output_format)
 
@@ -337,3 +264,4 @@ def _load_report(report: LoadReport) -> dict[str, object]:
 
 
 repl.add_command(status)
+repl.add_command(verify)

@@ -9,6 +9,7 @@ import click
 
 from hms_bridge.cli.options import format_option, metastore_option, settings_options
 from hms_bridge.cli.output import counted, print_record, say, time_text
+from hms_bridge.cli.sides import source_side
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings
 from hms_bridge.metastore import Metastore
@@ -48,8 +49,9 @@ def status(
       hms-bridge repl status sales --metastore sqlite:///replica.db --source sqlite:///source.db
       hms-bridge repl status sales --metastore thrift://replica:9083 --root /dr/dumps
     """
-    from changemanager.location import FsspecResolver
-    from hms_bridge.connect import absolute_location, connected, connected_locally
+    from hms_bridge.cli.repl_requests import dump_rules
+    from hms_bridge.config.file_systems import file_systems
+    from hms_bridge.connect import absolute_location, connected
     from hms_bridge.repl.status import ReplStatus, StatusRequest
 
     request = StatusRequest(
@@ -58,18 +60,16 @@ def status(
         target_database=target_database,
         event_ttl_ms=settings.events.ttl_ms,
         retain_ms=settings.archive.retain_ms,
+        rules=dump_rules(settings),
     )
     with ExitStack() as stack:
         target = stack.enter_context(connected(metastore_url, settings, is_created=False))
         source: Metastore | None = None
         pins = None
-        if source_url is not None and source_url.startswith("thrift://"):
-            source = stack.enter_context(connected(source_url, settings, is_created=False))
-        elif source_url is not None:
-            store = stack.enter_context(connected_locally(source_url, settings, is_created=False))
-            source, pins = store.metastore, store.manifest
+        if source_url is not None:
+            source, pins = stack.enter_context(source_side(source_url, settings))
         looker = ReplStatus(
-            FsspecResolver(), SystemClock(), source=source, target=target, pins=pins
+            file_systems(settings), SystemClock(), source=source, target=target, pins=pins
         )
         report = looker.look(request)
     print_record(_record(report), output_format)

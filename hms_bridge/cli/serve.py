@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from importlib.metadata import entry_points
@@ -30,6 +31,8 @@ _WORKER_POLL_SECONDS = 1.0
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--warehouse", metavar="DIR", help="Where managed tables live.")
 @click.option("--worker", "is_worker", is_flag=True, help="Also take compactions, with Spark.")
+@click.option("--pool", "pool_name", metavar="NAME", help="Its workers take this pool's only.")
+@click.option("--initiator", "is_initiator", is_flag=True, help="Also queue what needs compaction.")
 @click.option("--cleaner", "is_cleaner", is_flag=True, help="Also run the cleaner and the purge.")
 @metastore_option
 @settings_options
@@ -38,6 +41,8 @@ def serve(
     host: str,
     warehouse: str | None,
     is_worker: bool,
+    pool_name: str | None,
+    is_initiator: bool,
     is_cleaner: bool,
     metastore_url: str,
     settings: Settings,
@@ -50,7 +55,7 @@ def serve(
     \b
     Examples:
       hms-bridge serve --database sqlite:///metastore.db --warehouse ./warehouse --port 9083
-      hms-bridge serve --config hive-site.xml --worker --cleaner
+      hms-bridge serve --config hive-site.xml --initiator --worker --cleaner
     """
     from hms_bridge.connect import connected_locally, url_without_password
     from hms_bridge.server.limits import DEFAULT_LIMITS
@@ -73,7 +78,14 @@ def serve(
         _stop_on_signals(stopping)
         server.start()
         stack.callback(server.stop)
-        for task in _daemons(store, stack, is_worker, is_cleaner):
+        for task in _daemons(
+            store,
+            stack,
+            is_worker=is_worker,
+            is_initiator=is_initiator,
+            is_cleaner=is_cleaner,
+            pool_name=pool_name,
+        ):
             task.start()
             stack.callback(task.stop)
         _stop_on_signals(stopping)  # Spark's session takes Ctrl-C for itself
@@ -109,15 +121,36 @@ def _stop_on_signals(stopping: threading.Event) -> None:
 
 
 def _daemons(
-    store: LocalStore, stack: ExitStack, is_worker: bool, is_cleaner: bool
+    store: LocalStore,
+    stack: ExitStack,
+    *,
+    is_worker: bool,
+    is_initiator: bool,
+    is_cleaner: bool,
+    pool_name: str | None,
 ) -> list[PeriodicTask]:
     settings = store.settings.compactor
     tasks = [PeriodicTask("housekeeping", store.metastore.run_housekeeping, _HOUSEKEEPING_SECONDS)]
     if is_worker or settings.worker_threads > 0:
-        from hms_bridge.cli.worker import spark_worker
+        from hms_bridge.cli.worker import spark_workers
 
-        worker = stack.enter_context(spark_worker(store.metastore))
-        tasks.append(PeriodicTask("worker", worker.run_until_idle, _WORKER_POLL_SECONDS))
+        workers = stack.enter_context(
+            spark_workers(
+                store.metastore,
+                store.settings,
+                count=max(1, settings.worker_threads),
+                pool_name=pool_name,
+            )
+        )
+        tasks += [
+            PeriodicTask(f"worker-{number}", worker.run_until_idle, _WORKER_POLL_SECONDS)
+            for number, worker in enumerate(workers)
+        ]
+    if is_initiator or settings.is_initiator_on:
+        from hms_bridge.cli.initiator import make_initiator
+
+        interval = settings.check_interval_ms / 1000
+        tasks.append(PeriodicTask("initiator", make_initiator(store).run_once, interval))
     if is_cleaner or settings.is_cleaner_on:
         if store.settings.archive.is_enabled:
             store.archive().prepare()
@@ -125,9 +158,20 @@ def _daemons(
         for point in entry_points(group="hms_bridge.daemons"):
             tasks.append(PeriodicTask(point.name, point.load()(store), interval))
         if store.settings.archive.is_enabled:
-            from changemanager.retention import Purge
-
-            purge = Purge(store.archive(), store.manifest, store.clock)
             interval = store.settings.archive.interval_ms / 1000
-            tasks.append(PeriodicTask("purge", lambda: purge.run(purge.plan()), interval))
+            tasks.append(PeriodicTask("purge", _purge(store), interval))
     return tasks
+
+
+def _purge(store: LocalStore) -> Callable[[], object]:
+    """A purge of the archive; pins of loaded dumps go first."""
+    from changemanager.retention import Purge
+    from hms_bridge.repl.pinned_dumps import release_loaded_dumps
+
+    job = Purge(store.archive(), store.manifest, store.clock)
+
+    def purge() -> object:
+        release_loaded_dumps(store.resolver, store.manifest)
+        return job.run(job.plan())
+
+    return purge

@@ -57,7 +57,7 @@ def sql(
       echo "SHOW TABLES" | hms-bridge sql --format json
     """
     statements = _statements(texts, path)
-    from changemanager.location import FsspecResolver
+    from hms_bridge.config.file_systems import file_systems
     from hms_bridge.connect import connected, shareable_url
     from hms_bridge.rows.transaction import Client
     from hms_bridge.spark.session import open_session
@@ -74,7 +74,8 @@ def sql(
             metastore,
             shareable_url(metastore_url),
             open_spark=start_spark,
-            resolver=FsspecResolver(),
+            resolver=file_systems(settings),
+            web_hdfs=settings.web_hdfs,
             client=Client(user=getpass.getuser(), host=socket.gethostname()),
             clock=SystemClock(),
             database=database.lower(),

@@ -95,11 +95,11 @@ def adopt(
       hms-bridge table adopt /wh/s.db/o --name s.o --partition-type day=date
       hms-bridge table adopt /wh/s.db/o --name s.o --valid-write-ids 's.o:9:9223372036854775807::3'
     """
-    from changemanager.location import FsspecResolver
     from hms_bridge.adoption.adopt import adopt as carry_out
     from hms_bridge.adoption.adopt import describe
     from hms_bridge.adoption.look import look
     from hms_bridge.adoption.plan import AdoptionRequest
+    from hms_bridge.config.file_systems import file_systems
     from hms_bridge.connect import absolute_location, connected
 
     database, name = split_table_name(table_name)
@@ -119,7 +119,7 @@ def adopt(
         owner=getpass.getuser(),
     )
     with working(f"looking at {directory}"):
-        plan = look(request, FsspecResolver())
+        plan = look(request, file_systems(settings))
     for warning in plan.warnings:
         say(f"note: {warning}")
     if not is_dry_run:

@@ -9,14 +9,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
 
-from changemanager.location import FsspecResolver
+from changemanager.location import FsspecResolver, Resolver
 from hms_bridge.compaction.executor import CompactionExecutor
 from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
 from hms_bridge.compaction.plan import NothingToCompact
+from hms_bridge.compaction.target import entry_of
 from hms_bridge.compaction.worker import Worker, WorkerIdentity
+from hms_bridge.config.file_systems import file_systems
+from hms_bridge.config.settings import Settings
 from hms_bridge.metastore import Metastore
-from hms_bridge.model.compaction import Compaction, CompactionRequest, CompactionState
-from hms_bridge.model.ids import CompactionId
+from hms_bridge.model.compaction import CompactionRequest
 
 
 def identity(number: int = 0) -> WorkerIdentity:
@@ -30,42 +32,59 @@ def identity(number: int = 0) -> WorkerIdentity:
     )
 
 
-def make_worker(metastore: Metastore, executor: CompactionExecutor, *, number: int = 0) -> Worker:
-    """A worker over a metastore."""
-    return Worker(metastore, executor, FsspecResolver(), identity(number))
+def make_worker(
+    metastore: Metastore,
+    executor: CompactionExecutor,
+    *,
+    resolver: Resolver | None = None,
+    number: int = 0,
+    pool_name: str | None = None,
+) -> Worker:
+    """A worker over a metastore; of a pool, if it is to take that pool's entries only."""
+    return Worker(
+        metastore,
+        executor,
+        resolver or FsspecResolver(),
+        identity(number),
+        pool_name=pool_name,
+    )
 
 
 @contextmanager
-def spark_worker(metastore: Metastore) -> Iterator[Worker]:
+def spark_worker(metastore: Metastore, settings: Settings) -> Iterator[Worker]:
     """A worker whose tasks run on Spark."""
+    with spark_workers(metastore, settings, count=1) as (worker,):
+        yield worker
+
+
+@contextmanager
+def spark_workers(
+    metastore: Metastore, settings: Settings, *, count: int, pool_name: str | None = None
+) -> Iterator[tuple[Worker, ...]]:
+    """Workers whose tasks run on one Spark."""
     from hms_bridge.spark.compaction_job import SparkExecutor
     from hms_bridge.spark.session import open_session
 
     spark = open_session("hms-bridge compact")
-    executor = SparkExecutor(spark=spark, kernel=BucketKernel(resolver=FsspecResolver()))
+    resolver = file_systems(settings)
+    executor = SparkExecutor(spark=spark, kernel=BucketKernel(resolver=resolver))
     try:
-        yield make_worker(metastore, executor)
+        yield tuple(
+            make_worker(metastore, executor, resolver=resolver, number=number, pool_name=pool_name)
+            for number in range(count)
+        )
     finally:
         spark.stop()
 
 
-def entry_of(request: CompactionRequest) -> Compaction:
-    """A request as the entry that it will be."""
-    return Compaction(
-        id=CompactionId(0),
-        database_name=request.database_name,
-        table_name=request.table_name,
-        partition_name=request.partition_name,
-        type=request.type,
-        state=CompactionState.INITIATED,
-    )
-
-
-def plan_compaction_of(metastore: Metastore, request: CompactionRequest) -> Mapping[str, object]:
+def plan_compaction_of(
+    metastore: Metastore, request: CompactionRequest, settings: Settings
+) -> Mapping[str, object]:
     """What a compaction would read and write now; nothing is changed."""
-    entry = entry_of(request)
-    executor = LocalExecutor(kernel=BucketKernel(resolver=FsspecResolver()))
-    plan = make_worker(metastore, executor).plan(entry)
+    entry = entry_of(request, request.type)
+    resolver = file_systems(settings)
+    executor = LocalExecutor(kernel=BucketKernel(resolver=resolver))
+    plan = make_worker(metastore, executor, resolver=resolver).plan(entry)
     if isinstance(plan, NothingToCompact):
         return {"target": entry.target, "decision": "nothing to do", "reason": plan.reason}
     return {

@@ -335,8 +335,20 @@ class CatalogClient:
         *,
         environment: Mapping[str, str] | None = None,
         catalog: str = DEFAULT_CATALOG,
+        is_event_each: bool = False,
     ) -> None:
-        """Raises NoSuchObjectError."""
+        """Raises NoSuchObjectError. With ``is_event_each``, each is a call of its own."""
+        if is_event_each and len(partitions) > 1:
+            for partition in partitions:
+                self.alter_partitions(
+                    database,
+                    table,
+                    [partition],
+                    environment=environment,
+                    catalog=catalog,
+                    is_event_each=True,
+                )
+            return
         structs = [partition_to_struct(partition) for partition in partitions]
         context = _context(environment)
         write_ids = {partition.write_id for partition in partitions}
@@ -354,13 +366,16 @@ class CatalogClient:
             "new_parts": structs,
             "environment_context": context or _context({}),
         }
+        calls: tuple[tuple[str, dict[str, Any]], ...] = (
+            ("alter_partitions_req", {"req": request}),
+            ("alter_partitions_with_environment_context", old),
+        )
+        if is_event_each and structs:
+            one = {**old, "new_part": structs[0]}
+            del one["new_parts"]
+            calls = (("alter_partition_with_environment_context", one),)
         try:
-            self._caller.call_first_known(
-                (
-                    ("alter_partitions_req", {"req": request}),
-                    ("alter_partitions_with_environment_context", old),
-                )
-            )
+            self._caller.call_first_known(calls)
         except InvalidOperationError:
             for partition in partitions:
                 self.get_partition(database, table, partition.values, catalog)

@@ -42,6 +42,11 @@ TaskFunction = Callable[[BucketTask, str, str], TaskResult]
 class CompactionExecutor(Protocol):
     """Runs tasks, in any order, maybe at once, maybe again after a failure or at the same time."""
 
+    @property
+    def job_id(self) -> str:
+        """Where to look for what the tasks did; it stands in the queue as the Hadoop job."""
+        ...
+
     def run(
         self, tasks: Sequence[BucketTask], *, root: str, temporary: str
     ) -> tuple[TaskResult, ...]:

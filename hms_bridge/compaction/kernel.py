@@ -7,6 +7,7 @@ overlap are sorted together in memory, which Hive's own writers never make.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -256,6 +257,11 @@ class LocalExecutor:
     """Runs tasks in this process, one after the other."""
 
     kernel: BucketKernel
+
+    @property
+    def job_id(self) -> str:
+        """The process."""
+        return f"process-{os.getpid()}"
 
     def run(
         self, tasks: Sequence[BucketTask], *, root: str, temporary: str

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from hms_bridge.errors import CompactionError, NoSuchObjectError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
-from hms_bridge.model.compaction import Compaction
+from hms_bridge.model.compaction import Compaction, CompactionState, CompactionType
+from hms_bridge.model.ids import CompactionId
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -16,6 +18,33 @@ class CompactionTarget:
 
     table: Table
     location: str
+
+
+class _Named(Protocol):
+    """What names a table or partition: a request, a candidate, a decision."""
+
+    @property
+    def database_name(self) -> str: ...
+    @property
+    def table_name(self) -> str: ...
+    @property
+    def partition_name(self) -> str | None: ...
+
+
+def entry_of(
+    target: _Named,
+    kind: CompactionType,
+    state: CompactionState = CompactionState.INITIATED,
+) -> Compaction:
+    """The queue entry that a table or partition would have; its id is 0."""
+    return Compaction(
+        id=CompactionId(0),
+        database_name=target.database_name,
+        table_name=target.table_name,
+        partition_name=target.partition_name,
+        type=kind,
+        state=state,
+    )
 
 
 def find_target(metastore: Metastore, entry: Compaction) -> CompactionTarget:

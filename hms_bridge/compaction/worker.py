@@ -11,7 +11,6 @@ Source of the order: facts/acid §4.4.
 
 from __future__ import annotations
 
-import functools
 import logging
 import re
 from collections.abc import Callable
@@ -19,10 +18,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from changemanager.location import Resolver
-from hms_bridge.acid.directory import AcidState, resolve
 from hms_bridge.acid.markers import ACID_VERSION, ACID_VERSION_FILE
 from hms_bridge.compaction.executor import CompactionExecutor, TaskResult
 from hms_bridge.compaction.plan import CompactionPlan, NothingToCompact, plan_compaction
+from hms_bridge.compaction.snapshot import CompactorSnapshot, take_snapshot
 from hms_bridge.compaction.target import CompactionTarget, find_target
 from hms_bridge.errors import CompactionError, HmsBridgeError, MetastoreError
 from hms_bridge.metastore import Metastore
@@ -43,11 +42,8 @@ from hms_bridge.model.txn import (
     OpenTxnsRequest,
     TxnType,
 )
-from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.rows.heartbeat import Heartbeat
-from hms_bridge.rows.listing import list_acid_directory
 from hms_bridge.rows.publish import publish_directory
-from hms_bridge.rows.reader import has_raw_rows
 
 _LOG = logging.getLogger(__name__)
 _TEMPORARY = re.compile(r"_tmp_compaction_v(\d+)")
@@ -72,15 +68,6 @@ class CompactionOutcome:
     message: str
     plan: CompactionPlan | None = None
     results: tuple[TaskResult, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Snapshot:
-    """What a compaction may read."""
-
-    txns: ValidTxnList
-    write_ids: ValidWriteIdList
-    state: AcidState
 
 
 class Worker:
@@ -127,7 +114,12 @@ class Worker:
     def plan(self, entry: Compaction) -> CompactionPlan | NothingToCompact:
         """What would be done now, for ``--dry-run``; nothing is opened or written."""
         target = find_target(self._metastore, entry)
-        return self._decide(entry, target, self._snapshot(target, TxnId(0)), TxnId(0))
+        return self._decide(
+            entry,
+            target,
+            take_snapshot(self._metastore, self._resolver, target, TxnId(0)),
+            TxnId(0),
+        )
 
     def _in_transaction(self, entry: Compaction, target: CompactionTarget) -> CompactionOutcome:
         (txn_id,) = self._metastore.open_txns(
@@ -166,32 +158,16 @@ class Worker:
         if answer.state is not LockState.ACQUIRED:
             raise CompactionError(f"{entry.target} is locked by another; try again later")
 
-    def _snapshot(self, target: CompactionTarget, txn_id: TxnId) -> _Snapshot:
-        """Lists first, then the directory: what is listed later is at least as new (T32)."""
-        opened = self._metastore.get_open_txns()
-        txns = ValidTxnList.from_open_txns(
-            opened.high_watermark,
-            [txn.id for txn in opened.txns],
-            [txn.state.value == "a" for txn in opened.txns],
-        )
-        if txn_id:
-            txns = txns.with_open(txn_id)
-        name = target.table.full_name
-        write_ids = self._metastore.get_valid_write_ids([name], txns)[0].compactor_view()
-        fs, root = self._root(target)
-        listing = list_acid_directory(fs, root, has_raw_rows=functools.partial(has_raw_rows, fs))
-        return _Snapshot(
-            txns=txns,
-            write_ids=write_ids,
-            state=resolve(listing, txns=txns, write_ids=write_ids),
-        )
-
     def _root(self, target: CompactionTarget) -> tuple[Any, str]:
         location = self._resolver(target.location)
         return location.volume.fs, location.path
 
     def _decide(
-        self, entry: Compaction, target: CompactionTarget, snapshot: _Snapshot, txn_id: TxnId
+        self,
+        entry: Compaction,
+        target: CompactionTarget,
+        snapshot: CompactorSnapshot,
+        txn_id: TxnId,
     ) -> CompactionPlan | NothingToCompact:
         return plan_compaction(
             snapshot.state,
@@ -209,7 +185,7 @@ class Worker:
         txn_id: TxnId,
         heartbeat: Heartbeat,
     ) -> CompactionOutcome:
-        snapshot = self._snapshot(target, txn_id)
+        snapshot = take_snapshot(self._metastore, self._resolver, target, txn_id)
         plan = self._decide(entry, target, snapshot, txn_id)
         highest = snapshot.write_ids.high_watermark
         claimed = replace(
@@ -218,6 +194,7 @@ class Worker:
         if isinstance(plan, NothingToCompact):
             return self._finish_without_work(claimed, plan, txn_id)
         self._metastore.update_compactor_state(claimed, txn_id)
+        self._metastore.set_hadoop_job_id(self._executor.job_id, entry.id)
         fs, root = self._root(target)
         temporary = f"{root}/_tmp_compaction_v{txn_id:07d}"
         self._forget_dead_temporaries(fs, root, snapshot)
@@ -285,7 +262,7 @@ class Worker:
         if fs.exists(temporary):
             fs.rm(temporary, recursive=True)
 
-    def _forget_dead_temporaries(self, fs: Any, root: str, snapshot: _Snapshot) -> None:
+    def _forget_dead_temporaries(self, fs: Any, root: str, snapshot: CompactorSnapshot) -> None:
         """Remove what workers that died left: their transactions are not open any more.
 
         Those above the watermark began after the look at transactions: they may be alive.

@@ -52,7 +52,9 @@ def _number(
     )  # fmt: skip
 
 
-def _time(name: str, default: str, unit: str, doc: str, *aliases: str, low_ms: int = 0) -> Key:
+def _time(
+    name: str, default: str, unit: str, doc: str, *aliases: str, low_ms: int | None = 0
+) -> Key:
     return Key(
         name=name, kind=Kind.DURATION, default=default, doc=doc, aliases=aliases, unit=unit,
         minimum=low_ms,
@@ -82,6 +84,12 @@ EVENT_MESSAGE_FORMAT = _text(
     "gzip(json-2.0)",
     "How event messages are stored: gzip(json-2.0), as Hive 4, or json-0.2, plain text.",
 )
+ALTER_PARTITIONS_ONE_EVENT = _flag(
+    "metastore.alterPartitions.notification.v2.enabled", True,
+    "Whether a change of partitions is one event ALTER_PARTITIONS, as Hive 4.2 logs it, or an "
+    "ALTER_PARTITION for each, for readers that do not know the former.",
+    "hive.metastore.alterPartitions.notification.v2.enabled",
+)  # fmt: skip
 EVENT_TTL = _time(
     "metastore.event.db.listener.timetolive", "1d", "s",
     "How long notification events are kept.", "hive.metastore.event.db.listener.timetolive",
@@ -148,14 +156,27 @@ DELTA_PCT_THRESHOLD = Key(
 ABORTED_TXN_THRESHOLD = _number(
     "hive.compactor.abortedtxn.threshold",
     1000,
-    "More aborted writes than this ask for a major compaction.",
+    "More aborted writes than this are cleaned up; where they share deltas with other writes, a "
+    "major compaction is asked for.",
 )
 ABORTED_TXN_TIME_THRESHOLD = _time(
     "hive.compactor.aborted.txn.time.threshold",
     "12h",
     "h",
-    "An aborted write older than this is cleaned up.",
+    "An aborted write older than this is cleaned up; where it shares a delta with other writes, a "
+    "minor compaction is asked for. A negative time switches this off.",
+    low_ms=None,
 )
+FAILED_COMPACTS_THRESHOLD = _number(
+    "hive.compactor.initiator.failed.compacts.threshold", 2,
+    "After so many failed compactions of a table or partition in a row the initiator leaves it "
+    "alone.", "metastore.compactor.initiator.failed.compacts.threshold", low=1, high=20,
+)  # fmt: skip
+FAILED_RETRY_TIME = _time(
+    "hive.compactor.initiator.failed.retry.time", "7d", "d",
+    "… but tries again after this time; 0 means never.",
+    "metastore.compactor.initiator.failed.retry.time",
+)  # fmt: skip
 CLEANER_INTERVAL = _time(
     "hive.compactor.cleaner.run.interval", "5000ms", "ms", "How often the cleaner looks.",
     low_ms=100,
@@ -197,6 +218,17 @@ CM_INTERVAL = _time(
     "hive.repl.cm.interval", "3600s", "s", "How often the archive is purged.",
     "metastore.repl.cm.interval", low_ms=100,
 )  # fmt: skip
+CM_TRASH = _text(
+    "hms.bridge.cm.trash.dir", "",
+    "Where the purge moves files of tables and partitions that were dropped without PURGE: a "
+    "directory outside of the archive; empty keeps such files in the archive.",
+)  # fmt: skip
+WEB_HDFS = _text(
+    "hms.bridge.webhdfs.addresses", "",
+    "Speak HTTP to these HDFS clusters: AUTHORITY=HOST:PORT, comma-separated, where AUTHORITY is "
+    "what stands in hdfs:// URIs and HOST:PORT its NameNode's dfs.namenode.http-address. Others "
+    "need Hadoop on this machine.",
+)  # fmt: skip
 REPL_ROOT = _text("hive.repl.rootdir", "repl", "Where dumps are written: a path or a URI.")
 REPL_OPEN_TXN_TIMEOUT = _time(
     "hive.repl.bootstrap.dump.open.txn.timeout",
@@ -204,6 +236,50 @@ REPL_OPEN_TXN_TIMEOUT = _time(
     "h",
     "How long a bootstrap dump waits for open transactions of the database.",
 )
+REPL_ABORT_WRITERS = _flag(
+    "hive.repl.bootstrap.dump.abort.write.txn.after.timeout", False,
+    "Whether a bootstrap dump then aborts those that hold locks, instead of giving up "
+    "(Hive's default is true).",
+)  # fmt: skip
+REPL_EXTERNAL_BASE = _text(
+    "hive.repl.replica.external.table.base.dir", "",
+    "Where a replica keeps data of external tables: their path at the source is added to it.",
+)  # fmt: skip
+REPL_EXTERNAL_METADATA_ONLY = _flag(
+    "hive.repl.dump.metadata.only.for.external.table", True,
+    "Whether dumps leave the data of external tables alone. If not, a load copies it below "
+    "hive.repl.replica.external.table.base.dir, which the dump needs too.",
+)  # fmt: skip
+REPL_KEEP_PREVIOUS = _flag(
+    "hive.repl.retain.prev.dump.dir", False,
+    "Whether older dumps stay when a new one is finished; all of them do.",
+)  # fmt: skip
+REPL_FILTER_TXNS = _flag(
+    "hive.repl.filter.transactions", True,
+    "Whether incremental dumps leave out transactions that wrote to other databases only "
+    "(Hive's default is false).",
+)  # fmt: skip
+REPL_BATCH_EVENTS = _flag(
+    "hive.repl.batch.incremental.events", True,
+    "Whether dumped events stand in directories of batches; false for a Hive 3 that loads them.",
+)  # fmt: skip
+REPL_BATCH_SIZE = _number(
+    "hive.repl.approx.max.load.tasks", 10_000, "Events of one batch.", low=1,
+)  # fmt: skip
+REPL_CHECKSUMS = _flag(
+    "hms.bridge.repl.dump.checksums", True,
+    "Whether dumps name files with checksum and archive. Set it to false for a real Hive that "
+    "loads from a file system without checksums of its own: it takes such a file for changed.",
+)  # fmt: skip
+REPL_LOAD_ROOTS = _text(
+    "hms.bridge.repl.load.roots", "",
+    "The only places below which files of a dump are read, archive and external tables included: "
+    "a comma-separated list of paths and URIs; empty means anywhere.",
+)  # fmt: skip
+REPL_LOAD_SCHEMES = _text(
+    "hms.bridge.repl.load.schemes", "abfs,abfss,file,gs,hdfs,s3,s3a,s3n,webhdfs",
+    "The only kinds of file system from which files of a dump are read.",
+)  # fmt: skip
 
 KEYS: tuple[Key, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Key))
 """All settings, in the order above."""

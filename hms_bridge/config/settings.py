@@ -33,6 +33,7 @@ class EventSettings:
     ttl_ms: int = 864_000_000
     message_format: str = "gzip(json-2.0)"
     hooks: tuple[str, ...] = ()
+    is_alter_partitions_one_event: bool = True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,6 +49,8 @@ class CompactorSettings:
     delta_share_threshold: float = 0.1
     aborted_txn_threshold: int = 1_000
     aborted_txn_time_threshold_ms: int = 43_200_000
+    failed_compactions_threshold: int = 2
+    failed_retry_ms: int = 604_800_000
     cleaner_interval_ms: int = 5_000
     cleaner_retention_ms: int = 0
     cleaner_attempts_max: int = 5
@@ -56,20 +59,38 @@ class CompactorSettings:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ArchiveSettings:
-    """The ChangeManager: whether, where, how long. Paths and URIs as given."""
+    """The ChangeManager: whether, where, how long. Paths and URIs as given.
+
+    ``trash`` None: files that were dropped without PURGE stay.
+    """
 
     is_enabled: bool = True
     root: str = "cmroot"
     retain_ms: int = 864_000_000
     interval_ms: int = 3_600_000
+    trash: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReplSettings:
-    """Replication."""
+    """Replication. ``external_base`` None: no place for data of external tables is known.
+
+    ``event_batch_size`` None: events are not batched. ``load_roots`` empty: files from anywhere.
+    """
 
     root: str = "repl"
     open_txn_timeout_ms: int = 3_600_000
+    is_abort_allowed: bool = False
+    external_base: str | None = None
+    is_external_metadata_only: bool = True
+    is_previous_kept: bool = False
+    is_filtered: bool = True
+    event_batch_size: int | None = 10_000
+    has_checksums: bool = True
+    load_roots: tuple[str, ...] = ()
+    load_schemes: frozenset[str] = frozenset(
+        {"abfs", "abfss", "file", "gs", "hdfs", "s3", "s3a", "s3n", "webhdfs"}
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -82,9 +103,10 @@ class ServerSettings:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
-    """All of them."""
+    """All of them. ``web_hdfs``: HTTP addresses of NameNodes by what ``hdfs:`` URIs call them."""
 
     warehouse: str = "warehouse"
+    web_hdfs: Mapping[str, str] = field(default_factory=dict)
     server: ServerSettings = field(default_factory=ServerSettings)
     txn: TxnSettings = field(default_factory=TxnSettings)
     events: EventSettings = field(default_factory=EventSettings)
@@ -111,6 +133,17 @@ class _Values:
             if name in self._given:
                 return substitute(self._given[name], self._given, self._system)
         return key.default
+
+    def items(self, key: Key) -> tuple[str, ...]:
+        """Of a comma-separated list."""
+        return tuple(one.strip() for one in self.text(key).split(",") if one.strip())
+
+    def addresses(self, key: Key) -> Mapping[str, str]:
+        """Of a list of ``AUTHORITY=HOST:PORT``."""
+        try:
+            return parse_addresses(self.text(key))
+        except ConfigError as error:
+            raise self._refusal(key, str(error)) from error
 
     def flag(self, key: Key) -> bool:
         text = self.text(key).lower()
@@ -150,6 +183,18 @@ class _Values:
         return ConfigError(f"{self._source}: {key.name} is '{self.text(key)}'; {advice}")
 
 
+def parse_addresses(text: str) -> Mapping[str, str]:
+    """Read ``AUTHORITY=HOST:PORT`` pairs, comma-separated. Raises ConfigError."""
+    found: dict[str, str] = {}
+    for one in (part.strip() for part in text.split(",") if part.strip()):
+        name, separator, address = (part.strip() for part in one.partition("="))
+        host, _, port = address.rpartition(":")
+        if not (separator and name and host and port.isdecimal()) or "/" in one:
+            raise ConfigError(f"write AUTHORITY=HOST:PORT, comma-separated, not '{one}'")
+        found[name] = address
+    return found
+
+
 def _unit(key: Key) -> str:
     return " ms" if key.kind is Kind.DURATION else ""
 
@@ -172,9 +217,9 @@ def settings_from(given: Mapping[str, str], source: str = "settings") -> Setting
     refuse_unknown((name for name in given if name.startswith("hms.bridge.")), source)
     v = _Values(given, source)
     is_archive_enabled = v.flag(keys.CM_ENABLED)
-    hooks = tuple(h.strip() for h in v.text(keys.EVENT_HOOKS).split(",") if h.strip())
     return Settings(
         warehouse=v.text(keys.WAREHOUSE),
+        web_hdfs=v.addresses(keys.WEB_HDFS),
         server=ServerSettings(
             port=v.number(keys.THRIFT_PORT),
             message_size_bytes_max=v.number(keys.MAX_MESSAGE_SIZE),
@@ -189,7 +234,8 @@ def settings_from(given: Mapping[str, str], source: str = "settings") -> Setting
         events=EventSettings(
             ttl_ms=v.duration_ms(keys.REPL_EVENT_TTL if is_archive_enabled else keys.EVENT_TTL),
             message_format=v.text(keys.EVENT_MESSAGE_FORMAT),
-            hooks=hooks,
+            hooks=v.items(keys.EVENT_HOOKS),
+            is_alter_partitions_one_event=v.flag(keys.ALTER_PARTITIONS_ONE_EVENT),
         ),
         compactor=_compactor(v),
         archive=ArchiveSettings(
@@ -197,11 +243,26 @@ def settings_from(given: Mapping[str, str], source: str = "settings") -> Setting
             root=v.text(keys.CM_ROOT),
             retain_ms=v.duration_ms(keys.CM_RETAIN),
             interval_ms=v.duration_ms(keys.CM_INTERVAL),
+            trash=v.text(keys.CM_TRASH).strip() or None,
         ),
-        repl=ReplSettings(
-            root=v.text(keys.REPL_ROOT),
-            open_txn_timeout_ms=v.duration_ms(keys.REPL_OPEN_TXN_TIMEOUT),
-        ),
+        repl=_repl(v),
+    )
+
+
+def _repl(v: _Values) -> ReplSettings:
+    is_batched, batch_size = v.flag(keys.REPL_BATCH_EVENTS), v.number(keys.REPL_BATCH_SIZE)
+    return ReplSettings(
+        root=v.text(keys.REPL_ROOT),
+        open_txn_timeout_ms=v.duration_ms(keys.REPL_OPEN_TXN_TIMEOUT),
+        is_abort_allowed=v.flag(keys.REPL_ABORT_WRITERS),
+        external_base=v.text(keys.REPL_EXTERNAL_BASE).strip() or None,
+        is_external_metadata_only=v.flag(keys.REPL_EXTERNAL_METADATA_ONLY),
+        is_previous_kept=v.flag(keys.REPL_KEEP_PREVIOUS),
+        is_filtered=v.flag(keys.REPL_FILTER_TXNS),
+        event_batch_size=batch_size if is_batched else None,
+        has_checksums=v.flag(keys.REPL_CHECKSUMS),
+        load_roots=v.items(keys.REPL_LOAD_ROOTS),
+        load_schemes=frozenset(v.items(keys.REPL_LOAD_SCHEMES)),
     )
 
 
@@ -217,6 +278,8 @@ def _compactor(v: _Values) -> CompactorSettings:
         delta_share_threshold=v.decimal(keys.DELTA_PCT_THRESHOLD),
         aborted_txn_threshold=v.number(keys.ABORTED_TXN_THRESHOLD),
         aborted_txn_time_threshold_ms=v.duration_ms(keys.ABORTED_TXN_TIME_THRESHOLD),
+        failed_compactions_threshold=v.number(keys.FAILED_COMPACTS_THRESHOLD),
+        failed_retry_ms=v.duration_ms(keys.FAILED_RETRY_TIME),
         cleaner_interval_ms=v.duration_ms(keys.CLEANER_INTERVAL),
         cleaner_retention_ms=v.duration_ms(keys.CLEANER_RETENTION) if is_delayed else 0,
         cleaner_attempts_max=v.number(keys.CLEANER_MAX_ATTEMPTS),

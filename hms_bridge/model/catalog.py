@@ -46,6 +46,19 @@ class Catalog:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class SentFields:
+    """How a client's object differed from its record: for the event that tells of it.
+
+    Hive puts objects into events as clients sent them, also what it does not store. ``others``:
+    fields that a record does not hold, by their number, as texts. ``absent``: fields that a record
+    always fills, but the client left out; those of an inner object with a dot.
+    """
+
+    others: Mapping[int, str] = field(default_factory=dict)
+    absent: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Database:
     """A database."""
 
@@ -58,6 +71,7 @@ class Database:
     owner_name: str | None = None
     owner_type: PrincipalType | None = None
     create_time: int | None = None
+    sent: SentFields | None = field(default=None, compare=False, repr=False)
 
     @property
     def is_replication_source(self) -> bool:
@@ -144,6 +158,7 @@ class Table:
     is_temporary: bool = False
     write_id: int = -1
     id: int | None = None
+    sent: SentFields | None = field(default=None, compare=False, repr=False)
 
     @property
     def full_name(self) -> str:
@@ -187,3 +202,4 @@ class Partition:
     storage: Storage = field(default_factory=Storage)
     parameters: Mapping[str, str] = field(default_factory=dict)
     write_id: int = -1
+    sent: SentFields | None = field(default=None, compare=False, repr=False)

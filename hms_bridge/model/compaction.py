@@ -7,25 +7,16 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
+from hms_bridge.model.stored_enum import StoredEnum
 
 
-class CompactionType(Enum):
+class CompactionType(StoredEnum):
     """Kind of a compaction: the number on the wire and the character in CQ_TYPE."""
 
     MINOR = (1, "i")
     MAJOR = (2, "a")
     REBALANCE = (3, "r")
     ABORT_TXN_CLEANUP = (4, "c")
-
-    @property
-    def number(self) -> int:
-        """The number on the wire."""
-        return self.value[0]
-
-    @property
-    def stored(self) -> str:
-        """The character in COMPACTION_QUEUE."""
-        return self.value[1]
 
 
 class CompactionState(Enum):
@@ -82,8 +73,8 @@ class CompactionResponse:
 class Compaction:
     """One entry of the queue or of its history (SHOW COMPACTIONS), and what a worker is handed.
 
-    ``next_txn_id`` is the highest transaction id when the compaction committed: its inputs may
-    go when every open transaction is at least that (facts/acid §6.2).
+    ``next_txn_id`` is the highest transaction id that was given when the compaction committed: its
+    inputs may go when every open transaction is above it.
     """
 
     id: CompactionId

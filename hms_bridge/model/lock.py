@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum, IntEnum
+from enum import IntEnum
 
 from hms_bridge.model.ids import NO_TXN, LockId, TxnId
+from hms_bridge.model.stored_enum import StoredEnum
 
 
-class LockType(Enum):
+class LockType(StoredEnum):
     """Kind of a lock: the number on the wire and the character in HIVE_LOCKS.HL_LOCK_TYPE."""
 
     SHARED_READ = (1, "r")
     SHARED_WRITE = (2, "w")
     EXCLUSIVE = (3, "e")
     EXCL_WRITE = (4, "x")
-
-    @property
-    def number(self) -> int:
-        """The number on the wire."""
-        return self.value[0]
-
-    @property
-    def stored(self) -> str:
-        """The character in HIVE_LOCKS."""
-        return self.value[1]
 
 
 class LockLevel(IntEnum):
@@ -35,7 +26,7 @@ class LockLevel(IntEnum):
     PARTITION = 3
 
 
-class LockState(Enum):
+class LockState(StoredEnum):
     """State of a lock: the number on the wire and the character in HIVE_LOCKS.HL_LOCK_STATE."""
 
     ACQUIRED = (1, "a")
@@ -43,19 +34,12 @@ class LockState(Enum):
     ABORT = (3, "")
     NOT_ACQUIRED = (4, "")
 
-    @property
-    def number(self) -> int:
-        """The number on the wire."""
-        return self.value[0]
 
-    @property
-    def stored(self) -> str:
-        """The character in HIVE_LOCKS; empty for states that are never stored."""
-        return self.value[1]
+class DataOperation(StoredEnum):
+    """What is done under a lock: the number on the wire, the character in TXN_COMPONENTS.
 
-
-class DataOperation(Enum):
-    """What is done under a lock: the number on the wire, the character in TXN_COMPONENTS."""
+    COMPACT has no number.
+    """
 
     SELECT = (1, "s")
     INSERT = (2, "i")
@@ -64,16 +48,6 @@ class DataOperation(Enum):
     UNSET = (5, "")
     NO_TXN = (6, "")
     COMPACT = (0, "c")
-
-    @property
-    def number(self) -> int:
-        """The number on the wire (COMPACT has none)."""
-        return self.value[0]
-
-    @property
-    def stored(self) -> str:
-        """The character in TXN_COMPONENTS."""
-        return self.value[1]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

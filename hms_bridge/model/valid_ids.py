@@ -104,13 +104,7 @@ class ValidTxnList:
 
     def is_valid(self, txn_id: TxnId) -> bool:
         """Whether the snapshot sees the transaction as committed. 0 (no transaction) always is."""
-        if txn_id == NO_TXN:
-            return True
-        return (
-            txn_id <= self.high_watermark
-            and not _contains(self.open_ids, txn_id)
-            and not _contains(self.aborted_ids, txn_id)
-        )
+        return _is_valid(txn_id, self.high_watermark, self.open_ids, self.aborted_ids)
 
     def is_aborted(self, txn_id: TxnId) -> bool:
         """Whether the transaction is known to be aborted."""
@@ -192,13 +186,7 @@ class ValidWriteIdList:
 
     def is_valid(self, write_id: WriteId) -> bool:
         """Whether rows of this write id are seen. 0 (from before the table was ACID) always is."""
-        if write_id == 0:
-            return True
-        return (
-            write_id <= self.high_watermark
-            and not _contains(self.open_ids, write_id)
-            and not _contains(self.aborted_ids, write_id)
-        )
+        return _is_valid(write_id, self.high_watermark, self.open_ids, self.aborted_ids)
 
     def is_open(self, write_id: WriteId) -> bool:
         """Whether the write id is listed as open."""
@@ -329,6 +317,16 @@ def _normalised(
     opened = {one for one in open_ids if one != 0}
     aborted = {one for one in aborted_ids if one != 0} - opened
     return tuple(sorted(opened)), tuple(sorted(aborted))
+
+
+def _is_valid(
+    number: int, high_watermark: int, open_ids: Sequence[int], aborted_ids: Sequence[int]
+) -> bool:
+    return number == 0 or (
+        number <= high_watermark
+        and not _contains(open_ids, number)
+        and not _contains(aborted_ids, number)
+    )
 
 
 def _contains(ids: Sequence[int], wanted: int) -> bool:

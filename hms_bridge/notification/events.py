@@ -6,14 +6,14 @@ Names and their order are those of Hive's JSON messages (golden: notifications o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Partition, Table, TableType
 from hms_bridge.model.compaction import Compaction
 from hms_bridge.model.event import EventType
-from hms_bridge.model.ids import TxnId
+from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.model.txn import TxnToWriteId
 from hms_bridge.notification.message_text import Message
@@ -168,6 +168,31 @@ def partition_altered(
     return _of_table(EventType.ALTER_PARTITION, table, message)
 
 
+def partitions_altered(
+    table: Table,
+    partitions: Sequence[Partition],
+    now_seconds: int,
+    *,
+    is_truncate: bool = False,
+) -> list[EventDraft]:
+    """ALTER_PARTITIONS, one for each write id: the partitions as they are now (Hive 4.2)."""
+    by_write_id: dict[int, list[Partition]] = {}
+    for partition in partitions:
+        by_write_id.setdefault(partition.write_id, []).append(partition)
+    drafts = []
+    for write_id, some in sorted(by_write_id.items()):
+        message = _table_head(table) | {
+            "tableObjJson": table_to_json(table),
+            "isTruncateOp": _truth(is_truncate),
+            "timestamp": now_seconds,
+            "writeId": write_id,
+            "partitions": [_key_values(table, partition.values) for partition in some],
+            "partitionListJson": [partition_to_json(partition) for partition in some],
+        }
+        drafts.append(_of_table(EventType.ALTER_PARTITIONS, table, message))
+    return drafts
+
+
 def partitions_dropped(
     table: Table, values: Sequence[Sequence[str]], now_seconds: int
 ) -> EventDraft:
@@ -211,27 +236,35 @@ def txns_opened(ids: Sequence[TxnId], now_seconds: int) -> EventDraft:
     return EventDraft(type=EventType.OPEN_TXN, message=message)
 
 
-_WRITE_LISTS = (
-    "writeIds",
-    "databases",
-    "tables",
-    "partitions",
-    "tableObjs",
-    "partitionObjs",
-    "files",
-)
+_FILLED_BY_DUMPS = ("tables", "partitions", "tableObjs", "partitionObjs", "files")
 
 
-def txn_committed(txn_id: TxnId, now_seconds: int) -> EventDraft:
-    """COMMIT_TXN; what was written stands in TXN_WRITE_NOTIFICATION_LOG."""
-    message = {"txnid": txn_id, "timestamp": now_seconds} | _origin()
-    return EventDraft(type=EventType.COMMIT_TXN, message=message | dict.fromkeys(_WRITE_LISTS))
+def txn_committed(
+    txn_id: TxnId, written: Iterable[tuple[str, WriteId]], now_seconds: int
+) -> EventDraft:
+    """COMMIT_TXN, with the database and write id of each table that was written; the files stand
+    in TXN_WRITE_NOTIFICATION_LOG."""
+    databases, write_ids = _parallel(written)
+    message: dict[str, Any] = {"txnid": txn_id, "timestamp": now_seconds} | _origin()
+    message |= {"writeIds": write_ids, "databases": databases}
+    return EventDraft(type=EventType.COMMIT_TXN, message=message | dict.fromkeys(_FILLED_BY_DUMPS))
 
 
-def txn_aborted(txn_id: TxnId, databases: Sequence[str], now_seconds: int) -> EventDraft:
-    """ABORT_TXN; ``databases`` are those that the transaction had written to."""
-    message = {"txnid": txn_id, "timestamp": now_seconds} | _origin()
-    return EventDraft(type=EventType.ABORT_TXN, message=message | {"dbsUpdated": list(databases)})
+def txn_aborted(
+    txn_id: TxnId, written: Iterable[tuple[str, WriteId]], now_seconds: int
+) -> EventDraft:
+    """ABORT_TXN, with the database and write id of each table that it could have written."""
+    databases, write_ids = _parallel(written)
+    message: dict[str, Any] = {"txnid": txn_id, "timestamp": now_seconds} | _origin()
+    message |= {"dbsUpdated": databases, "writeIds": write_ids}
+    return EventDraft(type=EventType.ABORT_TXN, message=message)
+
+
+def _parallel(written: Iterable[tuple[str, WriteId]]) -> tuple[list[str], list[WriteId]]:
+    """Each database and write id once, as two lists of the same length (Hive 4.2:
+    GetWriteIdsMappingForTxnIdsHandler)."""
+    pairs = sorted(set(written))
+    return [database for database, _ in pairs], [write_id for _, write_id in pairs]
 
 
 def write_ids_allocated(

@@ -9,17 +9,18 @@ from changemanager.location import Resolver
 from changemanager.uri import EncodedUri
 from hms_bridge.errors import NoSuchObjectError, ReplError
 from hms_bridge.metastore import Metastore
-from hms_bridge.model.catalog import Partition, Table, TableType
+from hms_bridge.model.catalog import Table, TableType
 from hms_bridge.model.event import EventType
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.repl.event_payload import Payload, message_json
 from hms_bridge.repl.event_source import EventRange, read_events
-from hms_bridge.repl.external_list import (
-    ExternalDirectory,
-    external_target,
-    format_external_list,
+from hms_bridge.repl.external_dump import (
+    external_directories,
+    partitions_of,
+    write_external_list,
 )
+from hms_bridge.repl.external_list import ExternalDirectory
 from hms_bridge.repl.files_list import format_files
 from hms_bridge.repl.layout import DumpPaths
 from hms_bridge.repl.object_metadata import (
@@ -46,8 +47,6 @@ from hms_bridge.wire.object_json import (
     table_from_json,
     table_to_json,
 )
-
-_PARTITIONS_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -118,11 +117,7 @@ class BootstrapDump:
 
     def write_external_list(self) -> None:
         """Directories of external tables, if their data is to be copied."""
-        if self._external:
-            write_text(
-                self._resolve(self._paths.external_file_list),
-                format_external_list(self._external),
-            )
+        write_external_list(self._resolve, self._paths, self._external)
 
     def _is_same_table(self, table: Table) -> bool:
         try:
@@ -137,7 +132,7 @@ class BootstrapDump:
             txns=self._snapshot.txns, write_ids=write_ids, is_insert_only=table.is_insert_only
         )
         has_files = not is_view(table) and not is_external(table)
-        partitions = self._partitions(table)
+        partitions = partitions_of(self._source, table)
         files: list[EncodedUri] = []
         if has_files and not table.is_partitioned:
             files += self._write_files(table, None, table.storage.location, snapshot)
@@ -145,7 +140,9 @@ class BootstrapDump:
             name = partition_name(table.partition_columns, one.values)
             files += self._write_files(table, name, one.storage.location, snapshot)
         if is_external(table) and self._external_base is not None:
-            self._note_external(table, partitions)
+            self._external += external_directories(
+                self._resolve, table, partitions, self._external_base
+            )
         spec = ReplicationSpec(
             scope=SCOPE_METADATA if is_view(table) else SCOPE_ALL,
             last_event_id=self._event_id,
@@ -171,17 +168,6 @@ class BootstrapDump:
         found = dict(parameters) if isinstance(parameters, dict) else {}
         return replicated_parameters(found) | {LAST_EVENT: str(self._event_id)}
 
-    def _partitions(self, table: Table) -> tuple[Partition, ...]:
-        if not table.is_partitioned:
-            return ()
-        names = self._source.get_partition_names(table.database_name, table.name)
-        found: list[Partition] = []
-        for start in range(0, len(names), _PARTITIONS_AT_ONCE):
-            found += self._source.get_partitions_by_names(
-                table.database_name, table.name, names[start : start + _PARTITIONS_AT_ONCE]
-            )
-        return tuple(found)
-
     def _write_files(
         self, table: Table, partition: str | None, location: str | None, snapshot: TableSnapshot
     ) -> tuple[EncodedUri, ...]:
@@ -191,24 +177,6 @@ class BootstrapDump:
         path = self._paths.table_files(table.database_name, table.name, partition)
         write_text(self._resolve(path), format_files(files))
         return files
-
-    def _note_external(self, table: Table, partitions: tuple[Partition, ...]) -> None:
-        root = table.storage.location
-        if root is None or self._external_base is None:
-            return
-        top = self._resolve(root).uri
-        outside = (
-            self._resolve(one.storage.location).uri for one in partitions if one.storage.location
-        )
-        places = [top, *(uri for uri in outside if not uri.startswith(f"{top}/"))]
-        self._external += [
-            ExternalDirectory(
-                source=uri,
-                target=external_target(self._external_base, uri),
-                table_name=table.name,
-            )
-            for uri in places
-        ]
 
 
 def require_no_rename(source: Metastore, database: str, wanted: EventRange) -> None:

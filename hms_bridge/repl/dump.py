@@ -24,6 +24,7 @@ from hms_bridge.repl.bootstrap_dump import BootstrapDump, require_no_rename
 from hms_bridge.repl.dump_directories import DumpDirectory, DumpState, list_dumps, newest_finished
 from hms_bridge.repl.dump_metadata import DumpMetadata, DumpType, ReplScope
 from hms_bridge.repl.event_source import EventRange
+from hms_bridge.repl.external_dump import list_external, write_external_list
 from hms_bridge.repl.incremental_dump import EventCounts, IncrementalDump, IncrementalRules
 from hms_bridge.repl.layout import DumpPaths, database_directory
 from hms_bridge.repl.lease import Lease, LeaseKind, LeaseRequest, LeaseRules, held_lease
@@ -51,8 +52,8 @@ class DumpRequest:
     begins anew although a dump exists. ``has_checksums`` False leaves checksums and archive out of
     file references: a real Hive that loads from a file system without checksums of its own (local,
     S3) takes a file whose reference has one for changed. Then only files at their source are found.
-    ``external_base``: copy data of external tables to this
-    place of the target; None dumps their metadata only. ``is_previous_kept`` keeps older dumps.
+    ``external_base``: copy data of external tables to this place of the target, with each dump;
+    None dumps their metadata only. ``is_previous_kept`` keeps older dumps.
     """
 
     root: str
@@ -271,11 +272,11 @@ class ReplDump:
         name = request.database_name
         dumps = self._dumps_as_planned(plan)
         pins = DumpPins(manifest=self._manifest, clock=self._clock, database=name)
-        pins.release_loaded(dumps)
+        above = self._resolve(database_directory(request.root, name))
+        pins.release_loaded(dumps, above.uri)
         began_at_ms = self._clock.now_ms()
         pins.begin()
         self._mark_source(request)
-        above = self._resolve(database_directory(request.root, name))
         paths = DumpPaths(above.child(self._new_name()).uri)
         if plan.kind is DumpKind.BOOTSTRAP:
             report, files = self._run_bootstrap(plan, paths)
@@ -378,6 +379,11 @@ class ReplDump:
         until = self._source.get_current_event_id()
         dump = self._incremental(request, EventRange(after=after, until=until))
         counts, files = dump.write(self._resolve, paths)
+        if request.external_base is not None:
+            directories = list_external(
+                self._source, self._resolve, request.database_name, request.external_base
+            )
+            write_external_list(self._resolve, paths, directories)
         self._write_metadata(request, paths, DumpType.INCREMENTAL, after, until)
         report = DumpReport(
             kind=plan.kind,

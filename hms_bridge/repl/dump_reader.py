@@ -45,11 +45,6 @@ class DumpedTable:
     files: tuple[DumpedFile, ...]
     partitions: tuple[DumpedPartition, ...]
 
-    @property
-    def all_files(self) -> tuple[DumpedFile, ...]:
-        """Files of the table and of all partitions."""
-        return (*self.files, *(file for part in self.partitions for file in part.files))
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DumpedEvent:
@@ -193,14 +188,6 @@ class DumpReader:
     def event_table(self, event: DumpedEvent) -> DumpedTable:
         """The table and partitions of a DDL event."""
         return self._table(event.paths.object_metadata, event.paths.data, expected=None)
-
-    def event_database(self, event: DumpedEvent) -> Database:
-        """The database of a CREATE DATABASE event."""
-        path = event.paths.object_metadata
-        return _decoded(
-            path,
-            lambda: database_from_json(DatabaseMetadata.parse(self._read(path), path).database),
-        )
 
     def commit_tables(self, event: DumpedEvent) -> tuple[DumpedTable, ...]:
         """What a commit wrote, table by table."""

@@ -41,8 +41,6 @@ from hms_bridge.wire.object_json import (
     table_from_json,
 )
 
-_ALTER_PARTITIONS = "ALTER_PARTITIONS"
-
 _PASSED_ON: Mapping[str, str] = {
     **{
         f"ADD_{kind}": f"EVENT_ADD_{kind}"
@@ -294,7 +292,7 @@ class EventWriter:
         payload = Payload.parse(message_json(event), _where(event))
         if payload.is_true("isTruncateOp"):
             return self._payload_only(event, paths, DumpType.TRUNCATE_PARTITION.value)
-        if event.type == _ALTER_PARTITIONS:
+        if event.type == EventType.ALTER_PARTITIONS.value:
             partitions = tuple(one for one in payload.texts("partitionListJson") if one)
         else:
             after = payload.text("partitionObjAfterJson")
@@ -335,7 +333,7 @@ _WRITERS = {
     EventType.DROP_TABLE.value: EventWriter._drop_table,
     EventType.ADD_PARTITION.value: EventWriter._add_partition,
     EventType.ALTER_PARTITION.value: EventWriter._alter_partition,
-    _ALTER_PARTITIONS: EventWriter._alter_partition,
+    EventType.ALTER_PARTITIONS.value: EventWriter._alter_partition,
     EventType.DROP_PARTITION.value: EventWriter._drop_partition,
     EventType.INSERT.value: EventWriter._insert,
 }

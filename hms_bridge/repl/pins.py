@@ -15,6 +15,7 @@ from changemanager.manifest import ArchivePins, Pin, PinKind
 from changemanager.uri import EncodedUri, archive_name
 from hms_bridge.clock import Clock
 from hms_bridge.repl.dump_directories import DumpDirectory, DumpState
+from hms_bridge.repl.layout import database_of
 
 _DUMP = "dump:"
 _POLICY = "policy:"
@@ -28,6 +29,18 @@ def dump_holder(database: str, directory: str) -> str:
 def policy_holder(database: str) -> str:
     """The name of the pin of the way from dump to dump."""
     return f"{_POLICY}{database}"
+
+
+def pinned_dump(holder: str) -> tuple[str, str] | None:
+    """Database and directory of a dump's pin; None if the holder is no dump."""
+    if not holder.startswith(_DUMP):
+        return None
+    rest = holder.removeprefix(_DUMP)
+    for at in (index for index, character in enumerate(rest) if character == ":"):
+        database, levels = rest[:at], rest[at + 1 :].split("/")
+        if len(levels) > 1 and database_of(levels[-2]) == database:
+            return database, rest[at + 1 :]
+    return None
 
 
 def names_of(
@@ -95,12 +108,11 @@ class DumpPins:
             return False
         return self.manifest.remove_pin(dump_holder(self.database, directory))
 
-    def release_policy(self) -> bool:
-        """The database is replicated no more. False if nothing was held."""
-        return self.manifest is not None and self.manifest.remove_pin(policy_holder(self.database))
+    def release_loaded(self, dumps: Sequence[DumpDirectory], above: str) -> tuple[str, ...]:
+        """Release the pins of dumps that are loaded or gone; returns their directories.
 
-    def release_loaded(self, dumps: Sequence[DumpDirectory]) -> tuple[str, ...]:
-        """Release the pins of dumps that are loaded or gone; returns their directories."""
+        ``dumps`` are all that there are below ``above``. Dumps elsewhere keep their pins.
+        """
         if self.manifest is None:
             return ()
         prefix = dump_holder(self.database, "")
@@ -108,6 +120,6 @@ class DumpPins:
         held = [
             pin.holder.removeprefix(prefix)
             for pin in self.manifest.pins()
-            if pin.kind is PinKind.DUMP and pin.holder.startswith(prefix)
+            if pin.kind is PinKind.DUMP and pin.holder.startswith(f"{prefix}{above}/")
         ]
         return tuple(one for one in held if one not in needed and self.release(one))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from changemanager.location import Resolver
 from changemanager.manifest import ArchivePins
@@ -13,7 +13,7 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.event import NotificationRequest
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.dump_directories import DumpDirectory, DumpState, list_dumps
-from hms_bridge.repl.pins import dump_holder, policy_holder
+from hms_bridge.repl.pins import dump_holder
 from hms_bridge.repl.target_objects import (
     FIRST_INCREMENTAL_PENDING,
     INCOMPATIBLE,
@@ -33,6 +33,7 @@ class StatusRequest:
     target_database: str | None = None
     event_ttl_ms: int = 10 * 86_400_000
     retain_ms: int = 10 * 86_400_000
+    rules: DumpRules = field(default_factory=DumpRules)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -164,7 +165,7 @@ class ReplStatus:
             self._resolve,
             waiting.paths.root,
             retain_ms=request.retain_ms,
-            rules=DumpRules(),
+            rules=request.rules,
             is_quick=True,
         )
         return report.load_before_ms, len(report.missing)
@@ -172,14 +173,6 @@ class ReplStatus:
     def _is_pinned(self, database: str, dump: DumpDirectory) -> bool:
         holders = {pin.holder for pin in self._pins.pins()} if self._pins is not None else set()
         return dump_holder(database, dump.paths.root) in holders
-
-    def policy_since_ms(self, database: str) -> int | None:
-        """Since when archived files are held for the next dump; None if they are not."""
-        if self._pins is None:
-            return None
-        holder = policy_holder(database.lower())
-        found = (pin.archived_since_ms for pin in self._pins.pins() if pin.holder == holder)
-        return next(found, None)
 
     def _describe(self, dump: DumpDirectory) -> DumpStatus:
         metadata = dump.metadata

@@ -126,12 +126,7 @@ def target_table(
     Raises ReplError for an external table without a base directory for such data.
     """
     parameters = replicated_parameters(source.parameters) | {LAST_EVENT: str(last_event)}
-    if existing is not None:
-        location = existing.storage.location
-    elif is_external(source):
-        location = _external_location(source.storage.location, source.full_name, external_base)
-    else:
-        location = None
+    location = _location(source, source, existing, external_base)
     return replace(
         source,
         database_name=database_name,
@@ -152,12 +147,7 @@ def target_partition(
     external_base: str | None = None,
 ) -> Partition:
     """The partition on the target, below its table unless the table is external."""
-    if existing is not None:
-        location = existing.storage.location
-    elif is_external(table):
-        location = _external_location(source.storage.location, table.full_name, external_base)
-    else:
-        location = None
+    location = _location(source, table, existing, external_base)
     return replace(
         source,
         database_name=database_name,
@@ -168,12 +158,21 @@ def target_partition(
     )
 
 
-def _external_location(source: str | None, name: str, base: str | None) -> str | None:
-    if source is None:
+def _location(
+    source: Table | Partition,
+    table: Table,
+    existing: Table | Partition | None,
+    base: str | None,
+) -> str | None:
+    """Where it is on the target; None: where the target's metastore puts it."""
+    if existing is not None:
+        return existing.storage.location
+    place = source.storage.location
+    if not is_external(table) or place is None:
         return None
     if base is None:
         raise ReplError(
-            f"{name} is external: say where its data goes on the target "
+            f"{table.full_name} is external: say where its data goes on the target "
             "(hive.repl.replica.external.table.base.dir), then load again"
         )
-    return external_target(base, source)
+    return external_target(base, place)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from changemanager.checksum import is_checksum
 from changemanager.errors import ChangeManagerError
-from changemanager.location import parse_uri
+from changemanager.location import ParsedUri, parse_uri
 from changemanager.uri import EncodedUri, decode_uri
 from hms_bridge.acid.names import DirectoryName, is_hidden
 from hms_bridge.errors import MetaError, ReplError
@@ -149,15 +149,17 @@ def require_allowed_uri(uri: str, rules: DumpRules) -> None:
             f"{uri!r} is on {parsed.scheme}:, which dumps may not name here "
             f"(allowed: {', '.join(sorted(rules.schemes))})"
         )
-    if rules.roots and not any(_is_below(parsed.uri, root) for root in rules.roots):
+    if rules.roots and not any(_is_below(parsed, root) for root in rules.roots):
         raise ReplError(
             f"{uri!r} is outside of {', '.join(rules.roots)}, where files may come from"
         )
 
 
-def _is_below(uri: str, root: str) -> bool:
-    top = parse_uri(root).uri.rstrip("/")
-    return uri == top or uri.startswith(f"{top}/")
+def _is_below(place: ParsedUri, root: str) -> bool:
+    top = parse_uri(root)
+    if (place.scheme or "file", place.authority) != (top.scheme or "file", top.authority):
+        return False
+    return place.path == top.path or place.path.startswith(f"{top.path.rstrip('/')}/")
 
 
 def _require_allowed(encoded: EncodedUri, rules: DumpRules) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fsspec import AbstractFileSystem
+
 from changemanager.location import Location, Resolver
-from hms_bridge.acid.markers import ACID_VERSION, ACID_VERSION_FILE
 from hms_bridge.acid.names import BucketFileName, DirectoryName
 from hms_bridge.errors import AcidFormatError
 from hms_bridge.metastore import Metastore
@@ -17,7 +18,7 @@ from hms_bridge.model.lock import DataOperation
 from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.model.txn import DynamicPartitions
 from hms_bridge.rows.event_files import EventFile
-from hms_bridge.rows.publish import publish_directory
+from hms_bridge.rows.staging import discard, hidden_name, publish, stage_directory
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,7 +47,8 @@ class Publication:
         self._table = table
         self._txn_id = txn_id
         self._write_id = write_id
-        self.staging = f"{table.storage.location.rstrip('/')}/_tmp_write_v{txn_id:07d}"
+        self._token = f"write_v{txn_id:07d}"
+        self.staging = f"{table.storage.location.rstrip('/')}/{hidden_name(self._token)}"
 
     def publish(self, written: Sequence[WrittenDirectory], operation: DataOperation) -> None:
         """Give every directory its name, then tell the metastore; the commit is the caller's."""
@@ -116,20 +118,17 @@ class Publication:
     def _place(
         self, name: DirectoryName, files: Sequence[EventFile], root: Location
     ) -> list[Location]:
-        """Gather files below the staging directory, then rename the whole directory."""
-        gathered = self._resolver(self.staging).child(f"ready/{files[0].partition}/{name.format()}")
+        """Gather the tasks' files in one directory and give it its name (rows/staging.py)."""
         fs = root.volume.fs
-        fs.makedirs(gathered.path, exist_ok=True)
-        target = root.child(name.format())
-        published = []
-        for file in files:
-            bucket = BucketFileName(bucket_id=file.bucket_id, attempt_id=0).format()
-            publish_file(self._resolver(file.path), gathered.child(bucket))
-            published.append(target.child(bucket))
-        fs.pipe_file(gathered.child(ACID_VERSION_FILE).path, ACID_VERSION)
-        fs.makedirs(root.path, exist_ok=True)
-        publish_directory(fs, gathered.path, target.path)
-        return published
+        staged = stage_directory(fs, root.path, name, self._token)
+        try:
+            for file in files:
+                _move(fs, self._resolver(file.path).path, f"{staged.path}/{_bucket(file)}")
+            publish(fs, staged)
+        except BaseException:
+            discard(fs, staged)
+            raise
+        return [root.child(f"{name.format()}/{_bucket(file)}") for file in files]
 
     def _notification(
         self, partition: str, root: Location, files: Sequence[Location]
@@ -150,9 +149,12 @@ class Publication:
         )
 
 
-def publish_file(source: Location, target: Location) -> None:
+def _bucket(file: EventFile) -> str:
+    return BucketFileName(bucket_id=file.bucket_id, attempt_id=0).format()
+
+
+def _move(fs: AbstractFileSystem, source: str, target: str) -> None:
     """Move one file within a file system; never over another."""
-    fs = source.volume.fs
-    if fs.exists(target.path):
-        raise AcidFormatError("two tasks wrote one bucket of one partition", target.uri)
-    fs.mv(source.path, target.path)
+    if fs.exists(target):
+        raise AcidFormatError("two tasks wrote one bucket of one partition", target)
+    fs.mv(source, target)

@@ -17,7 +17,7 @@ from hms_bridge.acid.names import DirectoryName
 from hms_bridge.errors import AcidFormatError
 from hms_bridge.rows.publish import publish_directory
 
-_RENAMING_PROTOCOLS = frozenset({"file", "local", "hdfs", "arrow_hdfs", "viewfs"})
+_RENAMING_PROTOCOLS = frozenset({"file", "local", "hdfs", "arrow_hdfs", "viewfs", "webhdfs"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +27,11 @@ class StagedDirectory:
     path: str
     final_path: str
     hidden_root: str | None
+
+
+def hidden_name(token: str) -> str:
+    """The hidden directory of the writer with this token, below the root that it writes to."""
+    return f"_tmp_{token}"
 
 
 def has_atomic_rename(fs: AbstractFileSystem) -> bool:
@@ -46,7 +51,7 @@ def stage_directory(
     final_path = f"{base}/{name.format()}"
     if fs.exists(final_path):
         raise AcidFormatError("is there already; a delta is written once", final_path)
-    hidden_root = f"{base}/_tmp_{token}" if has_atomic_rename(fs) else None
+    hidden_root = f"{base}/{hidden_name(token)}" if has_atomic_rename(fs) else None
     path = final_path if hidden_root is None else f"{hidden_root}/{name.format()}"
     fs.makedirs(path, exist_ok=True)
     fs.pipe_file(f"{path}/{ACID_VERSION_FILE}", ACID_VERSION)

@@ -8,7 +8,8 @@ from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.server.answers import answers
 from hms_bridge.server.names import pattern_of
 from hms_bridge.wire.catalog_names import split_catalog
-from hms_bridge.wire.convert_catalog import database_from_struct, database_to_struct
+from hms_bridge.wire.convert_catalog import database_to_struct
+from hms_bridge.wire.received import received_database
 from hms_bridge.wire.required import given
 from hms_bridge.wire.structs import Struct, hive
 
@@ -47,7 +48,7 @@ class DatabaseCalls:
     @answers("create_database")
     def create_database(self, args: Struct) -> None:
         """Create one."""
-        self._store.create_database(database_from_struct(given(args.database, "database")))
+        self._store.create_database(received_database(given(args.database, "database")))
 
     @answers("create_database_req")
     def create_database_req(self, args: Struct) -> None:
@@ -64,7 +65,7 @@ class DatabaseCalls:
             createTime=request.createTime,
             managedLocationUri=request.managedLocationUri,
         )
-        self._store.create_database(database_from_struct(database))
+        self._store.create_database(received_database(database))
 
     @answers("get_database")
     def get_database(self, args: Struct) -> Struct:
@@ -141,6 +142,4 @@ class DatabaseCalls:
 
     def _alter(self, old_name: str | None, struct: Struct | None) -> None:
         _, name = split_catalog(given(old_name, "the database's name"))
-        self._store.alter_database(
-            name or "", database_from_struct(given(struct, "the new database"))
-        )
+        self._store.alter_database(name or "", received_database(given(struct, "the new database")))

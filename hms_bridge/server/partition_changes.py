@@ -20,9 +20,9 @@ from hms_bridge.server.names import (
 from hms_bridge.wire.convert_catalog import (
     columns_from_structs,
     columns_to_structs,
-    partition_from_struct,
     partition_to_struct,
 )
+from hms_bridge.wire.received import received_partition
 from hms_bridge.wire.required import given
 from hms_bridge.wire.structs import Struct, hive
 
@@ -87,14 +87,15 @@ class PartitionChangeCalls:
     def alter_partition(self, args: Struct) -> None:
         """Replace one, found by its values."""
         name = table_name(args.db_name, args.tbl_name)
-        self._alter(name, [given(args.new_part, "new_part")], {})
+        self._alter(name, [given(args.new_part, "new_part")], {}, is_event_each=True)
 
     @answers("alter_partition_with_environment_context")
     def alter_partition_with_environment(self, args: Struct) -> None:
         """Replace one, found by its values."""
         name = table_name(args.db_name, args.tbl_name)
         parts = [given(args.new_part, "new_part")]
-        self._alter(name, parts, environment_of(args.environment_context))
+        environment = environment_of(args.environment_context)
+        self._alter(name, parts, environment, is_event_each=True)
 
     @answers("alter_partitions")
     def alter_partitions(self, args: Struct) -> None:
@@ -219,6 +220,8 @@ class PartitionChangeCalls:
         structs: Sequence[Struct],
         environment: Mapping[str, str],
         columns: tuple[Column, ...] = (),
+        *,
+        is_event_each: bool = False,
     ) -> None:
         self._store.alter_partitions(
             name.database,
@@ -226,6 +229,7 @@ class PartitionChangeCalls:
             [_partition(name, struct, columns) for struct in structs],
             environment=environment,
             catalog=name.catalog,
+            is_event_each=is_event_each,
         )
 
     def _drop(
@@ -254,7 +258,7 @@ class PartitionChangeCalls:
 
 def _partition(name: TableName, struct: Struct, columns: tuple[Column, ...]) -> Partition:
     """A partition of the call's table. Newer clients send the columns once for all."""
-    partition = partition_from_struct(struct, name.database, name.table, name.catalog)
+    partition = received_partition(struct, name.database, name.table, name.catalog)
     if (partition.database_name, partition.table_name) != (name.database, name.table):
         raise MetaError(
             f"a partition of {partition.database_name}.{partition.table_name} was sent among "

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from hms_bridge.errors import InvalidOperationError, MetaError
 from hms_bridge.metastore import CatalogStore
 from hms_bridge.model.catalog import Table
+from hms_bridge.server.access_types import access_type
 from hms_bridge.server.answers import answers
 from hms_bridge.server.names import (
     TableName,
@@ -21,12 +23,13 @@ from hms_bridge.server.table_filter import parse_table_filter
 from hms_bridge.wire.catalog_names import split_catalog
 from hms_bridge.wire.convert_catalog import (
     columns_to_structs,
-    table_from_struct,
     table_to_struct,
 )
+from hms_bridge.wire.received import received_table
 from hms_bridge.wire.required import given
 from hms_bridge.wire.structs import Struct, hive
 
+_DO_NOT_COUNT = "DO_NOT_UPDATE_STATS"
 _INSERT_ONLY_TABLES = 2
 _CONSTRAINTS = (
     "primaryKeys", "foreignKeys", "uniqueConstraints", "notNullConstraints",
@@ -53,7 +56,8 @@ class TableCalls:
         """One by name, to a client that tells what it understands."""
         request = given(args.req, "req")
         name = table_name(request.dbName, request.tblName, request.catName)
-        return hive.GetTableResult(table=table_to_struct(self._get(name, request.capabilities)))
+        table = self._get(name, request.capabilities)
+        return hive.GetTableResult(table=_with_access(table, request.processorCapabilities))
 
     @answers("get_table_objects_by_name")
     def get_tables_by_names(self, args: Struct) -> list[Struct]:
@@ -80,7 +84,8 @@ class TableCalls:
         if not tables:
             self._store.get_database(database, catalog)  # says so if that is the reason
         readable = self._readable(tables, request.capabilities)
-        return hive.GetTablesResult(tables=[table_to_struct(table) for table in readable])
+        understood = request.processorCapabilities
+        return hive.GetTablesResult(tables=[_with_access(table, understood) for table in readable])
 
     @answers("get_all_tables")
     def get_all_tables(self, args: Struct) -> list[str]:
@@ -149,23 +154,28 @@ class TableCalls:
         columns = (*table.storage.columns, *table.partition_columns)
         return hive.GetSchemaResponse(fields=columns_to_structs(columns))
 
-    @answers("create_table", "create_table_with_environment_context")
+    @answers("create_table")
     def create_table(self, args: Struct) -> None:
         """Create one."""
-        self._store.create_table(table_from_struct(given(args.tbl, "tbl")))
+        self._store.create_table(received_table(given(args.tbl, "tbl")))
+
+    @answers("create_table_with_environment_context")
+    def create_table_with_environment(self, args: Struct) -> None:
+        """Create one."""
+        self._create(args.tbl, args.environment_context)
 
     @answers("create_table_with_constraints")
     def create_table_with_constraints(self, args: Struct) -> None:
         """Create one without constraints."""
         _refuse_constraints(args)
-        self._store.create_table(table_from_struct(given(args.tbl, "tbl")))
+        self._store.create_table(received_table(given(args.tbl, "tbl")))
 
     @answers("create_table_req")
     def create_table_req(self, args: Struct) -> None:
         """Create one without constraints."""
         request = given(args.request, "request")
         _refuse_constraints(request)
-        self._store.create_table(table_from_struct(given(request.table, "table")))
+        self._create(request.table, request.envContext)
 
     @answers("translate_table_dryrun")
     def translate_table(self, args: Struct) -> Struct:
@@ -224,6 +234,13 @@ class TableCalls:
         name = table_name(request.dbName, request.tableName, request.catalogName)
         self._drop(name, request.deleteData, request.envContext)
 
+    def _create(self, struct: Struct | None, context: Struct | None) -> None:
+        table = received_table(given(struct, "the new table"))
+        if environment_of(context).get(_DO_NOT_COUNT, "").lower() == "true":
+            # Hive takes this word from either place; as a parameter it is not stored.
+            table = replace(table, parameters={**table.parameters, _DO_NOT_COUNT: "true"})
+        self._store.create_table(table)
+
     def _names(
         self, database: str | None, pattern: str | None, table_type: str | None
     ) -> list[str]:
@@ -260,9 +277,7 @@ class TableCalls:
         environment: Mapping[str, str],
         valid_write_ids: str | None = None,
     ) -> None:
-        table = replace(
-            table_from_struct(given(struct, "the new table")), catalog_name=name.catalog
-        )
+        table = replace(received_table(given(struct, "the new table")), catalog_name=name.catalog)
         self._store.alter_table(
             name.database,
             name.table,
@@ -279,6 +294,15 @@ class TableCalls:
             is_data_deleted=bool(is_deleted),
             is_purge=is_purge(context),
         )
+
+
+def _with_access(table: Table, capabilities: Sequence[str] | None) -> Struct:
+    """The table, with what a client that tells its capabilities may do with it."""
+    struct: Any = table_to_struct(table)
+    if capabilities and "OBJCAPABILITIES" not in table.parameters:
+        struct.accessType = access_type(table, capabilities)
+    told: Struct = struct
+    return told
 
 
 def _table_meta(table: Table) -> Struct:

@@ -21,6 +21,7 @@ from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import InvalidOperationError, MetaError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Table
 from hms_bridge.notification import events
+from hms_bridge.service import file_statistics
 from hms_bridge.service.drops import DropVerbs
 from hms_bridge.service.foundation import normal_table, with_ddl_time
 from hms_bridge.service.locations import normal_uri
@@ -50,15 +51,16 @@ class AlterTableVerbs(DropVerbs):
         table: Table,
         *,
         environment: Mapping[str, str] | None = None,
-        valid_write_ids: str | None = None,  # noqa: ARG002 (the port: for statistics only)
+        valid_write_ids: str | None = None,  # noqa: ARG002 (the port: for column statistics)
     ) -> None:
         """Replace it (also renames). Raises NoSuchObjectError, InvalidOperationError."""
         wanted = normal_table(table)
         old_name = (database.lower(), name.lower())
         is_cascade = (environment or {}).get(CASCADE, "").lower() == "true"
         if old_name == (wanted.database_name, wanted.name):
+            counted = self._with_file_statistics(wanted, environment or {})
             self._transactions.write(
-                lambda unit: self._alter(unit, old_name, wanted, is_cascade=is_cascade)
+                lambda unit: self._alter(unit, old_name, counted, is_cascade=is_cascade)
             )
             return
         move = self._move_for(old_name, wanted)
@@ -68,6 +70,24 @@ class AlterTableVerbs(DropVerbs):
             )
             return
         self._alter_with_move(old_name, wanted, move, is_cascade=is_cascade)
+
+    def _with_file_statistics(self, wanted: Table, environment: Mapping[str, str]) -> Table:
+        """Counted before the transaction, which must not wait for a file system."""
+        if not file_statistics.is_due_for_altered(wanted, environment):
+            return wanted
+        location = wanted.storage.location
+        if not location:
+            found = self._transactions.read(
+                lambda c: tables.find_table(
+                    c, wanted.database_name, wanted.name, wanted.catalog_name
+                )
+            )
+            location = None if found is None else found.table.storage.location
+        counted = self._files.count(location)
+        return replace(
+            wanted,
+            parameters=file_statistics.of_table(wanted.parameters, counted, environment),
+        )
 
     def _alter_with_move(
         self, old_name: tuple[str, str], wanted: Table, move: _Move, *, is_cascade: bool

@@ -100,7 +100,7 @@ class CleaningVerbs(TransactionVerbs):
         )
 
     def run_housekeeping(self) -> None:
-        """Time-outs, purge of finished transactions, write sets, event log and history.
+        """Time-outs, of workers too; purge of transactions, write sets, events and history.
 
         Each step is a transaction of its own; at last, file work that others left undone.
         """
@@ -109,6 +109,7 @@ class CleaningVerbs(TransactionVerbs):
         self._repeat(lambda unit: housekeeping.time_out_locks(unit.connection, txn, clock))
         self._once(lambda unit: housekeeping.time_out_rebuild_locks(unit.connection, txn, clock))
         self._once(self._settle_compactions)
+        self._once(self._revoke_workers)
         self._once(lambda unit: housekeeping.forget_write_sets(unit.connection, txn, clock))
         self._once(lambda unit: housekeeping.forget_write_ids(unit.connection, txn, clock))
         self._once(lambda unit: housekeeping.forget_txns(unit.connection, txn, clock))
@@ -128,6 +129,10 @@ class CleaningVerbs(TransactionVerbs):
         outcome = housekeeping.time_out_txns(unit.connection, self._settings.txn, self._clock)
         self._log_abort(unit, outcome)
         return len(outcome.aborted)
+
+    def _revoke_workers(self, unit: UnitOfWork) -> int:
+        timeout_ms = self._settings.compactor.worker_timeout_ms
+        return compaction_queue.revoke_timed_out_workers(unit.connection, timeout_ms, self._clock)
 
     def _settle_compactions(self, unit: UnitOfWork) -> int:
         failed = housekeeping.settle_compactions(unit.connection, self._clock)

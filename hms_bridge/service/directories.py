@@ -26,6 +26,16 @@ class Directories:
         """Whether anything is at a place."""
         return self._resolve(uri).status() is not None
 
+    def file_sizes_bytes(self, uri: str) -> list[int]:
+        """Of each file below a place; names that begin with ``_`` or ``.`` are hidden, and what
+        is below them."""
+        return [
+            file.size_bytes
+            for file in list_tree(self._resolve(uri))
+            if file.kind is FileKind.FILE
+            and not any(name.startswith(("_", ".")) for name in file.path.split("/"))
+        ]
+
     def is_renamed_at_once(self, uri: str) -> bool:
         """Whether directories exist by themselves, so that one rename moves one."""
         return self._resolve(uri).volume.capabilities.has_directories

@@ -13,7 +13,6 @@ from changemanager.errors import LocationError
 from changemanager.location import parse_uri
 from hms_bridge.errors import ConfigError, InvalidObjectError
 from hms_bridge.model.catalog import Database, Table
-from hms_bridge.model.partition_name import escape
 
 DEFAULT_DATABASE = "default"
 
@@ -82,12 +81,6 @@ def partition_location(table: Table, name: str) -> str | None:
     """Where a partition lies that gives no location; None if the table has none."""
     location = table.storage.location
     return f"{location.rstrip('/')}/{name}" if location else None
-
-
-def partition_directory(table: Table, values: tuple[str, ...]) -> str:
-    """``a=1/b=x``, as the directories are called."""
-    names = (column.name for column in table.partition_columns)
-    return "/".join(f"{escape(n)}={escape(v)}" for n, v in zip(names, values, strict=True))
 
 
 def is_below(inner: str, outer: str) -> bool:

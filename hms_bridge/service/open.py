@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from changemanager.archive import ChangeManager
-from changemanager.config import ChangeManagerConfig
 from changemanager.delete_protocol import DeleteProtocol
-from changemanager.location import FsspecResolver, Resolver
+from changemanager.location import Resolver
 from hms_bridge.backend.engine import Database, open_database
 from hms_bridge.backend.retry import RetrySettings
 from hms_bridge.backend.schema.install import check_schema, install
 from hms_bridge.catalog.databases import install_default
 from hms_bridge.clock import Clock, SystemClock
+from hms_bridge.config.file_systems import archive_config, file_systems
 from hms_bridge.config.settings import Settings
 from hms_bridge.errors import ConfigError
 from hms_bridge.notification.message_text import MessageFormat
@@ -67,7 +67,7 @@ def open_local_metastore(
         _prepare(database, transactions, root, is_created=create_schema)
         roots = WarehouseRoots(managed=root, external=root)
         manifest = SqlArchiveManifest(transactions)
-        resolver = resolve or FsspecResolver()
+        resolver = resolve or file_systems(chosen)
         files = _warehouse_files(
             transactions,
             roots,
@@ -117,10 +117,10 @@ def _warehouse_files(
 ) -> WarehouseFiles:
     archive = None
     if settings.archive.is_enabled:
-        config = ChangeManagerConfig(
+        config = archive_config(
+            settings.archive,
             cmroot=warehouse_uri(settings.archive.root),
-            retain_ms=settings.archive.retain_ms,
-            interval_seconds=settings.archive.interval_ms / 1000,
+            trash=warehouse_uri(settings.archive.trash) if settings.archive.trash else None,
         )
         archive = ChangeManager(config, resolve, manifest, transactions.clock, make_token)
     protocol = DeleteProtocol(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from changemanager.manifest import ArchiveCause
 from hms_bridge.archive.file_tasks import FileTask
@@ -25,11 +25,31 @@ from hms_bridge.errors import (
 )
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Partition, Table
 from hms_bridge.notification import events
+from hms_bridge.service import file_statistics
 from hms_bridge.service.drops import DropVerbs
+from hms_bridge.service.file_statistics import FileCount
 from hms_bridge.service.foundation import normal_partition, with_ddl_time
 from hms_bridge.service.locations import normal_uri, partition_location
 from hms_bridge.service.unit_of_work import UnitOfWork
 from hms_bridge.txn import resources
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Alteration:
+    """What alter_partitions is to do; ``counts`` of files by values."""
+
+    key: tuple[str, str, str]
+    wanted: Sequence[Partition]
+    environment: Mapping[str, str]
+    counts: Mapping[tuple[str, ...], FileCount | None]
+    is_one_event: bool
+
+    def with_statistics(self, table: Table, old: Partition, new: Partition) -> Partition:
+        counted = self.counts.get(new.values)
+        return replace(
+            new,
+            parameters=file_statistics.of_partition(table, old, new, counted, self.environment),
+        )
 
 
 class PartitionVerbs(DropVerbs):
@@ -60,6 +80,7 @@ class PartitionVerbs(DropVerbs):
             raise _already_exists(stored.table, next(iter(existing)))
         new = {name: partition for name, partition in wanted.items() if name not in existing}
         made = self._make_directories(new.values())
+        new = self._counted_anew(stored.table, new, made)
         try:
             return self._transactions.write(
                 lambda unit: self._insert(unit, key, new, is_if_not_exists=is_if_not_exists)
@@ -72,6 +93,24 @@ class PartitionVerbs(DropVerbs):
         places = [p.storage.location for p in new if p.storage.location is not None]
         self._files.settle(*places)
         return [place for place in places if self._files.make_directory(place)]
+
+    def _counted_anew(
+        self, table: Table, new: Mapping[str, Partition], made: Sequence[str]
+    ) -> dict[str, Partition]:
+        """Of partitions whose directories were there before."""
+        counted = {
+            name: self._files.count(partition.storage.location)
+            for name, partition in new.items()
+            if partition.storage.location not in made
+            and file_statistics.is_due_for_added(table, partition)
+        }
+        return {
+            name: replace(
+                partition,
+                parameters=file_statistics.of_added(partition.parameters, counted.get(name)),
+            )
+            for name, partition in new.items()
+        }
 
     def _insert(
         self,
@@ -194,16 +233,43 @@ class PartitionVerbs(DropVerbs):
         table: str,
         partitions: Sequence[Partition],
         *,
-        environment: Mapping[str, str] | None = None,  # noqa: ARG002 (the port: statistics only)
+        environment: Mapping[str, str] | None = None,
         catalog: str = DEFAULT_CATALOG,
+        is_event_each: bool = False,
     ) -> None:
         """Replace them, found by their values; all or none. Raises NoSuchObjectError."""
         key = (database.lower(), table.lower(), catalog.lower())
-        self._transactions.write(lambda unit: self._alter_partitions(unit, key, partitions))
+        given = environment or {}
+        alteration = _Alteration(
+            key=key,
+            wanted=partitions,
+            environment=given,
+            counts=self._count(key, partitions, given),
+            is_one_event=self._settings.events.is_alter_partitions_one_event and not is_event_each,
+        )
+        self._transactions.write(lambda unit: self._alter_partitions(unit, alteration))
 
-    def _alter_partitions(
-        self, unit: UnitOfWork, key: tuple[str, str, str], wanted: Sequence[Partition]
-    ) -> None:
+    def _count(
+        self, key: tuple[str, str, str], wanted: Sequence[Partition], environment: Mapping[str, str]
+    ) -> Mapping[tuple[str, ...], FileCount | None]:
+        """The files of those whose statistics are due, before the transaction."""
+
+        def work(connection: Connection) -> list[tuple[Partition, Partition, Table]]:
+            stored = _table(connection, key)
+            if stored.table.is_transactional or is_view(stored.table):
+                return []
+            named = {name_of(stored.table, p.values): p for p in wanted}
+            found = partitions.find_by_names(connection, stored, list(named))
+            return [(one.partition, named[one.name], stored.table) for one in found]
+
+        return {
+            new.values: self._files.count(new.storage.location or old.storage.location)
+            for old, new, table in self._transactions.read(work)
+            if file_statistics.is_due_for_partition(table, old, new, environment)
+        }
+
+    def _alter_partitions(self, unit: UnitOfWork, alteration: _Alteration) -> None:
+        key, wanted = alteration.key, alteration.wanted
         stored = _table(unit.connection, key, RowLock.SHARED)
         named = {
             name_of(stored.table, p.values): _complete(stored.table, p, is_new=False)
@@ -215,10 +281,21 @@ class PartitionVerbs(DropVerbs):
             values = ", ".join(named[missing[0]].values)
             raise NoSuchObjectError(f"alter is not possible: partition values=[{values}] missing")
         changes = [
-            (found[name], _altered(found[name].partition, partition, unit.now_seconds))
+            (
+                found[name],
+                _altered(
+                    found[name].partition,
+                    alteration.with_statistics(stored.table, found[name].partition, partition),
+                    unit.now_seconds,
+                ),
+            )
             for name, partition in named.items()
         ]
         partitions.update_partitions(unit.connection, stored, changes)
+        if alteration.is_one_event:
+            changed = [new for _, new in changes]
+            unit.events += events.partitions_altered(stored.table, changed, unit.now_seconds)
+            return
         unit.events += [
             events.partition_altered(stored.table, old.partition, new, unit.now_seconds)
             for old, new in changes

@@ -13,6 +13,7 @@ from hms_bridge.catalog.table_rules import is_external, is_view, with_acid_prope
 from hms_bridge.errors import AlreadyExistsError, NoSuchObjectError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Table
 from hms_bridge.notification import events
+from hms_bridge.service import file_statistics
 from hms_bridge.service.drops import DropVerbs
 from hms_bridge.service.foundation import normal_table, with_ddl_time
 from hms_bridge.service.locations import normal_uri
@@ -36,6 +37,10 @@ class TableVerbs(DropVerbs):
         if location is not None and not is_view(wanted):
             self._files.settle(location)
             is_made = self._files.make_directory(location)
+            if not is_made and file_statistics.is_due_for_created(wanted):
+                counted = self._files.count(location)
+                parameters = file_statistics.of_table(wanted.parameters, counted, {})
+                wanted = replace(wanted, parameters=parameters)
         try:
             self._transactions.write(lambda unit: self._insert_table(unit, wanted))
         except BaseException:
@@ -76,7 +81,7 @@ class TableVerbs(DropVerbs):
         complete = replace(
             table,
             create_time=unit.now_seconds,
-            parameters=with_ddl_time(dict(table.parameters), unit.now_seconds),
+            parameters=with_ddl_time(file_statistics.stored(table.parameters), unit.now_seconds),
         )
         key = tables.insert_table(unit.connection, stored.id, complete)
         unit.events.append(events.table_created(replace(complete, id=key), unit.now_seconds))

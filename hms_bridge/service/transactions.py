@@ -37,6 +37,7 @@ from hms_bridge.txn import (
 )
 from hms_bridge.txn.abort import AbortOutcome
 from hms_bridge.txn.open_txns import OpenedTxns, OpenTxnLimit
+from hms_bridge.txn.write_ids import WrittenTable
 
 OPEN_ATTEMPTS_MAX = 3
 
@@ -109,7 +110,9 @@ class TransactionVerbs(VerbFamily):
                 unit.connection, outcome.txn_id, request.write_events, unit.now_seconds
             )
         if outcome.is_event_due:
-            unit.events.append(events.txn_committed(outcome.txn_id, unit.now_seconds))
+            unit.events.append(
+                events.txn_committed(outcome.txn_id, _places(outcome.written), unit.now_seconds)
+            )
             unit.events += [
                 events.compaction_committed(compaction, unit.now_seconds)
                 for compaction in outcome.compactions
@@ -135,8 +138,7 @@ class TransactionVerbs(VerbFamily):
         if broken:
             mark_incompatible(unit.connection, broken)
         for txn in outcome.logged:
-            databases = sorted({written.database_name for written in txn.written})
-            unit.events.append(events.txn_aborted(txn.id, databases, unit.now_seconds))
+            unit.events.append(events.txn_aborted(txn.id, _places(txn.written), unit.now_seconds))
 
     def heartbeat(self, txn_id: TxnId, lock_id: LockId) -> None:
         """0 means none. Raises NoSuchTxnError, TxnAbortedError, NoSuchLockError."""
@@ -232,3 +234,7 @@ class TransactionVerbs(VerbFamily):
             self._log_abort(unit, AbortOutcome(aborted=applied.aborted))
 
         self._transactions.write(work)
+
+
+def _places(written: Sequence[WrittenTable]) -> list[tuple[str, WriteId]]:
+    return [(one.database_name, one.write_id) for one in written]

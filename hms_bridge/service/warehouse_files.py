@@ -23,6 +23,7 @@ from hms_bridge.archive.file_tasks import FileTask, FileTaskKind
 from hms_bridge.catalog import places
 from hms_bridge.errors import InvalidOperationError, MetaError
 from hms_bridge.service.directories import Directories
+from hms_bridge.service.file_statistics import FileCount
 from hms_bridge.service.locations import WarehouseRoots, is_below, parent
 from hms_bridge.service.unit_of_work import Transactions, UnitOfWork
 
@@ -70,6 +71,17 @@ class WarehouseFiles:
             raise MetaError(
                 f"{location} is not a directory or unable to create one: {error}"
             ) from error
+
+    def count(self, location: str | None) -> FileCount | None:
+        """What lies at a place; None if it cannot be told. Not worth a failure."""
+        if not location:
+            return None
+        try:
+            sizes_bytes = self._directories.file_sizes_bytes(location)
+        except (OSError, ChangeManagerError, ValueError) as error:
+            _LOG.warning("the files at %s could not be counted: %s", location, error)
+            return None
+        return FileCount(file_count=len(sizes_bytes), size_bytes=sum(sizes_bytes))
 
     def undo_made(self, locations: Sequence[str]) -> None:
         """Directories that :meth:`make_directory` made are not needed after all.

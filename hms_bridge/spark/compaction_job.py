@@ -23,6 +23,11 @@ class SparkExecutor:
     spark: SparkSession
     kernel: BucketKernel
 
+    @property
+    def job_id(self) -> str:
+        """Spark's application, as its history server lists it."""
+        return str(self.spark.sparkContext.applicationId)
+
     def run(
         self, tasks: Sequence[BucketTask], *, root: str, temporary: str
     ) -> tuple[TaskResult, ...]:

@@ -9,6 +9,7 @@ Options
                  Hive's texts of a snapshot that the caller holds open; without them a snapshot is
                  taken when Spark plans, under a read-only transaction that lives for
                  ``hive.txn.timeout`` and is kept alive by each task that starts
+  webhdfs        HTTP addresses of HDFS clusters, as ``hms.bridge.webhdfs.addresses``
 
 Rows come as Arrow record batches, a stripe at a time.
 """
@@ -25,7 +26,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from changemanager.location import FsspecResolver
+from hms_bridge.config.file_systems import file_systems
+from hms_bridge.config.settings import Settings, parse_addresses
 from hms_bridge.connect import open_metastore
 from hms_bridge.dml.spark_types import spark_type
 from hms_bridge.errors import DmlError, NoSuchTxnError, TxnAbortedError
@@ -102,10 +104,16 @@ class ScanRequest:
     has_row_ids: bool
     valid_txns: str | None
     valid_write_ids: str | None
+    web_hdfs: Mapping[str, str]
+
+    @property
+    def settings(self) -> Settings:
+        """What a reader has to know of them."""
+        return Settings(web_hdfs=self.web_hdfs)
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> ScanRequest:
-        """Raises DmlError for an option that is missing."""
+        """Raises DmlError for an option that is missing, ConfigError for a malformed one."""
         for needed in ("metastore", "table"):
             if not options.get(needed):
                 raise DmlError(f'format("{FORMAT}") needs .option("{needed}", …)')
@@ -119,6 +127,7 @@ class ScanRequest:
             has_row_ids=options.get("row_ids", "false").lower() == "true",
             valid_txns=options.get("valid_txns"),
             valid_write_ids=options.get("valid_write_ids"),
+            web_hdfs=parse_addresses(options.get("webhdfs", "")),
         )
 
     def table(self, metastore: Metastore) -> Table:
@@ -159,7 +168,9 @@ class AcidReader(DataSourceReader):  # type: ignore[misc]
                 lease = _open_lease(metastore, table)
                 txns = current_snapshot(metastore, lease)
                 write_ids = metastore.get_valid_write_ids([table.full_name], txns)[0]
-            splits = plan_scan(metastore, FsspecResolver(), table, txns=txns, write_ids=write_ids)
+            splits = plan_scan(
+                metastore, file_systems(request.settings), table, txns=txns, write_ids=write_ids
+            )
             return [
                 AcidPartition(
                     split=split,
@@ -178,7 +189,10 @@ class AcidReader(DataSourceReader):  # type: ignore[misc]
         if partition.lease_txn_id:
             _renew_lease(partition)
         yield from read_scan_split(
-            FsspecResolver(), partition.split, partition.columns, has_row_ids=partition.has_row_ids
+            file_systems(self._request.settings),
+            partition.split,
+            partition.columns,
+            has_row_ids=partition.has_row_ids,
         )
 
 

@@ -50,6 +50,7 @@ class SqlSession:
         client: Client,
         clock: Clock,
         database: str = "default",
+        web_hdfs: Mapping[str, str] | None = None,
     ) -> None:
         self._metastore = metastore
         self._metastore_url = metastore_url
@@ -58,6 +59,7 @@ class SqlSession:
         self._client = client
         self._clock = clock
         self._database = database
+        self._web_hdfs = ",".join(f"{name}={at}" for name, at in (web_hdfs or {}).items())
         self._spark: SparkSession | None = None
 
     def run(self, text: str) -> Iterator[SqlResult]:
@@ -104,11 +106,16 @@ class SqlSession:
                     yield tuple(_plain(value) for value in row)
 
     def _write(self, statement: Insert | Update | Delete) -> str:
-        tables = self._tables((statement.table, *statement.source_tables))
-        plan = plan_write(statement, tables)
-        with open_transaction(
-            self._metastore, self._client, self._clock, _write_locks(plan)
-        ) as transaction:
+        names = (statement.table, *statement.source_tables)
+        locks = _write_locks(plan_write(statement, self._tables(names)))
+        with open_transaction(self._metastore, self._client, self._clock, locks) as transaction:
+            # the definitions may have changed while the locks were awaited; now they stay
+            plan = plan_write(statement, self._tables(names))
+            if _write_locks(plan) != locks:
+                raise DmlError(
+                    f"{plan.table.full_name} was changed while the statement waited for its "
+                    "locks; run it again"
+                )
             self._make_views(plan.sources, transaction)
             job = WriteJob(self._session(), self._metastore, self._resolver, transaction)
             with _spark_errors():
@@ -132,6 +139,7 @@ class SqlSession:
                 .option("metastore", self._metastore_url)
                 .option("table", table.full_name)
                 .option("row_ids", str(source.has_row_ids).lower())
+                .option("webhdfs", self._web_hdfs)
                 .option("valid_txns", transaction.txns.format())
                 .option("valid_write_ids", transaction.write_ids(table.full_name).format())
                 .load()

@@ -20,7 +20,7 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name everyone knows it by)
 
-from changemanager.location import FsspecResolver, Resolver
+from changemanager.location import Resolver
 from hms_bridge.acid.names import DirectoryName
 from hms_bridge.dml.plan import ROW_PARTITION, WritePlan
 from hms_bridge.metastore import Metastore
@@ -124,7 +124,7 @@ class WriteJob:
         tasks = keys.repartition(ROW_PARTITION, _BUCKET).sortWithinPartitions(
             ROW_PARTITION, _BUCKET, "writeid", "bucketid", "rowid"
         )
-        return _collect(tasks.mapInArrow(_DeleteTask(spec), _RESULT))
+        return _collect(tasks.mapInArrow(_DeleteTask(spec, self._resolver), _RESULT))
 
     def _insert(
         self, plan: WritePlan, rows: DataFrame, staging: str, write_id: WriteId
@@ -141,7 +141,7 @@ class WriteJob:
             order = [*order, _BUCKET]
         if order:
             rows = rows.sortWithinPartitions(*order)
-        return _collect(rows.mapInArrow(_InsertTask(spec), _RESULT))
+        return _collect(rows.mapInArrow(_InsertTask(spec, self._resolver), _RESULT))
 
 
 def _spec(plan: WritePlan, staging: str, write_id: WriteId, statement_id: int) -> EventFileSpec:
@@ -207,19 +207,21 @@ def _attempt() -> tuple[int, str]:
 @dataclass(frozen=True)
 class _DeleteTask:
     spec: EventFileSpec
+    resolver: Resolver
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         _, attempt = _attempt()
-        return _report(write_deletes(FsspecResolver(), self.spec, batches, attempt))
+        return _report(write_deletes(self.resolver, self.spec, batches, attempt))
 
 
 @dataclass(frozen=True)
 class _InsertTask:
     spec: EventFileSpec
+    resolver: Resolver
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         number, attempt = _attempt()
-        return _report(write_inserts(FsspecResolver(), self.spec, batches, number, attempt))
+        return _report(write_inserts(self.resolver, self.spec, batches, number, attempt))
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ Nothing is handed to the cleaner that an open or future transaction may need:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import (
@@ -187,9 +188,9 @@ def mark_cleaned(connection: Connection, compaction: Compaction, clock: Clock) -
     """The target's obsolete and aborted files up to highest_write_id are gone; the history entry.
 
     Forgets what was committed and aborted there up to highest_write_id, never beyond; the caller's
-    may be lower than the queue's, if files of some aborted write are left (they share a delta with
-    committed ones). A cleanup of aborts leaves no history (None). Raises NoSuchCompactionError for
-    an entry that is not queued.
+    may be lower than the queue's, down to 0, if files of some aborted write are left (they share a
+    delta with committed ones). A cleanup of aborts leaves no history (None). Raises
+    NoSuchCompactionError for an entry that is not queued.
     """
     target = _target(compaction)
     connection.execute(
@@ -199,18 +200,19 @@ def mark_cleaned(connection: Connection, compaction: Compaction, clock: Clock) -
     )
     highest = compaction.highest_write_id
     if compaction.type is CompactionType.ABORT_TXN_CLEANUP:
-        if highest:
+        if highest is not None:
             forget_aborted(connection, at_target(*target), highest_write_id=highest)
         return None
     ended = succeed(connection, compaction.id, clock)
     highest = ended.highest_write_id
     is_dropped = _SOFT_DROP in ended.properties
     completed = _at_completed(target, is_whole_table=is_dropped and target[2] is None)
-    if highest and not is_dropped:
+    if highest is not None and not is_dropped:
         completed = and_(completed, or_(_D.CTC_WRITEID <= highest, _D.CTC_WRITEID.is_(None)))
     connection.execute(delete(COMPLETED_TXN_COMPONENTS).where(completed))
-    if highest:
-        highest = min(highest, compaction.highest_write_id or highest)
+    if highest is not None:
+        told = compaction.highest_write_id
+        highest = highest if told is None else min(highest, told)
         components = at_target(*target)
         if is_dropped and target[2] is None:
             components = and_(_C.TC_DATABASE == target[0], _C.TC_TABLE == target[1])
@@ -232,29 +234,38 @@ def find_potential_compactions(
     aborted_time_threshold_ms: int,
 ) -> tuple[PotentialCompaction, ...]:
     """Targets with committed writes since they were compacted last, or with too many or too old
-    aborted ones (a negative time: never too old)."""
+    aborted ones (a negative time: never too old).
+
+    All that were written to: a limit, as Hive has it, would hide the same ones each time.
+    """
     written = connection.execute(
-        select(_D.CTC_DATABASE, _D.CTC_TABLE, _D.CTC_PARTITION)
+        select(
+            _D.CTC_DATABASE,
+            _D.CTC_TABLE,
+            _D.CTC_PARTITION,
+            func.count(),
+            func.max(_D.CTC_WRITEID),
+        )
         .where(_D.CTC_TABLE.is_not(None))
-        .distinct()
-        .limit(FETCH_MAX)
+        .group_by(_D.CTC_DATABASE, _D.CTC_TABLE, _D.CTC_PARTITION)
     )
     found = {
         (database, table, partition): PotentialCompaction(
-            database_name=database, table_name=table, partition_name=partition
+            database_name=database,
+            table_name=table,
+            partition_name=partition,
+            write_count=count,
+            highest_write_id=highest,
         )
-        for database, table, partition in written
+        for database, table, partition, count, highest in written
     }
     now = now_ms(connection, clock)
     aborted = _aborted_targets(connection, aborted_threshold, aborted_time_threshold_ms, now)
     for target, (has_too_many, has_old, _) in aborted.items():
-        found[target] = PotentialCompaction(
-            database_name=target[0],
-            table_name=target[1],
-            partition_name=target[2],
-            has_too_many_aborts=has_too_many,
-            has_old_abort=has_old,
+        known = found.get(target) or PotentialCompaction(
+            database_name=target[0], table_name=target[1], partition_name=target[2]
         )
+        found[target] = replace(known, has_too_many_aborts=has_too_many, has_old_abort=has_old)
     return tuple(found.values())
 
 

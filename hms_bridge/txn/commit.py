@@ -15,7 +15,8 @@ partition of that table, where Hive compares the names only. Both differences ab
 that Hive commits; neither ever commits one that Hive aborts.
 
 **Compactions.** The commit of a compaction makes its output visible. If the entry of the queue is
-not its own any more (the worker lost its lease), the transaction is aborted instead (I9).
+not its own any more (the worker lost its lease), the transaction is aborted instead (I9). A worker
+that refused its entry wrote nothing; its transaction commits, as Hive's does.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from sqlalchemy import (
 from hms_bridge.backend.dialect import lock_txns, now_ms
 from hms_bridge.backend.schema.txn_tables import (
     COMPACTION_QUEUE,
+    COMPLETED_COMPACTIONS,
     COMPLETED_TXN_COMPONENTS,
     HIVE_LOCKS,
     TXN_COMPONENTS,
@@ -61,6 +63,7 @@ from hms_bridge.txn.write_ids import WrittenTable, written_tables
 _C = TXN_COMPONENTS.c
 _L = HIVE_LOCKS.c
 _Q = COMPACTION_QUEUE.c
+_H = COMPLETED_COMPACTIONS.c
 _S = WRITE_SET.c
 _CHANGES = (DataOperation.UPDATE.stored, DataOperation.DELETE.stored)
 _COMPACTIONS = frozenset({TxnType.COMPACTION, TxnType.REBALANCE_COMPACTION})
@@ -203,12 +206,18 @@ def _finish_compaction(
         _C.TC_TXNID == txn_id, _C.TC_OPERATION_TYPE == DataOperation.COMPACT.stored
     )
     lost = connection.execute(claimed.limit(1)).first()
-    if lost is None:
+    if lost is None or _is_refused(connection, txn_id):
         return None
     return (
         f"Aborting [txnid:{txn_id}]: its compaction of {_resource(*lost)} was taken from it; "
         "another worker does it, or it was ended"
     )
+
+
+def _is_refused(connection: Connection, txn_id: TxnId) -> bool:
+    """Whether the compaction of this transaction ended as not worth it."""
+    mine = exists().where(_H.CC_TXN_ID == txn_id, _H.CC_STATE == CompactionState.REFUSED.stored)
+    return bool(connection.execute(select(mine)).scalar())
 
 
 def _settle_changes(connection: Connection, request: CommitTxnRequest, txn_id: TxnId) -> str | None:

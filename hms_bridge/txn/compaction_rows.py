@@ -17,6 +17,9 @@ _SHARED = tuple(
     for column in COMPLETED_COMPACTIONS.c
     if f"CQ_{column.name.removeprefix('CC_')}" in COMPACTION_QUEUE.c
 )
+_ZERO_IN_HISTORY = (
+    "START", "HIGHEST_WRITE_ID", "NEXT_TXN_ID", "TXN_ID", "COMMIT_TIME", "NUMBER_OF_BUCKETS",
+)  # fmt: skip
 
 
 def from_queue(row: Mapping[Any, Any]) -> Compaction:
@@ -32,8 +35,12 @@ def from_history(row: Mapping[Any, Any]) -> Compaction:
 def history_row(
     queue_row: Mapping[Any, Any], state: CompactionState, ended_ms: int, **changes: Any
 ) -> dict[str, Any]:
-    """The history row of a queue row that ended; ``changes`` are columns without their prefix."""
+    """The history row of a queue row that ended; ``changes`` are columns without their prefix.
+
+    Numbers that were never set are 0 there, as Hive writes them (CompactionInfo).
+    """
     row = {f"CC_{name}": queue_row[f"CQ_{name}"] for name in _SHARED}
+    row |= {f"CC_{name}": 0 for name in _ZERO_IN_HISTORY if row[f"CC_{name}"] is None}
     row |= {"CC_STATE": state.stored, "CC_END": ended_ms}
     return row | {f"CC_{name}": value for name, value in changes.items()}
 
@@ -56,19 +63,19 @@ def _record(prefix: str, row: Mapping[Any, Any]) -> Compaction:
         initiator_id=get("INITIATOR_ID"),
         initiator_version=get("INITIATOR_VERSION"),
         enqueued_ms=get("ENQUEUE_TIME"),
-        started_ms=get("START"),
+        started_ms=_positive(get("START")),
         ended_ms=get("END"),
         committed_ms=_positive(get("COMMIT_TIME")),
         cleaner_started_ms=_positive(get("CLEANER_START")),
         run_as=get("RUN_AS"),
-        highest_write_id=None if highest is None else WriteId(highest),
+        highest_write_id=None if not highest else WriteId(highest),
         txn_id=None if not txn_id else TxnId(txn_id),
         next_txn_id=None if not next_txn_id else TxnId(next_txn_id),
         hadoop_job_id=get("HADOOP_JOB_ID"),
         error_message=get("ERROR_MESSAGE"),
         retry_retention_ms=get("RETRY_RETENTION") or 0,
         pool_name=get("POOL_NAME"),
-        bucket_count=get("NUMBER_OF_BUCKETS"),
+        bucket_count=_positive(get("NUMBER_OF_BUCKETS")),
         order_by=get("ORDER_BY"),
     )
 

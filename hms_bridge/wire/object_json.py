@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -19,7 +19,7 @@ from thrift.Thrift import TException, TType
 from thrift.transport.TTransport import TMemoryBuffer
 
 from hms_bridge.errors import InvalidObjectError
-from hms_bridge.model.catalog import Database, Partition, Table
+from hms_bridge.model.catalog import Database, Partition, SentFields, Table
 from hms_bridge.wire.convert_catalog import (
     database_from_struct,
     database_to_struct,
@@ -43,6 +43,7 @@ _TAGS = {
     TType.SET: "set",
     TType.LIST: "lst",
 }
+_NO_WRITE_ID = -1
 _Writer = Callable[[Any], str]
 _Plan = tuple[tuple[int, str, str, _Writer], ...]
 """Of each field: its number, its name, how its text begins, and what writes its value."""
@@ -53,8 +54,8 @@ _SCALARS: dict[int, Callable[[Any], Any]] = {TType.BOOL: bool, TType.DOUBLE: flo
 
 def table_to_json(table: Table, like: str | None = None) -> str:
     """A table's text. Fields of ``like`` (the text it was read from) that a record does not
-    hold, such as access types, are kept."""
-    return _to_json(table_to_struct(table), like)
+    hold, such as access types, are kept; so are those that a client sent with it."""
+    return _to_json(table_to_struct(table), like, table.sent)
 
 
 def table_from_json(text: str) -> Table:
@@ -64,7 +65,7 @@ def table_from_json(text: str) -> Table:
 
 def database_to_json(database: Database, like: str | None = None) -> str:
     """A database's text; ``like`` as for tables."""
-    return _to_json(database_to_struct(database), like)
+    return _to_json(database_to_struct(database), like, database.sent)
 
 
 def database_from_json(text: str) -> Database:
@@ -74,7 +75,7 @@ def database_from_json(text: str) -> Database:
 
 def partition_to_json(partition: Partition, like: str | None = None) -> str:
     """A partition's text; ``like`` as for tables."""
-    return _to_json(partition_to_struct(partition), like)
+    return _to_json(partition_to_struct(partition), like, partition.sent)
 
 
 def partition_from_json(text: str) -> Partition:
@@ -84,7 +85,19 @@ def partition_from_json(text: str) -> Partition:
 
 def struct_to_json(struct: Struct) -> str:
     """The text of any struct, e.g. a Function."""
-    return _to_json(struct, None)
+    return _to_json(struct, None, None)
+
+
+def sent_fields(struct: Struct, held: Struct, optional: Iterable[str]) -> SentFields:
+    """How what a client sent differs from ``held``, the same object made of its record.
+
+    ``optional`` are the fields that Hive leaves out where the client did.
+    """
+    texts, known = _field_texts(struct), _field_texts(held)
+    return SentFields(
+        others={number: text for number, text in texts.items() if number not in known},
+        absent=frozenset(path for path in optional if _inner(struct, path) is None),
+    )
 
 
 def struct_from_json(type_name: str, text: str) -> Struct:
@@ -104,14 +117,35 @@ def struct_from_json(type_name: str, text: str) -> Struct:
         ) from error
 
 
-def _to_json(struct: Struct, like: str | None) -> str:
+def _to_json(struct: Struct, like: str | None, sent: SentFields | None) -> str:
+    if sent is not None:
+        for path in sent.absent:
+            _leave_out_if_empty(struct, path)
     fields = _field_texts(struct)
     if like is not None:
         held = {entry[0] for entry in struct.thrift_spec if entry and entry[2] in vars(struct)}
         known = _field_texts(struct_from_json(type(struct).__name__, like))
         fields.update({number: text for number, text in known.items() if number not in held})
-        fields = dict(sorted(fields.items()))
-    return "{" + ",".join(fields.values()) + "}"
+    if sent is not None:
+        fields = {**sent.others, **fields}
+    return "{" + ",".join(text for _, text in sorted(fields.items())) + "}"
+
+
+def _inner(struct: Struct | None, path: str) -> Any:
+    value: Any = struct
+    for name in path.split("."):
+        value = None if value is None else getattr(value, name)
+    return value
+
+
+def _leave_out_if_empty(struct: Struct, path: str) -> None:
+    """A field that a client left out stays out, unless the service gave it a value."""
+    outer, _, name = path.rpartition(".")
+    owner = _inner(struct, outer) if outer else struct
+    value = None if owner is None else getattr(owner, name)
+    is_empty = not any(vars(value).values()) if isinstance(value, Struct) else not value
+    if owner is not None and (is_empty or value == _NO_WRITE_ID):
+        setattr(owner, name, None)
 
 
 def _plan(cls: type[Struct]) -> _Plan:

@@ -83,6 +83,7 @@ def _compact(metastore: str, words: re.Match[str]) -> None:
         partition_name="/".join(f"{key}={value}" for key, value in values) or None,
         type=CompactionType[words["kind"].upper()],
         initiator_id="referee",
+        initiator_version="1",
     )
     answer = _metastore(metastore).compact(request)
     if not answer.is_accepted:

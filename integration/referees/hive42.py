@@ -202,9 +202,19 @@ class HiveSession:
                 ) from error
 
     def run(self, thread: CompactorThread) -> None:
-        """One turn of a compactor thread, on a Java thread of its own since it changes session
-        state.
+        """One turn of a compactor thread; the worker's until nothing waits for it.
+
+        A turn of the worker takes one entry, and REPL LOAD queues entries that nobody asked for.
         """
+        self._turn(thread)
+        while thread == "Worker" and self._waiting_compactions():
+            self._turn(thread)
+
+    def _waiting_compactions(self) -> int:
+        return sum(row[5] == "initiated" for row in self.sql("show compactions"))
+
+    def _turn(self, thread: CompactorThread) -> None:
+        """On a Java thread of its own, since it changes session state."""
         with self._lock:
             hive = self._jvm.org.apache.hadoop.hive
             part = getattr(hive.ql.txn.compactor, thread)()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -22,7 +23,8 @@ from hms_bridge.errors import (
     NoSuchObjectError,
     NotOrcError,
 )
-from hms_bridge.model.catalog import Column
+from hms_bridge.metastore import LocalMetastore, Metastore
+from hms_bridge.model.catalog import Column, Table
 from hms_bridge.model.compaction import ShowCompactionsRequest
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.txn import AbortTxnRequest, AllocateWriteIdsRequest, OpenTxnsRequest
@@ -34,6 +36,7 @@ from tests.support.golden import OWN
 PLAIN, COMPACTED = "g02_iud/01-before-minor", "g02_iud/05-after-major"
 PARTITIONED = "g07_part/03-after-minor-cleaner"
 ABORTS = "g10_aborts/01-open-and-aborts"
+ABORTED = ValidWriteIdList.parse("g.g10_aborts:11:8:8,10:2,4,5,7,11")
 
 
 @pytest.fixture
@@ -120,8 +123,7 @@ def test_the_next_write_and_transaction_have_new_numbers(store: LocalStore, left
 def test_given_aborted_writes_stay_unseen(store: LocalStore, left: Path) -> None:
     """Without the list even a base that was aborted counts: it would hide what is below it."""
     carry_out(planned(copied(ABORTS, left / "t")), store)
-    given = ValidWriteIdList.parse("g.g10_aborts:11:8:8,10:2,4,5,7,11")
-    plan = planned(copied(ABORTS, left / "u"), "u", valid_write_ids=given, is_open_aborted=True)
+    plan = planned(copied(ABORTS, left / "u"), "u", valid_write_ids=ABORTED, is_open_aborted=True)
     carry_out(plan, store)
     assert ids(store, "u") == [1, 2, 3, 4, 5, 6]
     assert ids(store) != ids(store, "u")
@@ -137,6 +139,34 @@ def test_aborted_rows_are_queued_for_compaction_where_they_are(
     carry_out(plan, store)
     queued = store.metastore.show_compactions(ShowCompactionsRequest())
     assert [one.partition_name for one in queued] == list(plan.partitions_with_aborts)
+    whole = planned(copied(ABORTS, left / "u"), "u", valid_write_ids=ABORTED, is_open_aborted=True)
+    carry_out(whole, store)
+    queued = store.metastore.show_compactions(ShowCompactionsRequest(table_name="u"))
+    assert [(one.partition_name, one.state.word) for one in queued] == [(None, "initiated")]
+
+
+class QuickWorker:
+    """A metastore with a worker that takes what is queued before the table is there."""
+
+    def __init__(self, metastore: LocalMetastore) -> None:
+        self._metastore = metastore
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._metastore, name)
+
+    def create_table(self, table: Table) -> None:
+        while (entry := self._metastore.find_next_compaction("w", "v")) is not None:
+            self._metastore.mark_refused(replace(entry, error_message="no such table"))
+        self._metastore.create_table(table)
+
+
+def test_a_compaction_that_was_refused_too_early_is_queued_again(
+    store: LocalStore, left: Path
+) -> None:
+    plan = planned(copied(ABORTS, left / "t"), valid_write_ids=ABORTED, is_open_aborted=True)
+    adopt(plan, cast(Metastore, QuickWorker(store.metastore)), user="ann", host="here")
+    found = store.metastore.show_compactions(ShowCompactionsRequest())
+    assert [one.state.word for one in found] == ["initiated", "refused"]
 
 
 @pytest.mark.parametrize("is_aborted", [True, False])

@@ -31,7 +31,11 @@ VERBS: dict[str, Callable[[BusyMetastore], list[str]]] = {
     "cleaner run": lambda _: ["cleaner", "run", "--dry-run"],
     "cleaner plan": lambda _: ["cleaner", "plan"],
     "txns abort": lambda busy: ["txns", "abort", str(busy.open_txn), "--dry-run"],
+    "initiator run": lambda _: ["initiator", "run", "--dry-run"],
+    "initiator plan": lambda _: ["initiator", "plan"],
     "cm ls": lambda _: ["cm", "ls"],
+    "cm pins": lambda _: ["cm", "pins"],
+    "cm release": lambda _: ["cm", "release", "policy:sales", "--loaded", "--gone", "--dry-run"],
 }  # fmt: skip
 
 
@@ -66,6 +70,7 @@ def test_the_same_verbs_do_change_something(busy: BusyMetastore) -> None:
     "words",
     [
         ("txns",), ("locks",), ("compactions",), ("cm", "ls"), ("cm", "purge"), ("cleaner", "run"),
+        ("cm", "pins"), ("initiator", "plan"), ("initiator", "run"), ("cm", "release", "policy:a"),
         ("cleaner", "plan"), ("schema", "info"), ("compact", "a.b", "major"),
         ("repl", "dump", "sales"), ("repl", "load", "sales", "--dry-run"), ("txns", "abort", "1"),
     ],

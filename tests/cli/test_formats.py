@@ -19,6 +19,13 @@ COMPACTIONS = [
 ]  # fmt: skip
 ARCHIVE = ["name", "size", "archived", "state", "database", "table", "original", "origins"]
 PURGE = ["name", "what", "why", "size", "holders"]
+INITIATOR = [
+    "target", "decision", "type", "reason", "deltas", "delta bytes", "base bytes", "pool",
+]  # fmt: skip
+PINS = [
+    "holder", "kind", "database", "table", "state", "files", "bytes", "named", "since",
+    "archived since", "expires", "reason",
+]  # fmt: skip
 CLEANING = [
     "compactionid", "target", "type", "state", "path", "decision", "reason", "by", "bytes",
 ]  # fmt: skip
@@ -28,8 +35,9 @@ VERIFIED = [
 ALMOST_NOW = ("--set", "hive.repl.cm.retain=1ms")
 
 SHOWN_FIRST = {
-    "txns": ("txnid",), "locks": ("lockid",), "compactions": ("id",), "cm": ("archived", "what"),
-    "cleaner": ("target",),
+    "txns": ("txnid",), "locks": ("lockid",), "compactions": ("id",),
+    "cm": ("archived", "what", "kind"), "cleaner": ("target",),
+    "initiator": ("target",),
 }  # fmt: skip
 LISTINGS = {
     "txns": (("txns",), TXNS, 3),
@@ -46,6 +54,12 @@ LISTINGS = {
     "cm ls": (("cm", "ls"), ARCHIVE, 11),
     "cm purge": (("cm", "purge", "--dry-run"), PURGE, 11),
     "cm purge of the old": (("cm", "purge", "--dry-run", *ALMOST_NOW), PURGE, 11),
+    "cm pins": (("cm", "pins"), PINS, 2),
+    "cm release": (
+        ("cm", "release", "policy:sales", "--dry-run"),
+        ["holder", "what", "state", "files", "bytes", "reason"], 1,
+    ),
+    "initiator plan": (("initiator", "plan"), INITIATOR, 0),
     "cleaner plan": (("cleaner", "plan"), CLEANING, None),
     "cleaner run": (("cleaner", "run", "--dry-run"), CLEANING, None),
 }  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -190,6 +191,7 @@ def test_a_compaction_is_published_whole(
     assert world.state() is CompactionState.READY_FOR_CLEANING
     (entry,) = world.metastore.show_compactions()
     assert entry.highest_write_id == 3
+    assert entry.hadoop_job_id == f"process-{os.getpid()}"
     assert world.worker().run_once() is None
 
 
@@ -258,6 +260,8 @@ def test_a_task_that_loses_rows_publishes_nothing(world: World) -> None:
     real = LocalExecutor(kernel=BucketKernel(resolver=FsspecResolver()))
 
     class Losing:
+        job_id = "losing"
+
         def run(self, tasks: Any, *, root: str, temporary: str) -> Any:
             results = real.run(tasks, root=root, temporary=temporary)
             return tuple(replace(one, rows_read=one.rows_read + 1) for one in results)
@@ -327,6 +331,8 @@ def test_a_worker_that_lost_its_entry_publishes_nothing(world: World) -> None:
     other = world.worker(who=replace(WHO, worker_id="host-2"))
 
     class Slow:
+        job_id = "slow"
+
         def run(self, tasks: Any, *, root: str, temporary: str) -> Any:
             results = inner.run(tasks, root=root, temporary=temporary)
             world.metastore.revoke_timed_out_workers(-1)

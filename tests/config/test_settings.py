@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from hms_bridge.config.durations import format_duration_ms, parse_duration_ms
 from hms_bridge.config.hive_site import read_hive_site, substitute
 from hms_bridge.config.keys import KEYS
 from hms_bridge.config.settings import Settings, settings_from
@@ -71,11 +70,6 @@ def test_a_broken_file_is_refused_with_its_name(tmp_path: Path, text: str) -> No
 def test_a_circle_of_references_ends() -> None:
     with pytest.raises(ConfigError, match="refers to itself"):
         substitute("${a}", {"a": "x${b}", "b": "y${a}"}, {})
-
-
-def test_durations_print_shortest() -> None:
-    for text in ("10d", "36h", "90s", "5ms", "61m"):
-        assert format_duration_ms(parse_duration_ms(text, "s")) == text
 
 
 def test_every_key_says_what_it_does() -> None:

@@ -111,12 +111,7 @@ class TableBehaviour:
 
     def test_a_table_comes_back_as_it_was_made(self, metastore: Metastore) -> None:
         name = new_database(metastore)
-        storage = orc_storage(
-            bucket_count=4,
-            bucket_columns=("id",),
-            parameters={"sd": "1"},
-            skew=Skew(columns=("id",), values=(("1",), ("2",))),
-        )
+        storage = orc_storage(bucket_count=4, bucket_columns=("id",))
         made = new_table(
             metastore,
             name,
@@ -128,10 +123,32 @@ class TableBehaviour:
         assert made.partition_columns == DS_HR
         assert made.storage.bucket_columns == ("id",)
         assert made.storage.bucket_count == 4
-        assert made.storage.skew.values == (("1",), ("2",))
         assert made.parameters["k"] == "ü中"
         assert made.owner == "hive"
         assert made.create_time > 0
+
+    @pytest.mark.parametrize("is_acid", [False, True])
+    def test_details_of_storage_are_told_unless_the_table_is_acid(
+        self, metastore: Metastore, is_acid: bool
+    ) -> None:
+        name = new_database(metastore)
+        storage = orc_storage(
+            parameters={"sd": "1"}, skew=Skew(columns=("id",), values=(("1",), ("2",)))
+        )
+        if is_acid:
+            made = new_table(metastore, name, storage=storage)
+        else:
+            made = new_table(
+                metastore,
+                name,
+                storage=storage,
+                parameters={"EXTERNAL": "TRUE"},
+                type=TableType.EXTERNAL_TABLE.value,
+            )
+        told = made.storage
+        assert (told.parameters == {"sd": "1"}) is not is_acid
+        assert (told.skew.values == (("1",), ("2",))) is not is_acid
+        assert (told.serde.parameters == {"serialization.format": "1"}) is not is_acid
 
     def test_a_table_lies_below_its_database(self, metastore: Metastore) -> None:
         name = new_database(metastore)

@@ -159,6 +159,13 @@ class CompactionBehaviour:
         (found,) = shown(metastore, name)
         assert (found.state, found.error_message) == (CompactionState.REFUSED, "not now")
 
+    def test_who_refuses_commits(self, metastore: Metastore) -> None:
+        _, ready, own = self._claimed(metastore)
+        metastore.mark_refused(replace(ready, error_message="not now"))
+        commit(metastore, own)
+        ids = {txn.id for txn in metastore.get_open_txns_info()}
+        assert own not in ids
+
     def test_only_waiting_compactions_are_aborted(self, metastore: Metastore) -> None:
         name = new_database(metastore)
         new_table(metastore, name)

@@ -61,9 +61,43 @@ class NotificationBehaviour:
         metastore.alter_database(name, metastore.get_database(name))
         metastore.drop_database(name)
         assert types_after(metastore, last) == [
-            "CREATE_DATABASE", "CREATE_TABLE", "ADD_PARTITION", "ALTER_PARTITION", "ALTER_TABLE",
+            "CREATE_DATABASE", "CREATE_TABLE", "ADD_PARTITION", "ALTER_PARTITIONS", "ALTER_TABLE",
             "DROP_PARTITION", "DROP_TABLE", "ALTER_DATABASE", "DROP_DATABASE",
         ]  # fmt: skip
+
+    def test_a_change_of_partitions_is_one_event(self, metastore: Metastore) -> None:
+        name = new_database(metastore)
+        new_table(metastore, name, partition_columns=DS)
+        metastore.add_partitions(name, "t", [partition(name, "t", v) for v in ("a", "b")])
+        last = metastore.get_current_event_id()
+        changed = [
+            replace(known, parameters={"k": "v"}) for known in metastore.get_partitions(name, "t")
+        ]
+        metastore.alter_partitions(name, "t", changed)
+        (event,) = events_after(metastore, last)
+        message = read_message(event)
+        assert event.type == EventType.ALTER_PARTITIONS.value
+        assert sorted(one["ds"] for one in message["partitions"]) == ["a", "b"]
+        told = [json.loads(text) for text in message["partitionListJson"]]
+        assert sorted(one["1"]["lst"][2] for one in told) == ["a", "b"]
+        assert all(one["7"]["map"][3]["k"] == "v" for one in told)
+
+    def test_a_change_of_one_partition_tells_before_and_after(self, metastore: Metastore) -> None:
+        name = new_database(metastore)
+        new_table(metastore, name, partition_columns=DS)
+        metastore.add_partitions(name, "t", [partition(name, "t", "a")])
+        last = metastore.get_current_event_id()
+        known = metastore.get_partition(name, "t", ["a"])
+        changed = replace(known, parameters={"k": "v"})
+        metastore.alter_partitions(name, "t", [changed], is_event_each=True)
+        (event,) = events_after(metastore, last)
+        message = read_message(event)
+        assert event.type == EventType.ALTER_PARTITION.value
+        before, after = (
+            json.loads(message[key])["7"]["map"][3]
+            for key in ("partitionObjBeforeJson", "partitionObjAfterJson")
+        )
+        assert ("k" in before, after["k"]) == (False, "v")
 
     def test_a_message_tells_what_happened(self, metastore: Metastore) -> None:
         name = new_database(metastore)

@@ -87,11 +87,3 @@ def test_one_side_alone_is_enough(world):
     report = look(world, with_target=False)
     assert report.last_event_id is None
     assert report.lag_events is not None
-
-
-def test_the_way_to_the_next_dump_is_held(world):
-    status = ReplStatus(world.resolve, world.clock, pins=world.source.manifest)
-    assert status.policy_since_ms("src") is None
-    world.replicate()
-    assert status.policy_since_ms("SRC") is not None
-    assert ReplStatus(world.resolve, world.clock).policy_since_ms("src") is None

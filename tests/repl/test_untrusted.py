@@ -54,7 +54,8 @@ def test_lines_that_lead_away_are_refused(line):
 
 def test_places_can_be_limited():
     rules = DumpRules(roots=("hdfs://h:8020/warehouse", "/cmroot"))
-    assert file("hdfs://h:8020/warehouse/t/bucket_0###", rules).name == "bucket_0"
+    for line in ("hdfs://h:8020/warehouse/t/bucket_0###", "file:///cmroot/bucket_0###"):
+        assert file(line, rules).name == "bucket_0"
     for line in ("hdfs://h:8020/warehouse2/bucket_0###", "hdfs://other/warehouse/bucket_0###"):
         with pytest.raises(ReplError, match="outside of"):
             file(line, rules)

@@ -502,19 +502,19 @@ def test_partitions_are_altered_in_all_forms(rig: Rig) -> None:
     struct = partition_to_struct(PART)
     context = hive.EnvironmentContext(properties={"k": "v"})
 
-    def asked(**environment: str) -> Any:
-        flags = {"environment": environment, "catalog": "hive"}
+    def asked(*, is_event_each: bool, **environment: str) -> Any:
+        flags = {"environment": environment, "catalog": "hive", "is_event_each": is_event_each}
         return [("alter_partitions", "db", "p", [PART], flags)]
 
     rig("alter_partition", new_part=struct, **AT)
-    assert rig.asked == asked()
+    assert rig.asked == asked(is_event_each=True)
     rig("alter_partitions", new_parts=[struct], **AT)
-    assert rig.asked == asked()
+    assert rig.asked == asked(is_event_each=False)
     named = {"environment_context": context, **AT}
     rig("alter_partition_with_environment_context", new_part=struct, **named)
-    assert rig.asked == asked(k="v")
+    assert rig.asked == asked(is_event_each=True, k="v")
     rig("alter_partitions_with_environment_context", new_parts=[struct], **named)
-    assert rig.asked == asked(k="v")
+    assert rig.asked == asked(is_event_each=False, k="v")
 
 
 def test_partitions_are_dropped_in_all_forms(rig: Rig) -> None:

@@ -165,3 +165,28 @@ def test_values_are_hives(outcomes: list[tuple[RecordedCall, Any, Any]]) -> None
     assert different.keys() == known, {
         n: different.get(n) for n in different.keys() ^ known
     }  # fmt: skip
+
+
+def test_tables_come_with_the_access_that_hive_tells(
+    outcomes: list[tuple[RecordedCall, Any, Any]],
+) -> None:
+    told = {
+        call.number: (theirs.table.accessType, ours.table.accessType)
+        for call, theirs, ours in outcomes
+        if call.method == "get_table_req" and not _is_error(theirs) and not _is_error(ours)
+    }
+    assert len(told) > 10
+    assert {None, 2, 8} == {theirs for theirs, _ in told.values()}
+    assert {n: pair for n, pair in told.items() if pair[0] != pair[1]} == {}
+
+
+def test_serdes_of_acid_tables_come_without_parameters(
+    outcomes: list[tuple[RecordedCall, Any, Any]],
+) -> None:
+    different = {
+        call.number: (theirs.table.sd.serdeInfo, ours.table.sd.serdeInfo)
+        for call, theirs, ours in outcomes
+        if call.method == "get_table_req" and not _is_error(theirs) and not _is_error(ours)
+        if theirs.table.sd.serdeInfo != ours.table.sd.serdeInfo
+    }
+    assert different == {}

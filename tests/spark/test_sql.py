@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import orc
 
 from hms_bridge.connect import LocalStore
 from hms_bridge.errors import DmlError, HmsBridgeError
-from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockRequest, LockType
+from hms_bridge.model.ids import LockId
+from hms_bridge.model.lock import (
+    DataOperation,
+    LockComponent,
+    LockLevel,
+    LockRequest,
+    LockState,
+    LockType,
+)
 from hms_bridge.model.txn import TxnState
 
 pytestmark = pytest.mark.spark
@@ -126,9 +138,9 @@ def test_a_failed_statement_leaves_nothing(run: Any, store: LocalStore, tmp_path
     assert store.metastore.show_locks() == ()
 
 
-def test_a_writer_waits_and_says_for_whom(run: Any, store: LocalStore) -> None:
-    run("CREATE TABLE t (id INT); INSERT INTO t VALUES (1)")
-    store.metastore.lock(
+def hold_exclusively(store: LocalStore) -> LockId:
+    """A lock of somebody else on the table `t`."""
+    held = store.metastore.lock(
         LockRequest(
             components=(
                 LockComponent(
@@ -143,8 +155,33 @@ def test_a_writer_waits_and_says_for_whom(run: Any, store: LocalStore) -> None:
             host="elsewhere",
         )
     )
+    return held.lock_id
+
+
+def test_a_writer_waits_and_says_for_whom(run: Any, store: LocalStore) -> None:
+    run("CREATE TABLE t (id INT); INSERT INTO t VALUES (1)")
+    hold_exclusively(store)
     with pytest.raises(DmlError, match=r"not granted in 0\.5 s: lock 2, held by ann@elsewhere"):
         run("UPDATE t SET id = 2")
+
+
+def test_a_table_that_changes_while_a_writer_waits(
+    run: Any, patient_run: Any, store: LocalStore, tmp_path: Path
+) -> None:
+    """The statement writes to the table that it finds when it may, not to the one it asked for."""
+    run("CREATE TABLE t (id INT)")
+    lock_id = hold_exclusively(store)
+    with ThreadPoolExecutor(1) as another:
+        writer = another.submit(patient_run, "INSERT INTO t VALUES (1)")
+        while not any(lock.state is LockState.WAITING for lock in store.metastore.show_locks()):
+            time.sleep(0.05)
+        run("DROP TABLE t")
+        run("CREATE TABLE t (ident BIGINT) LOCATION '" + str(tmp_path / "elsewhere") + "'")
+        store.metastore.unlock(lock_id)
+        assert writer.result() == ["1 row inserted, write id 1"]
+    assert run("SELECT ident FROM t") == [[(1,)]]
+    (written,) = (tmp_path / "elsewhere").rglob("bucket_00000*")
+    assert orc.read_table(written).schema.field("row").type == pa.struct([("ident", pa.int64())])
 
 
 @pytest.mark.parametrize(

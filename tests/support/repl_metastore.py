@@ -221,6 +221,7 @@ class ReplMetastore:
         *,
         environment: Mapping[str, str] | None = None,
         catalog: str = "hive",
+        is_event_each: bool = False,
     ) -> None:
         for one in partitions:
             self.get_partition(database, table, one.values)

@@ -208,6 +208,21 @@ class TestCleaned:
         world.mark_cleaned(replace(mine, highest_write_id=write_id))
         assert {row["TC_TXNID"] for row in world.rows(TXN_COMPONENTS)} == {second}
 
+    def test_zero_is_a_bound_below_every_write(self, world: TxnWorld) -> None:
+        aborted, _ = world.write()
+        world.abort(aborted)
+        mine = world.compacted(_written(world))
+        world.mark_cleaned(replace(mine, highest_write_id=WriteId(0)))
+        assert {row["TC_TXNID"] for row in world.rows(TXN_COMPONENTS)} == {aborted}
+
+    def test_a_compaction_that_reached_nothing_forgets_no_write(self, world: TxnWorld) -> None:
+        _written(world)
+        mine = world.compacted(WriteId(0))
+        before = world.rows(COMPLETED_TXN_COMPONENTS)
+        world.mark_cleaned(mine)
+        assert before
+        assert world.rows(COMPLETED_TXN_COMPONENTS) == before
+
     def test_listed_write_ids_only(self, world: TxnWorld) -> None:
         pairs = [world.write() for _ in range(3)]
         world.abort_many([txn_id for txn_id, _ in pairs[:2]])

@@ -1,0 +1,207 @@
+"""``hms-bridge cm pins``, ``cm hold`` and ``cm release``: who keeps files in the archive."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from hms_bridge.cli.options import (
+    dry_run_option,
+    format_option,
+    metastore_option,
+    settings_options,
+    split_table_name,
+)
+from hms_bridge.cli.output import counted, print_rows, say, size_text, time_text
+from hms_bridge.config.settings import Settings
+from hms_bridge.dml.named import find_database
+
+if TYPE_CHECKING:
+    from changemanager.pinned import PinUse
+    from hms_bridge.connect import LocalStore
+    from hms_bridge.repl.pinned_dumps import PinnedDump
+
+_COLUMNS = (
+    "holder", "kind", "database", "table", "state", "files", "bytes", "named", "since",
+    "archived since", "expires", "reason",
+)  # fmt: skip
+_SHOWN = (
+    "kind", "database", "table", "state", "files", "size", "since", "expires", "holder",
+)  # fmt: skip
+_RELEASE_COLUMNS = ("holder", "what", "state", "files", "bytes", "reason")
+
+
+@click.command()
+@metastore_option
+@format_option
+@settings_options
+def pins(metastore_url: str, output_format: str, settings: Settings) -> None:
+    """List who keeps files from the purge: dumps, policies, people.
+
+    A dump holds the files that it names until it is loaded; a policy holds what was archived
+    since the last dump of a database began.
+
+    \b
+    Examples:
+      hms-bridge cm pins
+      hms-bridge cm pins --format json
+    """
+    from hms_bridge.connect import connected_locally
+
+    with connected_locally(metastore_url, settings, is_created=False) as store:
+        uses, dumps = _look(store)
+    print_rows([_row(use, dumps) for use in uses], _COLUMNS, output_format, shown=_SHOWN)
+    say(counted(len(uses), "pin"))
+
+
+@click.command()
+@click.argument("label")
+@click.argument("what")
+@click.option("--for", "duration", metavar="DURATION", help="So long, as 30d; else until released.")
+@click.option("--reason", default="held by hand", show_default=True, help="Shown by 'cm pins'.")
+@metastore_option
+@settings_options
+def hold(
+    label: str,
+    what: str,
+    duration: str | None,
+    reason: str,
+    metastore_url: str,
+    settings: Settings,
+) -> None:
+    """Keep from the purge what is archived of WHAT, a database or database.table.
+
+    What is archived later is kept too. The same LABEL again replaces the hold; 'cm release
+    hold:LABEL' ends it.
+
+    \b
+    Examples:
+      hms-bridge cm hold audit sales --for 30d --reason 'see ticket 17'
+      hms-bridge cm hold move sales.orders
+    """
+    from changemanager.manifest import Pin, PinKind
+    from changemanager.pinned import pin_uses
+    from changemanager.retention import take_inventory
+    from hms_bridge.config.durations import parse_duration_ms
+    from hms_bridge.connect import connected_locally
+
+    database, table = what.strip().lower(), None
+    if "." in what:
+        database, table = split_table_name(what)
+    duration_ms = None if duration is None else parse_duration_ms(duration, "d")
+    if duration_ms is not None and duration_ms <= 0:
+        raise click.UsageError("--for takes a duration longer than 0, as 30d")
+    with connected_locally(metastore_url, settings, is_created=False) as store:
+        now_ms = store.clock.now_ms()
+        pin = Pin(
+            holder=f"hold:{label}",
+            kind=PinKind.HOLD,
+            reason=reason,
+            created_at_ms=now_ms,
+            expires_at_ms=None if duration_ms is None else now_ms + duration_ms,
+            database=database,
+            table=table,
+        )
+        (use,) = pin_uses((pin,), take_inventory(store.archive(), store.manifest), now_ms)
+        if not use.file_count:
+            find_database(store.metastore, database)  # a mistyped one; a dropped one may have files
+        store.manifest.put_pin(pin)
+    say(f"{pin.holder} holds {counted(use.file_count, 'file')}, {size_text(use.size_bytes)}")
+
+
+@click.command()
+@click.argument("holders", nargs=-1, metavar="[HOLDER]...")
+@click.option(
+    "--loaded", "is_loaded", is_flag=True, help="Of all dumps that are loaded; the purge does so."
+)
+@click.option(
+    "--gone", "is_gone", is_flag=True, help="Of all dumps whose directory was removed or moved."
+)
+@dry_run_option
+@metastore_option
+@format_option
+@settings_options
+def release(
+    holders: tuple[str, ...],
+    is_loaded: bool,
+    is_gone: bool,
+    is_dry_run: bool,
+    metastore_url: str,
+    output_format: str,
+    settings: Settings,
+) -> None:
+    """Let go of what HOLDER keeps, as 'cm pins' names it; a purge may then delete it.
+
+    Nothing is deleted at once. A dump that is released before it is loaded may lose its files;
+    a policy that is released comes back with the next dump.
+
+    \b
+    Examples:
+      hms-bridge cm release --loaded --dry-run
+      hms-bridge cm release 'dump:sales:file:/dr/dumps/c2FsZXM=/7f3c…' policy:sales
+    """
+    from changemanager.pinned import plan_release
+    from changemanager.pinned import release as carry_out
+    from hms_bridge.connect import connected_locally
+    from hms_bridge.repl.pinned_dumps import PinnedDumpState
+
+    if not (holders or is_loaded or is_gone):
+        raise click.UsageError("name holders as 'hms-bridge cm pins' lists them, or use --loaded")
+    wanted = {PinnedDumpState.LOADED} if is_loaded else set()
+    wanted |= {PinnedDumpState.GONE} if is_gone else set()
+    with connected_locally(metastore_url, settings, is_created=False) as store:
+        uses, dumps = _look(store)
+        found = [one.holder for one in dumps.values() if one.state in wanted]
+        plan = plan_release(uses, [*holders, *found])
+        for use in plan.uses:
+            dump = dumps.get(use.pin.holder)
+            if dump is not None and dump.state is PinnedDumpState.WAITING:
+                say(f"note: {dump.directory} is not loaded; after a purge its load may refuse")
+        gone = () if is_dry_run else carry_out(store.manifest, plan)
+    rows = [
+        {**_row(use, dumps), "what": _became(use, gone, is_dry_run=is_dry_run)} for use in plan.uses
+    ]
+    print_rows(rows, _RELEASE_COLUMNS, output_format, shown=("what", *_SHOWN))
+    count = len(plan.uses) if is_dry_run else len(gone)
+    say(f"{'would release' if is_dry_run else 'released'} {counted(count, 'pin')}")
+    if not is_dry_run and len(gone) < len(plan.uses):
+        raise SystemExit(1)
+
+
+def _became(use: PinUse, gone: Sequence[str], *, is_dry_run: bool) -> str:
+    if is_dry_run:
+        return "would be released"
+    return "released" if use.pin.holder in gone else "kept: it was pinned anew"
+
+
+def _look(store: LocalStore) -> tuple[tuple[PinUse, ...], Mapping[str, PinnedDump]]:
+    from changemanager.pinned import pin_uses
+    from changemanager.retention import take_inventory
+    from hms_bridge.repl.pinned_dumps import pinned_dumps
+
+    found = store.manifest.pins()
+    items = take_inventory(store.archive(), store.manifest)
+    dumps = pinned_dumps(store.resolver, found)
+    return pin_uses(found, items, store.clock.now_ms()), {one.holder: one for one in dumps}
+
+
+def _row(use: PinUse, dumps: Mapping[str, PinnedDump]) -> dict[str, object]:
+    pin, dump = use.pin, dumps.get(use.pin.holder)
+    state = dump.state.value if dump else None
+    return {
+        "holder": pin.holder,
+        "kind": pin.kind.name.lower(),
+        "database": dump.database if dump else pin.database,
+        "table": pin.table,
+        "state": state if use.is_live else "expired",
+        "files": use.file_count,
+        "bytes": use.size_bytes,
+        "size": size_text(use.size_bytes),
+        "named": use.named_count or None,
+        "since": time_text(pin.created_at_ms),
+        "archived since": time_text(pin.archived_since_ms),
+        "expires": time_text(pin.expires_at_ms),
+        "reason": (dump.reason if dump else "") or pin.reason,
+    }

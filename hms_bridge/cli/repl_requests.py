@@ -1,0 +1,118 @@
+"""From options and settings to what the replication room is asked for. Options win."""
+
+from __future__ import annotations
+
+import getpass
+import socket
+
+from hms_bridge.config.durations import parse_duration_ms
+from hms_bridge.config.settings import ReplSettings, Settings
+from hms_bridge.connect import absolute_location
+from hms_bridge.errors import ConfigError
+from hms_bridge.repl.dump import DumpRequest
+from hms_bridge.repl.incremental_dump import IncrementalRules
+from hms_bridge.repl.lease import LeaseRules
+from hms_bridge.repl.load import LoadRequest
+from hms_bridge.repl.snapshot_wait import WaitRules
+from hms_bridge.repl.untrusted import DumpRules
+
+
+def dump_request(
+    database: str,
+    settings: Settings,
+    *,
+    root: str | None = None,
+    policy: str = "hms-bridge",
+    is_bootstrap_forced: bool = False,
+    is_previous_kept: bool = False,
+    has_checksums: bool = True,
+    external_base: str | None = None,
+    wait: str | None = None,
+    is_abort_allowed: bool = False,
+    is_unknown_empty: bool = False,
+) -> DumpRequest:
+    """A dump. ``wait`` is a duration; a bare number means hours, as in Hive.
+
+    Raises ConfigError for a duration that is none, and if data of external tables is wanted
+    without a place for it.
+    """
+    repl = settings.repl
+    wait_ms = repl.open_txn_timeout_ms if wait is None else parse_duration_ms(wait, "h")
+    return DumpRequest(
+        root=repl_root(root, settings),
+        database=database,
+        cm_root=absolute_location(settings.archive.root) if settings.archive.is_enabled else None,
+        policy=policy,
+        is_bootstrap_forced=is_bootstrap_forced,
+        is_previous_kept=is_previous_kept or repl.is_previous_kept,
+        has_checksums=has_checksums and repl.has_checksums,
+        external_base=_dumped_external_base(external_base, repl),
+        wait=WaitRules(
+            timeout_seconds=wait_ms / 1000,
+            is_abort_allowed=is_abort_allowed or repl.is_abort_allowed,
+        ),
+        events=IncrementalRules(
+            batch_size=repl.event_batch_size,
+            is_filtered=repl.is_filtered,
+            is_unknown_empty=is_unknown_empty,
+        ),
+        lease=_lease(settings),
+        user=getpass.getuser(),
+        host=socket.gethostname(),
+    )
+
+
+def _dumped_external_base(given: str | None, repl: ReplSettings) -> str | None:
+    """The option asks for the data by itself; the setting is the replica's, too."""
+    if given is not None:
+        return absolute_location(given)
+    if repl.is_external_metadata_only:
+        return None
+    if repl.external_base is None:
+        raise ConfigError(
+            "hive.repl.dump.metadata.only.for.external.table is false, but nothing says where the "
+            "replica keeps such data; set hive.repl.replica.external.table.base.dir"
+        )
+    return absolute_location(repl.external_base)
+
+
+def load_request(
+    source_database: str,
+    settings: Settings,
+    *,
+    target_database: str | None = None,
+    root: str | None = None,
+    external_base: str | None = None,
+    is_quick: bool = False,
+) -> LoadRequest:
+    """A load of the newest dump."""
+    base = external_base or settings.repl.external_base
+    return LoadRequest(
+        root=repl_root(root, settings),
+        source_database=source_database,
+        target_database=target_database,
+        external_base=None if base is None else absolute_location(base),
+        user=getpass.getuser(),
+        host=socket.gethostname(),
+        rules=dump_rules(settings),
+        lease=_lease(settings),
+        is_preflight_quick=is_quick,
+        retain_ms=settings.archive.retain_ms,
+    )
+
+
+def _lease(settings: Settings) -> LeaseRules:
+    return LeaseRules(dead_after_seconds=settings.txn.timeout_ms / 1000)
+
+
+def dump_rules(settings: Settings) -> DumpRules:
+    """What is believed of a dump."""
+    return DumpRules(
+        schemes=settings.repl.load_schemes,
+        roots=tuple(absolute_location(one) for one in settings.repl.load_roots),
+    )
+
+
+def repl_root(given: str | None, settings: Settings) -> str:
+    """Where dumps are."""
+    return absolute_location(given or settings.repl.root)

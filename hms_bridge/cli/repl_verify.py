@@ -1,0 +1,96 @@
+"""``hms-bridge repl verify``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import click
+
+from hms_bridge.cli.options import format_option, settings_options
+from hms_bridge.cli.output import print_rows, say, size_text, time_text
+from hms_bridge.cli.progress import working
+from hms_bridge.config.settings import Settings
+
+if TYPE_CHECKING:
+    from hms_bridge.repl.verify import VerifiedFile
+
+_SHOWN = (
+    "place", "event", "table", "partition", "file", "size", "expires", "lost because",
+)  # fmt: skip
+
+
+@click.command()
+@click.argument("directory", metavar="DUMP")
+@click.option("--quick", "is_quick", is_flag=True, help="Look for names and sizes only.")
+@click.option("--all", "is_all", is_flag=True, help="List every file, not only the missing ones.")
+@format_option
+@settings_options
+def verify(
+    directory: str, is_quick: bool, is_all: bool, output_format: str, settings: Settings
+) -> None:
+    """Look for every file that a dump names: at its source, in the archive, or missing.
+
+    Exit code 1 if any is missing. Nothing is touched.
+
+    \b
+    Examples:
+      hms-bridge repl verify /dr/dumps/c2FsZXM=/7f3c0d8e-…
+      hms-bridge repl verify /dr/dumps/c2FsZXM=/7f3c0d8e-… --all --format jsonl
+    """
+    from changemanager.whereabouts import Whereabouts
+    from hms_bridge.cli.repl_requests import dump_rules
+    from hms_bridge.config.file_systems import file_systems
+    from hms_bridge.connect import absolute_location
+    from hms_bridge.errors import ReplError
+    from hms_bridge.repl.layout import HIVE_DIRECTORY
+    from hms_bridge.repl.verify import verify_dump
+
+    resolver, location = file_systems(settings), absolute_location(directory)
+    if resolver(f"{location}/{HIVE_DIRECTORY}").status() is None:
+        raise ReplError(f"there is no dump in {location}; give the dump_dir that repl dump told")
+    counts: Counter[str] = Counter()
+    with working("looking for files") as show:
+
+        def looked(one: VerifiedFile) -> None:
+            counts[one.place.value] += 1
+            show(", ".join(f"{count} {place}" for place, count in counts.items()))
+
+        report = verify_dump(
+            resolver,
+            location,
+            retain_ms=settings.archive.retain_ms,
+            rules=dump_rules(settings),
+            is_quick=is_quick,
+            on_looked=looked,
+        )
+    shown = report.files if is_all or output_format != "table" else report.missing
+    rows = [
+        {
+            "place": one.place.value,
+            "table": f"{one.named.database_name}.{one.named.table_name}",
+            "partition": one.named.partition_name,
+            "event": one.named.event_id,
+            "file": one.named.file.uri,
+            "size": one.size_bytes,
+            "archived": time_text(one.archived_at_ms),
+            "expires": time_text(one.expires_at_ms),
+            "reason": one.reason or None,
+            "lost because": one.reason if one.place is Whereabouts.MISSING else None,
+        }
+        for one in shown
+    ]
+    columns = (
+        "place", "table", "partition", "event", "file", "size", "archived", "expires", "reason",
+    )  # fmt: skip
+    if rows or output_format != "table":
+        print_rows(rows, columns, output_format, shown=_SHOWN)
+    say(
+        f"{len(report.files)} files, {size_text(report.size_bytes)}: "
+        f"{report.count(Whereabouts.AT_SOURCE)} at source, "
+        f"{report.count(Whereabouts.IN_CM)} in CM, {len(report.missing)} missing"
+    )
+    if report.load_before_ms:
+        say(f"without pins the archive keeps them until {time_text(report.load_before_ms)}")
+    if report.exit_code:
+        raise SystemExit(report.exit_code)

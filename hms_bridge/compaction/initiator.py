@@ -1,0 +1,220 @@
+"""The initiator: looks for tables and partitions to compact, and queues them.
+
+A pass asks the metastore what was written to since it was compacted, looks at each such directory
+and decides (compaction/initiator_plan.py). What did not change since the last look is not looked at
+again, but for a pass now and then. Two initiators do no harm: the queue takes a target once.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from changemanager.errors import ChangeManagerError
+from changemanager.location import Resolver
+from hms_bridge.clock import Clock
+from hms_bridge.compaction.initiator_plan import (
+    Candidate,
+    InitiatorDecision,
+    InitiatorPlan,
+    Verdict,
+    decide,
+    decide_without_look,
+)
+from hms_bridge.compaction.snapshot import take_snapshot
+from hms_bridge.compaction.target import CompactionTarget, entry_of, find_target
+from hms_bridge.config.settings import CompactorSettings
+from hms_bridge.errors import CompactionError, HmsBridgeError, NoSuchObjectError
+from hms_bridge.metastore import LocalMetastore, PotentialCompaction
+from hms_bridge.model.compaction import (
+    Compaction,
+    CompactionRequest,
+    CompactionState,
+    CompactionType,
+    ShowCompactionsRequest,
+)
+from hms_bridge.model.ids import CompactionId, TxnId
+
+_LOG = logging.getLogger(__name__)
+_FULL_PASS_EVERY = 12
+"""Of so many passes one looks at everything: write ids that were open may have been aborted."""
+_MESSAGE_LENGTH_MAX = 2000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class InitiatorOutcome:
+    """What became of a decision that was to be carried out. ``id`` is that of the queue entry."""
+
+    decision: InitiatorDecision
+    id: CompactionId | None
+    message: str
+
+
+class Initiator:
+    """Queues compactions. ``initiator_id`` and ``version`` stand in the queue."""
+
+    def __init__(
+        self,
+        metastore: LocalMetastore,
+        resolver: Resolver,
+        settings: CompactorSettings,
+        clock: Clock,
+        *,
+        initiator_id: str,
+        version: str,
+    ) -> None:
+        self._metastore = metastore
+        self._resolver = resolver
+        self._settings = settings
+        self._clock = clock
+        self._initiator_id = initiator_id
+        self._version = version
+        self._settled: frozenset[PotentialCompaction] = frozenset()
+        self._pass_count = 0
+
+    def run_once(self) -> tuple[InitiatorOutcome, ...]:
+        """One pass: plan what has changed since the last one, and carry it out."""
+        is_full = self._pass_count % _FULL_PASS_EVERY == 0
+        self._pass_count += 1
+        found = self._potential()
+        known = frozenset() if is_full else self._settled
+        plan = self._plan(tuple(one for one in found if one not in known))
+        outcomes = self.run(plan)
+        settled = {_key(one) for one in plan.decisions if one.verdict is Verdict.NOTHING}
+        self._settled = frozenset(one for one in found if one in known or _key(one) in settled)
+        return outcomes
+
+    def plan(self) -> InitiatorPlan:
+        """What a pass over everything would do now. Changes nothing."""
+        return self._plan(self._potential())
+
+    def run(self, plan: InitiatorPlan) -> tuple[InitiatorOutcome, ...]:
+        """Queue what the plan asks for, and note down in the history what is blocked."""
+        outcomes = []
+        for one in plan.decisions:
+            if one.verdict is Verdict.REQUEST:
+                outcomes.append(self._request(one))
+            elif one.verdict is Verdict.BLOCKED:
+                outcomes.append(self._record_blocked(one))
+        return tuple(outcomes)
+
+    def _potential(self) -> tuple[PotentialCompaction, ...]:
+        settings = self._settings
+        return self._metastore.find_potential_compactions(
+            settings.aborted_txn_threshold, settings.aborted_txn_time_threshold_ms
+        )
+
+    def _plan(self, found: Sequence[PotentialCompaction]) -> InitiatorPlan:
+        by_table: dict[tuple[str, str], list[PotentialCompaction]] = defaultdict(list)
+        for one in found:
+            by_table[(one.database_name, one.table_name)].append(one)
+        databases: dict[str, Mapping[str, str]] = {}
+        decisions: list[InitiatorDecision] = []
+        for (database, table), targets in sorted(by_table.items()):
+            if database not in databases:
+                databases[database] = self._database_parameters(database)
+            decisions += self._decide_table(table, targets, databases[database])
+        return InitiatorPlan(decisions=tuple(decisions))
+
+    def _database_parameters(self, name: str) -> Mapping[str, str]:
+        try:
+            return self._metastore.get_database(name).parameters
+        except NoSuchObjectError:
+            return {}
+
+    def _decide_table(
+        self,
+        table_name: str,
+        targets: Sequence[PotentialCompaction],
+        database_parameters: Mapping[str, str],
+    ) -> Iterator[InitiatorDecision]:
+        database = targets[0].database_name
+        entries = self._metastore.show_compactions(
+            ShowCompactionsRequest(database_name=database, table_name=table_name)
+        )
+        for one in sorted(targets, key=lambda target: target.partition_name or ""):
+            own = tuple(e for e in entries if e.partition_name == one.partition_name)
+            candidate = Candidate(
+                potential=one, database_parameters=database_parameters, entries=own
+            )
+            try:
+                yield self._decide(candidate)
+            except (HmsBridgeError, ChangeManagerError, OSError) as error:
+                reason = f"it could not be looked at: {error}"
+                yield candidate.decided(Verdict.BLOCKED, reason, CompactionType.MINOR)
+
+    def _decide(self, candidate: Candidate) -> InitiatorDecision:
+        potential = candidate.potential
+        try:
+            table = self._metastore.get_table(potential.database_name, potential.table_name)
+        except NoSuchObjectError:
+            return candidate.decided(Verdict.LEFT_ALONE, "the table is gone")
+        candidate = replace(
+            candidate, table_parameters=table.parameters, is_partitioned=table.is_partitioned
+        )
+        decided = decide_without_look(candidate, self._settings, self._clock.now_ms())
+        if decided is not None:
+            return decided
+        try:
+            target = find_target(self._metastore, entry_of(potential, CompactionType.MINOR))
+        except CompactionError as error:
+            return candidate.decided(Verdict.LEFT_ALONE, str(error))
+        return self._look(candidate, target)
+
+    def _look(self, candidate: Candidate, target: CompactionTarget) -> InitiatorDecision:
+        snapshot = take_snapshot(self._metastore, self._resolver, target, TxnId(0))
+        return decide(candidate, snapshot.state, snapshot.write_ids.high_watermark, self._settings)
+
+    def _request(self, decision: InitiatorDecision) -> InitiatorOutcome:
+        request = CompactionRequest(
+            database_name=decision.database_name,
+            table_name=decision.table_name,
+            partition_name=decision.partition_name,
+            type=decision.type or CompactionType.MAJOR,
+            initiator_id=self._initiator_id,
+            initiator_version=self._version,
+            pool_name=decision.pool_name,
+        )
+        try:
+            answer = self._metastore.compact(request)
+        except HmsBridgeError as error:
+            _LOG.warning("%s could not be queued: %s", decision.target, error)
+            return InitiatorOutcome(decision=decision, id=None, message=str(error))
+        message = answer.error_message or f"{request.type.name.lower()}: {decision.reason}"
+        _LOG.info("%s: %s", decision.target, message)
+        return InitiatorOutcome(decision=decision, id=answer.id, message=message)
+
+    def _record_blocked(self, decision: InitiatorDecision) -> InitiatorOutcome:
+        """Once for each failure: a line of the history at each pass would drive out the others."""
+        _LOG.warning("%s: %s", decision.target, decision.reason)
+        kind = decision.type or CompactionType.MINOR
+        entry = replace(
+            entry_of(decision, kind, CompactionState.DID_NOT_INITIATE),
+            initiator_id=self._initiator_id,
+            initiator_version=self._version,
+            error_message=decision.reason[:_MESSAGE_LENGTH_MAX],
+        )
+        try:
+            if not self._is_recorded(entry):
+                self._metastore.mark_failed(entry)
+        except HmsBridgeError as error:
+            _LOG.warning("could not note down why %s is blocked: %s", decision.target, error)
+        return InitiatorOutcome(decision=decision, id=None, message=decision.reason)
+
+    def _is_recorded(self, entry: Compaction) -> bool:
+        found = self._metastore.show_compactions(
+            ShowCompactionsRequest(database_name=entry.database_name, table_name=entry.table_name)
+        )
+        own = [one for one in found if one.partition_name == entry.partition_name]
+        newest = max(own, key=lambda one: one.id, default=None)
+        return (
+            newest is not None
+            and newest.state is CompactionState.DID_NOT_INITIATE
+            and newest.error_message == entry.error_message
+        )
+
+
+def _key(decision: InitiatorDecision | PotentialCompaction) -> tuple[str, str, str | None]:
+    return decision.database_name, decision.table_name, decision.partition_name

@@ -1,0 +1,28 @@
+"""From settings to file systems and the archive's own settings."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from changemanager.config import ChangeManagerConfig
+from changemanager.location import FsspecResolver, open_file_system
+from hms_bridge.config.settings import ArchiveSettings, Settings
+
+
+def file_systems(settings: Settings) -> FsspecResolver:
+    """What opens paths and URIs. It can be pickled."""
+    if not settings.web_hdfs:
+        return FsspecResolver()
+    return FsspecResolver(partial(open_file_system, web_hdfs=dict(settings.web_hdfs)))
+
+
+def archive_config(
+    archive: ArchiveSettings, *, cmroot: str, trash: str | None
+) -> ChangeManagerConfig:
+    """The ChangeManager's settings; the two places are absolute. Raises ChangeManagerError."""
+    return ChangeManagerConfig(
+        cmroot=cmroot,
+        retain_ms=archive.retain_ms,
+        interval_seconds=archive.interval_ms / 1000,
+        trash=trash,
+    )

@@ -1,0 +1,155 @@
+"""The statistics that a metastore counts itself: files and bytes of tables and partitions.
+
+Hive counts them when a table or partition is made over files that exist, and whenever one is
+changed (MetaStoreServerUtils.updateTableStatsSlow, updatePartitionStatsFast). Then it notes whether
+they can be trusted: only where the statement says that it computed statistics itself. Pure; the
+listing is given.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hms_bridge.catalog.table_rules import is_view
+from hms_bridge.model.catalog import Partition, Table
+
+FILES, SIZE, ERASURE_CODED = "numFiles", "totalSize", "numFilesErasureCoded"
+COUNTED = (FILES, SIZE, ERASURE_CODED)
+ACCURATE = "COLUMN_STATS_ACCURATE"
+DO_NOT_UPDATE = "DO_NOT_UPDATE_STATS"
+_DO_NOT_COUNT = "DO_NOT_POPULATE_QUICK_STATS"
+_GENERATED_BY = "STATS_GENERATED"
+_BASIC = "BASIC_STATS"
+
+Parameters = Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FileCount:
+    """The files below a place that are not hidden."""
+
+    file_count: int
+    size_bytes: int
+
+
+def is_due_for_altered(table: Table, environment: Parameters) -> bool:
+    """Whether the files of a table that is being changed are counted."""
+    is_wanted = not _is_true(table.parameters.get(DO_NOT_UPDATE))
+    return is_wanted and _may_update(table, environment) and not table.is_partitioned
+
+
+def is_due_for_created(table: Table) -> bool:
+    """Whether the files of a new table are counted, if its directory was there before."""
+    is_wanted = not _is_true(table.parameters.get(DO_NOT_UPDATE))
+    has_all = _has_all(table.parameters)
+    return is_wanted and not has_all and not is_view(table) and not table.is_partitioned
+
+
+def is_due_for_added(table: Table, partition: Partition) -> bool:
+    """Whether the files of a new partition are counted, if its directory was there before."""
+    is_wanted = not _is_true(table.parameters.get(DO_NOT_UPDATE))
+    return is_wanted and not is_view(table) and not _has_all(partition.parameters)
+
+
+def is_due_for_partition(
+    table: Table, old: Partition, new: Partition, environment: Parameters
+) -> bool:
+    """Whether the files of a partition that is being changed are counted. Those of transactional
+    tables never are."""
+    return (
+        not table.is_transactional
+        and _is_stale(table, old, new, environment)
+        and not _is_same(old.parameters, new.parameters)
+    )
+
+
+def stored(parameters: Parameters) -> dict[str, str]:
+    """Without what only asks for something."""
+    return {name: value for name, value in parameters.items() if name != DO_NOT_UPDATE}
+
+
+def of_table(
+    parameters: Parameters, counted: FileCount | None, environment: Parameters
+) -> dict[str, str]:
+    """A table's parameters with what was counted; as they were if it could not be."""
+    kept = stored(parameters)
+    if counted is None:
+        return kept
+    if environment.get(_DO_NOT_COUNT) != "true":
+        kept = _with(kept, counted)
+    return _with_trust(kept, environment)
+
+
+def of_partition(
+    table: Table,
+    old: Partition,
+    new: Partition,
+    counted: FileCount | None,
+    environment: Parameters,
+) -> Parameters:
+    """A changed partition's parameters, with what was counted if that was due."""
+    if not _is_stale(table, old, new, environment):
+        return new.parameters
+    if _is_same(old.parameters, new.parameters):
+        return _with_trust(dict(new.parameters), environment)
+    if counted is None or table.is_transactional:
+        return new.parameters
+    return _with_trust(_with(dict(new.parameters), counted), environment)
+
+
+def of_added(parameters: Parameters, counted: FileCount | None) -> Parameters:
+    """A new partition's parameters."""
+    return parameters if counted is None else _with_trust(_with(dict(parameters), counted), {})
+
+
+def _may_update(table: Table, environment: Parameters) -> bool:
+    return environment.get(DO_NOT_UPDATE) != "true" and not is_view(table)
+
+
+def _is_stale(table: Table, old: Partition, new: Partition, environment: Parameters) -> bool:
+    """Hive: MetaStoreServerUtils.requireCalStats."""
+    if not _may_update(table, environment):
+        return False
+    is_computed = environment.get(_GENERATED_BY) in ("TASK", "USER")
+    return (
+        is_computed or not _has_all(new.parameters) or not _is_same(old.parameters, new.parameters)
+    )
+
+
+def _has_all(parameters: Parameters) -> bool:
+    return all(name in parameters for name in COUNTED)
+
+
+def _is_same(old: Parameters, new: Parameters) -> bool:
+    return _has_all(old) and all(old[name] == new.get(name) for name in COUNTED)
+
+
+def _with(parameters: dict[str, str], counted: FileCount) -> dict[str, str]:
+    return parameters | {
+        FILES: str(counted.file_count),
+        SIZE: str(counted.size_bytes),
+        ERASURE_CODED: "0",
+    }
+
+
+def _with_trust(parameters: dict[str, str], environment: Parameters) -> dict[str, str]:
+    """Counted files say nothing about rows: trust goes unless the statement computed those."""
+    if environment.get(_GENERATED_BY) != "TASK":
+        return {name: value for name, value in parameters.items() if name != ACCURATE}
+    return parameters | {ACCURATE: _trusted(parameters.get(ACCURATE))}
+
+
+def _trusted(known: str | None) -> str:
+    try:
+        parts = json.loads(known or "{}")
+    except json.JSONDecodeError:
+        parts = {}
+    columns = parts.get("COLUMN_STATS") if isinstance(parts, dict) else None
+    trusted = {_BASIC: "true"} | ({"COLUMN_STATS": columns} if columns else {})
+    return json.dumps(trusted, ensure_ascii=False, separators=(",", ":"))
+
+
+def _is_true(text: str | None) -> bool:
+    return (text or "").lower() == "true"

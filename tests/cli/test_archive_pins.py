@@ -1,0 +1,136 @@
+"""Who keeps what in the archive, and how an administrator, or a purge, lets it go."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+import pytest
+
+from tests.support.busy_metastore import BusyMetastore
+from tests.support.what_changed import checksums, database_rows
+
+OLD = ("--set", "hive.repl.cm.retain=1ms")
+
+
+def listed(busy: BusyMetastore) -> dict[str, Any]:
+    rows = busy.program.ok("cm", "pins", "--format", "json").json
+    return {row["holder"]: row for row in rows}
+
+
+@pytest.fixture
+def dump_holder(busy: BusyMetastore) -> str:
+    return f"dump:sales:file:{busy.dump}"
+
+
+def test_pins_tell_who_holds_how_much_since_when(busy: BusyMetastore, dump_holder: str) -> None:
+    pins = listed(busy)
+    assert set(pins) == {dump_holder, "policy:sales"}
+    dump, policy = pins[dump_holder], pins["policy:sales"]
+    archived = busy.program.ok("cm", "ls", "--format", "json").json
+    sizes = {row["name"]: row["size"] for row in archived}
+    assert (dump["kind"], dump["database"], dump["state"]) == ("dump", "sales", "waiting")
+    assert (policy["kind"], policy["database"], policy["state"]) == ("policy", "sales", None)
+    assert policy["files"] == len(sizes)
+    assert policy["bytes"] == sum(sizes.values())
+    assert 0 < dump["files"] < dump["named"]
+    assert dump["since"]
+    assert policy["archived since"]
+    assert "waiting" in busy.program.ok("cm", "pins").out
+
+
+def test_a_release_lets_the_purge_delete(busy: BusyMetastore, dump_holder: str) -> None:
+    assert {row["what"] for row in purge_plan(busy)} == {"pinned"}
+    answer = busy.program.ok("cm", "release", dump_holder, "policy:sales", "--format", "json")
+    assert [row["what"] for row in answer.json] == ["released", "released"]
+    assert f"file:{busy.dump} is not loaded" in answer.err
+    assert listed(busy) == {}
+    assert {row["what"] for row in purge_plan(busy)} == {"delete"}
+
+
+def purge_plan(busy: BusyMetastore) -> Any:
+    return busy.program.ok("cm", "purge", *OLD, "--dry-run", "--format", "json").json
+
+
+@pytest.mark.parametrize("more", [(), ("--loaded",), ("--gone",)])
+def test_a_dry_run_releases_nothing(
+    busy: BusyMetastore, dump_holder: str, more: tuple[str, ...]
+) -> None:
+    folder = busy.program.folder
+    words = ("cm", "release", dump_holder, *more, "--dry-run", "--format", "json")
+    busy.program.ok(*words)
+    files, rows = checksums(folder), database_rows(folder / "metastore.db")
+    assert [row["what"] for row in busy.program.ok(*words).json] == ["would be released"]
+    assert database_rows(folder / "metastore.db") == rows
+    assert checksums(folder) == files
+
+
+def test_unknown_holders_are_refused_and_nobody_is_released(busy: BusyMetastore) -> None:
+    refused = busy.program.run("cm", "release", "policy:sales", "policy:nobody")
+    assert refused.exit_code == 1
+    assert "policy:nobody holds nothing; 'hms-bridge cm pins' lists who does" in refused.err
+    assert "removal under way" in busy.program.run("cm", "release", "intent:7").err
+    assert busy.program.run("cm", "release").exit_code == 2
+    assert len(listed(busy)) == 2
+
+
+def test_a_purge_releases_dumps_that_are_loaded(busy: BusyMetastore, dump_holder: str) -> None:
+    waiting = busy.program.ok("cm", "purge", *OLD)
+    assert "is loaded" not in waiting.err
+    busy.program.ok("repl", "load", "sales", *busy.replica)
+    assert listed(busy)[dump_holder]["state"] == "loaded"
+    assert "its pin would go" in busy.program.ok("cm", "purge", *OLD, "--dry-run").err
+    assert dump_holder in listed(busy)
+    assert "its pin is gone" in busy.program.ok("cm", "purge", *OLD).err
+    assert set(listed(busy)) == {"policy:sales"}
+
+
+def test_a_dump_that_is_gone_keeps_its_pin_until_someone_decides(
+    busy: BusyMetastore, dump_holder: str
+) -> None:
+    """It may have been moved to where it will be loaded."""
+    shutil.rmtree(busy.dump)
+    busy.program.ok("cm", "purge", *OLD)
+    busy.program.ok("cm", "release", "--loaded")
+    assert listed(busy)[dump_holder]["state"] == "gone"
+    shutil.rmtree(busy.program.dumps)
+    busy.program.ok("cm", "release", "--gone")
+    assert listed(busy)[dump_holder]["state"] == "unknown"
+    busy.dump.parent.mkdir(parents=True)
+    assert busy.program.ok("cm", "release", "--gone", "--format", "jsonl").json_lines
+    assert set(listed(busy)) == {"policy:sales"}
+
+
+def test_a_person_can_hold_what_is_archived_of_a_table(busy: BusyMetastore) -> None:
+    words = ("--reason", "see ticket 17")
+    told = busy.program.ok("cm", "hold", "audit", "sales.orders", "--for", "30d", *words)
+    assert "hold:audit holds 11 files" in told.err
+    row = listed(busy)["hold:audit"]
+    assert (row["kind"], row["database"], row["table"]) == ("hold", "sales", "orders")
+    assert row["reason"] == "see ticket 17"
+    assert row["expires"] > row["since"]
+    busy.program.ok("cm", "release", *(set(listed(busy)) - {"hold:audit"}))
+    assert {row["what"] for row in purge_plan(busy)} == {"pinned"}
+    busy.program.ok("cm", "hold", "audit", "sales.customers")
+    assert listed(busy)["hold:audit"]["files"] == 0
+    busy.program.ok("cm", "release", "hold:audit")
+    assert {row["what"] for row in purge_plan(busy)} == {"delete"}
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        ((), 2, "WHAT"),
+        (("sales.",), 2, "no table name"),
+        (("nobody",), 1, "nobody"),
+        (("sales", "--for", "soon"), 1, "no duration"),
+        (("sales", "--for", "0d"), 2, "longer than 0"),
+    ],
+)
+def test_a_hold_needs_to_be_told_what(
+    busy: BusyMetastore, words: tuple[str, ...], code: int, message: str
+) -> None:
+    refused = busy.program.run("cm", "hold", "audit", *words)
+    assert refused.exit_code == code
+    assert message in refused.err
+    assert len(listed(busy)) == 2

@@ -1,0 +1,69 @@
+"""Settings that say how file systems are reached, and where the purge puts what stays."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from hms_bridge.config.file_systems import file_systems
+from hms_bridge.config.settings import settings_from
+from hms_bridge.errors import ConfigError
+from tests.support.busy_metastore import copy_golden, opened
+from tests.support.program import Program
+
+OLD = ("--set", "hive.repl.cm.retain=1ms")
+ADDRESSES = "hms.bridge.webhdfs.addresses"
+
+
+def test_hdfs_is_spoken_to_over_http_where_an_address_is_known() -> None:
+    settings = settings_from({ADDRESSES: "dr=h1:9870, prod:8020 = h2:50070"})
+    assert settings.web_hdfs == {"dr": "h1:9870", "prod:8020": "h2:50070"}
+    for resolve in (file_systems(settings), pickle.loads(pickle.dumps(file_systems(settings)))):
+        for uri, url in (
+            ("hdfs://dr/w/t", "http://h1:9870/webhdfs/v1"),
+            ("hdfs://prod:8020/w", "http://h2:50070/webhdfs/v1"),
+        ):
+            location = resolve(uri)
+            assert location.uri == uri
+            assert location.volume.fs.url == url
+        assert resolve("hdfs://dr/a").volume is resolve("hdfs://dr/b").volume
+
+
+@pytest.mark.parametrize("text", ["dr", "dr=", "=h:1", "dr=h", "dr=h:port", "hdfs://dr=h:9870"])
+def test_malformed_addresses_are_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match=rf"site\.xml: {ADDRESSES} is .*HOST:PORT"):
+        settings_from({ADDRESSES: text}, "site.xml")
+
+
+def test_a_purge_moves_what_was_dropped_without_purge_into_the_trash(program: Program) -> None:
+    directory = copy_golden("g01_insert/01-three-inserts", program.warehouse / "s.db" / "orders")
+    program.ok("table", "adopt", str(directory), "--name", "s.orders")
+    program.ok("repl", "dump", "s")
+    store = opened(program)
+    store.metastore.drop_table("s", "orders", is_data_deleted=True)
+    store.metastore.close()
+    names = {row["name"] for row in program.ok("cm", "ls", "--format", "json").json}
+    assert names
+    for holder in [row["holder"] for row in program.ok("cm", "pins", "--format", "json").json]:
+        program.ok("cm", "release", holder)
+
+    def decisions(*words: str) -> set[str]:
+        words = ("cm", "purge", *OLD, *words, "--dry-run", "--format", "json")
+        return {row["what"] for row in program.ok(*words).json}
+
+    trash = program.folder / "trash"
+    with_trash = ("--set", f"hms.bridge.cm.trash.dir={trash}")
+    assert decisions() == {"no trash"}
+    assert decisions(*with_trash) == {"trash"}
+    program.ok("cm", "purge", *OLD, *with_trash)
+    assert not list(program.cmroot.iterdir())
+    assert {one.name for one in Path(f"{trash}{program.cmroot}").iterdir()} == names
+
+
+def test_a_trash_inside_of_the_archive_is_refused(program: Program) -> None:
+    inside = f"hms.bridge.cm.trash.dir={program.cmroot}/trash"
+    refused = program.run("cm", "purge", "--set", inside)
+    assert refused.exit_code == 1
+    assert "cmroot" in refused.err

@@ -1,0 +1,214 @@
+"""What an administrator can ask of dumps and loads, by option and by Hive's settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hms_bridge.model.catalog import Column, SerDe, Storage, Table, TableType
+from hms_bridge.model.ids import TxnId
+from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockRequest, LockType
+from hms_bridge.model.txn import OpenTxnsRequest
+from tests.support.busy_metastore import copy_golden, opened
+from tests.support.program import Program
+
+BASE = "hive.repl.replica.external.table.base.dir"
+WITH_DATA = "hive.repl.dump.metadata.only.for.external.table=false"
+
+
+class Sides:
+    """A source with one ACID table, and an empty replica."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        directory = copy_golden(
+            "g01_insert/01-three-inserts", program.warehouse / "s.db" / "orders"
+        )
+        program.ok("table", "adopt", str(directory), "--name", "s.orders")
+        self.folder = program.folder / "dr"
+        self.folder.mkdir()
+        self.url = f"sqlite:///{self.folder}/metastore.db"
+
+    @property
+    def replica(self) -> tuple[str, ...]:
+        return (
+            "--metastore", self.url,
+            "--set", f"hive.metastore.warehouse.dir={self.folder}/warehouse",
+            "--set", f"hive.repl.cmrootdir={self.folder}/cmroot",
+        )  # fmt: skip
+
+    def dump(self, *words: str) -> Path:
+        made = self.program.ok("repl", "dump", "s", "--format", "json", *words).json
+        return Path(made["dump_dir"].removeprefix("file:"))
+
+    def load(self, *words: str) -> None:
+        self.program.ok("repl", "load", "s", *self.replica, *words)
+
+    def event(self, name: str) -> None:
+        """Something for the next dump."""
+        store = opened(self.program)
+        store.metastore.create_table(
+            Table(
+                database_name="s", name=name, storage=_text_storage(None),
+                parameters={"transactional": "false"},
+            )
+        )  # fmt: skip
+        store.metastore.close()
+
+    def external_table(self) -> Path:
+        directory = self.program.folder / "landing" / "log"
+        directory.mkdir(parents=True)
+        (directory / "first").write_text("1\n")
+        store = opened(self.program)
+        store.metastore.create_table(
+            Table(
+                database_name="s", name="log", type=TableType.EXTERNAL_TABLE.value,
+                storage=_text_storage(f"file:{directory}"), parameters={"EXTERNAL": "TRUE"},
+            )
+        )  # fmt: skip
+        store.metastore.close()
+        return directory
+
+    def open_writer(self) -> TxnId:
+        store = opened(self.program)
+        (txn_id,) = store.metastore.open_txns(OpenTxnsRequest(user="ann", host="here"))
+        component = LockComponent(
+            type=LockType.SHARED_WRITE, level=LockLevel.TABLE, database_name="s",
+            table_name="orders", operation=DataOperation.INSERT, is_transactional=True,
+        )  # fmt: skip
+        store.metastore.lock(
+            LockRequest(components=(component,), txn_id=txn_id, user="ann", host="here")
+        )
+        store.metastore.close()
+        return txn_id
+
+    def state_of(self, txn_id: TxnId) -> str | None:
+        rows = self.program.ok("txns", "--format", "json").json
+        return {row["txnid"]: row["state"] for row in rows}.get(txn_id)
+
+
+def _text_storage(location: str | None) -> Storage:
+    return Storage(
+        columns=(Column(name="line", type="string"),),
+        location=location,
+        input_format="org.apache.hadoop.mapred.TextInputFormat",
+        output_format="org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat",
+        serde=SerDe(library="org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"),
+    )
+
+
+@pytest.fixture
+def sides(program: Program) -> Sides:
+    return Sides(program)
+
+
+def test_data_of_external_tables_goes_along(sides: Sides) -> None:
+    directory, base = sides.external_table(), sides.folder / "external"
+    copied = Path(f"{base}{directory}")
+    sides.dump("--external-base", str(base))
+    refused = sides.program.run("repl", "load", "s", *sides.replica)
+    assert refused.exit_code == 1
+    assert BASE in refused.err
+    sides.load("--external-base", str(base))
+    assert [one.name for one in copied.iterdir()] == ["first"]
+
+    (directory / "second").write_text("2\n")
+    sides.event("more")
+    by_setting = ("--set", f"{BASE}={base}")
+    sides.dump(*by_setting, "--set", WITH_DATA)
+    sides.load(*by_setting)
+    assert sorted(one.name for one in copied.iterdir()) == ["first", "second"]
+
+
+def test_without_being_asked_a_dump_leaves_external_data_alone(sides: Sides) -> None:
+    directory, base = sides.external_table(), sides.folder / "external"
+    dump = sides.dump("--set", f"{BASE}={base}")
+    assert not (dump / "hive" / "_file_list_external").exists()
+    sides.load("--set", f"{BASE}={base}")
+    assert not list(Path(f"{base}{directory}").iterdir())
+
+
+def test_external_data_without_a_place_is_refused_before_the_dump(sides: Sides) -> None:
+    refused = sides.program.run("repl", "dump", "s", "--set", WITH_DATA)
+    assert refused.exit_code == 1
+    assert BASE in refused.err
+    assert not sides.program.dumps.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "is_kept"),
+    [((), False), (("--keep-previous",), True),
+     (("--set", "hive.repl.retain.prev.dump.dir=true"), True)],
+)  # fmt: skip
+def test_older_dumps_go_or_stay(sides: Sides, words: tuple[str, ...], is_kept: bool) -> None:
+    first = sides.dump()
+    sides.load()
+    sides.event("more")
+    second = sides.dump(*words)
+    assert second != first
+    assert first.exists() is is_kept
+
+
+@pytest.mark.parametrize(
+    ("words", "has_checksums"),
+    [((), True), (("--no-checksums",), False),
+     (("--set", "hms.bridge.repl.dump.checksums=false"), False)],
+)  # fmt: skip
+def test_file_references_have_checksums_or_not(
+    sides: Sides, words: tuple[str, ...], has_checksums: bool
+) -> None:
+    dump = sides.dump(*words)
+    lines = [line for path in dump.rglob("_files") for line in path.read_text().split()]
+    assert lines
+    for line in lines:
+        _, checksum, cmroot, directory = line.split("#")
+        assert directory.startswith("delta_")
+        assert bool(checksum) is bool(cmroot) is has_checksums
+    sides.load()
+
+
+@pytest.mark.parametrize(
+    ("words", "is_batched"), [((), True), (("hive.repl.batch.incremental.events=false",), False)]
+)
+def test_events_are_batched_or_not(sides: Sides, words: tuple[str, ...], is_batched: bool) -> None:
+    sides.dump()
+    sides.load()
+    sides.event("more")
+    dump = sides.dump(*(part for word in words for part in ("--set", word)))
+    names = [one.name for one in (dump / "hive").iterdir() if one.is_dir()]
+    assert any("batch" in name for name in names) is is_batched
+    sides.load()
+
+
+ABORT = "hive.repl.bootstrap.dump.abort.write.txn.after.timeout=true"
+NO_WAIT = "hive.repl.bootstrap.dump.open.txn.timeout=0"
+
+
+@pytest.mark.parametrize("no_wait", [("--wait", "0s"), ("--set", NO_WAIT)])
+@pytest.mark.parametrize("abort", [("--abort-writers",), ("--set", ABORT)])
+def test_open_writers_are_waited_for_or_aborted(
+    sides: Sides, no_wait: tuple[str, ...], abort: tuple[str, ...]
+) -> None:
+    writer = sides.open_writer()
+    refused = sides.program.run("repl", "dump", "s", *no_wait)
+    assert refused.exit_code == 1
+    assert f"transactions {writer} hold locks" in refused.err
+    assert sides.state_of(writer) == "OPEN"
+    sides.dump(*no_wait, *abort)
+    assert sides.state_of(writer) == "ABORTED"
+
+
+def test_files_of_a_dump_come_from_allowed_places_only(sides: Sides) -> None:
+    dump = sides.dump()
+    elsewhere = ("--set", "hms.bridge.repl.load.roots=/nowhere")
+    for words in (("load", "s", *sides.replica, *elsewhere), ("verify", str(dump), *elsewhere)):
+        refused = sides.program.run("repl", *words)
+        assert refused.exit_code == 1
+        assert "outside of /nowhere" in refused.err
+    refused = sides.program.run(
+        "repl", "load", "s", *sides.replica, "--set", "hms.bridge.repl.load.schemes=hdfs"
+    )
+    assert "which dumps may not name here" in refused.err
+    allowed = f"hms.bridge.repl.load.roots={sides.program.warehouse}, {sides.program.cmroot}"
+    sides.load("--set", allowed)

@@ -1,0 +1,137 @@
+"""Staged files become directories: whole or not at all, on file systems with and without rename."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from changemanager.location import FsspecResolver
+from hms_bridge.acid.names import DirectoryName
+from hms_bridge.config.settings import Settings
+from hms_bridge.connect import LocalStore, open_local
+from hms_bridge.errors import AcidFormatError
+from hms_bridge.model.catalog import (
+    ORC_INPUT_FORMAT,
+    ORC_OUTPUT_FORMAT,
+    Column,
+    Storage,
+    Table,
+)
+from hms_bridge.model.ids import TxnId, WriteId
+from hms_bridge.model.lock import DataOperation
+from hms_bridge.model.txn import AllocateWriteIdsRequest, OpenTxnsRequest
+from hms_bridge.rows.event_files import EventFile
+from hms_bridge.rows.publication import Publication, WrittenDirectory
+
+NAME = DirectoryName.delta(WriteId(1), WriteId(1), 0)
+
+
+class World:
+    def __init__(self, store: LocalStore, root: str, is_partitioned: bool) -> None:
+        self.store = store
+        keys = (Column(name="p", type="string"),) if is_partitioned else ()
+        store.metastore.create_table(
+            Table(
+                name="t", database_name="default", partition_columns=keys,
+                storage=Storage(
+                    columns=(Column(name="a", type="int"),), location=root,
+                    input_format=ORC_INPUT_FORMAT, output_format=ORC_OUTPUT_FORMAT,
+                ),
+                parameters={"transactional": "true"},
+            )
+        )  # fmt: skip
+        self.table = store.metastore.get_table("default", "t")
+        (self.txn,) = store.metastore.open_txns(OpenTxnsRequest(user="u", host="h"))
+        store.metastore.allocate_table_write_ids(
+            AllocateWriteIdsRequest(
+                database_name="default", table_name="t", txn_ids=(TxnId(self.txn),)
+            )
+        )
+        self.publication = Publication(
+            store.metastore, store.resolver, self.table, self.txn, WriteId(1)
+        )
+
+    @property
+    def fs(self) -> Any:
+        return self.store.resolver(self.publication.staging).volume.fs
+
+    def staged(self, partition: str, bucket: int, number: int = 0) -> EventFile:
+        path = f"{self.publication.staging}/insert_{number}/{bucket}_{partition or 'none'}"
+        place = self.store.resolver(path)
+        self.fs.makedirs(place.parent.path, exist_ok=True)
+        self.fs.pipe_file(place.path, b"rows")
+        return EventFile(
+            partition=partition, path=path, bucket_id=bucket, row_count=1, size_bytes=4
+        )
+
+    def publish(self, *files: EventFile) -> None:
+        try:
+            self.publication.publish(
+                [WrittenDirectory(name=NAME, files=files)], DataOperation.INSERT
+            )
+        finally:
+            self.publication.discard_staging()
+
+    def tree(self) -> set[str]:
+        root = self.store.resolver(self.table.storage.location or "").path
+        return {one[len(root) + 1 :] for one in self.fs.find(root)}
+
+
+@pytest.fixture(params=["file", "memory"])
+def root(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Of a table, on a file system that renames in one step, and on one that does not."""
+    place = f"{request.param}:{tmp_path}/wh/t"
+    yield place
+    location = FsspecResolver()(place)
+    if location.status() is not None:
+        location.volume.fs.rm(location.path, recursive=True)
+
+
+@pytest.fixture
+def store(tmp_path: Path, empty_database: Path) -> Iterator[LocalStore]:
+    shutil.copy(empty_database, tmp_path / "m.db")
+    settings = Settings(warehouse=f"{tmp_path}/wh")
+    opened = open_local(f"sqlite:///{tmp_path}/m.db", settings, is_created=False)
+    yield opened
+    opened.metastore.close()
+
+
+def test_files_of_many_tasks_become_one_directory(store: LocalStore, root: str) -> None:
+    world = World(store, root, is_partitioned=False)
+    world.publish(world.staged("", 0), world.staged("", 1, number=1))
+    name = NAME.format()
+    assert world.tree() == {
+        f"{name}/bucket_00000_0", f"{name}/bucket_00001_0", f"{name}/_orc_acid_version",
+    }  # fmt: skip
+    (event,) = store.metastore.get_write_events(world.txn)
+    assert len(event.files) == 2
+
+
+def test_partitions_are_made_and_told(store: LocalStore, root: str) -> None:
+    world = World(store, root, is_partitioned=True)
+    world.publish(world.staged("p=1", 0), world.staged("p=2", 0))
+    assert {path.partition("/")[0] for path in world.tree()} == {"p=1", "p=2"}
+    assert f"p=1/{NAME.format()}/bucket_00000_0" in world.tree()
+    assert store.metastore.get_partition_names("default", "t") == ("p=1", "p=2")
+
+
+def test_two_files_of_one_bucket_are_refused_and_leave_nothing(
+    store: LocalStore, root: str
+) -> None:
+    world = World(store, root, is_partitioned=True)
+    with pytest.raises(AcidFormatError, match="two tasks wrote one bucket"):
+        world.publish(world.staged("p=1", 0), world.staged("p=1", 0, number=1))
+    assert world.tree() == set()
+
+
+def test_a_directory_is_published_once(store: LocalStore, root: str) -> None:
+    world = World(store, root, is_partitioned=False)
+    world.publish(world.staged("", 0))
+    before = world.tree()
+    with pytest.raises(AcidFormatError, match="there already"):
+        world.publish(world.staged("", 3))
+    assert world.tree() == before
