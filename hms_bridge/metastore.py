@@ -133,6 +133,21 @@ class CatalogStore(Protocol):
         a replication source (I4). Raises NoSuchObjectError."""
         ...
 
+    def truncate_table(
+        self,
+        database: str,
+        name: str,
+        partition_names: Sequence[str] | None = None,
+        *,
+        write_id: WriteId | None = None,
+        is_data_deleted: bool = True,
+        catalog: str = DEFAULT_CATALOG,
+    ) -> None:
+        """Empty a table, or some of its partitions; a transactional one by a base that is seen
+        when the transaction of the write id commits. Raises NoSuchObjectError,
+        InvalidOperationError."""
+        ...
+
     def add_partitions(
         self,
         database: str,
