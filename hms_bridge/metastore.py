@@ -82,10 +82,8 @@ class CatalogStore(Protocol):
         ...
 
     def create_table(self, table: Table) -> None:
-        """Create it, and its directory if it is managed and gives no location.
-
-        Raises AlreadyExistsError, InvalidObjectError, NoSuchObjectError (its database).
-        """
+        """Create it, and its directory if it is managed and gives no location. Raises
+        AlreadyExistsError, InvalidObjectError, NoSuchObjectError (its database)."""
         ...
 
     def get_table(self, database: str, name: str, catalog: str = DEFAULT_CATALOG) -> Table:
@@ -133,6 +131,20 @@ class CatalogStore(Protocol):
         a replication source (I4). Raises NoSuchObjectError."""
         ...
 
+    def truncate_table(
+        self,
+        database: str,
+        name: str,
+        partition_names: Sequence[str] | None = None,
+        *,
+        write_id: WriteId | None = None,
+        is_data_deleted: bool = True,
+        catalog: str = DEFAULT_CATALOG,
+    ) -> None:
+        """Empty it, or partitions of it; a transactional one when the write id commits. Raises
+        NoSuchObjectError, InvalidOperationError."""
+        ...
+
     def add_partitions(
         self,
         database: str,
@@ -144,8 +156,7 @@ class CatalogStore(Protocol):
     ) -> tuple[Partition, ...]:
         """All or none; returns those that were added, with their locations.
 
-        Raises AlreadyExistsError, NoSuchObjectError, InvalidObjectError.
-        """
+        Raises AlreadyExistsError, NoSuchObjectError, InvalidObjectError."""
         ...
 
     def get_partition(
@@ -207,11 +218,8 @@ class CatalogStore(Protocol):
         catalog: str = DEFAULT_CATALOG,
         is_event_each: bool = False,
     ) -> None:
-        """Replace them, found by their values; all or none. Raises NoSuchObjectError.
-
-        ``is_event_each``: log ALTER_PARTITION for each instead of one ALTER_PARTITIONS, as calls
-        for one partition do.
-        """
+        """Replace those with their values, all or none; ``is_event_each``: an event for each,
+        not one for all. Raises NoSuchObjectError."""
         ...
 
     def drop_partitions(

@@ -12,8 +12,14 @@ from hms_bridge.client.capabilities import (
     PROCESSOR_CAPABILITIES,
     client_capabilities,
 )
-from hms_bridge.errors import InvalidObjectError, InvalidOperationError, NoSuchObjectError
+from hms_bridge.errors import (
+    InvalidObjectError,
+    InvalidOperationError,
+    MetaError,
+    NoSuchObjectError,
+)
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Partition, Table
+from hms_bridge.model.ids import WriteId
 from hms_bridge.wire.catalog_names import join_catalog
 from hms_bridge.wire.convert_catalog import (
     database_from_struct,
@@ -227,6 +233,38 @@ class CatalogClient:
                 ("drop_table_req", {"dropTableReq": request}),
             )
         )
+
+    def truncate_table(
+        self,
+        database: str,
+        name: str,
+        partition_names: Sequence[str] | None = None,
+        *,
+        write_id: WriteId | None = None,
+        is_data_deleted: bool = True,
+        catalog: str = DEFAULT_CATALOG,
+    ) -> None:
+        """Raises NoSuchObjectError; MetaError for what must not be truncated."""
+        names = None if partition_names is None else list(partition_names)
+        place = join_catalog(catalog, database)
+        request = hive.TruncateTableRequest(
+            dbName=place,
+            tableName=name,
+            partNames=names,
+            writeId=write_id,
+            environmentContext=_context(
+                {"truncateSkipDataDeletion": str(not is_data_deleted).lower()}
+            ),
+        )
+        old = {"dbName": place, "tableName": name, "partNames": names}
+        forms: list[tuple[str, dict[str, Any]]] = [("truncate_table_req", {"req": request})]
+        if write_id is None and is_data_deleted:
+            forms.append(("truncate_table", old))
+        try:
+            self._caller.call_first_known(forms)
+        except MetaError:
+            self.get_table(database, name, catalog)  # says so if that is the reason
+            raise
 
     def add_partitions(
         self,

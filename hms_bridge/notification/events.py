@@ -104,15 +104,23 @@ def table_created(table: Table, now_seconds: int) -> EventDraft:
 
 
 def table_altered(
-    before: Table, after: Table, now_seconds: int, *, is_truncate: bool = False
+    before: Table,
+    after: Table,
+    now_seconds: int,
+    *,
+    is_truncate: bool = False,
+    write_id: WriteId | None = None,
 ) -> EventDraft:
-    """ALTER_TABLE. The message names the table as it was, the row as it is now (golden)."""
+    """ALTER_TABLE. The message names the table as it was, the row as it is now (golden).
+
+    ``write_id`` is the statement's if the table does not have it.
+    """
     message = _table_head(before) | {
         "tableObjBeforeJson": table_to_json(before),
         "tableObjAfterJson": table_to_json(after),
         "isTruncateOp": _truth(is_truncate),
         "timestamp": now_seconds,
-        "writeId": after.write_id,
+        "writeId": after.write_id if write_id is None else write_id,
     }
     return _of_table(EventType.ALTER_TABLE, after, message)
 

@@ -9,6 +9,7 @@ from typing import Any
 from hms_bridge.errors import InvalidOperationError, MetaError
 from hms_bridge.metastore import CatalogStore
 from hms_bridge.model.catalog import Table
+from hms_bridge.model.ids import WriteId
 from hms_bridge.server.access_types import access_type
 from hms_bridge.server.answers import answers
 from hms_bridge.server.names import (
@@ -233,6 +234,28 @@ class TableCalls:
         request = given(args.dropTableReq, "dropTableReq")
         name = table_name(request.dbName, request.tableName, request.catalogName)
         self._drop(name, request.deleteData, request.envContext)
+
+    @answers("truncate_table")
+    def truncate_table(self, args: Struct) -> None:
+        """Empty one, or some of its partitions, with their files."""
+        name = table_name(args.dbName, args.tableName)
+        self._store.truncate_table(name.database, name.table, args.partNames, catalog=name.catalog)
+
+    @answers("truncate_table_req")
+    def truncate_table_req(self, args: Struct) -> Struct:
+        """Empty one, or some of its partitions, in a transaction."""
+        request = given(args.req, "req")
+        name = table_name(request.dbName, request.tableName)
+        environment = environment_of(request.environmentContext)
+        self._store.truncate_table(
+            name.database,
+            name.table,
+            request.partNames,
+            write_id=None if request.writeId is None else WriteId(request.writeId),
+            is_data_deleted=environment.get("truncateSkipDataDeletion", "").lower() != "true",
+            catalog=name.catalog,
+        )
+        return hive.TruncateTableResponse()
 
     def _create(self, struct: Struct | None, context: Struct | None) -> None:
         table = received_table(given(struct, "the new table"))

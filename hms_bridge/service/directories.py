@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from changemanager.filesystem.volume import FileKind
+from changemanager.filesystem.volume import FileKind, Placement
 from changemanager.location import Resolver, list_tree, open_file_system, parse_uri
 
 
@@ -35,6 +35,29 @@ class Directories:
             if file.kind is FileKind.FILE
             and not any(name.startswith(("_", ".")) for name in file.path.split("/"))
         ]
+
+    def visible_children(self, uri: str) -> list[str]:
+        """Names of what is in a directory and not hidden."""
+        place = self._resolve(uri)
+        if place.status() is None:
+            return []
+        names = (one.name for one in place.volume.children(place.path))
+        return sorted(name for name in names if not name.startswith(("_", ".")))
+
+    def write_file(self, uri: str, path: str, content: bytes) -> None:
+        """A small new file below a directory, whole or not there; nothing if it is there."""
+        file = self._resolve(uri)
+        for name in path.split("/"):
+            file = file.child(name)
+        if file.status() is not None:
+            return
+        file.volume.make_directory(file.parent.path)
+        part = file.parent.child(f".{file.name}.part")
+        if part.status() is not None:
+            file.volume.remove_file(part.path)
+        file.volume.write_new(part.path, [content])
+        if file.volume.place(part.path, file.path) is not Placement.MOVED:
+            file.volume.remove_file(part.path)
 
     def is_renamed_at_once(self, uri: str) -> bool:
         """Whether directories exist by themselves, so that one rename moves one."""

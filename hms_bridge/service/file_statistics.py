@@ -104,6 +104,12 @@ def of_added(parameters: Parameters, counted: FileCount | None) -> Parameters:
     return parameters if counted is None else _with_trust(_with(dict(parameters), counted), {})
 
 
+def of_nothing(parameters: Parameters) -> dict[str, str]:
+    """The parameters of what has just been emptied: no rows, and that can be trusted."""
+    zeros = {name: "0" for name in (*COUNTED, "numRows", "rawDataSize") if name in parameters}
+    return {**parameters, **zeros, ACCURATE: _trusted(None)}
+
+
 def _may_update(table: Table, environment: Parameters) -> bool:
     return environment.get(DO_NOT_UPDATE) != "true" and not is_view(table)
 

@@ -13,6 +13,7 @@ from hms_bridge.service.notifications import NotificationVerbs
 from hms_bridge.service.partitions import PartitionVerbs
 from hms_bridge.service.rename_partitions import RenamePartitionVerbs
 from hms_bridge.service.tables import TableVerbs
+from hms_bridge.service.truncations import TruncationVerbs
 
 
 class MetastoreService(
@@ -21,6 +22,7 @@ class MetastoreService(
     AlterTableVerbs,
     PartitionVerbs,
     RenamePartitionVerbs,
+    TruncationVerbs,
     CleaningVerbs,
     LockVerbs,
     CompactionVerbs,

@@ -18,10 +18,13 @@ from changemanager.archive import ChangeManager, RecycleKind
 from changemanager.delete_protocol import DeleteProtocol
 from changemanager.errors import ChangeManagerError, DirectoryChangedError, PathNotContainedError
 from changemanager.manifest import ArchiveContext
+from hms_bridge.acid.markers import METADATA_FILE, DataFormat, format_metadata
+from hms_bridge.acid.names import DirectoryName
 from hms_bridge.archive import file_tasks
 from hms_bridge.archive.file_tasks import FileTask, FileTaskKind
 from hms_bridge.catalog import places
 from hms_bridge.errors import InvalidOperationError, MetaError
+from hms_bridge.model.ids import WriteId
 from hms_bridge.service.directories import Directories
 from hms_bridge.service.file_statistics import FileCount
 from hms_bridge.service.locations import WarehouseRoots, is_below, parent
@@ -82,6 +85,31 @@ class WarehouseFiles:
             _LOG.warning("the files at %s could not be counted: %s", location, error)
             return None
         return FileCount(file_count=len(sizes_bytes), size_bytes=sum(sizes_bytes))
+
+    def add_truncated_base(self, location: str, write_id: WriteId) -> None:
+        """Say that nothing is left of a place once this write id is committed. Raises MetaError."""
+        base = DirectoryName.base(write_id).format()
+        content = format_metadata(DataFormat.TRUNCATED)
+        try:
+            self._directories.write_file(location, f"{base}/{METADATA_FILE}", content)
+        except (OSError, ChangeManagerError, ValueError) as error:
+            raise MetaError(f"{location} cannot be truncated: {error}") from error
+
+    def empty(self, location: str, *, context: ArchiveContext, is_archived: bool) -> None:
+        """Delete what is in a directory, but for hidden files. Raises MetaError; the rest is then
+        still there, and the call can be repeated."""
+        try:
+            for name in self._directories.visible_children(location):
+                self._delete(
+                    self.deletion(
+                        f"{location.rstrip('/')}/{name}",
+                        context=context,
+                        is_archived=is_archived,
+                        is_purge=True,
+                    )
+                )
+        except (OSError, ChangeManagerError, ValueError) as error:
+            raise MetaError(f"{location} cannot be emptied: {error}; try again") from error
 
     def undo_made(self, locations: Sequence[str]) -> None:
         """Directories that :meth:`make_directory` made are not needed after all.

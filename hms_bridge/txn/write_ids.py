@@ -135,6 +135,20 @@ def written_tables(
     return {txn_id: tuple(written) for txn_id, written in found.items()}
 
 
+def is_open(connection: Connection, database: str, table: str, write_id: WriteId) -> bool:
+    """Whether an open transaction has this write id of a table."""
+    found = connection.execute(
+        select(TXNS.c.TXN_ID)
+        .join(TXN_TO_WRITE_ID, TXNS.c.TXN_ID == _W.T2W_TXNID)
+        .where(
+            of_table(database, table),
+            _W.T2W_WRITEID == write_id,
+            TXNS.c.TXN_STATE == TxnState.OPEN.value,
+        )
+    )
+    return found.first() is not None
+
+
 def of_table(database: str, table: str) -> ColumnElement[bool]:
     """TXN_TO_WRITE_ID rows of one table."""
     return and_(_W.T2W_DATABASE == database, _W.T2W_TABLE == table)

@@ -40,7 +40,7 @@ OFFERED: dict[str, tuple[str, ...]] = {
         "get_schema_with_environment_context", "get_table", "get_table_meta",
         "get_table_names_by_filter", "get_table_objects_by_name",
         "get_table_objects_by_name_req", "get_table_req", "get_tables", "get_tables_by_type",
-        "translate_table_dryrun",
+        "translate_table_dryrun", "truncate_table", "truncate_table_req",
     ),
     "Partitions": (
         "add_partition", "add_partition_with_environment_context", "add_partitions",

@@ -14,7 +14,6 @@ from pyiceberg.types import LongType, NestedField, StringType
 from integration.comparison.cases import (
     ACID,
     CASES,
-    OVERWRITE_AND_TRUNCATE,
     PARTITIONS,
 )
 from integration.comparison.compare import ASPECTS, Case, Difference, differences, observe
@@ -70,13 +69,11 @@ def test_hive_sql_runs_on_our_server_with_sqlite(hive42: Hive42, workplace: Work
 
 
 BY_EXPRESSION = "partitions by a serialized Java expression, as DROP PARTITION asks, are not served"
-TRUNCATION = "truncate_table_req is not served"
 ALL_BUT_QUEUE = ("answers", "row", "file", "notification")
 
 # What differs today, by case; everything else has to be equal.
 WAITING: dict[str, dict[str, str]] = {
     PARTITIONS.name: dict.fromkeys(ALL_BUT_QUEUE, BY_EXPRESSION),
-    OVERWRITE_AND_TRUNCATE.name: dict.fromkeys(ALL_BUT_QUEUE, TRUNCATION),
 }
 FOUND: dict[str, list[Difference]] = {}
 

@@ -116,6 +116,20 @@ class NotificationBehaviour:
             "a", "b",
         ]  # fmt: skip
 
+    def test_a_truncation_is_logged_under_its_write_id(self, metastore: Metastore) -> None:
+        name = new_database(metastore)
+        new_table(metastore, name)
+        txn, given = write(metastore, name)
+        last = metastore.get_current_event_id()
+        metastore.truncate_table(name, "t", write_id=given, is_data_deleted=False)
+        (event,) = events_after(metastore, last)
+        message = read_message(event)
+        assert (event.type, message["isTruncateOp"], message["writeId"]) == (
+            "ALTER_TABLE", "true", given,
+        )  # fmt: skip
+        assert metastore.get_table(name, "t").write_id == given
+        abort(metastore, txn)
+
     def test_a_rename_names_both(self, metastore: Metastore) -> None:
         name = new_database(metastore)
         made = new_table(metastore, name)

@@ -141,7 +141,7 @@ def _is_empty(value: Any) -> bool:
 
 
 @pytest.mark.parametrize("name", ["rename_partition", "create_function", "cm_recycle", "add_token",
-                                  "update_table_column_statistics", "truncate_table"])  # fmt: skip
+                                  "update_table_column_statistics", "add_master_key"])  # fmt: skip
 def test_what_is_not_offered_is_unknown(rig: Rig, name: str) -> None:
     with pytest.raises(UnknownMethodError):
         rig(name)

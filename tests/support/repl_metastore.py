@@ -151,6 +151,18 @@ class ReplMetastore:
             if before in kept:
                 kept[after] = kept.pop(before)  # type: ignore[index, attr-defined]
 
+    def truncate_table(
+        self,
+        database: str,
+        name: str,
+        partition_names: Sequence[str] | None = None,
+        *,
+        write_id: WriteId | None = None,
+        is_data_deleted: bool = True,
+        catalog: str = "hive",
+    ) -> None:
+        raise NotImplementedError("nothing in a replication truncates through the metastore")
+
     def drop_table(
         self,
         database: str,

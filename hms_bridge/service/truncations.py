@@ -1,0 +1,181 @@
+"""TRUNCATE TABLE, as Hive 4.2's metastore does it (HMSHandler.truncateTableInternal).
+
+A transactional table gets an empty base of the statement's write id in each directory: readers see
+it once the transaction commits, and nothing is lost if it aborts. Hive deletes the files of such a
+table at once when a client asks for it; here they stay for the cleaner, so a write id is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from changemanager.manifest import ArchiveCause, ArchiveContext
+from hms_bridge.backend.connection import Connection
+from hms_bridge.catalog import databases, partitions, tables
+from hms_bridge.catalog.partitions import StoredPartition
+from hms_bridge.catalog.row_locks import RowLock
+from hms_bridge.catalog.table_rules import is_view
+from hms_bridge.errors import InvalidOperationError
+from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Table
+from hms_bridge.model.ids import WriteId
+from hms_bridge.notification import events
+from hms_bridge.service import file_statistics
+from hms_bridge.service.drops import DropVerbs
+from hms_bridge.service.foundation import LAST_DDL_TIME
+from hms_bridge.service.unit_of_work import UnitOfWork
+from hms_bridge.txn import write_ids
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Truncation:
+    """What to empty: a table, or those of its partitions."""
+
+    key: tuple[str, str, str]
+    database: Database
+    table: Table
+    names: tuple[str, ...] | None
+    places: tuple[tuple[str, str | None], ...]
+    write_id: WriteId
+
+
+class TruncationVerbs(DropVerbs):
+    """truncate_table (CatalogStore)."""
+
+    def truncate_table(
+        self,
+        database: str,
+        name: str,
+        partition_names: Sequence[str] | None = None,
+        *,
+        write_id: WriteId | None = None,
+        is_data_deleted: bool = True,
+        catalog: str = DEFAULT_CATALOG,
+    ) -> None:
+        """Empty a table, or some of its partitions. Raises NoSuchObjectError,
+        InvalidOperationError for a view, or a transactional table without a write id."""
+        key = (database.lower(), name.lower(), catalog.lower())
+        given = WriteId(-1) if write_id is None else write_id
+        found = self._transactions.read(lambda c: _look_up(c, key, partition_names, given))
+        if found.table.is_transactional:
+            for place, _ in found.places:
+                self._files.add_truncated_base(place, given)
+        elif is_data_deleted:
+            self._delete_data(found)
+        self._transactions.write(lambda unit: self._note_truncation(unit, found))
+
+    def _delete_data(self, found: _Truncation) -> None:
+        if found.database.is_replication_source:
+            self._files.require_archive(f"table {found.table.full_name}")
+        for place, partition in found.places:
+            self._files.empty(
+                place,
+                context=ArchiveContext(
+                    cause=ArchiveCause.TRUNCATE,
+                    location=place,
+                    database=found.table.database_name,
+                    table=found.table.name,
+                    partition=partition,
+                ),
+                is_archived=found.database.is_replication_source,
+            )
+
+    def _note_truncation(self, unit: UnitOfWork, found: _Truncation) -> None:
+        stored = tables.require_table(unit.connection, *found.key, RowLock.EXCLUSIVE)
+        if stored.table.is_partitioned:
+            some = _partitions(unit.connection, stored, found.names)
+            self._note_partitions(unit, stored.table, some, found.write_id)
+            return
+        emptied = replace(
+            stored.table, parameters=file_statistics.of_nothing(stored.table.parameters)
+        )
+        after = replace(emptied, write_id=max(found.write_id, emptied.write_id))
+        tables.update_table(unit.connection, stored, after, stored.database_id)
+        # The message has the table's old write id, and the statement's beside it.
+        unit.events.append(
+            events.table_altered(
+                emptied, emptied, unit.now_seconds, is_truncate=True, write_id=found.write_id
+            )
+        )
+
+    def _note_partitions(
+        self, unit: UnitOfWork, table: Table, some: Sequence[StoredPartition], write_id: WriteId
+    ) -> None:
+        if not some:
+            return
+        changes = [
+            (
+                one,
+                replace(
+                    one.partition,
+                    write_id=write_id if write_id > 0 else one.partition.write_id,
+                    parameters=file_statistics.of_nothing(one.partition.parameters)
+                    | {LAST_DDL_TIME: str(unit.now_seconds)},
+                ),
+            )
+            for one in some
+        ]
+        stored = tables.require_table(
+            unit.connection, table.database_name, table.name, table.catalog_name
+        )
+        partitions.update_partitions(unit.connection, stored, changes)
+        emptied = [new for _, new in changes]
+        if self._settings.events.is_alter_partitions_one_event:
+            unit.events += events.partitions_altered(
+                table, emptied, unit.now_seconds, is_truncate=True
+            )
+            return
+        unit.events += [
+            events.partition_altered(table, one, one, unit.now_seconds, is_truncate=True)
+            for one in emptied
+        ]
+
+
+def _look_up(
+    connection: Connection,
+    key: tuple[str, str, str],
+    names: Sequence[str] | None,
+    write_id: WriteId,
+) -> _Truncation:
+    stored = tables.require_table(connection, *key)
+    table, place = stored.table, stored.table.storage.location
+    places: tuple[tuple[str, str | None], ...] = ((place, None),) if place else ()
+    wanted = None if names is None else tuple(names)
+    _check(connection, table, write_id)
+    if table.is_partitioned:
+        places = tuple(
+            (one.partition.storage.location, one.name)
+            for one in _partitions(connection, stored, wanted)
+            if one.partition.storage.location
+        )
+    return _Truncation(
+        key=key,
+        database=databases.require_database(connection, key[0], key[2]).database,
+        table=table,
+        names=wanted,
+        places=places,
+        write_id=write_id,
+    )
+
+
+def _partitions(
+    connection: Connection, stored: tables.StoredTable, names: tuple[str, ...] | None
+) -> tuple[StoredPartition, ...]:
+    if names is None:
+        return partitions.find_all(connection, stored)
+    return partitions.find_by_names(connection, stored, names)
+
+
+def _check(connection: Connection, table: Table, write_id: WriteId) -> None:
+    if is_view(table):
+        raise InvalidOperationError(
+            f"{table.full_name} is a view, which has no rows of its own to remove"
+        )
+    if table.is_transactional and not write_ids.is_open(
+        connection, table.database_name, table.name, write_id
+    ):
+        # A base of an id that somebody gets later would hide all rows when that one commits.
+        raise InvalidOperationError(
+            f"{table.full_name} is transactional, and {write_id} is no write id of an open "
+            "transaction on it: truncate it in a transaction, so that readers keep what they see"
+        )
