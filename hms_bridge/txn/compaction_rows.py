@@ -50,6 +50,8 @@ def _record(prefix: str, row: Mapping[Any, Any]) -> Compaction:
         return row.get(f"{prefix}{name}")
 
     highest, txn_id, next_txn_id = get("HIGHEST_WRITE_ID"), get("TXN_ID"), get("NEXT_TXN_ID")
+    # A worker sets both: with its transaction, 0 is a bound below every write.
+    is_unset = highest is None or (highest == 0 and not txn_id)
     return Compaction(
         id=CompactionId(get("ID")),
         database_name=get("DATABASE"),
@@ -68,7 +70,7 @@ def _record(prefix: str, row: Mapping[Any, Any]) -> Compaction:
         committed_ms=_positive(get("COMMIT_TIME")),
         cleaner_started_ms=_positive(get("CLEANER_START")),
         run_as=get("RUN_AS"),
-        highest_write_id=None if not highest else WriteId(highest),
+        highest_write_id=None if is_unset else WriteId(highest),
         txn_id=None if not txn_id else TxnId(txn_id),
         next_txn_id=None if not next_txn_id else TxnId(next_txn_id),
         hadoop_job_id=get("HADOOP_JOB_ID"),

@@ -140,7 +140,8 @@ def _build_distribution(part: Part, target: Path) -> None:
     _build_jars(part, target)
     archive = _only_archive(part, target)
     with tarfile.open(archive) as content:
-        content.extractall(target, filter="data")
+        content.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.2 has none
+        content.extractall(target)
     archive.unlink()
     _flatten(target)
 
@@ -158,9 +159,10 @@ def _build_trino(part: Part, target: Path) -> None:
     chosen = [m for m in members if inside[m.name].startswith(wanted_parts) and not m.isdir()]
     needed = {m.name for m in chosen} | {m.linkname for m in chosen if m.islnk()}
     with tarfile.open(archive, "r|*") as stream:
+        stream.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.2 has none
         for member in stream:
             if member.name in needed:
-                stream.extract(member, target, filter="data")
+                stream.extract(member, target)
     archive.unlink()
     _flatten(target)
     for folder in (target / "plugin").iterdir():

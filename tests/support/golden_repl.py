@@ -130,6 +130,7 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
 def open_cycle(folder: Path) -> GoldenRepl:
     """Unpack the cycle into a folder."""
     with tarfile.open(OWN / "repl" / "cycle.tar.gz") as packed:
-        packed.extractall(folder, filter="data")
+        packed.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.2 has none
+        packed.extractall(folder)
     shutil.copytree(OWN / "repl" / "final_fs" / "cmroot", folder / "final_fs" / "cmroot")
     return GoldenRepl(folder)
