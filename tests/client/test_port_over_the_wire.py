@@ -97,7 +97,7 @@ VERBS: list[tuple[str, tuple[Any, ...], dict[str, Any], Any]] = [
      {"environment": {"k": "v"}, "valid_write_ids": "db.t:5:9::"}, None),
     ("drop_table", ("db", "t"), {"is_data_deleted": True, "is_purge": True}, None),
     ("truncate_table", ("db", "t", ["ds=1"]), {"is_data_deleted": True}, None),
-    ("truncate_table", ("db", "t"), {"write_id": 7, "is_data_deleted": False}, None),
+    ("truncate_table", ("db", "t"), {"write_id": 7, "valid_write_ids": "db.t:7:9::", "is_data_deleted": False}, None),
     ("add_partitions", ("db", "t", [PARTITION]), {"is_if_not_exists": True}, (PARTITION,)),
     ("get_partition", ("db", "t", ["2024-01-01"]), {}, PARTITION),
     ("get_partition_names", ("db", "t", 5), {}, ("ds=1", "ds=2")),
