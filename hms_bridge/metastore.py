@@ -138,6 +138,7 @@ class CatalogStore(Protocol):
         partition_names: Sequence[str] | None = None,
         *,
         write_id: WriteId | None = None,
+        valid_write_ids: str | None = None,
         is_data_deleted: bool = True,
         catalog: str = DEFAULT_CATALOG,
     ) -> None:

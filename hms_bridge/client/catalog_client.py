@@ -241,6 +241,7 @@ class CatalogClient:
         partition_names: Sequence[str] | None = None,
         *,
         write_id: WriteId | None = None,
+        valid_write_ids: str | None = None,
         is_data_deleted: bool = True,
         catalog: str = DEFAULT_CATALOG,
     ) -> None:
@@ -252,6 +253,7 @@ class CatalogClient:
             tableName=name,
             partNames=names,
             writeId=write_id,
+            validWriteIdList=valid_write_ids,
             environmentContext=_context(
                 {"truncateSkipDataDeletion": str(not is_data_deleted).lower()}
             ),

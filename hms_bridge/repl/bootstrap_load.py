@@ -13,6 +13,7 @@ from hms_bridge.repl.dump_reader import DumpedPartition, DumpedTable, DumpReader
 from hms_bridge.repl.object_metadata import SCOPE_ALL, SCOPE_METADATA
 from hms_bridge.repl.replica import Replica
 from hms_bridge.repl.target_objects import (
+    AS_ON_SOURCE,
     CHECKPOINT,
     is_view,
     last_event_of,
@@ -154,7 +155,7 @@ def _new_table(replica: Replica, dumped: DumpedTable) -> Table:
 def _finish_table(replica: Replica, table: Table, checkpoint: str) -> None:
     """The table says which dump it came from: whole, so that a next try leaves it alone."""
     done = replace(table, parameters={**table.parameters, CHECKPOINT: checkpoint})
-    replica.metastore.alter_table(table.database_name, table.name, done)
+    replica.metastore.alter_table(table.database_name, table.name, done, environment=AS_ON_SOURCE)
 
 
 def _load_partitions(

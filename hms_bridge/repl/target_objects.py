@@ -27,6 +27,9 @@ TARGET_FOR = "repl.target.for"
 INCOMPATIBLE = "repl.incompatible"
 BOOTSTRAP_STATE_PREFIX = "bootstrap.dump.state."
 
+AS_ON_SOURCE: Mapping[str, str] = {"DO_NOT_UPDATE_STATS": "true"}
+"""Environment of changes: the source's statistics are kept, and no files are counted."""
+
 _OWNER = "hive"
 
 _OF_SOURCE = frozenset(

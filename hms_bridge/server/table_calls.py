@@ -252,6 +252,7 @@ class TableCalls:
             name.table,
             request.partNames,
             write_id=None if request.writeId is None else WriteId(request.writeId),
+            valid_write_ids=request.validWriteIdList,
             is_data_deleted=environment.get("truncateSkipDataDeletion", "").lower() != "true",
             catalog=name.catalog,
         )

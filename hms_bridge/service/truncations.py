@@ -49,6 +49,7 @@ class TruncationVerbs(DropVerbs):
         partition_names: Sequence[str] | None = None,
         *,
         write_id: WriteId | None = None,
+        valid_write_ids: str | None = None,  # noqa: ARG002 (the port: for column statistics)
         is_data_deleted: bool = True,
         catalog: str = DEFAULT_CATALOG,
     ) -> None:

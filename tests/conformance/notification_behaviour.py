@@ -121,7 +121,10 @@ class NotificationBehaviour:
         new_table(metastore, name)
         txn, given = write(metastore, name)
         last = metastore.get_current_event_id()
-        metastore.truncate_table(name, "t", write_id=given, is_data_deleted=False)
+        (seen,) = metastore.get_valid_write_ids([f"{name}.t"])
+        metastore.truncate_table(
+            name, "t", write_id=given, valid_write_ids=seen.format(), is_data_deleted=False
+        )
         (event,) = events_after(metastore, last)
         message = read_message(event)
         assert (event.type, message["isTruncateOp"], message["writeId"]) == (

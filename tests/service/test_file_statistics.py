@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from hms_bridge.config.settings import Settings
+from hms_bridge.config.settings import EventSettings, Settings
 from hms_bridge.metastore import LocalMetastore
 from hms_bridge.model.catalog import Column, Database, Partition, Storage, Table
+from hms_bridge.model.event import NotificationRequest
 from hms_bridge.service.file_statistics import ACCURATE, COUNTED, DO_NOT_UPDATE, FILES, SIZE
 from hms_bridge.service.open import open_local_metastore
 
@@ -162,3 +163,21 @@ def test_changed_partitions_of_transactional_tables_are_not_counted(
     added = _partitioned(metastore, tmp_path, transactional="true", transactional_properties=MM)
     metastore.alter_partitions("d", "t", [replace(added, parameters={"k": "v"})])
     assert _counted(metastore.get_partition("d", "t", ["1"]).parameters) == {}
+
+
+@pytest.mark.parametrize("is_one_event", [True, False])
+def test_which_event_a_change_of_partitions_is_can_be_set(
+    tmp_path: Path, is_one_event: bool
+) -> None:
+    settings = Settings(
+        warehouse=str(tmp_path / "warehouse"),
+        events=EventSettings(is_alter_partitions_one_event=is_one_event),
+    )
+    service = open_local_metastore(f"sqlite:///{tmp_path}/m.db", settings=settings)
+    service.create_database(Database(name="d"))
+    added = _partitioned(service, tmp_path, EXTERNAL="TRUE")
+    last = service.get_current_event_id()
+    service.alter_partitions("d", "t", [added])
+    (event,) = service.get_next_notification(NotificationRequest(last_event_id=last))
+    assert event.type == ("ALTER_PARTITIONS" if is_one_event else "ALTER_PARTITION")
+    service.close()

@@ -158,6 +158,7 @@ class ReplMetastore:
         partition_names: Sequence[str] | None = None,
         *,
         write_id: WriteId | None = None,
+        valid_write_ids: str | None = None,
         is_data_deleted: bool = True,
         catalog: str = "hive",
     ) -> None:
