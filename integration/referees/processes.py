@@ -149,6 +149,7 @@ class Workplace:
             )
         server = Server(name, process, log_path)
         self._servers.append(server)
+        _wait_until_bound(process)
         return server
 
     def run(
@@ -191,6 +192,13 @@ class Workplace:
 def _unused(folder: Path, name: str, suffix: str = "") -> Path:
     names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
     return next(path for path in (folder / f"{n}{suffix}" for n in names) if not path.exists())
+
+
+def _wait_until_bound(process: subprocess.Popen[bytes]) -> None:
+    """Until setpriv has become the program: before that the kernel would not end it with us."""
+    name = Path(f"/proc/{process.pid}/comm")
+    while process.poll() is None and name.read_text().strip() == "setpriv":
+        time.sleep(0.005)
 
 
 def _identity(user: str | None) -> list[str]:

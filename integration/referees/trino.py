@@ -31,7 +31,7 @@ class Trino:
             (folder / name).symlink_to(home / name)
         self._server = workplace.start(
             "trino",
-            [java, "-Xmx1536m", "-XX:+UseSerialGC", "--add-modules=jdk.incubator.vector",
+            [java, "-Xmx1536m", "-XX:+UseSerialGC",
              "-Dconfig=etc/config.properties", "-Dnode.environment=referee", "-Dnode.id=referee",
              "-Dnode.internal-address=127.0.0.1", f"-Dnode.data-dir={folder}/data",
              "-cp", "lib/*", "io.trino.server.TrinoServer"],
