@@ -37,10 +37,12 @@ def history_row(
 ) -> dict[str, Any]:
     """The history row of a queue row that ended; ``changes`` are columns without their prefix.
 
-    Numbers that were never set are 0 there, as Hive writes them (CompactionInfo).
+    Numbers that were never set are 0 there, as Hive writes them (CompactionInfo), but for what
+    succeeded, whose row Hive copies.
     """
     row = {f"CC_{name}": queue_row[f"CQ_{name}"] for name in _SHARED}
-    row |= {f"CC_{name}": 0 for name in _ZERO_IN_HISTORY if row[f"CC_{name}"] is None}
+    if state is not CompactionState.SUCCEEDED:
+        row |= {f"CC_{name}": 0 for name in _ZERO_IN_HISTORY if row[f"CC_{name}"] is None}
     row |= {"CC_STATE": state.stored, "CC_END": ended_ms}
     return row | {f"CC_{name}": value for name, value in changes.items()}
 

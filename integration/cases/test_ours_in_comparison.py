@@ -32,6 +32,7 @@ EVENTS = (
 )
 PARTITION_STATEMENTS = "our SQL has no ALTER TABLE … DROP PARTITION and no SHOW PARTITIONS"
 NULL_PARTITION = "a NULL partition value reads NULL with us, __HIVE_DEFAULT_PARTITION__ in Hive"
+REASON = "our worker says in other words why it refuses, before it notes user and write id"
 NO_MERGE = "our SQL has no MERGE"
 NO_OVERWRITE = "our SQL has no INSERT OVERWRITE and no TRUNCATE"
 NO_INSERT_ONLY = "our SQL has no insert-only tables"
@@ -48,7 +49,7 @@ WAITING: dict[str, dict[str, str]] = {
     },
     MERGE.name: dict.fromkeys(("answers", "row", "file", "notification"), NO_MERGE),
     OVERWRITE_AND_TRUNCATE.name: dict.fromkeys(ASPECTS, NO_OVERWRITE),
-    REFUSALS.name: {"notification": EVENTS},
+    REFUSALS.name: {"notification": EVENTS, "queue": REASON},
 }
 FOUND: dict[str, list[Difference]] = {}
 

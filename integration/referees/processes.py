@@ -196,8 +196,8 @@ def _unused(folder: Path, name: str, suffix: str = "") -> Path:
 
 def _wait_until_bound(process: subprocess.Popen[bytes]) -> None:
     """Until setpriv has become the program: before that the kernel would not end it with us."""
-    name = Path(f"/proc/{process.pid}/comm")
-    while process.poll() is None and name.read_text().strip() == "setpriv":
+    words = Path(f"/proc/{process.pid}/cmdline")  # empty while a program is being loaded
+    while process.poll() is None and words.read_bytes().partition(b"\0")[0] in (b"", b"setpriv"):
         time.sleep(0.005)
 
 
