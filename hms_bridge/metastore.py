@@ -13,7 +13,6 @@ own, and MetastoreUnavailableError where the metastore is remote and cannot be r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Partition, Table
@@ -21,6 +20,7 @@ from hms_bridge.model.compaction import (
     Compaction,
     CompactionRequest,
     CompactionResponse,
+    PotentialCompaction,
     ShowCompactionsRequest,
 )
 from hms_bridge.model.event import NotificationEvent, NotificationRequest, WriteNotification
@@ -427,23 +427,6 @@ class Metastore(
     def close(self) -> None:
         """Give back connections."""
         ...
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PotentialCompaction:
-    """A table or partition that the initiator should look at, and its aborted transactions.
-
-    ``write_count`` committed writes since it was compacted, up to ``highest_write_id``: while both
-    stay, nothing was written. 0 and None if only aborted writes are known.
-    """
-
-    database_name: str
-    table_name: str
-    partition_name: str | None = None
-    has_too_many_aborts: bool = False
-    has_old_abort: bool = False
-    write_count: int = 0
-    highest_write_id: WriteId | None = None
 
 
 class CleaningStore(Protocol):

@@ -27,12 +27,13 @@ from hms_bridge.compaction.snapshot import take_snapshot
 from hms_bridge.compaction.target import CompactionTarget, entry_of, find_target
 from hms_bridge.config.settings import CompactorSettings
 from hms_bridge.errors import CompactionError, HmsBridgeError, NoSuchObjectError
-from hms_bridge.metastore import LocalMetastore, PotentialCompaction
+from hms_bridge.metastore import LocalMetastore
 from hms_bridge.model.compaction import (
     Compaction,
     CompactionRequest,
     CompactionState,
     CompactionType,
+    PotentialCompaction,
     ShowCompactionsRequest,
 )
 from hms_bridge.model.ids import CompactionId, TxnId

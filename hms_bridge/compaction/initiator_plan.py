@@ -16,8 +16,12 @@ from enum import Enum
 from hms_bridge.acid.directory import AcidState
 from hms_bridge.config.settings import CompactorSettings
 from hms_bridge.errors import CompactionError
-from hms_bridge.metastore import PotentialCompaction
-from hms_bridge.model.compaction import Compaction, CompactionState, CompactionType
+from hms_bridge.model.compaction import (
+    Compaction,
+    CompactionState,
+    CompactionType,
+    PotentialCompaction,
+)
 from hms_bridge.model.ids import WriteId
 
 NO_AUTO_COMPACTION = "no_auto_compaction"

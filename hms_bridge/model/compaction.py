@@ -125,3 +125,20 @@ class ShowCompactionsRequest:
     type: CompactionType | None = None
     state: CompactionState | None = None
     limit: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PotentialCompaction:
+    """A table or partition that the initiator should look at, and its aborted transactions.
+
+    ``write_count`` committed writes since it was compacted, up to ``highest_write_id``: while both
+    stay, nothing was written. 0 and None if only aborted writes are known.
+    """
+
+    database_name: str
+    table_name: str
+    partition_name: str | None = None
+    has_too_many_aborts: bool = False
+    has_old_abort: bool = False
+    write_count: int = 0
+    highest_write_id: WriteId | None = None

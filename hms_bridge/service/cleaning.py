@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from hms_bridge.metastore import PotentialCompaction
-from hms_bridge.model.compaction import Compaction
+from hms_bridge.model.compaction import Compaction, PotentialCompaction
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.notification import event_log, events

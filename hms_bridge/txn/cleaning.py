@@ -38,8 +38,12 @@ from hms_bridge.backend.schema.txn_tables import (
 from hms_bridge.backend.sequences import next_compaction_id
 from hms_bridge.clock import Clock
 from hms_bridge.config.settings import CompactorSettings, TxnSettings
-from hms_bridge.metastore import PotentialCompaction
-from hms_bridge.model.compaction import Compaction, CompactionState, CompactionType
+from hms_bridge.model.compaction import (
+    Compaction,
+    CompactionState,
+    CompactionType,
+    PotentialCompaction,
+)
 from hms_bridge.model.ids import CompactionId, WriteId
 from hms_bridge.model.txn import TxnState
 from hms_bridge.txn.compaction_history import succeed

@@ -17,8 +17,12 @@ from hms_bridge.compaction.initiator_plan import (
 )
 from hms_bridge.config.settings import CompactorSettings
 from hms_bridge.errors import CompactionError
-from hms_bridge.metastore import PotentialCompaction
-from hms_bridge.model.compaction import Compaction, CompactionState, CompactionType
+from hms_bridge.model.compaction import (
+    Compaction,
+    CompactionState,
+    CompactionType,
+    PotentialCompaction,
+)
 from hms_bridge.model.ids import CompactionId, WriteId
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from tests.support.golden import GoldenStage, golden_stages

@@ -10,8 +10,12 @@ from hms_bridge.backend.schema.txn_tables import (
     TXNS,
 )
 from hms_bridge.errors import NoSuchCompactionError
-from hms_bridge.metastore import PotentialCompaction
-from hms_bridge.model.compaction import Compaction, CompactionState, CompactionType
+from hms_bridge.model.compaction import (
+    Compaction,
+    CompactionState,
+    CompactionType,
+    PotentialCompaction,
+)
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.lock import DataOperation
 from hms_bridge.model.txn import TxnType
