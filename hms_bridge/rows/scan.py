@@ -17,7 +17,7 @@ from hms_bridge.model.partition_name import partition_name
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.orc.arrow_types import arrow_type
 from hms_bridge.orc.hive_types import parse_hive_type
-from hms_bridge.orc.types import OrcType, struct_type
+from hms_bridge.orc.types import OrcKind, OrcType, struct_type
 from hms_bridge.rows.listing import list_acid_directory
 from hms_bridge.rows.reader import ROW_ID_COLUMN, Projection, SnapshotReader, has_raw_rows
 from hms_bridge.snapshot.plan import ReadSplit, plan_read
@@ -114,10 +114,12 @@ def row_type(columns: Sequence[Column]) -> OrcType:
 def partition_value(column: Column, value: str, count: int) -> pa.Array:
     """A partition column's value, ``count`` times; the default partition's is null.
 
+    But for strings, whose default partition Hive reads as the text that it is (golden g07).
     Raises AcidFormatError for a text that is no value of the column's type.
     """
-    target = arrow_type(parse_hive_type(column.type))
-    if value == DEFAULT_PARTITION_VALUE:
+    kind = parse_hive_type(column.type)
+    target = arrow_type(kind)
+    if value == DEFAULT_PARTITION_VALUE and kind.kind is not OrcKind.STRING:
         return pa.nulls(count, target)
     try:
         return pa.repeat(pc.cast(pa.scalar(value), target), count)

@@ -30,8 +30,7 @@ EVENTS = (
     "our transactions log less: no ALTER_TABLE after a write, no OPEN_TXN and COMMIT_TXN of "
     "compactions, no property of Hive's own table objects"
 )
-PARTITION_STATEMENTS = "our SQL has no ALTER TABLE … DROP PARTITION and no SHOW PARTITIONS"
-NULL_PARTITION = "a NULL partition value reads NULL with us, __HIVE_DEFAULT_PARTITION__ in Hive"
+PARTITION_STATEMENTS = "our SQL has no ALTER TABLE … DROP PARTITION"
 REASON = "our worker says in other words why it refuses, before it notes user and write id"
 NO_MERGE = "our SQL has no MERGE"
 NO_OVERWRITE = "our SQL has no INSERT OVERWRITE and no TRUNCATE"
@@ -44,8 +43,8 @@ WAITING: dict[str, dict[str, str]] = {
     PARTITIONS.name: {
         "notification": EVENTS,
         "answers": PARTITION_STATEMENTS,
+        "row": PARTITION_STATEMENTS,
         "file": PARTITION_STATEMENTS,
-        "row": NULL_PARTITION,
     },
     MERGE.name: dict.fromkeys(("answers", "row", "file", "notification"), NO_MERGE),
     OVERWRITE_AND_TRUNCATE.name: dict.fromkeys(ASPECTS, NO_OVERWRITE),

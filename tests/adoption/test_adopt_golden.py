@@ -98,16 +98,12 @@ def _text(row_id: Any, values: list[Any]) -> str:
 def _value(value: Any, column: Column) -> Any:
     if "timestamp" in column.type:
         return None
-    if value is None and column.type == "string":
-        return "(none)"
     return golden_value(value, parse_hive_type(column.type))
 
 
 def _told_value(value: Any, kind: str) -> Any:
     if "timestamp" in kind:  # seen through another form in tests/rows
         return None
-    if kind == "string" and value in (None, "__HIVE_DEFAULT_PARTITION__"):
-        return "(none)"
     return value
 
 

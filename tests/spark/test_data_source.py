@@ -60,8 +60,7 @@ def plain(row: Any) -> str:
 
 
 def told(row: dict[str, Any]) -> str:
-    default = "__HIVE_DEFAULT_PARTITION__"
-    values = {k: None if v is None or v == default else str(v) for k, v in row["values"].items()}
+    values = {k: None if v is None else str(v) for k, v in row["values"].items()}
     return json.dumps([row.get("row__id"), values])
 
 

@@ -94,7 +94,7 @@ def test_partitions_are_made_and_found(run: Any, store: LocalStore) -> None:
     assert run("DELETE FROM t WHERE p = 'a/b' AND id = 3") == ["1 row deleted, write id 3"]
     run("UPDATE t SET id = 40 WHERE q = 5")
     (rows,) = run("SELECT id, p, q FROM t ORDER BY id")
-    assert rows == [(1, "a/b", 1), (2, None, 2), (40, "x", 5)]
+    assert rows == [(1, "a/b", 1), (2, "__HIVE_DEFAULT_PARTITION__", 2), (40, "x", 5)]
 
 
 def test_rows_of_a_bucketed_table_lie_in_their_buckets(run: Any, tmp_path: Path) -> None:
