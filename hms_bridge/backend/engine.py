@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.engine import URL, make_url
+from sqlalchemy.engine import URL, ExceptionContext, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
@@ -158,6 +158,19 @@ def _prepare_sqlite(engine: Engine, busy_timeout_seconds: float) -> None:
         cursor.execute("PRAGMA synchronous = FULL")
         cursor.execute("PRAGMA foreign_keys = ON")
         cursor.close()
+
+    @event.listens_for(engine, "handle_error")
+    def failed(context: ExceptionContext) -> None:
+        # SQLAlchemy drops the connection when Ctrl-C comes in. SQLite keeps the transaction of a
+        # dropped connection, and its write lock, while a cursor of it lives: in the traceback.
+        if not isinstance(context.original_exception, Exception):
+            context.is_disconnect = False
+
+    @event.listens_for(engine, "checkin")
+    def given_back(dbapi_connection: Any, _record: Any) -> None:
+        # SQLAlchemy does not roll back a transaction whose commit was cut off.
+        if dbapi_connection is not None and dbapi_connection.in_transaction:
+            dbapi_connection.rollback()
 
     @event.listens_for(engine, "begin")
     def begun(connection: Connection) -> None:

@@ -13,6 +13,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_aft
 from hms_bridge.backend.engine import Database
 from hms_bridge.clock import Clock
 from hms_bridge.errors import BackendError, RetryableBackendError
+from hms_bridge.interrupts import HeldInterrupts
 
 T = TypeVar("T")
 
@@ -37,7 +38,8 @@ def run_in_transaction(
 ) -> T:
     """Run ``work`` in one transaction; again from the start after a deadlock or the like.
 
-    So ``work`` must have no effect outside its connection. Raises BackendError when the last
+    So ``work`` must have no effect outside its connection. An interrupt waits until the attempt
+    has been committed or rolled back. Raises BackendError when the last
     attempt failed too; errors other than RetryableBackendError pass at once.
     """
     rule = settings or RetrySettings()
@@ -48,7 +50,7 @@ def run_in_transaction(
         return min(doubled, rule.wait_seconds_max) * (1.0 + dice.random())
 
     def once() -> T:
-        with database.transaction(write=write) as connection:
+        with HeldInterrupts(), database.transaction(write=write) as connection:
             return work(connection)
 
     retrying = Retrying(

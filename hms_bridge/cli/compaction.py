@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 
 import click
@@ -16,6 +19,7 @@ from hms_bridge.cli.options import (
 )
 from hms_bridge.cli.output import print_record, print_rows, say, span_text, time_text
 from hms_bridge.cli.progress import working
+from hms_bridge.cli.scheduled import queue
 from hms_bridge.config.settings import Settings
 from hms_bridge.dml.named import find_table
 from hms_bridge.errors import CompactionError
@@ -91,14 +95,12 @@ def compact(
             return
         if is_run:
             _require_possible(metastore, request)
-        answer = metastore.compact(request)
-        if not answer.is_accepted or answer.id is None:
-            raise CompactionError(f"{database}.{name}: {answer.error_message or answer.state}")
+        compaction_id = queue(metastore, request, is_run=is_run, is_waited=is_waited)
         if is_run:
-            _run_queue(metastore, answer.id, settings)
+            _run_queue(metastore, compaction_id, settings)
         elif is_waited:
-            _wait(metastore, answer.id)
-        entry = _find(metastore, answer.id)
+            _wait(metastore, compaction_id)
+        entry = _find(metastore, compaction_id)
     print_record(_row(entry), output_format)
     if entry.state is CompactionState.REFUSED:
         say(f"not compacted: {entry.error_message}")
@@ -133,9 +135,14 @@ def _print_plan(
 
 def _run_queue(metastore: Metastore, compaction_id: CompactionId, settings: Settings) -> None:
     """Work until our entry is done; entries before it in the queue are done first."""
-    from hms_bridge.cli.worker import spark_worker
+    from hms_bridge.cli.worker import spark_workers
 
-    with working("starting Spark") as show, spark_worker(metastore, settings) as worker:
+    pool_name = _find(metastore, compaction_id).pool_name
+    with (
+        _stopped_by_sigterm(),
+        working("starting Spark") as show,
+        spark_workers(metastore, settings, count=1, pool_name=pool_name) as (worker,),
+    ):
         show("compacting")
         while _find(metastore, compaction_id).state is CompactionState.INITIATED:
             outcome = worker.run_once()
@@ -143,6 +150,16 @@ def _run_queue(metastore: Metastore, compaction_id: CompactionId, settings: Sett
                 break
             if outcome.entry.id != compaction_id or outcome.state == "compacted":
                 say(f"compaction {outcome.entry.id} of {outcome.entry.target}: {outcome.message}")
+
+
+@contextmanager
+def _stopped_by_sigterm() -> Iterator[None]:
+    """It ends the work as Ctrl-C does: the compaction is given up, not left behind."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _wait(metastore: Metastore, compaction_id: CompactionId) -> None:

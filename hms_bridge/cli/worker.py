@@ -51,13 +51,6 @@ def make_worker(
 
 
 @contextmanager
-def spark_worker(metastore: Metastore, settings: Settings) -> Iterator[Worker]:
-    """A worker whose tasks run on Spark."""
-    with spark_workers(metastore, settings, count=1) as (worker,):
-        yield worker
-
-
-@contextmanager
 def spark_workers(
     metastore: Metastore, settings: Settings, *, count: int, pool_name: str | None = None
 ) -> Iterator[tuple[Worker, ...]]:

@@ -24,6 +24,7 @@ from hms_bridge.compaction.plan import CompactionPlan, NothingToCompact, plan_co
 from hms_bridge.compaction.snapshot import CompactorSnapshot, take_snapshot
 from hms_bridge.compaction.target import CompactionTarget, find_target
 from hms_bridge.errors import CompactionError, HmsBridgeError, MetastoreError
+from hms_bridge.interrupts import HeldInterrupts
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.compaction import Compaction
 from hms_bridge.model.ids import TxnId
@@ -91,18 +92,22 @@ class Worker:
         self._pool_name = pool_name
 
     def run_once(self) -> CompactionOutcome | None:
-        """Take one entry to its end; None if the queue is empty."""
-        entry = self._metastore.find_next_compaction(
-            self._identity.worker_id, self._identity.version, self._pool_name
-        )
-        if entry is None:
-            return None
-        try:
-            target = find_target(self._metastore, entry)
-        except CompactionError as error:
-            self._metastore.mark_refused(replace(entry, error_message=str(error)))
-            return CompactionOutcome(entry=entry, state="refused", message=str(error))
-        return self._in_transaction(entry, target)
+        """Take one entry to its end; None if the queue is empty.
+
+        An interrupt gives the entry up (it counts as failed) and is raised then.
+        """
+        with HeldInterrupts() as held:  # until there is something that can be given up
+            entry = self._metastore.find_next_compaction(
+                self._identity.worker_id, self._identity.version, self._pool_name
+            )
+            if entry is None:
+                return None
+            try:
+                target = find_target(self._metastore, entry)
+            except CompactionError as error:
+                self._metastore.mark_refused(replace(entry, error_message=str(error)))
+                return CompactionOutcome(entry=entry, state="refused", message=str(error))
+            return self._in_transaction(entry, target, held)
 
     def run_until_idle(self) -> int:
         """Take entries until the queue is empty; how many were taken."""
@@ -121,13 +126,16 @@ class Worker:
             TxnId(0),
         )
 
-    def _in_transaction(self, entry: Compaction, target: CompactionTarget) -> CompactionOutcome:
+    def _in_transaction(
+        self, entry: Compaction, target: CompactionTarget, held: HeldInterrupts
+    ) -> CompactionOutcome:
         (txn_id,) = self._metastore.open_txns(
             OpenTxnsRequest(
                 user=self._identity.user, host=self._identity.host, type=TxnType.COMPACTION
             )
         )
         try:
+            held.release()
             self._lock(entry, txn_id)
             with Heartbeat(self._metastore, txn_id, self._heartbeat_seconds) as heartbeat:
                 return self._compact(entry, target, txn_id, heartbeat)
@@ -135,6 +143,17 @@ class Worker:
             _LOG.warning("compaction %d of %s failed: %s", entry.id, entry.target, error)
             self._give_up(entry, target, txn_id, str(error))
             return CompactionOutcome(entry=entry, state="failed", message=str(error))
+        except BaseException as error:
+            if self._is_unfinished(txn_id):
+                self._give_up(entry, target, txn_id, _reason(error))
+            raise
+
+    def _is_unfinished(self, txn_id: TxnId) -> bool:
+        """Whether a transaction was not committed, as far as can be known."""
+        try:
+            return any(txn.id == txn_id for txn in self._metastore.get_open_txns().txns)
+        except MetastoreError:
+            return True
 
     def _lock(self, entry: Compaction, txn_id: TxnId) -> None:
         level = LockLevel.PARTITION if entry.partition_name else LockLevel.TABLE
@@ -283,6 +302,12 @@ def gather(fs: Any, temporary: str, results: tuple[TaskResult, ...]) -> None:
             if fs.size(written) != file.size_bytes:
                 raise CompactionError(f"{written} has changed since it was checked; try again")
             fs.mv(written, final)
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, Exception):
+        return f"unexpected {type(error).__name__}: {error}"
+    return "interrupted"
 
 
 def _check(plan: CompactionPlan, results: tuple[TaskResult, ...]) -> None:

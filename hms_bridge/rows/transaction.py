@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from hms_bridge.clock import Clock
 from hms_bridge.errors import DmlError, HmsBridgeError
+from hms_bridge.interrupts import HeldInterrupts
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.ids import NO_TXN, LockId, TxnId
 from hms_bridge.model.lock import LockComponent, LockFilter, LockRequest, LockState
@@ -61,21 +62,22 @@ def open_transaction(
     The snapshot is taken once the locks are held, so that what was waited for is seen.
     Raises DmlError if the locks are not granted in time; what the metastore raises.
     """
-    (txn_id,) = metastore.open_txns(
-        OpenTxnsRequest(user=client.user, host=client.host, agent=client.agent, type=kind)
-    )
-    try:
-        with Heartbeat(metastore, txn_id, client.heartbeat_seconds) as heartbeat:
-            if locks:
-                _acquire(metastore, client, clock, txn_id, locks)
-            yield Transaction(
-                id=txn_id, txns=current_snapshot(metastore, txn_id), metastore=metastore
-            )
-            heartbeat.check()
-        metastore.commit_txn(CommitTxnRequest(txn_id=txn_id, type=kind))
-    except BaseException:
-        _abort(metastore, txn_id, kind)
-        raise
+    request = OpenTxnsRequest(user=client.user, host=client.host, agent=client.agent, type=kind)
+    with HeldInterrupts() as held:  # else one could leave a transaction open that nobody knows
+        (txn_id,) = metastore.open_txns(request)
+        try:
+            held.release()
+            with Heartbeat(metastore, txn_id, client.heartbeat_seconds) as heartbeat:
+                if locks:
+                    _acquire(metastore, client, clock, txn_id, locks)
+                yield Transaction(
+                    id=txn_id, txns=current_snapshot(metastore, txn_id), metastore=metastore
+                )
+                heartbeat.check()
+            metastore.commit_txn(CommitTxnRequest(txn_id=txn_id, type=kind))
+        except BaseException:
+            _abort(metastore, txn_id, kind)
+            raise
 
 
 def current_snapshot(metastore: Metastore, txn_id: TxnId = NO_TXN) -> ValidTxnList:

@@ -184,8 +184,13 @@ class AcidReader(DataSourceReader):  # type: ignore[misc]
         finally:
             metastore.close()
 
-    def read(self, partition: AcidPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a split. Raises DmlError if its files are not protected any more."""
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a split. Raises DmlError if its files are not protected any more.
+
+        For a scan without splits PySpark makes up a partition of its own class: it has no rows.
+        """
+        if not isinstance(partition, AcidPartition):
+            return
         if partition.lease_txn_id:
             _renew_lease(partition)
         yield from read_scan_split(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -321,6 +323,72 @@ def test_a_worker_killed_anywhere_loses_and_doubles_nothing(world: World) -> Non
         before = world.rows()
     else:
         pytest.fail("the worker never came to its end")
+
+
+@pytest.mark.parametrize("cut_off", ["find_next_compaction", "open_txns", "lock", "run"])
+def test_an_interrupted_worker_gives_its_entry_up(world: World, cut_off: str) -> None:
+    """Nothing has to time out before the next one can begin."""
+    inner = LocalExecutor(kernel=BucketKernel(resolver=FsspecResolver()))
+    interrupting = InterruptedAfter(cut_off, world.metastore)
+
+    class Interrupted:
+        job_id = "interrupted"
+
+        def run(self, tasks: Any, *, root: str, temporary: str) -> Any:
+            inner.run(tasks, root=root, temporary=temporary)
+            raise KeyboardInterrupt
+
+    before, names = world.rows(), world.names()
+    world.request()
+    executor = Interrupted() if cut_off == "run" else inner
+    with _plain_interrupts(), pytest.raises(KeyboardInterrupt):
+        world.worker(metastore=interrupting, executor=executor).run_once()
+    (entry,) = world.metastore.show_compactions()
+    assert (entry.state, entry.error_message) == (CompactionState.FAILED, "interrupted")
+    assert (world.rows(), world.names()) == (before, names)
+    states = [txn.state for txn in world.metastore.get_open_txns_info()]
+    assert TxnState.OPEN not in states
+    world.request()
+    again = world.worker().run_once()
+    assert again is not None
+    assert again.state == "compacted"
+
+
+def test_an_interrupt_after_the_commit_is_too_late(world: World) -> None:
+    world.request()
+    interrupting = InterruptedAfter("commit_txn", world.metastore)
+    with _plain_interrupts(), pytest.raises(KeyboardInterrupt):
+        world.worker(metastore=interrupting).run_once()
+    assert world.state() is CompactionState.READY_FOR_CLEANING
+
+
+class InterruptedAfter:
+    """A metastore where Ctrl-C comes as one of its verbs has ended."""
+
+    def __init__(self, name: str, inner: Any) -> None:
+        self._name = name
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._inner, name)
+        if name != self._name:
+            return method
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            answer = method(*arguments, **named)
+            signal.raise_signal(signal.SIGINT)
+            return answer
+
+        return call
+
+
+@contextmanager
+def _plain_interrupts() -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_worker_that_lost_its_entry_publishes_nothing(world: World) -> None:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings
 from hms_bridge.connect import LocalStore, open_local
 from hms_bridge.model.catalog import ORC_INPUT_FORMAT, ORC_OUTPUT_FORMAT, Column, Storage, Table
 from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockRequest, LockType
-from hms_bridge.model.txn import AllocateWriteIdsRequest, CommitTxnRequest, OpenTxnsRequest
+from hms_bridge.model.txn import (
+    AllocateWriteIdsRequest,
+    CommitTxnRequest,
+    OpenTxnsRequest,
+    TxnState,
+)
 from hms_bridge.rows.transaction import Client, open_transaction
 
 UPDATE = LockComponent(
@@ -84,3 +92,35 @@ def test_an_update_that_waited_sees_the_one_it_waited_for(store: LocalStore) -> 
         assert transaction.write_ids("default.t").is_valid(WriteId(1))
         (later,) = store.metastore.open_txns(OpenTxnsRequest(user="u", host="h"))
         assert not transaction.txns.is_valid(later)
+
+
+@pytest.mark.parametrize("cut_off", ["open_txns", "lock", "get_open_txns", "commit_txn"])
+def test_an_interrupt_leaves_no_open_transaction(store: LocalStore, cut_off: str) -> None:
+    """Also one that comes before its id is known; the one at the commit comes too late."""
+
+    class Interrupted:
+        def __getattr__(self, name: str) -> Any:
+            method = getattr(store.metastore, name)
+            if name != cut_off:
+                return method
+
+            def call(*arguments: Any) -> Any:
+                answer = method(*arguments)
+                signal.raise_signal(signal.SIGINT)
+                return answer
+
+            return call
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        client = Client(user="u", host="h")
+        metastore: Any = Interrupted()
+        with (
+            pytest.raises(KeyboardInterrupt),
+            open_transaction(metastore, client, SystemClock(), [UPDATE]),
+        ):
+            pass
+    finally:
+        signal.signal(signal.SIGINT, before)
+    states = [txn.state for txn in store.metastore.get_open_txns_info()]
+    assert TxnState.OPEN not in states

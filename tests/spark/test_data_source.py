@@ -88,6 +88,18 @@ def test_a_read_is_protected_by_a_transaction(
     assert store.metastore.min_open_txn_watermark() <= leases[0].id
 
 
+def test_an_empty_table(spark: Any, store: LocalStore, url: str, run: Any) -> None:
+    """Nothing to read is no rows, with and without identifiers, and after a DELETE of all."""
+    run("CREATE TABLE t (id INT, name STRING)")
+    frame = reader(spark, url).option("row_ids", "true").load()
+    assert frame.columns == ["id", "name", "row__id", "row__partition"]
+    assert frame.collect() == []
+    assert run("SELECT count(*) FROM t; SELECT * FROM t") == [[(0,)], []]
+    assert run("UPDATE t SET name = 'x'; DELETE FROM t WHERE id = 1") == [
+        "0 rows updated, nothing was written", "0 rows deleted, nothing was written"
+    ]  # fmt: skip
+
+
 def test_chosen_columns(spark: Any, store: LocalStore, url: str, tmp_path: Path) -> None:
     register_table(STAGES[0], store, tmp_path / "adopted")
     assert reader(spark, url).option("columns", "name,ID").load().columns == ["name", "id"]
