@@ -163,6 +163,18 @@ def install_schema(url: str, settings: Settings) -> None:
     open_local(url, settings).metastore.close()
 
 
+def is_set_up(url: str) -> bool:
+    """Whether a metastore is there to be asked, without making one."""
+    if url.startswith(_THRIFT):
+        return True
+    _require_database(url)
+    try:
+        _require_file(url)
+    except ConfigError:
+        return False
+    return bool(describe_schema(url)["usable"])
+
+
 def describe_schema(url: str) -> dict[str, object]:
     """What schema a database has, and what it lacks. Raises as :func:`open_local`."""
     _require_database(url)
