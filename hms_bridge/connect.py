@@ -33,6 +33,7 @@ from hms_bridge.service.open import open_local_metastore
 
 _SQLITE = "sqlite:///"
 _THRIFT = "thrift://"
+_HOST_AND_PORT = re.compile(r"[\w.-]+:\d+|\[[0-9a-fA-F:.]+\]:\d+")
 _PASSWORD = re.compile(r"(?<=://)([^:/@]*):.*@")
 
 
@@ -211,6 +212,11 @@ def _require_directory(cmroot: Location) -> None:
 
 
 def _require_database(url: str) -> None:
+    if _HOST_AND_PORT.fullmatch(url):
+        raise ConfigError(
+            f"'{url}' is no database; write thrift://{url} for a server, or a database as "
+            "sqlite:///metastore.db"
+        )
     if "://" not in url or url.startswith(_THRIFT):
         raise ConfigError(
             f"'{url}' is no database; this needs the metastore's own database, as "
