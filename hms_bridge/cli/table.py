@@ -16,11 +16,12 @@ from hms_bridge.cli.options import (
     settings_options,
     split_table_name,
 )
-from hms_bridge.cli.output import counted, print_record, say
+from hms_bridge.cli.output import print_record, say
 from hms_bridge.cli.progress import working
 from hms_bridge.config.settings import Settings
 from hms_bridge.errors import AcidFormatError, ConfigError, MetaError
 from hms_bridge.model.catalog import Column, Database
+from hms_bridge.model.counted import counted
 from hms_bridge.model.valid_ids import ValidWriteIdList
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from hms_bridge.config.settings import CompactorSettings
 from hms_bridge.errors import CompactionError
 from hms_bridge.metastore import PotentialCompaction
 from hms_bridge.model.compaction import Compaction, CompactionState, CompactionType
+from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import WriteId
 
 NO_AUTO_COMPACTION = "no_auto_compaction"
@@ -172,7 +173,7 @@ def decide_without_look(
         if not settings.failed_retry_ms or newest_ms + settings.failed_retry_ms >= now_ms:
             return candidate.decided(
                 Verdict.BLOCKED,
-                f"its last {len(failures)} compactions failed, the last one with: "
+                f"its last {counted(len(failures), 'compaction')} failed, the last one with: "
                 f"{failures[0].error_message or 'no message'}; find out why, then compact it by "
                 "hand",
                 failures[0].type,

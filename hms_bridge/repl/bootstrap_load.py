@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from hms_bridge.errors import MetaError, ReplError
 from hms_bridge.model.catalog import Database, Table
+from hms_bridge.model.counted import counted
 from hms_bridge.model.txn import TableWriteIdState
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.repl.dump_reader import DumpedPartition, DumpedTable, DumpReader
@@ -44,8 +45,8 @@ def check_bootstrap(reader: DumpReader, target: Database | None, table_names: in
         )
     if begun is None and table_names:
         raise ReplError(
-            f"database {target.name} of this metastore has tables ({table_names}) that no dump "
-            f"brought; {FORGOTTEN} Else load into another database (--into)"
+            f"database {target.name} of this metastore has {counted(table_names, 'table')} that no "
+            f"dump brought; {FORGOTTEN} Else load into another database (--into)"
         )
 
 
