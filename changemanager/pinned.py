@@ -61,7 +61,7 @@ def plan_release(uses: Sequence[PinUse], holders: Collection[str]) -> ReleasePla
             raise PinError(
                 f"{holder} is a removal under way, which ends by itself; run the cleaner"
             )
-        raise PinError(f"{holder} holds nothing; 'hms-bridge cm pins' lists who does")
+        raise PinError(f"no pin is called '{holder}'; 'hms-bridge cm pins' lists them")
     return ReleasePlan(uses=tuple(known[holder] for holder in dict.fromkeys(holders)))
 
 

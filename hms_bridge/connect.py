@@ -33,6 +33,7 @@ from hms_bridge.service.open import open_local_metastore
 
 _SQLITE = "sqlite:///"
 _THRIFT = "thrift://"
+_HOST_AND_PORT = re.compile(r"[\w.-]+:\d+|\[[0-9a-fA-F:.]+\]:\d+")
 _PASSWORD = re.compile(r"(?<=://)([^:/@]*):.*@")
 
 
@@ -163,6 +164,18 @@ def install_schema(url: str, settings: Settings) -> None:
     open_local(url, settings).metastore.close()
 
 
+def is_set_up(url: str) -> bool:
+    """Whether a metastore is there to be asked, without making one."""
+    if url.startswith(_THRIFT):
+        return True
+    _require_database(url)
+    try:
+        _require_file(url)
+    except ConfigError:
+        return False
+    return bool(describe_schema(url)["usable"])
+
+
 def describe_schema(url: str) -> dict[str, object]:
     """What schema a database has, and what it lacks. Raises as :func:`open_local`."""
     _require_database(url)
@@ -199,6 +212,11 @@ def _require_directory(cmroot: Location) -> None:
 
 
 def _require_database(url: str) -> None:
+    if _HOST_AND_PORT.fullmatch(url):
+        raise ConfigError(
+            f"'{url}' is no database; write thrift://{url} for a server, or a database as "
+            "sqlite:///metastore.db"
+        )
     if "://" not in url or url.startswith(_THRIFT):
         raise ConfigError(
             f"'{url}' is no database; this needs the metastore's own database, as "

@@ -11,6 +11,7 @@ from cleaner.remover import RemovalReport, Remover
 from hms_bridge.errors import NoSuchCompactionError, NoSuchObjectError
 from hms_bridge.metastore import LocalMetastore
 from hms_bridge.model.compaction import Compaction
+from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import WriteId
 
 _NO_WRITE = WriteId(-1)
@@ -63,11 +64,13 @@ class AcidCleaning:
             )
         self._record(entry, after, lists.write_ids.high_watermark)
         self._remover.finish(target.location)
-        archived = f", {report.archived_count} files archived" if target.is_archived else ""
+        archived = (
+            f", {counted(report.archived_count, 'file')} archived" if target.is_archived else ""
+        )
         return _outcome(
             entry,
             CleaningState.CLEANED,
-            f"{report.victim_count} directories removed{archived}",
+            f"{counted(report.victim_count, 'directory', 'directories')} removed{archived}",
             report,
         )
 

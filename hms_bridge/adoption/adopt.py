@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from changemanager.containment import is_within
 from changemanager.location import parse_uri
@@ -13,30 +14,58 @@ from hms_bridge.model.catalog import Database, Partition, Table
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.partition_name import partition_name
-from hms_bridge.model.txn import CommitTxnRequest, OpenTxnsRequest, TableWriteIdState
+from hms_bridge.model.txn import CommitTxnRequest, OpenTxns, OpenTxnsRequest, TableWriteIdState
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.rows.transaction import current_snapshot
 
 _TABLES_AT_ONCE = 200
 
 
-def adopt(plan: AdoptionPlan, metastore: Metastore, *, user: str, host: str) -> None:
-    """Register the table, its partitions and its write ids; its database if that is not there.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AdoptionTarget:
+    """What the metastore has already. ``known``: the table, if an adoption was interrupted;
+    ``missing``: the partitions that it lacks."""
 
-    Write ids come first, so that nobody can write to the table before its rows are known, and the
-    table last but for its partitions; an adoption that was interrupted is completed by the next.
-    Where aborted writes left files, a major compaction is queued.
-    Raises AlreadyExistsError if the name or the directory belongs to a table already,
-    InvalidOperationError if this metastore has transactions of its own under the numbers of the
-    directory's compactions, or other write ids under the table's name.
+    known: Table | None
+    missing: tuple[Partition, ...]
+    is_database_new: bool
+
+
+def check_target(plan: AdoptionPlan, metastore: Metastore) -> AdoptionTarget:
+    """Whether the metastore can take the table. Changes nothing.
+
+    Raises as :func:`adopt`.
     """
     table = plan.table
     known = _known_table(metastore, table)
     missing = _missing_partitions(metastore, plan, known)
     if known is None:
         _require_unused(metastore, table)
+    _require_own_txns(plan, metastore.get_open_txns(frozenset()))
+    _require_write_ids(metastore, plan, is_set=False)
+    try:
+        metastore.get_database(table.database_name)
+        is_database_new = False
+    except NoSuchObjectError:
+        is_database_new = True
+    return AdoptionTarget(known=known, missing=missing, is_database_new=is_database_new)
+
+
+def adopt(plan: AdoptionPlan, metastore: Metastore, *, user: str, host: str) -> AdoptionTarget:
+    """Register the table, its partitions and its write ids; its database if that is not there.
+
+    Write ids come first, so that nobody can write to the table before its rows are known, and the
+    table last but for its partitions; an adoption that was interrupted is completed by the next.
+    Where aborted writes left files, a major compaction is queued. Returns what was there before.
+    Raises AlreadyExistsError if the name or the directory belongs to a table already,
+    InvalidOperationError if this metastore has transactions of its own under the numbers of the
+    directory's compactions, or other write ids under the table's name.
+    """
+    table = plan.table
+    target = check_target(plan, metastore)
     _make_txns_known(plan, metastore, user, host)
-    _ensure_database(metastore, table.database_name)
+    if target.is_database_new:
+        metastore.create_database(Database(name=table.database_name))
     metastore.repl_table_write_id_state(
         TableWriteIdState(
             valid_write_ids=plan.write_ids.format(),
@@ -48,19 +77,19 @@ def adopt(plan: AdoptionPlan, metastore: Metastore, *, user: str, host: str) -> 
         )
     )
     _require_write_ids(metastore, plan)
-    if known is None:
+    if target.known is None:
         metastore.create_table(table)
-    if missing:
-        metastore.add_partitions(table.database_name, table.name, missing)
+    if target.missing:
+        metastore.add_partitions(table.database_name, table.name, target.missing)
     _ask_to_compact(plan, metastore)
+    return target
 
 
 def _ask_to_compact(plan: AdoptionPlan, metastore: Metastore) -> None:
     """Where aborted writes are. The write ids' state asks too, but before there is a table: a
     worker that is quick has refused it. What is still queued is not queued twice."""
     table = plan.table
-    names = plan.partitions_with_aborts if table.is_partitioned else (None,)
-    for name in names if plan.write_ids.aborted_ids else ():
+    for name in plan.to_compact:
         metastore.compact(
             CompactionRequest(
                 database_name=table.database_name,
@@ -128,12 +157,7 @@ def _make_txns_known(plan: AdoptionPlan, metastore: Metastore, user: str, host: 
     if not plan.visibility_txn_ids:
         return
     opened = metastore.get_open_txns(frozenset())
-    foreign = {txn.id for txn in opened.txns} & set(plan.visibility_txn_ids)
-    if foreign:
-        raise InvalidOperationError(
-            f"the directory has the output of compaction transaction {min(foreign)}, which is the "
-            "number of an open or aborted transaction of this metastore; adopt into a new metastore"
-        )
+    _require_own_txns(plan, opened)
     highest = max(plan.visibility_txn_ids)
     if highest > opened.high_watermark:
         # The number after it: one that were left open by a kill must be none of the directory's.
@@ -142,17 +166,22 @@ def _make_txns_known(plan: AdoptionPlan, metastore: Metastore, user: str, host: 
         metastore.commit_txn(CommitTxnRequest(txn_id=txn_id))
 
 
-def _ensure_database(metastore: Metastore, name: str) -> None:
-    try:
-        metastore.get_database(name)
-    except NoSuchObjectError:
-        metastore.create_database(Database(name=name))
+def _require_own_txns(plan: AdoptionPlan, opened: OpenTxns) -> None:
+    foreign = {txn.id for txn in opened.txns} & set(plan.visibility_txn_ids)
+    if foreign:
+        raise InvalidOperationError(
+            f"the directory has the output of compaction transaction {min(foreign)}, which is the "
+            "number of an open or aborted transaction of this metastore; adopt into a new metastore"
+        )
 
 
-def _require_write_ids(metastore: Metastore, plan: AdoptionPlan) -> None:
-    """A name may have write ids left, of a table that was dropped."""
+def _require_write_ids(metastore: Metastore, plan: AdoptionPlan, *, is_set: bool = True) -> None:
+    """A name may have write ids left, of a table that was dropped. Before they are set, none are
+    as good as those of the plan."""
     name = plan.table.full_name
     (found,) = metastore.get_valid_write_ids([name], current_snapshot(metastore))
+    if not is_set and found.high_watermark == 0:
+        return
     if _state(found) != _state(plan.write_ids):
         raise InvalidOperationError(
             f"the metastore has other write ids for {name} ({found.format()}, not "
@@ -193,4 +222,8 @@ def describe(plan: AdoptionPlan) -> dict[str, object]:
         "partitions": len(plan.partitions),
         "write ids": plan.write_ids.format(),
         "compaction transactions": list(plan.visibility_txn_ids),
+        "to compact": [
+            table.full_name if name is None else f"{table.full_name}/{name}"
+            for name in plan.to_compact
+        ],
     }

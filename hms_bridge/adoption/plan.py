@@ -84,6 +84,14 @@ class AdoptionPlan:
     partitions_with_aborts: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
+    @property
+    def to_compact(self) -> tuple[str | None, ...]:
+        """Names of the partitions that get a major compaction, because of aborted writes; None
+        stands for a whole table without partitions."""
+        if not self.write_ids.aborted_ids:
+            return ()
+        return self.partitions_with_aborts if self.table.is_partitioned else (None,)
+
 
 def plan_adoption(
     request: AdoptionRequest, roots: Sequence[RootFound], strays: Sequence[str] = ()

@@ -14,9 +14,10 @@ from hms_bridge.cli.options import (
     settings_options,
     split_table_name,
 )
-from hms_bridge.cli.output import counted, print_rows, say, size_text, time_text
+from hms_bridge.cli.output import print_rows, say, size_text, time_text
 from hms_bridge.config.settings import Settings
 from hms_bridge.dml.named import find_database
+from hms_bridge.model.counted import counted
 
 if TYPE_CHECKING:
     from changemanager.pinned import PinUse
@@ -59,7 +60,9 @@ def pins(metastore_url: str, output_format: str, settings: Settings) -> None:
 @click.command()
 @click.argument("label")
 @click.argument("what")
-@click.option("--for", "duration", metavar="DURATION", help="So long, as 30d; else until released.")
+@click.option(
+    "--for", "duration", metavar="DURATION", help="So long, as 30d or 12h; else until released."
+)
 @click.option("--reason", default="held by hand", show_default=True, help="Shown by 'cm pins'.")
 @metastore_option
 @settings_options
@@ -73,7 +76,8 @@ def hold(
 ) -> None:
     """Keep from the purge what is archived of WHAT, a database or database.table.
 
-    What is archived later is kept too. The same LABEL again replaces the hold; 'cm release
+    What is archived later is kept too, so a table may be held before it is there: a note then says
+    that nothing of that name is known. The same LABEL again replaces the hold; 'cm release
     hold:LABEL' ends it.
 
     \b
@@ -84,15 +88,12 @@ def hold(
     from changemanager.manifest import Pin, PinKind
     from changemanager.pinned import pin_uses
     from changemanager.retention import take_inventory
-    from hms_bridge.config.durations import parse_duration_ms
     from hms_bridge.connect import connected_locally
 
     database, table = what.strip().lower(), None
     if "." in what:
         database, table = split_table_name(what)
-    duration_ms = None if duration is None else parse_duration_ms(duration, "d")
-    if duration_ms is not None and duration_ms <= 0:
-        raise click.UsageError("--for takes a duration longer than 0, as 30d")
+    duration_ms = None if duration is None else _hold_ms(duration)
     with connected_locally(metastore_url, settings, is_created=False) as store:
         now_ms = store.clock.now_ms()
         pin = Pin(
@@ -107,8 +108,27 @@ def hold(
         (use,) = pin_uses((pin,), take_inventory(store.archive(), store.manifest), now_ms)
         if not use.file_count:
             find_database(store.metastore, database)  # a mistyped one; a dropped one may have files
+            if table is not None and table not in store.metastore.get_tables(database):
+                say(
+                    f"note: nothing is archived of {database}.{table}, and there is no such table; "
+                    "correct the name, unless it is yet to come"
+                )
         store.manifest.put_pin(pin)
     say(f"{pin.holder} holds {counted(use.file_count, 'file')}, {size_text(use.size_bytes)}")
+
+
+def _hold_ms(duration: str) -> int:
+    """A bare number would be days here and hours in hive.repl.cm.retain."""
+    from hms_bridge.config.durations import parse_duration_ms
+
+    if duration.strip().lstrip("+-").isdecimal():
+        raise click.UsageError(
+            f"--for takes a number and a unit, as 30d or 12h, not '{duration.strip()}'"
+        )
+    duration_ms = parse_duration_ms(duration, "d")
+    if duration_ms <= 0:
+        raise click.UsageError("--for takes a duration longer than 0, as 30d")
+    return duration_ms
 
 
 @click.command()

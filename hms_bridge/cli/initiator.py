@@ -15,9 +15,10 @@ from hms_bridge.cli.options import (
     metastore_option,
     settings_options,
 )
-from hms_bridge.cli.output import counted, print_rows, say, size_text
+from hms_bridge.cli.output import print_rows, say, size_text
 from hms_bridge.cli.progress import working
 from hms_bridge.config.settings import Settings
+from hms_bridge.model.counted import counted
 
 if TYPE_CHECKING:
     from hms_bridge.compaction.initiator import Initiator, InitiatorOutcome

@@ -70,11 +70,6 @@ def say(text: str) -> None:
     click.echo(text, err=True)
 
 
-def counted(number: int, one: str, many: str | None = None) -> str:
-    """``1 file``, ``2 files``; ``many`` where an s is not enough."""
-    return f"{number} {one if number == 1 else many or one + 's'}"
-
-
 class Moment(str):
     """A moment as ISO 8601 in UTC; a table for people shows it to the second."""
 

@@ -137,7 +137,10 @@ def dump(
             return
         with working(f"dumping {database}"):
             report = dumper.run(plan)
-    print_record(_dump_report(report), output_format)
+    shown = _dump_report(report)
+    if report.kind is DumpKind.BLOCKED and output_format == "table":
+        del shown["reason"]  # a person reads it below
+    print_record(shown, output_format)
     for one in report.events.assumed_empty:
         say(f"dumped as empty: {one}")
     if report.kind is DumpKind.BLOCKED:

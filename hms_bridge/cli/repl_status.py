@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from hms_bridge.cli.options import format_option, metastore_option, settings_options
-from hms_bridge.cli.output import counted, print_record, say, time_text
+from hms_bridge.cli.output import print_record, say, time_text
 from hms_bridge.cli.sides import source_side
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings
 from hms_bridge.metastore import Metastore
+from hms_bridge.model.counted import counted
 
 if TYPE_CHECKING:
     from hms_bridge.repl.status import StatusReport

@@ -11,6 +11,7 @@ from hms_bridge.cli.options import format_option, settings_options
 from hms_bridge.cli.output import print_rows, say, size_text, time_text
 from hms_bridge.cli.progress import working
 from hms_bridge.config.settings import Settings
+from hms_bridge.model.counted import counted
 
 if TYPE_CHECKING:
     from hms_bridge.repl.verify import VerifiedFile
@@ -86,7 +87,7 @@ def verify(
     if rows or output_format != "table":
         print_rows(rows, columns, output_format, shown=_SHOWN)
     say(
-        f"{len(report.files)} files, {size_text(report.size_bytes)}: "
+        f"{counted(len(report.files), 'file')}, {size_text(report.size_bytes)}: "
         f"{report.count(Whereabouts.AT_SOURCE)} at source, "
         f"{report.count(Whereabouts.IN_CM)} in CM, {len(report.missing)} missing"
     )

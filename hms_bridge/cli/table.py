@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import re
 import socket
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,8 +20,12 @@ from hms_bridge.cli.output import print_record, say
 from hms_bridge.cli.progress import working
 from hms_bridge.config.settings import Settings
 from hms_bridge.errors import AcidFormatError, ConfigError, MetaError
-from hms_bridge.model.catalog import Column
+from hms_bridge.model.catalog import Column, Database
+from hms_bridge.model.counted import counted
 from hms_bridge.model.valid_ids import ValidWriteIdList
+
+if TYPE_CHECKING:
+    from hms_bridge.adoption.plan import AdoptionPlan
 
 _COLUMN = re.compile(r"(?<![^,])\s*(\w+)\s+")
 _WRITE_IDS = "db.t:9:9223372036854775807::3"
@@ -87,7 +92,8 @@ def adopt(
 ) -> None:
     """Register DIR as a full ACID table: columns from its files, write ids from names.
 
-    The files stay where they are and as they are.
+    The files stay where they are and as they are. A database that does not exist is made. With
+    aborted ids in --valid-write-ids, a major compaction is queued that drops their rows.
 
     \b
     Examples:
@@ -96,11 +102,11 @@ def adopt(
       hms-bridge table adopt /wh/s.db/o --name s.o --valid-write-ids 's.o:9:9223372036854775807::3'
     """
     from hms_bridge.adoption.adopt import adopt as carry_out
-    from hms_bridge.adoption.adopt import describe
+    from hms_bridge.adoption.adopt import check_target, describe
     from hms_bridge.adoption.look import look
     from hms_bridge.adoption.plan import AdoptionRequest
     from hms_bridge.config.file_systems import file_systems
-    from hms_bridge.connect import absolute_location, connected
+    from hms_bridge.connect import absolute_location, connected, is_set_up
 
     database, name = split_table_name(table_name)
     types = dict(_pair(text) for text in partition_types)
@@ -122,11 +128,48 @@ def adopt(
         plan = look(request, file_systems(settings))
     for warning in plan.warnings:
         say(f"note: {warning}")
-    if not is_dry_run:
-        with working("adopting"), connected(metastore_url, settings) as metastore:
-            carry_out(plan, metastore, user=getpass.getuser(), host=socket.gethostname())
+    _check_names(plan)
+    if is_dry_run and not is_set_up(metastore_url):
+        say("note: there is no metastore yet; it would be made")
+        is_database_new = database != "default"
+    else:
+        with (
+            working("adopting"),
+            connected(metastore_url, settings, is_created=not is_dry_run) as metastore,
+        ):
+            if is_dry_run:
+                target = check_target(plan, metastore)
+            else:
+                user, host = getpass.getuser(), socket.gethostname()
+                target = carry_out(plan, metastore, user=user, host=host)
+        is_database_new = target.is_database_new
     print_record(describe(plan), output_format)
+    _say_what_else(plan, is_database_new=is_database_new, is_dry_run=is_dry_run)
     say("would be adopted" if is_dry_run else f"{database}.{name} adopted")
+
+
+def _say_what_else(plan: AdoptionPlan, *, is_database_new: bool, is_dry_run: bool) -> None:
+    if is_database_new:
+        became = "would be made" if is_dry_run else "was not there; it was made"
+        say(f"note: database {plan.table.database_name} {became}")
+    if plan.to_compact:
+        count = counted(len(plan.to_compact), "major compaction")
+        became = "would be queued" if is_dry_run else "queued"
+        say(f"note: {count} {became}, because of the aborted writes: a cleaner deletes their files")
+
+
+def _check_names(plan: AdoptionPlan) -> None:
+    """What a metastore would refuse after the write ids are set, or garble in their text."""
+    from hms_bridge.catalog.limits import check_database, check_partition, check_table
+    from hms_bridge.model.partition_name import partition_name
+
+    table = plan.table
+    if ":" in table.full_name or not table.full_name.isprintable():
+        raise click.UsageError(f"--name {table.full_name}: no table can have that name")
+    check_database(Database(name=table.database_name))
+    check_table(table)
+    for one in plan.partitions:
+        check_partition(one, partition_name(table.partition_columns, one.values))
 
 
 def _pair(text: str) -> tuple[str, str]:

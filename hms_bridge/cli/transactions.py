@@ -14,9 +14,10 @@ from hms_bridge.cli.options import (
     settings_options,
     split_table_name,
 )
-from hms_bridge.cli.output import counted, print_rows, say, time_text
+from hms_bridge.cli.output import print_rows, say, time_text
 from hms_bridge.config.settings import Settings
 from hms_bridge.errors import NoSuchTxnError
+from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import LockFilter
 from hms_bridge.model.txn import AbortReason, TxnState

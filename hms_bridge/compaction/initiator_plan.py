@@ -22,6 +22,7 @@ from hms_bridge.model.compaction import (
     CompactionType,
     PotentialCompaction,
 )
+from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import WriteId
 
 NO_AUTO_COMPACTION = "no_auto_compaction"
@@ -176,7 +177,7 @@ def decide_without_look(
         if not settings.failed_retry_ms or newest_ms + settings.failed_retry_ms >= now_ms:
             return candidate.decided(
                 Verdict.BLOCKED,
-                f"its last {len(failures)} compactions failed, the last one with: "
+                f"its last {counted(len(failures), 'compaction')} failed, the last one with: "
                 f"{failures[0].error_message or 'no message'}; find out why, then compact it by "
                 "hand",
                 failures[0].type,

@@ -27,6 +27,7 @@ from hms_bridge.errors import CompactionError, HmsBridgeError, MetastoreError
 from hms_bridge.interrupts import HeldInterrupts
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.compaction import Compaction
+from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import (
     DataOperation,
@@ -235,7 +236,7 @@ class Worker:
             entry=claimed,
             state="compacted",
             message=f"{len(plan.inputs)} inputs became "
-            f"{', '.join(one.format() for one in plan.outputs)} with {rows} events",
+            f"{', '.join(one.format() for one in plan.outputs)} with {counted(rows, 'event')}",
             plan=plan,
             results=results,
         )

@@ -32,6 +32,7 @@ from hms_bridge.model.compaction import (
     CompactionType,
     ShowCompactionsRequest,
 )
+from hms_bridge.model.counted import counted
 from hms_bridge.repl.dump import DumpReport, DumpRequest, ReplDump
 from hms_bridge.repl.load import LoadReport, LoadRequest, ReplLoad
 from hms_bridge.repl.verify import VerifyReport, verify_dump
@@ -199,7 +200,7 @@ class Story:
         )
         report = dumper.run(dumper.plan(request))
         self._say(
-            f"   {report.kind.value} dump names {report.file_count} files, "
+            f"   {report.kind.value} dump names {counted(report.file_count, 'file')}, "
             f"up to event {report.last_event_id}"
         )
         return report
@@ -208,7 +209,7 @@ class Story:
         loader = ReplLoad(self._replica.store.metastore, FsspecResolver())
         report = loader.run(loader.plan(self._load_request()))
         self._say(
-            f"   loaded: {report.copied.source_files} files from the source, "
+            f"   loaded: {counted(report.copied.source_files, 'file')} from the source, "
             f"{report.copied.archive_files} from the archive; "
             f"the replica stands at event {report.last_event_id}"
         )
@@ -249,7 +250,9 @@ class Story:
         self._title("The cleaner: archive the replaced files, then delete them")
         archived = self._archived()
         self._clean()
-        self._check(self._archived() > archived, f"{self._archived() - archived} files archived")
+        self._check(
+            self._archived() > archived, f"{counted(self._archived() - archived, 'file')} archived"
+        )
         self._check(self._source.rows(DATABASE) == before, "no row has changed")
 
     def _targets(self) -> list[tuple[str, str | None]]:

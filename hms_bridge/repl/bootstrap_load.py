@@ -7,10 +7,12 @@ from dataclasses import replace
 
 from hms_bridge.errors import MetaError, ReplError
 from hms_bridge.model.catalog import Database, Table
+from hms_bridge.model.counted import counted
 from hms_bridge.model.txn import TableWriteIdState
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.repl.dump_reader import DumpedPartition, DumpedTable, DumpReader
 from hms_bridge.repl.object_metadata import SCOPE_ALL, SCOPE_METADATA
+from hms_bridge.repl.own_source import FORGOTTEN
 from hms_bridge.repl.replica import Replica
 from hms_bridge.repl.target_objects import (
     AS_ON_SOURCE,
@@ -43,8 +45,8 @@ def check_bootstrap(reader: DumpReader, target: Database | None, table_names: in
         )
     if begun is None and table_names:
         raise ReplError(
-            f"database {target.name} has {table_names} tables that no dump brought; load into "
-            "another database, or drop it"
+            f"database {target.name} of this metastore has {counted(table_names, 'table')} that no "
+            f"dump brought; {FORGOTTEN} Else load into another database (--into)"
         )
 
 

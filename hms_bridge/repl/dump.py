@@ -19,6 +19,7 @@ from hms_bridge.clock import Clock
 from hms_bridge.errors import EventGapError, ReplError, SourceFileMissingError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Database, Table
+from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import EventId, TxnId
 from hms_bridge.repl.bootstrap_dump import BootstrapDump, require_no_rename
 from hms_bridge.repl.dump_directories import DumpDirectory, DumpState, list_dumps, newest_finished
@@ -429,7 +430,7 @@ class ReplDump:
         if missing:
             pins.release(paths.root)
             raise SourceFileMissingError(
-                f"{len(missing)} files that the dump should name are lost: "
+                f"lost: {counted(len(missing), 'file')} that the dump should name: "
                 f"{'; '.join(missing[:_NAMED_IN_MESSAGE])}. Bring them back, or force a bootstrap "
                 "dump; dump more often than hive.repl.cm.retain",
                 missing=tuple(missing),

@@ -6,24 +6,33 @@ any point is healed by loading again (facts §4.3, §4.4; docs/format/dump.md).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import islice
 
 from changemanager.errors import ChangeManagerError
 from changemanager.location import Resolver
 from hms_bridge.clock import Clock, SystemClock
 from hms_bridge.errors import EventGapError, ReplError
 from hms_bridge.metastore import Metastore
+from hms_bridge.model.catalog import Table
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.bootstrap_load import check_bootstrap, check_tables, load_bootstrap
 from hms_bridge.repl.copy import CopyReport
 from hms_bridge.repl.dump_directories import DumpDirectory, DumpState, list_dumps, newest_finished
+from hms_bridge.repl.dump_metadata import DumpType
 from hms_bridge.repl.dump_reader import DumpReader
 from hms_bridge.repl.external_copy import copy_external
 from hms_bridge.repl.incremental_load import IncrementalPlan, plan_incremental, replay
 from hms_bridge.repl.layout import database_directory
 from hms_bridge.repl.lease import LeaseKind, LeaseRequest, LeaseRules, held_lease
+from hms_bridge.repl.own_source import (
+    FORGOTTEN,
+    is_unloaded_source,
+    own_source,
+    refuse_own_source,
+)
 from hms_bridge.repl.replica import Replica, ReplicaNames
 from hms_bridge.repl.target_objects import (
     CHECKPOINT,
@@ -36,6 +45,8 @@ from hms_bridge.repl.target_objects import (
 from hms_bridge.repl.texts import write_text
 from hms_bridge.repl.untrusted import DumpRules, checked_name
 from hms_bridge.repl.verify import VerifyReport, verify_reader
+
+_TABLES_COMPARED = 10
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -178,11 +189,7 @@ class ReplLoad:
         if dump.state is DumpState.LOADED:
             stands_at = self._stands_at(request)
             if stands_at is None:
-                raise ReplError(
-                    f"{dump.paths.root} was loaded, but not into database "
-                    f"{request.names.target_database} of this metastore; make another dump for it: "
-                    f"repl dump {request.names.source_database} --bootstrap"
-                )
+                raise self._loaded_elsewhere(request, dump.paths.root)
             return LoadPlan(
                 kind=LoadKind.NOTHING,
                 request=request,
@@ -199,6 +206,16 @@ class ReplLoad:
         if reader.is_bootstrap:
             return self._plan_bootstrap(request, reader)
         return self._plan_incremental(request, reader)
+
+    def _loaded_elsewhere(self, request: LoadRequest, directory: str) -> ReplError:
+        database = self._replica(request).find_database()
+        if is_unloaded_source(database):
+            return own_source(directory, request.names.target_database)
+        return ReplError(
+            f"{directory} was loaded, but not into database {request.names.target_database} of "
+            f"this metastore; {FORGOTTEN} If this is another replica, make another dump for it, at "
+            f"the source: repl dump {request.names.source_database} --bootstrap"
+        )
 
     def _newest(self, request: LoadRequest) -> DumpDirectory:
         names = request.names
@@ -240,6 +257,10 @@ class ReplLoad:
         if begun == reader.paths.hive and stands_at is not None:
             return self._plan_markers(request, reader, stands_at)
         tables = self._target.get_tables(request.names.target_database) if database else ()
+        if database is not None and begun != reader.paths.hive:
+            common = (name for name in reader.table_names() if name in tables)
+            dumped = (reader.table(name).table for name in common)
+            refuse_own_source(reader.paths.root, database, dumped, replica.find_table)
         check_bootstrap(reader, database, len(tables))
         _require_external_base(request, reader)
         names = check_tables(reader, request.external_base)
@@ -258,6 +279,7 @@ class ReplLoad:
         )
 
     def _plan_incremental(self, request: LoadRequest, reader: DumpReader) -> LoadPlan:
+        self._refuse_own_events(request, reader)
         stands_at = self._incremental_start(request, reader)
         if stands_at >= reader.metadata.to_event_id:
             return self._plan_markers(request, reader, stands_at)
@@ -275,6 +297,15 @@ class ReplLoad:
             left_out_count=len(events.left_out),
             files=self._verify(request, reader, after=stands_at),
         )
+
+    def _refuse_own_events(self, request: LoadRequest, reader: DumpReader) -> None:
+        """A replica may be a source, too; the first tables of the dump tell whether of this one."""
+        replica = self._replica(request)
+        database = replica.find_database()
+        if database is None or not database.is_replication_source:
+            return
+        some = islice(_tables_of_events(reader), _TABLES_COMPARED)
+        refuse_own_source(reader.paths.root, database, some, replica.find_table)
 
     def _incremental_start(self, request: LoadRequest, reader: DumpReader) -> EventId:
         """Where the target stands. Raises ReplError, EventGapError if the dump does not follow."""
@@ -392,6 +423,15 @@ class ReplLoad:
 def _reached(plan: LoadPlan) -> EventId:
     """Where the database stands after the load: never before where it stood already."""
     return max(plan.last_event_id or EventId(0), plan.stands_at or EventId(0))
+
+
+def _tables_of_events(reader: DumpReader) -> Iterator[Table]:
+    """The source's tables, as the events that write to them or make them tell."""
+    for event in reader.events():
+        if event.type == DumpType.COMMIT_TXN.value:
+            yield from (dumped.table for dumped in reader.commit_tables(event))
+        elif event.type == DumpType.CREATE_TABLE.value:
+            yield reader.event_table(event).table
 
 
 def _require_external_base(request: LoadRequest, reader: DumpReader) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from changemanager.location import Resolver
 from changemanager.whereabouts import Whereabouts, locate
 from hms_bridge.errors import SourceFileMissingError
+from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.dump_metadata import DumpType
 from hms_bridge.repl.dump_reader import DumpedTable, DumpReader
@@ -81,7 +82,7 @@ class VerifyReport:
         more = len(self.missing) - len(named)
         tail = f"; and {more} more" if more else ""
         raise SourceFileMissingError(
-            f"{len(self.missing)} of {len(self.files)} files of {self.directory} are lost: "
+            f"lost of {self.directory}: {len(self.missing)} of {counted(len(self.files), 'file')}: "
             f"{'; '.join(named)}{tail}. Nothing was changed on the target. Bring the files back, "
             "or make a new bootstrap dump and raise hive.repl.cm.retain",
             missing=tuple(one.named.file.uri for one in self.missing),

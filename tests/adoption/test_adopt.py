@@ -337,4 +337,5 @@ def test_the_plan_in_words(left: Path) -> None:
         "partitions": 11,
         "write ids": "d.t:6:9223372036854775807::",
         "compaction transactions": [352, 354],
+        "to compact": [],
     }

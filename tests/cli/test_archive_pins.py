@@ -68,7 +68,7 @@ def test_a_dry_run_releases_nothing(
 def test_unknown_holders_are_refused_and_nobody_is_released(busy: BusyMetastore) -> None:
     refused = busy.program.run("cm", "release", "policy:sales", "policy:nobody")
     assert refused.exit_code == 1
-    assert "policy:nobody holds nothing; 'hms-bridge cm pins' lists who does" in refused.err
+    assert "no pin is called 'policy:nobody'; 'hms-bridge cm pins' lists them" in refused.err
     assert "removal under way" in busy.program.run("cm", "release", "intent:7").err
     assert busy.program.run("cm", "release").exit_code == 2
     assert len(listed(busy)) == 2
@@ -117,6 +117,15 @@ def test_a_person_can_hold_what_is_archived_of_a_table(busy: BusyMetastore) -> N
     assert {row["what"] for row in purge_plan(busy)} == {"delete"}
 
 
+def test_a_table_that_nobody_knows_is_held_with_a_note(busy: BusyMetastore) -> None:
+    """It may be mistyped, or be yet to come."""
+    told = busy.program.ok("cm", "hold", "audit", "sales.nope")
+    assert "nothing is archived of sales.nope, and there is no such table" in told.err
+    assert listed(busy)["hold:audit"]["table"] == "nope"
+    for known in ("sales.customers", "sales.orders", "sales"):
+        assert "note:" not in busy.program.ok("cm", "hold", "audit", known).err
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
@@ -125,6 +134,7 @@ def test_a_person_can_hold_what_is_archived_of_a_table(busy: BusyMetastore) -> N
         (("nobody",), 1, "nobody"),
         (("sales", "--for", "soon"), 1, "no duration"),
         (("sales", "--for", "0d"), 2, "longer than 0"),
+        (("sales", "--for", "30"), 2, "a number and a unit, as 30d or 12h, not '30'"),
     ],
 )
 def test_a_hold_needs_to_be_told_what(

@@ -70,6 +70,8 @@ def test_nothing_on_standard_input(program: Program) -> None:
 URLS = {
     "no URL": ("metastore.db", "'metastore.db' is no database"),
     "nothing": ("", "'' is no database"),
+    "host and port": ("127.0.0.1:19083", "write thrift://127.0.0.1:19083 for a server"),
+    "host of IPv6": ("[::1]:9083", "write thrift://[::1]:9083 for a server"),
     "no such folder": ("sqlite:////no/such/folder/x.db", "/no/such/folder"),
     "unknown database": ("oracle://hive@db/metastore", "is no database URL; write sqlite:///FILE"),
     "http": ("http://127.0.0.1:9083", "is no database URL"),

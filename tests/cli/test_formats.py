@@ -154,6 +154,7 @@ def test_dump(busy: BusyMetastore) -> None:
 def test_a_blocked_dump_says_what_it_waits_for(busy: BusyMetastore) -> None:
     answer = busy.program.run("repl", "dump", "sales")
     assert answer.exit_code == 1
+    assert f"{answer.out}{answer.err}".count("is not loaded yet") == 1
     assert "is not loaded yet" in answer.err
 
 

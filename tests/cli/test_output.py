@@ -16,14 +16,8 @@ from decimal import Decimal
 
 import pytest
 
-from hms_bridge.cli.output import (
-    counted,
-    print_record,
-    print_rows,
-    size_text,
-    span_text,
-    time_text,
-)
+from hms_bridge.cli.output import print_record, print_rows, size_text, span_text, time_text
+from hms_bridge.model.counted import counted
 from tests.support.busy_metastore import BusyMetastore
 from tests.support.program import command, process_environment
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -212,3 +213,71 @@ def test_files_of_a_dump_come_from_allowed_places_only(sides: Sides) -> None:
     assert "which dumps may not name here" in refused.err
     allowed = f"hms.bridge.repl.load.roots={sides.program.warehouse}, {sides.program.cmroot}"
     sides.load("--set", allowed)
+
+
+FORGOTTEN = "did you forget --metastore of the replica?"
+
+
+def test_a_dump_is_not_loaded_into_its_own_source(sides: Sides) -> None:
+    """The replica's --metastore was forgotten: nobody must be told to drop the source."""
+    sides.dump()
+    for words in ((), ("--dry-run",)):
+        refused = sides.program.run("repl", "load", "s", *words)
+        assert refused.exit_code == 1
+        assert FORGOTTEN in refused.err
+        assert "drop" not in refused.err
+    sides.load()
+    after = sides.program.run("repl", "load", "s")
+    assert after.exit_code == 1
+    assert FORGOTTEN in after.err
+    assert "make another dump" not in after.err
+    sides.event("more")
+    sides.dump()
+    incremental = sides.program.run("repl", "load", "s")
+    assert incremental.exit_code == 1
+    assert FORGOTTEN in incremental.err
+
+
+def test_a_source_is_known_by_its_files_too(sides: Sides) -> None:
+    """Without the mark of a source, the tables lie where the dump says."""
+    sides.dump()
+    _set_database(sides, {})
+    refused = sides.program.run("repl", "load", "s")
+    assert refused.exit_code == 1
+    assert "looks like the one that" in refused.err
+    assert FORGOTTEN in refused.err
+
+
+def test_a_replica_that_is_a_source_itself_refuses_its_own_dumps(sides: Sides) -> None:
+    """Its own events have other numbers than those of its source."""
+    sides.dump()
+    _set_database(sides, {"repl.source.for": "next", "repl.last.id": "1"})
+    refused = sides.program.run("repl", "load", "s")
+    assert refused.exit_code == 1
+    assert "looks like the one that" in refused.err
+    assert "drop" not in refused.err
+    sides.load()
+    sides.event("more")
+    last = sides.dump("--format", "json") / "hive" / "_dumpmetadata"
+    assert last.read_text().startswith("INCREMENTAL")
+    refused = sides.program.run("repl", "load", "s")
+    assert refused.exit_code == 1
+    assert "looks like the one that" in refused.err
+
+
+def test_a_database_with_tables_of_its_own_is_not_to_be_dropped(sides: Sides) -> None:
+    sides.dump()
+    other = copy_golden("g01_insert/01-three-inserts", sides.folder / "warehouse" / "s.db" / "x")
+    sides.program.ok("table", "adopt", str(other), "--name", "s.x", *sides.replica)
+    refused = sides.program.run("repl", "load", "s", *sides.replica)
+    assert refused.exit_code == 1
+    assert "has 1 table that no dump brought" in refused.err
+    assert "drop" not in refused.err
+    sides.load("--into", "s2")
+
+
+def _set_database(sides: Sides, parameters: dict[str, str]) -> None:
+    store = opened(sides.program)
+    database = store.metastore.get_database("s")
+    store.metastore.alter_database("s", replace(database, parameters=parameters))
+    store.metastore.close()

@@ -180,7 +180,7 @@ def test_a_database_with_tables_of_its_own_is_refused(cycle, target):
     for key in [*stranger.parameters]:
         del stranger.parameters[key]
     target.bring("02").rename(target.folder / "repl" / "c3Jj" / "other")
-    with pytest.raises(ReplError, match="tables that no dump brought"):
+    with pytest.raises(ReplError, match="that no dump brought; did you forget --metastore.*--into"):
         target.load.plan(target.request)
 
 

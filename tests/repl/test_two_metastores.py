@@ -473,7 +473,7 @@ def test_a_purge_before_the_dump_is_found_by_the_dump(world):
     world.clean()
     world.clock.time_ms += 11 * DAY_MS
     world.purge([pin.holder for pin in world.source.manifest.pins()])
-    with pytest.raises(SourceFileMissingError, match="1 files that the dump should name are lost"):
+    with pytest.raises(SourceFileMissingError, match="lost: 1 file that the dump should name: "):
         world.dump()
     healed = world.dump(is_bootstrap_forced=True)
     assert healed.kind is DumpKind.BOOTSTRAP

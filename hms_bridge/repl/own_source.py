@@ -1,0 +1,56 @@
+"""Whether the target of a load is the very database that the dump was made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from changemanager.location import parse_uri
+from hms_bridge.errors import ReplError
+from hms_bridge.model.catalog import Database, Table
+from hms_bridge.repl.target_objects import CHECKPOINT, is_external, last_event_of
+
+FORGOTTEN = "did you forget --metastore of the replica?"
+"""What to ask where a dump may be on the wrong side."""
+
+
+def is_unloaded_source(database: Database | None) -> bool:
+    """Whether dumps are made of the database, and none was ever loaded into it."""
+    if database is None or not database.is_replication_source:
+        return False
+    return last_event_of(database.parameters) is None and CHECKPOINT not in database.parameters
+
+
+def refuse_own_source(
+    directory: str,
+    database: Database,
+    dumped: Iterable[Table],
+    find_table: Callable[[str], Table | None],
+) -> None:
+    """Raises ReplError if the target is, as far as can be told, where the dump comes from.
+
+    So it is if it is marked as a replication source and no dump was loaded into it, or if a table
+    lies where the one of the same name in the dump does. External ones do not count: both sides
+    may look at the same files.
+    """
+    if is_unloaded_source(database):
+        raise own_source(directory, database.name)
+    for source in dumped:
+        table = None if is_external(source) else find_table(source.name)
+        if table is not None and _is_same_place(table, source):
+            raise own_source(directory, database.name)
+
+
+def own_source(directory: str, database_name: str) -> ReplError:
+    """The refusal; it never advises to drop what may be the only copy."""
+    return ReplError(
+        f"database {database_name} of this metastore looks like the one that {directory} was made "
+        f"from; {FORGOTTEN} Nothing was changed"
+    )
+
+
+def _is_same_place(table: Table, source: Table) -> bool:
+    place, other = table.storage.location, source.storage.location
+    if not place or not other:
+        return False
+    here, there = parse_uri(place), parse_uri(other)
+    return (here.scheme, here.authority, here.path) == (there.scheme, there.authority, there.path)
