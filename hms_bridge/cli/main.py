@@ -131,6 +131,12 @@ def cli(ctx: click.Context, verbose: bool) -> None:
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("sqlglot").setLevel(logging.ERROR)
     logging.getLogger("py4j").setLevel(logging.WARNING)
+    logging.getLogger().addFilter(_is_no_interrupt)
+
+
+def _is_no_interrupt(record: logging.LogRecord) -> bool:
+    """Py4J logs Ctrl-C as an error with its traceback, by the root logger."""
+    return not (record.exc_info and record.exc_info[0] is KeyboardInterrupt)
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -103,3 +104,19 @@ def test_what_waits_for_the_cleaner(busy: BusyMetastore) -> None:
         assert answer.exit_code == 1
         assert "already scheduled" in answer.err
         assert "hms-bridge cleaner run" in answer.err
+
+
+def test_an_interrupt_is_not_logged_as_an_error(
+    busy: BusyMetastore, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Py4J does so, with a traceback."""
+    busy.program.ok("compactions")
+    try:
+        raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        logging.exception("while sending a command")  # noqa: LOG015
+    try:
+        raise ValueError
+    except ValueError:
+        logging.exception("a real one")  # noqa: LOG015
+    assert [record.getMessage() for record in caplog.records] == ["a real one"]
