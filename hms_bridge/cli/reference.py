@@ -67,7 +67,11 @@ def _template() -> str:
 
 
 def _cli_page() -> str:
-    lines = ["# The program hms-bridge", "", "Exit codes: 0 ok, 1 failed, 2 usage.", ""]
+    codes = (
+        "Exit codes: 0 ok, 1 failed, 2 usage (what is typed has not the right form). A setting "
+        "that is unknown or has a bad value is 1, wherever it was given."
+    )
+    lines = ["# The program hms-bridge", "", codes, ""]
     for path, command in _commands(cli, "hms-bridge"):
         context = click.Context(command, info_name=path, max_content_width=100, terminal_width=100)
         lines += [f"## {path}", "", "```", command.get_help(context).rstrip(), "```", ""]
