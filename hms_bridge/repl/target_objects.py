@@ -30,6 +30,16 @@ BOOTSTRAP_STATE_PREFIX = "bootstrap.dump.state."
 AS_ON_SOURCE: Mapping[str, str] = {"DO_NOT_UPDATE_STATS": "true"}
 """Environment of changes: the source's statistics are kept, and no files are counted."""
 
+
+def replay_environment(table: Table) -> Mapping[str, str]:
+    """The environment in which a change of a table or its partitions is replayed.
+
+    Hive takes trust in the statistics of a transactional table only with the write ids that prove
+    it (ObjectStore.alterTable), which a replay has not: there the target counts anew.
+    """
+    return {} if table.is_transactional else AS_ON_SOURCE
+
+
 _OWNER = "hive"
 
 _OF_SOURCE = frozenset(

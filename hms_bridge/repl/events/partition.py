@@ -11,7 +11,7 @@ from hms_bridge.repl.dump_reader import DumpedEvent, DumpedPartition
 from hms_bridge.repl.event_payload import Payload
 from hms_bridge.repl.events.context import ReplayContext
 from hms_bridge.repl.events.truncate import truncate_directory
-from hms_bridge.repl.target_objects import AS_ON_SOURCE, is_external, target_partition
+from hms_bridge.repl.target_objects import is_external, replay_environment, target_partition
 from hms_bridge.repl.untrusted import checked_name, checked_partition
 from hms_bridge.wire.object_json import partition_from_json
 
@@ -74,7 +74,10 @@ def alter_partition(context: ReplayContext, event: DumpedEvent) -> None:
             )
     if changed:
         replica.metastore.alter_partitions(
-            replica.names.target_database, table.name, changed, environment=AS_ON_SOURCE
+            replica.names.target_database,
+            table.name,
+            changed,
+            environment=replay_environment(table),
         )
 
 

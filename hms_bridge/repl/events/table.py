@@ -10,7 +10,7 @@ from hms_bridge.repl.dump_reader import DumpedEvent
 from hms_bridge.repl.event_payload import Payload
 from hms_bridge.repl.events.context import ReplayContext
 from hms_bridge.repl.events.truncate import truncate_directory
-from hms_bridge.repl.target_objects import AS_ON_SOURCE, is_external, target_table
+from hms_bridge.repl.target_objects import is_external, replay_environment, target_table
 from hms_bridge.repl.untrusted import checked_name
 from hms_bridge.wire.object_json import table_from_json
 
@@ -50,7 +50,7 @@ def alter_table(context: ReplayContext, event: DumpedEvent) -> None:
         dumped.table, replica.names.target_database, last_event=event.id, existing=table
     )
     replica.metastore.alter_table(
-        replica.names.target_database, table.name, new, environment=AS_ON_SOURCE
+        replica.names.target_database, table.name, new, environment=replay_environment(new)
     )
 
 
