@@ -147,7 +147,10 @@ def _run_queue(metastore: Metastore, compaction_id: CompactionId, settings: Sett
         while _find(metastore, compaction_id).state is CompactionState.INITIATED:
             outcome = worker.run_once()
             if outcome is None:
-                break
+                raise CompactionError(
+                    f"compaction {compaction_id} is queued, but no worker of "
+                    f"{pool_name or 'no pool'} is given it; see: hms-bridge compactions"
+                )
             if outcome.entry.id != compaction_id or outcome.state == "compacted":
                 say(f"compaction {outcome.entry.id} of {outcome.entry.target}: {outcome.message}")
 
