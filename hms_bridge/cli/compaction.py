@@ -40,6 +40,9 @@ COLUMNS = (
     "highestwriteid",
 )  # fmt: skip
 SHOWN = ("id", "target", "type", "state", "queued", "took", "write id", "error")
+_NO_POOL = "default"
+"""What Hive shows for an entry without a pool."""
+
 _UNFINISHED = {CompactionState.INITIATED, CompactionState.WORKING}
 
 
@@ -137,7 +140,8 @@ def _run_queue(metastore: Metastore, compaction_id: CompactionId, settings: Sett
     """Work until our entry is done; entries before it in the queue are done first."""
     from hms_bridge.cli.worker import spark_workers
 
-    pool_name = _find(metastore, compaction_id).pool_name
+    shown = _find(metastore, compaction_id).pool_name
+    pool_name = None if shown == _NO_POOL else shown
     with (
         _stopped_by_sigterm(),
         working("starting Spark") as show,
@@ -147,6 +151,8 @@ def _run_queue(metastore: Metastore, compaction_id: CompactionId, settings: Sett
         while _find(metastore, compaction_id).state is CompactionState.INITIATED:
             outcome = worker.run_once()
             if outcome is None:
+                if _find(metastore, compaction_id).state is not CompactionState.INITIATED:
+                    break  # another worker was quicker
                 raise CompactionError(
                     f"compaction {compaction_id} is queued, but no worker of "
                     f"{pool_name or 'no pool'} is given it; see: hms-bridge compactions"

@@ -22,7 +22,6 @@ _STATES_BY_WORD = {state.word: state for state in CompactionState}
 _STATES_BY_CHARACTER = {state.stored: state for state in CompactionState}
 _REFUSED_ID = -1
 _NO_JOB = "None"
-_NO_POOL = "default"  # as Hive shows an entry without a pool; its workers without one take both
 
 
 def compaction_request_from_struct(struct: Struct) -> CompactionRequest:
@@ -212,7 +211,7 @@ def compaction_from_element(struct: Struct) -> Compaction:
         next_txn_id=TxnId(struct.nextTxnId) if struct.nextTxnId else None,
         hadoop_job_id=None if struct.hadoopJobId == _NO_JOB else struct.hadoopJobId,
         error_message=struct.errorMessage,
-        pool_name=None if struct.poolName == _NO_POOL else struct.poolName,
+        pool_name=struct.poolName,
     )
 
 
