@@ -50,13 +50,13 @@ def status(
       hms-bridge repl status sales --metastore sqlite:///replica.db --source sqlite:///source.db
       hms-bridge repl status sales --metastore thrift://replica:9083 --root /dr/dumps
     """
-    from hms_bridge.cli.repl_requests import dump_rules
+    from hms_bridge.cli.repl_requests import dump_rules, repl_root
     from hms_bridge.config.file_systems import file_systems
-    from hms_bridge.connect import absolute_location, connected
+    from hms_bridge.connect import connected
     from hms_bridge.repl.status import ReplStatus, StatusRequest
 
     request = StatusRequest(
-        root=absolute_location(given_root or settings.repl.root),
+        root=repl_root(given_root, settings),
         source_database=source_database,
         target_database=target_database,
         event_ttl_ms=settings.events.ttl_ms,

@@ -448,11 +448,3 @@ def _unreachable(request: LoadRequest, error: Exception) -> ReplError:
         f"loading {request.source_database} below {request.root}: {error}. What was loaded stays; "
         "check the file systems of both clusters, then load again"
     )
-
-
-def replica_last_event(target: Metastore, database: str) -> EventId | None:
-    """What REPL STATUS answers: the source event that a replica stands at; None if it is none.
-
-    Raises NoSuchObjectError for an unknown database.
-    """
-    return last_event_of(target.get_database(database).parameters)

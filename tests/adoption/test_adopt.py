@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -14,8 +13,7 @@ from changemanager.location import FsspecResolver
 from hms_bridge.adoption.adopt import adopt, describe
 from hms_bridge.adoption.look import look
 from hms_bridge.adoption.plan import AdoptionPlan, AdoptionRequest
-from hms_bridge.config.settings import ArchiveSettings, Settings
-from hms_bridge.connect import LocalStore, open_local
+from hms_bridge.connect import LocalStore
 from hms_bridge.errors import (
     AcidFormatError,
     AlreadyExistsError,
@@ -37,17 +35,6 @@ PLAIN, COMPACTED = "g02_iud/01-before-minor", "g02_iud/05-after-major"
 PARTITIONED = "g07_part/03-after-minor-cleaner"
 ABORTS = "g10_aborts/01-open-and-aborts"
 ABORTED = ValidWriteIdList.parse("g.g10_aborts:11:8:8,10:2,4,5,7,11")
-
-
-@pytest.fixture
-def store(tmp_path: Path, empty_database: Path) -> Iterator[LocalStore]:
-    shutil.copy(empty_database, tmp_path / "metastore.db")
-    settings = Settings(
-        warehouse=str(tmp_path / "warehouse"), archive=ArchiveSettings(root=str(tmp_path / "cm"))
-    )
-    opened = open_local(f"sqlite:///{tmp_path}/metastore.db", settings, is_created=False)
-    yield opened
-    opened.metastore.close()
 
 
 @pytest.fixture

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +12,7 @@ from changemanager.location import FsspecResolver
 from hms_bridge.adoption.adopt import adopt
 from hms_bridge.adoption.look import look
 from hms_bridge.adoption.plan import AdoptionPlan, AdoptionRequest
-from hms_bridge.config.settings import ArchiveSettings, Settings
-from hms_bridge.connect import LocalStore, open_local
+from hms_bridge.connect import LocalStore
 from hms_bridge.model.catalog import Column
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.orc.hive_types import parse_hive_type
@@ -29,17 +26,6 @@ pytestmark = pytest.mark.golden
 STAGES = [stage for stage in golden_stages("full_acid") if stage.rows is not None]
 RENAMED = {"g14_evolution", "g24_positional"}
 """Files tell the names that columns had when they were written."""
-
-
-@pytest.fixture
-def store(tmp_path: Path, empty_database: Path) -> Iterator[LocalStore]:
-    shutil.copy(empty_database, tmp_path / "metastore.db")
-    settings = Settings(
-        warehouse=str(tmp_path / "warehouse"), archive=ArchiveSettings(root=str(tmp_path / "cm"))
-    )
-    opened = open_local(f"sqlite:///{tmp_path}/metastore.db", settings, is_created=False)
-    yield opened
-    opened.metastore.close()
 
 
 def request_for(stage: GoldenStage, location: Path | None = None, **given: Any) -> AdoptionRequest:
