@@ -40,9 +40,6 @@ COLUMNS = (
     "highestwriteid",
 )  # fmt: skip
 SHOWN = ("id", "target", "type", "state", "queued", "took", "write id", "error")
-_NO_POOL = "default"
-"""What Hive shows for an entry without a pool."""
-
 _UNFINISHED = {CompactionState.INITIATED, CompactionState.WORKING}
 
 
@@ -140,8 +137,7 @@ def _run_queue(metastore: Metastore, compaction_id: CompactionId, settings: Sett
     """Work until our entry is done; entries before it in the queue are done first."""
     from hms_bridge.cli.worker import spark_workers
 
-    shown = _find(metastore, compaction_id).pool_name
-    pool_name = None if shown == _NO_POOL else shown
+    pool_name = _find(metastore, compaction_id).pool_name
     with (
         _stopped_by_sigterm(),
         working("starting Spark") as show,

@@ -25,6 +25,9 @@ from hms_bridge.wire.structs import Struct, hive
 _HIVE_FOUND_NO_ENTRY = "update count was 0"
 """How a Hive metastore says that it changed no row of the queue."""
 
+_NO_POOL = "default"
+"""What a Hive 4 metastore shows for an entry without a pool."""
+
 
 class CompactionClient:
     """CompactionStore over thrift."""
@@ -45,7 +48,7 @@ class CompactionClient:
         here again."""
         struct = convert_compaction.show_request_to_struct(request)
         found = self._caller.call("show_compact", is_repeatable=True, rqst=struct)
-        entries = tuple(convert_compaction.compaction_from_element(e) for e in found.compacts)
+        entries = tuple(_entry(element) for element in found.compacts)
         if request is None:
             return entries
         matching = tuple(entry for entry in entries if _is_wanted(entry, request))
@@ -185,6 +188,11 @@ class NotificationClient:
 
 def _table_of(notification: WriteNotification) -> tuple[str, str]:
     return notification.database_name, notification.table_name
+
+
+def _entry(element: Struct) -> Compaction:
+    entry = convert_compaction.compaction_from_element(element)
+    return replace(entry, pool_name=None) if entry.pool_name == _NO_POOL else entry
 
 
 def _is_wanted(entry: Compaction, request: ShowCompactionsRequest) -> bool:

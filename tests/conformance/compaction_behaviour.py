@@ -70,6 +70,16 @@ class CompactionBehaviour:
         )  # fmt: skip
         assert (found.table_name, found.partition_name) == ("t", None)
 
+    def test_an_entry_shows_its_pool(self, metastore: Metastore) -> None:
+        """Whoever does the work of an entry asks for it under the pool that is shown."""
+        name, other, pool = new_database(metastore), new_database(metastore), unique("pool")
+        new_table(metastore, name)
+        new_table(metastore, other)
+        ask(metastore, name)
+        ask(metastore, other, pool_name=pool)
+        assert [one.pool_name for one in shown(metastore, name)] == [None]
+        assert [one.pool_name for one in shown(metastore, other)] == [pool]
+
     def test_a_worker_is_told_the_properties(self, metastore: Metastore) -> None:
         # Thrift's show_compact has no field for them; what a worker claims has.
         name, pool = new_database(metastore), unique("pool")
