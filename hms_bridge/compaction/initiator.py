@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 
 from changemanager.errors import ChangeManagerError
 from changemanager.location import Resolver
@@ -28,6 +29,7 @@ from hms_bridge.compaction.target import CompactionTarget, entry_of, find_target
 from hms_bridge.config.settings import CompactorSettings
 from hms_bridge.errors import CompactionError, HmsBridgeError, NoSuchObjectError
 from hms_bridge.metastore import LocalMetastore
+from hms_bridge.model.catalog import Table
 from hms_bridge.model.compaction import (
     Compaction,
     CompactionRequest,
@@ -135,21 +137,22 @@ class Initiator:
         entries = self._metastore.show_compactions(
             ShowCompactionsRequest(database_name=database, table_name=table_name)
         )
+        get_table = cache(partial(self._metastore.get_table, database, table_name))
         for one in sorted(targets, key=lambda target: target.partition_name or ""):
             own = tuple(e for e in entries if e.partition_name == one.partition_name)
             candidate = Candidate(
                 potential=one, database_parameters=database_parameters, entries=own
             )
             try:
-                yield self._decide(candidate)
+                yield self._decide(candidate, get_table)
             except (HmsBridgeError, ChangeManagerError, OSError) as error:
                 reason = f"it could not be looked at: {error}"
                 yield candidate.decided(Verdict.BLOCKED, reason, CompactionType.MINOR)
 
-    def _decide(self, candidate: Candidate) -> InitiatorDecision:
+    def _decide(self, candidate: Candidate, get_table: Callable[[], Table]) -> InitiatorDecision:
         potential = candidate.potential
         try:
-            table = self._metastore.get_table(potential.database_name, potential.table_name)
+            table = get_table()
         except NoSuchObjectError:
             return candidate.decided(Verdict.LEFT_ALONE, "the table is gone")
         candidate = replace(
