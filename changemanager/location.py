@@ -37,6 +37,11 @@ class ParsedUri:
     path: str
 
     @property
+    def file_system(self) -> tuple[str, str]:
+        """Scheme and authority; a bare path lies where `file:` does."""
+        return self.scheme or "file", self.authority
+
+    @property
     def prefix(self) -> str:
         """Everything before the path, in the one form that this project writes."""
         if not self.scheme:

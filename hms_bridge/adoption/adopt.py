@@ -13,7 +13,7 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Database, Partition, Table
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from hms_bridge.model.ids import TxnId
-from hms_bridge.model.partition_name import partition_name
+from hms_bridge.model.partition_name import partition_name, target_name
 from hms_bridge.model.txn import CommitTxnRequest, OpenTxns, OpenTxnsRequest, TableWriteIdState
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.rows.transaction import current_snapshot
@@ -194,13 +194,12 @@ def _state(ids: ValidWriteIdList) -> tuple[object, ...]:
     return ids.high_watermark, ids.open_ids, ids.aborted_ids
 
 
-def _place(table: Table) -> tuple[str, str] | None:
+def _place(table: Table) -> tuple[tuple[str, str], str] | None:
     """File system and path of a table; None for a view."""
     if not table.storage.location:
         return None
     parsed = parse_uri(table.storage.location)
-    scheme = "" if parsed.scheme == "file" else parsed.scheme
-    return f"{scheme}://{parsed.authority}", parsed.path
+    return parsed.file_system, parsed.path
 
 
 def _shape(table: Table) -> tuple[object, ...]:
@@ -222,8 +221,5 @@ def describe(plan: AdoptionPlan) -> dict[str, object]:
         "partitions": len(plan.partitions),
         "write ids": plan.write_ids.format(),
         "compaction transactions": list(plan.visibility_txn_ids),
-        "to compact": [
-            table.full_name if name is None else f"{table.full_name}/{name}"
-            for name in plan.to_compact
-        ],
+        "to compact": [target_name(table.full_name, name) for name in plan.to_compact],
     }

@@ -24,6 +24,7 @@ from hms_bridge.model.compaction import (
 )
 from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import WriteId
+from hms_bridge.model.partition_name import target_name
 
 NO_AUTO_COMPACTION = "no_auto_compaction"
 """Property of a table or database, with the value true: only people ask for compactions."""
@@ -86,8 +87,7 @@ class InitiatorDecision:
     @property
     def target(self) -> str:
         """``database.table`` or ``database.table/partition``, for messages."""
-        full = f"{self.database_name}.{self.table_name}"
-        return full if self.partition_name is None else f"{full}/{self.partition_name}"
+        return target_name(f"{self.database_name}.{self.table_name}", self.partition_name)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
+from hms_bridge.model.partition_name import target_name
 from hms_bridge.model.stored_enum import StoredEnum
 
 
@@ -109,8 +110,7 @@ class Compaction:
     @property
     def target(self) -> str:
         """``database.table`` or ``database.table/partition``, for messages."""
-        full = f"{self.database_name}.{self.table_name}"
-        return full if self.partition_name is None else f"{full}/{self.partition_name}"
+        return target_name(f"{self.database_name}.{self.table_name}", self.partition_name)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

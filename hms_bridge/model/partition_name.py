@@ -38,6 +38,11 @@ def partition_name(columns: Sequence[Column], values: Sequence[str]) -> str:
                     for c, v in zip(columns, values, strict=True))  # fmt: skip
 
 
+def target_name(table: str, partition: str | None) -> str:
+    """``database.table`` or ``database.table/partition``, for messages."""
+    return table if partition is None else f"{table}/{partition}"
+
+
 def parse_partition_name(name: str) -> tuple[tuple[str, str], ...]:
     """``a=1/b=x`` to ``(("a", "1"), ("b", "x"))``. Raises MetaError for anything else."""
     pairs = []

@@ -53,4 +53,4 @@ def _is_same_place(table: Table, source: Table) -> bool:
     if not place or not other:
         return False
     here, there = parse_uri(place), parse_uri(other)
-    return (here.scheme, here.authority, here.path) == (there.scheme, there.authority, there.path)
+    return (here.file_system, here.path) == (there.file_system, there.path)

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from changemanager.checksum import is_checksum
+from changemanager.containment import is_within
 from changemanager.errors import ChangeManagerError
 from changemanager.location import ParsedUri, parse_uri
 from changemanager.uri import EncodedUri, decode_uri
@@ -157,9 +158,7 @@ def require_allowed_uri(uri: str, rules: DumpRules) -> None:
 
 def _is_below(place: ParsedUri, root: str) -> bool:
     top = parse_uri(root)
-    if (place.scheme or "file", place.authority) != (top.scheme or "file", top.authority):
-        return False
-    return place.path == top.path or place.path.startswith(f"{top.path.rstrip('/')}/")
+    return place.file_system == top.file_system and is_within(place.path, top.path)
 
 
 def _require_allowed(encoded: EncodedUri, rules: DumpRules) -> None:

@@ -96,6 +96,6 @@ class Directories:
 
 def _file_system(uri: str) -> tuple[Any, str]:
     parsed = parse_uri(uri)
-    fs = open_file_system(parsed.scheme or "file", parsed.authority)
+    fs = open_file_system(*parsed.file_system)
     path: str = fs._strip_protocol(uri)
     return fs, path
