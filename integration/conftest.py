@@ -19,6 +19,7 @@ from typing import Any, Protocol, TypeVar
 import pytest
 
 from integration.referees import java_metastore, outside
+from integration.referees.cluster import Cluster
 from integration.referees.hdfs import Hdfs
 from integration.referees.hive42 import Hive42
 from integration.referees.hive_schema import HiveSchemas
@@ -268,6 +269,14 @@ def hive42_on_ours(workplace: Workplace, ours: OurServer) -> Iterator[Hive42]:
             settings={"hive.metastore.uris": ours.uri},
         )
     )
+
+
+@pytest.fixture(scope="session")
+def cluster(workplace: Workplace, hdfs: Hdfs, hive_schemas: HiveSchemas) -> Iterator[Cluster]:
+    """HDFS with permissions, PostgreSQL, Hive 4.2 with and without our server, each started by the
+    first case that asks for it.
+    """
+    yield from _running(lambda: Cluster(workplace, hdfs, hive_schemas))
 
 
 @pytest.fixture(scope="session")

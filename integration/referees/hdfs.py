@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import json
 import urllib.error
+import urllib.parse
 import urllib.request
 from pathlib import Path
 
@@ -19,10 +20,16 @@ CLIENT_SETTINGS = {
     "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "5",
     "dfs.client.block.write.locateFollowingBlock.retries": "12",
 }
+# Hive and hms-bridge as two users of one group, as on a cluster; "stranger" is in none of theirs.
+HIVE_USER, OUR_USER, STRANGER, GROUP = "hive", "hmsbridge", "stranger", "hadoop"
+GROUPS = f"{HIVE_USER}={GROUP},hive;{OUR_USER}={GROUP},hive;{STRANGER}=strangers"
 
 
 class Hdfs:
-    """A formatted file system with one data node; permissions off, extended attributes on."""
+    """A formatted file system with one data node; permissions and extended attributes are on.
+
+    Who runs it is the superuser; `HADOOP_USER_NAME` makes a client somebody else.
+    """
 
     def __init__(self, workplace: Workplace) -> None:
         self._workplace = workplace
@@ -63,6 +70,19 @@ class Hdfs:
             "hdfs-shell", self._command("org.apache.hadoop.fs.FsShell", *map(str, arguments))
         )
 
+    def make_directory(self, path: str, *, owner: str, group: str, mode: str) -> None:
+        """Make a directory of somebody's, as the superuser."""
+        self._put(path, "MKDIRS")
+        self._put(path, "SETOWNER", owner=owner, group=group)
+        self._put(path, "SETPERMISSION", permission=mode)
+
+    def _put(self, path: str, operation: str, **parameters: str) -> None:
+        words = {"op": operation, "user.name": getpass.getuser(), **parameters}
+        address = f"http://127.0.0.1:{self.http_port}/webhdfs/v1{path}?"
+        request = urllib.request.Request(address + urllib.parse.urlencode(words), method="PUT")
+        with urllib.request.urlopen(request, timeout=30):
+            pass
+
     def stop(self) -> None:
         for server in reversed(self._servers):
             server.stop()
@@ -98,8 +118,12 @@ class Hdfs:
                 **self.client_settings,
                 "hadoop.tmp.dir": f"{data}/tmp",
                 "fs.trash.interval": "1440",
+                "hadoop.user.group.static.mapping.overrides": GROUPS,
                 f"hadoop.proxyuser.{user}.hosts": "*",
                 f"hadoop.proxyuser.{user}.groups": "*",
+                # Hive's compactor works as the owner of the table's directory.
+                f"hadoop.proxyuser.{HIVE_USER}.hosts": "*",
+                f"hadoop.proxyuser.{HIVE_USER}.groups": "*",
             },
         )
         write_site(
@@ -119,7 +143,8 @@ class Hdfs:
                 "dfs.namenode.safemode.extension": "0",
                 "dfs.namenode.safemode.min.datanodes": "1",
                 "dfs.namenode.fs-limits.min-block-size": "4096",
-                "dfs.permissions.enabled": "false",
+                "dfs.permissions.enabled": "true",
+                "dfs.permissions.superusergroup": "hdfs-admins",
                 "dfs.heartbeat.interval": "1",
             },
         )
