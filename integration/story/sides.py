@@ -35,8 +35,8 @@ def compact(side: OurSide, table: str, kind: str = "major", partition: str = "")
 
 def clean(side: OurSide) -> None:
     """Wait until the server's cleaner has removed what compactions replaced."""
-    waiting = ("compactions", "--state", "ready for cleaning", "--format", "jsonl")
-    wait_until(lambda: not side.ok(*waiting).json_lines, "the cleaner")
+    waiting = """select 1 from "COMPACTION_QUEUE" where "CQ_STATE" = 'r'"""
+    wait_until(lambda: not side.store.query(waiting), "the cleaner")
 
 
 def places(side: OurSide, dump: str) -> Counter[str]:
