@@ -19,10 +19,16 @@ CLIENT_SETTINGS = {
     "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "5",
     "dfs.client.block.write.locateFollowingBlock.retries": "12",
 }
+# Hive and hms-bridge as two users of one group, as on a cluster; "stranger" is in none of theirs.
+HIVE_USER, OUR_USER, STRANGER, GROUP = "hive", "hmsbridge", "stranger", "hadoop"
+GROUPS = f"{HIVE_USER}={GROUP},hive;{OUR_USER}={GROUP},hive;{STRANGER}=strangers"
 
 
 class Hdfs:
-    """A formatted file system with one data node; permissions off, extended attributes on."""
+    """A formatted file system with one data node; permissions and extended attributes are on.
+
+    Who runs it is the superuser; `HADOOP_USER_NAME` makes a client somebody else.
+    """
 
     def __init__(self, workplace: Workplace) -> None:
         self._workplace = workplace
@@ -98,6 +104,7 @@ class Hdfs:
                 **self.client_settings,
                 "hadoop.tmp.dir": f"{data}/tmp",
                 "fs.trash.interval": "1440",
+                "hadoop.user.group.static.mapping.overrides": GROUPS,
                 f"hadoop.proxyuser.{user}.hosts": "*",
                 f"hadoop.proxyuser.{user}.groups": "*",
             },
@@ -119,7 +126,8 @@ class Hdfs:
                 "dfs.namenode.safemode.extension": "0",
                 "dfs.namenode.safemode.min.datanodes": "1",
                 "dfs.namenode.fs-limits.min-block-size": "4096",
-                "dfs.permissions.enabled": "false",
+                "dfs.permissions.enabled": "true",
+                "dfs.permissions.superusergroup": "hdfs-admins",
                 "dfs.heartbeat.interval": "1",
             },
         )
