@@ -6,8 +6,9 @@ What is compared is always rows with ROW__IDs, read by real Hive on both sides.
 from __future__ import annotations
 
 from integration.referees.cluster import Cluster, OurSide
+from integration.referees.hive42 import HiveSession
 from integration.story.shop import ACID, first_day, open_shop, second_day, third_day
-from integration.story.sides import clean, compact, load_into, places, rows_of
+from integration.story.sides import compact, load_into, places, rows_of
 
 SOURCE = "with dbproperties('repl.source.for'='policy')"
 
@@ -30,10 +31,11 @@ def test_real_hive_loads_our_dump_from_our_archive(cluster: Cluster) -> None:
     open_shop(hive.sql, "a_shop")
     first_day(hive.sql, "a_shop")
     dump = _dump(side, "a_shop")
-    compact(side, "a_shop.orders")
-    compact(side, "a_shop.visits", partition="day=2026-03-01/shop=north")
-    compact(side, "a_shop.stock", "minor")
-    clean(side)
+    north = "partition (day = '2026-03-01', shop = 'north')"
+    compact(
+        side, hive, "a_shop.orders compact 'major'", f"a_shop.visits {north} compact 'major'",
+        "a_shop.stock compact 'minor'",
+    )  # fmt: skip
     assert not [name for name in _listed(cluster, side, "a_shop.db/orders") if "delta" in name]
     found = places(side, dump)
     assert found["missing"] == 0
@@ -47,16 +49,13 @@ def test_real_hive_loads_our_dump_from_our_archive(cluster: Cluster) -> None:
     dump = _dump(side, "a_shop")
     side.ok("sql", "-e", "INSERT INTO a_shop.visits VALUES (6, 'ours', DATE '2026-03-03', 'new')")
     hive.sql("delete from a_shop.orders where id = 9")
-    for table in ("orders", "stock"):
-        compact(side, f"a_shop.{table}")
-    clean(side)
+    compact(side, hive, "a_shop.orders compact 'major'", "a_shop.stock compact 'major'")
     assert places(side, dump)["in CM"] >= 4
     load_into(replica, "a_shop", "a_replica", side.places.dumps)
     assert rows_of(replica, "a_replica") == at_dump
 
     third_day(hive.sql, "a_shop")
-    compact(side, "a_shop.orders")
-    clean(side)
+    compact(side, hive, "a_shop.orders compact 'major'")
     _dump(side, "a_shop")
     load_into(replica, "a_shop", "a_replica", side.places.dumps)
     assert rows_of(replica, "a_replica") == rows_of(hive, "a_shop")
@@ -138,10 +137,9 @@ class TestSeed:
     """The three intervals between dump and load that operators are told about."""
 
     def test_compaction_after_the_dump(self, cluster: Cluster) -> None:
-        _small(cluster, "seed_a")
+        hive = _small(cluster, "seed_a")
         dump = _dump(cluster.ours, "seed_a")
-        compact(cluster.ours, "seed_a.t")
-        clean(cluster.ours)
+        compact(cluster.ours, hive, "seed_a.t compact 'major'")
         assert places(cluster.ours, dump) == {"in CM": 6, "at source": 2}
         _loaded_is(cluster, "seed_a", _rows(cluster, "seed_a"))
 
@@ -156,8 +154,7 @@ class TestSeed:
         dump = _dump(cluster.ours, "seed_b")
         hive.sql("delete from seed_b.t where id = 1")
         hive.sql("update seed_b.t set v = 'late' where id = 4")
-        compact(cluster.ours, "seed_b.t")
-        clean(cluster.ours)
+        compact(cluster.ours, hive, "seed_b.t compact 'major'")
         assert places(cluster.ours, dump) == {"in CM": 6}
         _loaded_is(cluster, "seed_b", expected)
         _dump(cluster.ours, "seed_b")
@@ -169,8 +166,7 @@ class TestSeed:
         _dump(cluster.ours, "seed_bb")
         _loaded_is(cluster, "seed_bb", _rows(cluster, "seed_bb"))
         hive.sql("update seed_bb.t set v = 'B' where id = 2")
-        compact(cluster.ours, "seed_bb.t")
-        clean(cluster.ours)
+        compact(cluster.ours, hive, "seed_bb.t compact 'major'")
         dump = _dump(cluster.ours, "seed_bb")
         assert places(cluster.ours, dump) == {"in CM": 4}
         _loaded_is(cluster, "seed_bb", _rows(cluster, "seed_bb"))
@@ -178,21 +174,19 @@ class TestSeed:
     def test_compaction_that_moves_no_file_of_the_dump(self, cluster: Cluster) -> None:
         """A base is made of another table and of another partition; the archive is not read."""
         hive = _small(cluster, "seed_c")
-        compact(cluster.ours, "seed_c.t")
-        clean(cluster.ours)
+        compact(cluster.ours, hive, "seed_c.t compact 'major'")
         dump = _dump(cluster.ours, "seed_c")
         expected = _rows(cluster, "seed_c")
         hive.sql(f"create table seed_c.later (id int) {ACID}")
         hive.sql("insert into seed_c.later values (1)")
         hive.sql("insert into seed_c.later values (2)")
-        compact(cluster.ours, "seed_c.later")
-        clean(cluster.ours)
+        compact(cluster.ours, hive, "seed_c.later compact 'major'")
         assert any(n.startswith("base_") for n in _listed(cluster, cluster.ours, "seed_c.db/later"))
         assert places(cluster.ours, dump) == {"at source": 4}
         _loaded_is(cluster, "seed_c", expected)
 
 
-def _small(cluster: Cluster, database: str):  # type: ignore[no-untyped-def]
+def _small(cluster: Cluster, database: str) -> HiveSession:
     """A table with three deltas and a delete delta, another with one, on our metastore."""
     hive = cluster.hive_on_ours.main
     hive.sql(f"create database {database}")

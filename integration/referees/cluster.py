@@ -96,7 +96,6 @@ class OurSide:
                 "hive.metastore.warehouse.dir": self.places.warehouse,
                 "hive.repl.cmrootdir": self.places.cmroot,
                 "hive.repl.rootdir": self.places.dumps,
-                "hms.bridge.webhdfs.addresses": f"localhost:{hdfs.port}=127.0.0.1:{hdfs.http_port}",
                 **QUICK,
                 **(settings or {}),
             },
@@ -111,7 +110,6 @@ class OurSide:
         return ENVIRONMENT | {
             "HADOOP_CONF_DIR": str(self.folder),
             "HADOOP_USER_NAME": OUR_USER,
-            "FSSPEC_WEBHDFS_USER": OUR_USER,
             "HMS_BRIDGE_CONFIG": str(self.folder / "hive-site.xml"),
             "HMS_BRIDGE_METASTORE": self.store.sqlalchemy_url,
         }

@@ -70,7 +70,9 @@ class Hive42:
         self.external_warehouse = self.folder / "external"
         self.change_manager_root = self.folder / "cmroot"
         conf = self.folder / "conf"
-        write_site(conf / "hive-site.xml", self._settings() | dict(hadoop or {}) | dict(settings or {}))
+        write_site(
+            conf / "hive-site.xml", self._settings() | dict(hadoop or {}) | dict(settings or {})
+        )
         if hadoop is not None:
             write_site(conf / "core-site.xml", hadoop)
         write_log_conf(conf)

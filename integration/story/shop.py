@@ -53,7 +53,7 @@ def second_day(sql: Sql, database: str) -> None:
     """MERGE, CTAS, INSERT OVERWRITE, partitions dropped and added."""
     sql(
         f"merge into {database}.orders o using "
-        f"(select * from (values (1, 'oolong'), (3, 'drop'), (9, 'new')) v (id, item)) s "
+        "(select stack(3, 1, 'oolong', 3, 'drop', 9, 'new') as (id, item)) s "
         "on o.id = s.id when matched and s.item = 'drop' then delete "
         "when matched then update set item = s.item "
         "when not matched then insert values (s.id, s.item, 1.00, null, date '2026-03-09')"

@@ -27,16 +27,28 @@ def load_into(hive: HiveSession, source: str, target: str, dumps: str) -> None:
     hive.sql(f"repl load {source} into {target} with('hive.repl.rootdir'='{dumps}')")
 
 
-def compact(side: OurSide, table: str, kind: str = "major", partition: str = "") -> None:
-    """Ask our server for a compaction and wait until its worker has done it."""
-    chosen = ["--partition", partition] if partition else []
-    side.ok("compact", table, kind, *chosen, "--wait")
+def compact(side: OurSide, hive: HiveSession, *statements: str) -> None:
+    """Hive asks for compactions, as in `db.t compact 'major'`; our worker does them and our cleaner
+    cleans.
+    """
+    for statement in statements:
+        hive.sql(f"alter table {statement}")
+    wait_until(lambda: not unfinished(side), "compaction and clean-up")
+    assert failed_compactions(side) == []
 
 
-def clean(side: OurSide) -> None:
-    """Wait until the server's cleaner has removed what compactions replaced."""
-    waiting = """select 1 from "COMPACTION_QUEUE" where "CQ_STATE" = 'r'"""
-    wait_until(lambda: not side.store.query(waiting), "the cleaner")
+def unfinished(side: OurSide) -> list[tuple[str, str, str]]:
+    """Entries of the compaction queue that are not history yet: table, partition, state."""
+    rows = side.store.query('select * from "COMPACTION_QUEUE"')
+    return [(row["CQ_TABLE"], row["CQ_PARTITION"] or "", row["CQ_STATE"]) for row in rows]
+
+
+def failed_compactions(side: OurSide) -> list[str]:
+    """Why compactions were not done."""
+    rows = side.store.query(
+        """select * from "COMPLETED_COMPACTIONS" where "CC_STATE" not in ('s')"""
+    )
+    return [f"{row['CC_DATABASE']}.{row['CC_TABLE']}: {row['CC_ERROR_MESSAGE']}" for row in rows]
 
 
 def places(side: OurSide, dump: str) -> Counter[str]:
