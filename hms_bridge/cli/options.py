@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 import click
 
+from changemanager.hadoop import PREFIXES as HADOOP_PREFIXES
 from hms_bridge.cli.output import FORMATS
-from hms_bridge.config.hive_site import read_hive_site
+from hms_bridge.config.hive_site import read_hadoop_site, read_hive_site
 from hms_bridge.config.settings import Settings, refuse_unknown, settings_from
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -75,10 +77,14 @@ def load_settings(config_path: Path | None, assignments: tuple[str, ...]) -> Set
     """The settings of a file and of ``--set`` options, which must be settings of ours."""
     given = read_hive_site(config_path) if config_path else {}
     assigned = dict(_assignment(text) for text in assignments)
-    refuse_unknown(assigned, "--set")
+    refuse_unknown((key for key in assigned if not key.startswith(HADOOP_PREFIXES)), "--set")
     sources = [str(config_path)] if config_path else []
     sources += ["--set"] if assigned else []
-    return settings_from({**given, **assigned}, " and ".join(sources) or "settings")
+    return settings_from(
+        {**given, **assigned},
+        " and ".join(sources) or "settings",
+        read_hadoop_site(os.environ),
+    )
 
 
 def _assignment(text: str) -> tuple[str, str]:

@@ -47,7 +47,7 @@ def verify(
     from hms_bridge.repl.layout import HIVE_DIRECTORY
     from hms_bridge.repl.verify import verify_dump
 
-    resolver, location = file_systems(settings), absolute_location(directory)
+    resolver, location = file_systems(settings), absolute_location(directory, settings.hadoop)
     if resolver(f"{location}/{HIVE_DIRECTORY}").status() is None:
         raise ReplError(f"there is no dump in {location}; give the dump_dir that repl dump told")
     counts: Counter[str] = Counter()

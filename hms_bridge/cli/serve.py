@@ -57,12 +57,13 @@ def serve(
       hms-bridge serve --database sqlite:///metastore.db --warehouse ./warehouse --port 9083
       hms-bridge serve --config hive-site.xml --initiator --worker --cleaner
     """
-    from hms_bridge.connect import connected_locally, url_without_password
+    from hms_bridge.connect import absolute_location, connected_locally, url_without_password
     from hms_bridge.server.limits import DEFAULT_LIMITS
     from hms_bridge.server.serve import MetastoreServer
 
     if warehouse is not None:
-        settings = replace(settings, warehouse=warehouse)
+        place = absolute_location(warehouse, settings.hadoop)
+        settings = replace(settings, warehouse=place)
     with ExitStack() as stack:
         store = stack.enter_context(connected_locally(metastore_url, settings))
         server = MetastoreServer(

@@ -75,7 +75,7 @@ def sql(
             shareable_url(metastore_url),
             open_spark=start_spark,
             resolver=file_systems(settings),
-            web_hdfs=settings.web_hdfs,
+            hadoop=settings.hadoop,
             client=Client(user=getpass.getuser(), host=socket.gethostname()),
             clock=SystemClock(),
             database=database.lower(),

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from changemanager.filesystem.opening import volume_of
 from changemanager.location import Resolver
 from hms_bridge.acid.markers import ACID_VERSION, ACID_VERSION_FILE
 from hms_bridge.compaction.executor import CompactionExecutor, TaskResult
@@ -216,9 +217,12 @@ class Worker:
         self._metastore.update_compactor_state(claimed, txn_id)
         self._metastore.set_hadoop_job_id(self._executor.job_id, entry.id)
         fs, root = self._root(target)
-        temporary = f"{root}/_tmp_compaction_v{txn_id:07d}"
+        name = f"_tmp_compaction_v{txn_id:07d}"
+        temporary = f"{root}/{name}"
         self._forget_dead_temporaries(fs, root, snapshot)
-        results = self._executor.run(plan.tasks, root=root, temporary=temporary)
+        # Tasks run elsewhere: they are told the file system, too.
+        place = self._resolver(target.location)
+        results = self._executor.run(plan.tasks, root=place.uri, temporary=place.child(name).uri)
         _check(plan, results)
         for output in plan.outputs:
             directory = f"{temporary}/{output.format()}"
@@ -302,7 +306,7 @@ def gather(fs: Any, temporary: str, results: tuple[TaskResult, ...]) -> None:
             written, final = f"{temporary}/{file.written_as}", f"{temporary}/{file.path}"
             if fs.size(written) != file.size_bytes:
                 raise CompactionError(f"{written} has changed since it was checked; try again")
-            fs.mv(written, final)
+            volume_of(fs).rename(written, final)
 
 
 def _reason(error: BaseException) -> str:

@@ -9,7 +9,8 @@ Options
                  Hive's texts of a snapshot that the caller holds open; without them a snapshot is
                  taken when Spark plans, under a read-only transaction that lives for
                  ``hive.txn.timeout`` and is kept alive by each task that starts
-  webhdfs        HTTP addresses of HDFS clusters, as ``hms.bridge.webhdfs.addresses``
+  webhdfs        HTTP addresses of HDFS clusters, as ``hms.bridge.webhdfs.addresses``; other
+                 settings of Hadoop come from the driver's ``HADOOP_CONF_DIR``
 
 Rows come as Arrow record batches, a stripe at a time.
 """
@@ -17,6 +18,7 @@ Rows come as Arrow record batches, a stripe at a time.
 from __future__ import annotations
 
 import getpass
+import os
 import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -26,7 +28,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from changemanager.hadoop import HadoopConfig
 from hms_bridge.config.file_systems import file_systems
+from hms_bridge.config.hive_site import read_hadoop_site
 from hms_bridge.config.settings import Settings, parse_addresses
 from hms_bridge.connect import open_metastore
 from hms_bridge.dml.spark_types import spark_type
@@ -48,6 +52,8 @@ from hms_bridge.rows.scan import ScanSplit, plan_scan, read_scan_split
 from hms_bridge.rows.transaction import current_snapshot
 
 FORMAT = "hive_acid"
+HADOOP_OPTION = "secret_hadoop"
+"""HadoopConfig's text; Spark hides options of such names where it shows plans."""
 ROW_ID_TYPE = "struct<writeid:bigint,bucketid:int,rowid:bigint>"
 
 
@@ -104,12 +110,12 @@ class ScanRequest:
     has_row_ids: bool
     valid_txns: str | None
     valid_write_ids: str | None
-    web_hdfs: Mapping[str, str]
+    hadoop: HadoopConfig
 
     @property
     def settings(self) -> Settings:
         """What a reader has to know of them."""
-        return Settings(web_hdfs=self.web_hdfs)
+        return Settings(hadoop=self.hadoop)
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> ScanRequest:
@@ -127,7 +133,7 @@ class ScanRequest:
             has_row_ids=options.get("row_ids", "false").lower() == "true",
             valid_txns=options.get("valid_txns"),
             valid_write_ids=options.get("valid_write_ids"),
-            web_hdfs=parse_addresses(options.get("webhdfs", "")),
+            hadoop=_hadoop(options),
         )
 
     def table(self, metastore: Metastore) -> Table:
@@ -199,6 +205,16 @@ class AcidReader(DataSourceReader):  # type: ignore[misc]
             partition.columns,
             has_row_ids=partition.has_row_ids,
         )
+
+
+def _hadoop(options: Mapping[str, str]) -> HadoopConfig:
+    """What the caller gives along, else the configuration around this process."""
+    if options.get(HADOOP_OPTION):
+        return HadoopConfig.from_text(options[HADOOP_OPTION])
+    return HadoopConfig(
+        values=read_hadoop_site(os.environ),
+        web_addresses=parse_addresses(options.get("webhdfs", "")),
+    )
 
 
 def _open_lease(metastore: Metastore, table: Table) -> TxnId:

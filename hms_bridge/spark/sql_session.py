@@ -9,6 +9,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import Row, SparkSession
 
+from changemanager.hadoop import HadoopConfig
 from changemanager.location import Resolver
 from hms_bridge.clock import Clock
 from hms_bridge.dml.named import find_database, find_table
@@ -22,7 +23,7 @@ from hms_bridge.model.catalog import Table
 from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockType
 from hms_bridge.model.txn import TxnType
 from hms_bridge.rows.transaction import Client, Transaction, open_transaction
-from hms_bridge.spark.data_source import FORMAT, register
+from hms_bridge.spark.data_source import FORMAT, HADOOP_OPTION, register
 from hms_bridge.spark.definitions import run_definition
 from hms_bridge.spark.failures import first_line
 from hms_bridge.spark.write_job import WriteJob
@@ -50,7 +51,7 @@ class SqlSession:
         client: Client,
         clock: Clock,
         database: str = "default",
-        web_hdfs: Mapping[str, str] | None = None,
+        hadoop: HadoopConfig | None = None,
     ) -> None:
         self._metastore = metastore
         self._metastore_url = metastore_url
@@ -59,7 +60,7 @@ class SqlSession:
         self._client = client
         self._clock = clock
         self._database = database
-        self._web_hdfs = ",".join(f"{name}={at}" for name, at in (web_hdfs or {}).items())
+        self._hadoop = (hadoop or HadoopConfig()).to_text()
         self._spark: SparkSession | None = None
 
     def run(self, text: str) -> Iterator[SqlResult]:
@@ -139,7 +140,7 @@ class SqlSession:
                 .option("metastore", self._metastore_url)
                 .option("table", table.full_name)
                 .option("row_ids", str(source.has_row_ids).lower())
-                .option("webhdfs", self._web_hdfs)
+                .option(HADOOP_OPTION, self._hadoop)
                 .option("valid_txns", transaction.txns.format())
                 .option("valid_write_ids", transaction.write_ids(table.full_name).format())
                 .load()
