@@ -156,7 +156,7 @@ class IncrementalDump:
             self._opened.update(OpenTxnPayload.parse(message_json(event), where).txn_ids)
         if event.type == EventType.ALLOC_WRITE_ID.value and unreported is not None:
             given = AllocWriteIdPayload.parse(message_json(event), where)
-            unreported.note(given.table_name, given.allocated)
+            unreported.note(event.id, given.table_name, given.allocated)
         if event.type != EventType.COMMIT_TXN.value:
             return ()
         commit = CommitTxnPayload.parse(message_json(event), where)
@@ -175,11 +175,11 @@ class IncrementalDump:
     ) -> None:
         """A transaction from before the range: it may have got write ids there."""
         try:
-            for given in earlier_allocations(
+            for event_id, given in earlier_allocations(
                 self._source, self._database_name, [commit.txn_id], self._wanted.after
             ):
                 own = [one for one in given.allocated if one.txn_id == commit.txn_id]
-                unreported.note(given.table_name, own)
+                unreported.note(event_id, given.table_name, own)
         except EventGapError as error:
             if not reported:
                 unreported.doubts.append(f"transaction {commit.txn_id} ({error})")
