@@ -1,10 +1,10 @@
 """The worker: takes an entry from the queue, compacts, publishes.
 
-1. Claim the oldest entry; 2. open a COMPACTION transaction, lock the target SHARED_READ and keep
-both alive; 3. take the transaction list, then list the directory, then plan; 4. record what the
-compaction will reach; 5. write below ``_tmp_compaction_v<txn>``; 6. check the result; 7. rename
-each output into place, still invisible for its ``_v<txn>`` suffix; 8. mark the entry compacted;
-9. commit, which makes all outputs visible at once. A kill at any point leaves either the state
+1. Claim the oldest entry; 2. open a COMPACTION transaction, name it in the entry, lock the target
+SHARED_READ and keep both alive; 3. take the transaction list, then list the directory, then plan;
+4. record what the compaction will reach; 5. write below ``_tmp_compaction_v<txn>``; 6. check the
+result; 7. rename each output into place, still invisible for its ``_v<txn>`` suffix; 8. mark the
+entry compacted; 9. commit, which makes all outputs visible at once. A kill at any point leaves either the state
 before, with directories that nobody sees and the cleaner removes, or the state after (I9).
 Source of the order: facts/acid §4.4.
 """
@@ -82,14 +82,12 @@ class Worker:
         resolver: Resolver,
         identity: WorkerIdentity,
         *,
-        heartbeat_seconds: float = 60.0,
         pool_name: str | None = None,
     ) -> None:
         self._metastore = metastore
         self._executor = executor
         self._resolver = resolver
         self._identity = identity
-        self._heartbeat_seconds = heartbeat_seconds
         self._pool_name = pool_name
 
     def run_once(self) -> CompactionOutcome | None:
@@ -136,9 +134,13 @@ class Worker:
             )
         )
         try:
+            # At once, so that the entry of a worker that dies can be given back by the transaction.
+            self._metastore.update_compactor_state(
+                replace(entry, txn_id=txn_id, run_as=self._identity.user), txn_id
+            )
             held.release()
             self._lock(entry, txn_id)
-            with Heartbeat(self._metastore, txn_id, self._heartbeat_seconds) as heartbeat:
+            with Heartbeat(self._metastore, txn_id) as heartbeat:
                 return self._compact(entry, target, txn_id, heartbeat)
         except (HmsBridgeError, OSError) as error:
             _LOG.warning("compaction %d of %s failed: %s", entry.id, entry.target, error)

@@ -330,7 +330,12 @@ class ReplDump:
         try:
             tables = self._tables(name)
             snapshot = wait_for_snapshot(
-                self._source, self._clock, name, _transactional(tables), request.wait
+                self._source,
+                self._clock,
+                name,
+                _transactional(tables),
+                request.wait,
+                keep_alive=reader.keep_alive,
             )
             dump = BootstrapDump(
                 self._source,

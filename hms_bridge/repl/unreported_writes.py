@@ -35,10 +35,10 @@ _UNTOLD = "the table is not there, and the log tells of no drop or rename"
 def earlier_allocations(
     store: NotificationStore, database: str, txn_ids: Iterable[TxnId], until: EventId
 ) -> Iterator[tuple[EventId, AllocWriteIdPayload]]:
-    """The ALLOC_WRITE_ID events (id and payload) of the database from ``until`` back to where all transactions were
-    opened. A transaction that was open at the last dump got its write ids in events that no later
-    range holds. Raises EventGapError where the log does not go back so far, once all that it has
-    is told.
+    """The ALLOC_WRITE_ID events (id and payload) of the database from ``until`` back to where all
+    transactions were opened. A transaction that was open at the last dump got its write ids in
+    events that no later range holds. Raises EventGapError where the log does not go back so far,
+    once all that it has is told.
     """
     sought, upper = set(txn_ids), until
     while sought and upper > 0:
