@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from hms_bridge.cli.logs import logging_options
 from hms_bridge.cli.options import (
     dry_run_option,
     format_option,
@@ -43,6 +44,7 @@ def cleaner() -> None:
 @dry_run_option
 @metastore_option
 @format_option
+@logging_options
 @settings_options
 def run(is_dry_run: bool, metastore_url: str, output_format: str, settings: Settings) -> None:
     """Clean everything that is ready, once; `hms-bridge serve --cleaner` does it again and again.

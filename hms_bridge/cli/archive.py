@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hms_bridge.cli.archive_pins import hold, pins, release
+from hms_bridge.cli.logs import logging_options
 from hms_bridge.cli.options import (
     dry_run_option,
     format_option,
@@ -96,6 +97,7 @@ def _file(item: ArchivedItem) -> str:
 @dry_run_option
 @metastore_option
 @format_option
+@logging_options
 @settings_options
 def purge(
     overridden: tuple[str, ...],

@@ -6,11 +6,13 @@ written last; without it nobody reads the dump (facts §3; docs/format/dump.md).
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
 from changemanager.errors import ChangeManagerError
+from changemanager.journal import tell
 from changemanager.location import Resolver
 from changemanager.manifest import ArchiveManifest
 from changemanager.uri import EncodedUri
@@ -41,6 +43,7 @@ from hms_bridge.repl.target_objects import (
 from hms_bridge.repl.texts import remove_tree, write_text
 from hms_bridge.repl.untrusted import checked_name
 
+_LOG = logging.getLogger(__name__)
 _NAMED_IN_MESSAGE = 5
 
 
@@ -294,6 +297,13 @@ class ReplDump:
         pins.finish(began_at_ms)
         for directory in plan.removed:
             remove_tree(self._resolve(directory))
+            tell(
+                _LOG,
+                "dump removed",
+                database=name,
+                path=directory,
+                reason="a newer one is finished",
+            )
         return report
 
     def _dumps_as_planned(self, plan: DumpPlan) -> tuple[DumpDirectory, ...]:
