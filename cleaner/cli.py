@@ -6,9 +6,9 @@ import click
 
 from hms_bridge.cli.logs import logging_options
 from hms_bridge.cli.options import (
+    database_option,
     dry_run_option,
     format_option,
-    metastore_option,
     settings_options,
 )
 from hms_bridge.cli.output import print_rows, say, size_text
@@ -42,7 +42,7 @@ def cleaner() -> None:
 
 @cleaner.command()
 @dry_run_option
-@metastore_option
+@database_option
 @format_option
 @logging_options
 @settings_options
@@ -102,7 +102,7 @@ def run(is_dry_run: bool, metastore_url: str, output_format: str, settings: Sett
 
 
 @cleaner.command()
-@metastore_option
+@database_option
 @format_option
 @settings_options
 def plan(metastore_url: str, output_format: str, settings: Settings) -> None:

@@ -6,10 +6,13 @@ import functools
 import json
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
+from functools import partial
 
 import click
+
+from hms_bridge.cli.output import told_to
 
 LOG_FORMATS = ("text", "json")
 LOG_LEVELS = ("debug", "info", "warning", "error")
@@ -66,6 +69,12 @@ def logging_options(command: Callable[..., object]) -> Callable[..., object]:
     return with_logs
 
 
+def _log_line(handler: logging.Handler, text: str) -> None:
+    """What a person is told, at every level: who starts a server waits for its line."""
+    fields = {"name": "hms_bridge", "levelno": logging.INFO, "levelname": "INFO", "msg": text}
+    handler.handle(logging.makeLogRecord(fields))
+
+
 @contextmanager
 def logs(level: str, log_format: str) -> Iterator[None]:
     """Write the log of our packages in a format, from a level on, for the length of a block."""
@@ -81,7 +90,8 @@ def logs(level: str, log_format: str) -> Iterator[None]:
     for one in loggers:
         one.setLevel(level.upper())
     try:
-        yield
+        with told_to(partial(_log_line, handler)) if log_format == "json" else nullcontext():
+            yield
     finally:
         root.removeHandler(handler)
         for one in replaced:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 import threading
 from collections.abc import Callable
@@ -15,13 +14,11 @@ from typing import TYPE_CHECKING
 import click
 
 from hms_bridge.cli.logs import logging_options
-from hms_bridge.cli.options import metastore_option, settings_options
+from hms_bridge.cli.options import database_option, settings_options
 from hms_bridge.cli.output import say
 from hms_bridge.config.keys import MAX_MESSAGE_SIZE, MAX_OPEN_BATCH, TXN_TIMEOUT, WAREHOUSE
 from hms_bridge.config.settings import Settings
 from hms_bridge.periodic import PeriodicTask
-
-_LOG = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
     from hms_bridge.connect import LocalStore
@@ -39,7 +36,7 @@ _WORKER_POLL_SECONDS = 1.0
 @click.option("--initiator", "is_initiator", is_flag=True, help="Also queue what needs compaction.")
 @click.option("--cleaner", "is_cleaner", is_flag=True, help="Also run the cleaner and the purge.")
 @logging_options
-@metastore_option
+@database_option
 @settings_options
 def serve(
     port: int | None,
@@ -94,19 +91,10 @@ def serve(
             task.start()
             stack.callback(task.stop)
         _stop_on_signals(stopping)  # Spark's session takes Ctrl-C for itself
-        _tell(f"serving thrift://{host}:{server.port} over {url_without_password(metastore_url)}")
+        say(f"serving thrift://{host}:{server.port} over {url_without_password(metastore_url)}")
         while not stopping.wait(0.5):
             pass
-        _tell("stopping")
-
-
-def _tell(text: str) -> None:
-    """A line of its own, or an entry of a log that programs read."""
-    context = click.get_current_context(silent=True)
-    if context is not None and context.params.get("log_format") == "json":
-        _LOG.warning(text)  # at every level: who starts it waits for the line
-    else:
-        say(text)
+        say("stopping")
 
 
 def _told_to_clients(settings: Settings) -> dict[str, str]:

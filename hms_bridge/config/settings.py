@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from hms_bridge.config import keys
 from hms_bridge.config.durations import parse_duration_ms
 from hms_bridge.config.hive_site import substitute
+from hms_bridge.config.jdbc import JdbcConnection
 from hms_bridge.config.keys import KEYS, Key, Kind
 from hms_bridge.errors import ConfigError
 
@@ -102,6 +103,14 @@ class ServerSettings:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class MetastorePlace:
+    """The metastore that the settings name: servers, and a database; None if they name none."""
+
+    thrift_uris: str | None = None
+    connection: JdbcConnection | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
     """All of them. ``web_hdfs``: HTTP addresses of NameNodes by what ``hdfs:`` URIs call them."""
 
@@ -113,6 +122,7 @@ class Settings:
     compactor: CompactorSettings = field(default_factory=CompactorSettings)
     archive: ArchiveSettings = field(default_factory=ArchiveSettings)
     repl: ReplSettings = field(default_factory=ReplSettings)
+    metastore: MetastorePlace = field(default_factory=MetastorePlace)
 
 
 class _Values:
@@ -246,6 +256,21 @@ def settings_from(given: Mapping[str, str], source: str = "settings") -> Setting
             trash=v.text(keys.CM_TRASH).strip() or None,
         ),
         repl=_repl(v),
+        metastore=_metastore(v),
+    )
+
+
+def _metastore(v: _Values) -> MetastorePlace:
+    url = v.text(keys.CONNECTION_URL)
+    connection = JdbcConnection(
+        url=url,
+        driver=v.text(keys.CONNECTION_DRIVER),
+        user=v.text(keys.CONNECTION_USER),
+        password=v.text(keys.CONNECTION_PASSWORD),
+    )
+    return MetastorePlace(
+        thrift_uris=",".join(v.items(keys.METASTORE_URIS)) or None,
+        connection=connection if url.strip() else None,
     )
 
 

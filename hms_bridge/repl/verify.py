@@ -32,11 +32,14 @@ class NamedFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VerifiedFile:
-    """The verdict on one file. ``expires_at_ms``: when a purge may take it from the archive."""
+    """The verdict on one file. ``size_bytes`` None: missing, and no list of a dump tells sizes.
+
+    ``expires_at_ms``: when a purge may take it from the archive, if its retention is known.
+    """
 
     named: NamedFile
     place: Whereabouts
-    size_bytes: int
+    size_bytes: int | None
     archived_at_ms: int | None = None
     expires_at_ms: int | None = None
     reason: str = ""
@@ -61,8 +64,21 @@ class VerifyReport:
 
     @property
     def size_bytes(self) -> int:
-        """What a load has to copy."""
-        return sum(one.size_bytes for one in self.files)
+        """What a load has to copy, without what is missing."""
+        return sum(one.size_bytes or 0 for one in self.files)
+
+    @property
+    def foreign_archives(self) -> tuple[str, ...]:
+        """Archives that hold files of the dump for a time that only their owners know."""
+        return tuple(
+            sorted(
+                {
+                    one.named.file.cmroot or ""
+                    for one in self.files
+                    if one.place is Whereabouts.IN_CM and one.expires_at_ms is None
+                }
+            )
+        )
 
     @property
     def load_before_ms(self) -> int | None:
@@ -94,18 +110,26 @@ def verify_dump(
     directory: str,
     *,
     retain_ms: int | None = None,
+    own_archive: str | None = None,
     rules: DumpRules | None = None,
     is_quick: bool = False,
     on_looked: Callable[[VerifiedFile], None] = lambda _: None,
 ) -> VerifyReport:
     """Look for every file of a dump. ``directory`` is the dump's own, above ``hive/``.
 
+    ``retain_ms`` is the retention of ``own_archive``; that of another one is not known. None: of
+    every archive.
     ``on_looked`` is told each verdict. Changes nothing. Raises DumpIncompleteError for an
     unfinished dump, ReplError for a damaged one.
     """
     reader = DumpReader(resolve, DumpPaths(resolve(directory).uri), rules or DumpRules())
     return verify_reader(
-        resolve, reader, retain_ms=retain_ms, is_quick=is_quick, on_looked=on_looked
+        resolve,
+        reader,
+        retain_ms=retain_ms,
+        own_archive=own_archive,
+        is_quick=is_quick,
+        on_looked=on_looked,
     )
 
 
@@ -115,17 +139,20 @@ def verify_reader(
     *,
     after: EventId | None = None,
     retain_ms: int | None = None,
+    own_archive: str | None = None,
     is_quick: bool = False,
     on_looked: Callable[[VerifiedFile], None] = lambda _: None,
 ) -> VerifyReport:
     """The same for an open dump; events up to ``after`` are left out, as they are loaded."""
     seen: dict[tuple[str, str | None, str | None], VerifiedFile] = {}
     files = []
+    own = None if own_archive is None else resolve(own_archive).uri
     for named in named_files(reader, after):
         file = named.file
+        is_known = own is None or file.cmroot is None or resolve(file.cmroot).uri == own
         known = seen.get((file.uri, file.checksum, file.cmroot))
         if known is None:
-            known = _verdict(resolve, named, retain_ms, is_quick)
+            known = _verdict(resolve, named, retain_ms if is_known else None, is_quick)
             seen[(file.uri, file.checksum, file.cmroot)] = known
             on_looked(known)
         files.append(replace(known, named=named))
@@ -146,7 +173,7 @@ def _verdict(
     return VerifiedFile(
         named=named,
         place=found.whereabouts,
-        size_bytes=found.size_bytes or 0,
+        size_bytes=found.size_bytes,
         archived_at_ms=archived_at_ms,
         expires_at_ms=expires,
         reason=found.reason,
