@@ -12,7 +12,7 @@ import click
 
 from hms_bridge.cli.output import FORMATS, say
 from hms_bridge.config.hive_site import read_hive_site
-from hms_bridge.config.jdbc import database_url
+from hms_bridge.config.jdbc import database_url, url_without_password
 from hms_bridge.config.keys import CONNECTION_URL, KEYS, METASTORE_URIS
 from hms_bridge.config.settings import Settings, refuse_unknown, settings_from
 
@@ -86,8 +86,6 @@ def settings_options(command: Callable[..., object]) -> Callable[..., object]:
     def with_settings(
         *args: object, config_path: Path | None, assignments: tuple[str, ...], **kwargs: object
     ) -> object:
-        if click.get_current_context().invoked_subcommand is not None:
-            return None  # a group that is a verb as well (txns): the other verb asks for itself
         path = config_path or _from_environment()
         settings = load_settings(path, assignments)
         if "metastore_url" in kwargs and kwargs["metastore_url"] is None:
@@ -103,7 +101,7 @@ def _from_environment() -> Path | None:
     path = Path(folder) / HIVE_SITE if folder else None
     if path is None or not path.is_file():
         return None
-    say(f"settings of {path} (HIVE_CONF_DIR)")
+    _say_once(f"settings of {path} (HIVE_CONF_DIR)")
     return path
 
 
@@ -113,8 +111,6 @@ def _metastore_of(settings: Settings, path: Path | None, assignments: tuple[str,
     Servers win over the database, as in Hive, unless the verb needs the database itself.
     Raises ConfigError for a database that cannot be opened.
     """
-    from hms_bridge.connect import url_without_password
-
     place = settings.metastore
     command = click.get_current_context().command
     needs_database = any(isinstance(option, _DatabaseOption) for option in command.params)
@@ -125,13 +121,23 @@ def _metastore_of(settings: Settings, path: Path | None, assignments: tuple[str,
     else:
         if path is not None:
             hint = ", only servers" if place.thrift_uris else ""
-            say(f"metastore {DEFAULT_METASTORE} (the default: {path} names no database{hint})")
+            _say_once(
+                f"metastore {DEFAULT_METASTORE} (the default: {path} names no database{hint})"
+            )
         return DEFAULT_METASTORE
     assigned = {text.partition("=")[0].strip() for text in assignments}
     origin = "--set" if assigned & {key.name, *key.aliases} else str(path)
     name = key.aliases[0] if key.aliases else key.name
-    say(f"metastore {url_without_password(url)} ({name} of {origin})")
+    _say_once(f"metastore {url_without_password(url)} ({name} of {origin})")
     return url
+
+
+def _say_once(text: str) -> None:
+    """``txns abort`` reads the settings twice: for ``txns``, and for itself."""
+    told: set[str] = click.get_current_context().meta.setdefault("hms_bridge.told", set())
+    if text not in told:
+        told.add(text)
+        say(text)
 
 
 def load_settings(config_path: Path | None, assignments: tuple[str, ...]) -> Settings:

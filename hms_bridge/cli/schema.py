@@ -30,7 +30,8 @@ def init(metastore_url: str, settings: Settings) -> None:
     Example:
       hms-bridge schema init --database sqlite:///metastore.db
     """
-    from hms_bridge.connect import install_schema, url_without_password
+    from hms_bridge.config.jdbc import url_without_password
+    from hms_bridge.connect import install_schema
 
     install_schema(metastore_url, settings)
     say(f"the schema of {url_without_password(metastore_url)} is ready")

@@ -59,7 +59,8 @@ def serve(
       hms-bridge serve --database sqlite:///metastore.db --warehouse ./warehouse --port 9083
       hms-bridge serve --config hive-site.xml --initiator --worker --cleaner --log-format json
     """
-    from hms_bridge.connect import connected_locally, url_without_password
+    from hms_bridge.config.jdbc import url_without_password
+    from hms_bridge.connect import connected_locally
     from hms_bridge.server.limits import DEFAULT_LIMITS
     from hms_bridge.server.serve import MetastoreServer
 

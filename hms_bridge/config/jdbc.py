@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode
 from hms_bridge.errors import ConfigError
 
 _URL = re.compile(r"jdbc:(?P<kind>[a-z0-9]+):(?P<rest>.*)", re.DOTALL | re.IGNORECASE)
+_PASSWORD = re.compile(r"(?<=://)([^:/@]*):.*@")
 _PLACE = re.compile(r"//(?P<hosts>[^/?]*)(?:/(?P<name>[^?]*))?(?:\?(?P<query>.*))?", re.DOTALL)
 _HOST = re.compile(r"(?:[\w.-]+|\[[0-9a-fA-F:.]+\])(?::\d+)?")
 _DRIVERS = {
@@ -89,6 +90,11 @@ def database_url(connection: JdbcConnection) -> str:
     name = quote(unquote(place["name"]), safe="")
     told = f"?{urlencode(query)}" if query else ""
     return f"{_OURS[kind]}://{at}{place['hosts'] or 'localhost'}/{name}{told}"
+
+
+def url_without_password(url: str) -> str:
+    """Of a database URL, for messages and logs."""
+    return _PASSWORD.sub(r"\1:***@", url)
 
 
 def _shown(url: str) -> str:

@@ -77,6 +77,20 @@ def test_a_verb_that_needs_the_database_takes_it_and_shows_no_password(
         assert "secret" not in answer.err
 
 
+def test_txns_abort_takes_what_was_said_before_or_after_it(
+    program: Program, served: str, tmp_path: Path
+) -> None:
+    path = site(tmp_path / "hive-site.xml", {"hive.metastore.uris": served})
+    config = ("--config", str(path))
+    for words in (("txns", *config, "abort", "99"), ("txns", "abort", "99", *config)):
+        answer = run(*words)
+        assert "no open transaction 99" in str(answer.err), words
+        assert answer.err.count(f"metastore {served} ") == 1
+    given = ("--metastore", "thrift://127.0.0.1:1")
+    answer = run("txns", *given, "abort", "99", *config, "--set", "hive.metastore.uris=")
+    assert "127.0.0.1:1" in answer.err
+
+
 def test_a_derby_database_is_refused_where_it_would_be_opened(tmp_path: Path) -> None:
     path = site(tmp_path / "hive-site.xml", DERBY)
     answer = run("txns", "--config", str(path))
