@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 
 from changemanager.errors import ChangeManagerError
 from changemanager.journal import tell
@@ -28,6 +29,7 @@ from hms_bridge.repl.dump_directories import DumpDirectory, DumpState, list_dump
 from hms_bridge.repl.dump_metadata import DumpMetadata, DumpType, ReplScope
 from hms_bridge.repl.event_source import EventRange
 from hms_bridge.repl.external_dump import list_external, write_external_list
+from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.incremental_dump import EventCounts, IncrementalDump, IncrementalRules
 from hms_bridge.repl.layout import DumpPaths, database_directory
 from hms_bridge.repl.lease import Lease, LeaseKind, LeaseRequest, LeaseRules, held_lease
@@ -437,11 +439,13 @@ class ReplDump:
         Raises SourceFileMissingError. Real Hive finishes such a dump and loses the rows.
         """
         pins.hold(paths.root, files)
-        missing = [
-            f"{file.uri} ({found.reason})"
-            for file in dict.fromkeys(files)
-            if (found := locate(file, self._resolve, is_content_checked=False)).location is None
-        ]
+        look = partial(locate, resolve=self._resolve, is_content_checked=False)
+        with FilePool() as pool:
+            missing = [
+                f"{found.file.uri} ({found.reason})"
+                for found in pool.each(look, dict.fromkeys(files))
+                if found.location is None
+            ]
         if missing:
             pins.release(paths.root)
             raise SourceFileMissingError(

@@ -12,6 +12,7 @@ from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.dump_metadata import DumpType
 from hms_bridge.repl.dump_reader import DumpedTable, DumpReader
+from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.layout import DumpPaths
 from hms_bridge.repl.untrusted import DumpedFile, DumpRules
 
@@ -144,21 +145,33 @@ def verify_reader(
     on_looked: Callable[[VerifiedFile], None] = lambda _: None,
 ) -> VerifyReport:
     """The same for an open dump; events up to ``after`` are left out, as they are loaded."""
-    seen: dict[tuple[str, str | None, str | None], VerifiedFile] = {}
-    files = []
+    named_ones = tuple(named_files(reader, after))
     own = None if own_archive is None else resolve(own_archive).uri
-    for named in named_files(reader, after):
-        file = named.file
-        is_known = own is None or file.cmroot is None or resolve(file.cmroot).uri == own
-        known = seen.get((file.uri, file.checksum, file.cmroot))
-        if known is None:
-            known = _verdict(resolve, named, retain_ms if is_known else None, is_quick)
-            seen[(file.uri, file.checksum, file.cmroot)] = known
-            on_looked(known)
-        files.append(replace(known, named=named))
+    first: dict[_Key, NamedFile] = {}
+    for named in named_ones:
+        first.setdefault(_key(named), named)
+
+    def look(named: NamedFile) -> VerifiedFile:
+        cmroot = named.file.cmroot
+        is_known = own is None or cmroot is None or resolve(cmroot).uri == own
+        return _verdict(resolve, named, retain_ms if is_known else None, is_quick)
+
+    seen: dict[_Key, VerifiedFile] = {}
+    with FilePool() as pool:
+        for key, verdict in zip(first, pool.each(look, first.values()), strict=True):
+            seen[key] = verdict
+            on_looked(verdict)
+    files = [replace(seen[_key(named)], named=named) for named in named_ones]
     return VerifyReport(
         directory=reader.paths.root, dump_type=reader.metadata.type, files=tuple(files)
     )
+
+
+_Key = tuple[str, str | None, str | None]
+
+
+def _key(named: NamedFile) -> _Key:
+    return named.file.uri, named.file.checksum, named.file.cmroot
 
 
 def _verdict(
