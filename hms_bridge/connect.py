@@ -35,7 +35,6 @@ from hms_bridge.service.open import open_local_metastore
 _SQLITE = "sqlite:///"
 _THRIFT = "thrift://"
 _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+|\[[0-9a-fA-F:.]+\]:\d+")
-_PASSWORD = re.compile(r"(?<=://)([^:/@]*):.*@")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,11 +136,6 @@ def connected_locally(
         yield store
     finally:
         store.metastore.close()
-
-
-def url_without_password(url: str) -> str:
-    """For messages and logs."""
-    return _PASSWORD.sub(r"\1:***@", url)
 
 
 def shareable_url(url: str) -> str:
