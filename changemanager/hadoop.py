@@ -70,7 +70,12 @@ class HadoopConfig:
     @property
     def default_fs(self) -> str:
         """The file system of bare paths, `file:///` if nothing is said."""
-        return self.get(DEFAULT_FS, "file:///")
+        return self.get(DEFAULT_FS) or self.get("fs.default.name", "file:///")
+
+    @property
+    def default_prefix(self) -> str:
+        """What stands before a bare path to make a URI of it: `file:`, `hdfs://host:8020`."""
+        return "file:" if self.is_default_local else self.default_fs.rstrip("/")
 
     @property
     def is_default_local(self) -> bool:

@@ -214,7 +214,7 @@ class FsspecResolver:
         # One object store holds all buckets; elsewhere the authority is the file system.
         scheme = _SAME_FILE_SYSTEM.get(parsed.scheme, parsed.scheme)
         key = (scheme, "" if in_bucket else parsed.authority)
-        if key not in self._volumes:
-            self._volumes[key] = volume_of(self._open(*key))
+        if key not in self._volumes:  # of two threads that open it, one wins
+            self._volumes.setdefault(key, volume_of(self._open(*key)))
         path = f"{parsed.authority}{parsed.path}".rstrip("/") if in_bucket else parsed.path
         return Location(parsed.uri, path, self._volumes[key])

@@ -6,6 +6,7 @@ Paths are taken as Hadoop takes them: `?`, `#` and `%` are letters.
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import re
@@ -161,7 +162,7 @@ class HdfsFileSystem(AbstractFileSystem):  # type: ignore[misc]
     def rm(self, path: Any, recursive: bool = False, maxdepth: int | None = None) -> None:
         """Remove files or directories. FileNotFoundError for what is not there."""
         if maxdepth is not None:
-            raise NotImplementedError("maxdepth is not offered")
+            raise ValueError("maxdepth is not offered")
         for one in [path] if isinstance(path, str) else path:
             self._remove(one, is_recursive=recursive)
 
@@ -258,8 +259,10 @@ class _Writer(io.RawIOBase):
     def _sync(self) -> None:
         try:
             self._fs._do(self._path, self._inner.hsync)
-        except NotImplementedError:
-            return  # erasure-coded files have no sync; closing them is all there is
+        except OSError as error:
+            # Erasure-coded files have no sync; closing them is all there is.
+            if error.errno != errno.EOPNOTSUPP:
+                raise
 
 
 def _described(status: hdfs_native.FileStatus) -> dict[str, Any]:

@@ -64,7 +64,8 @@ def native_refusal(error: BaseException, path: str) -> OSError:
         return OSError(number, f"HDFS cannot be reached: {text}; check the address", path)
     found = _RPC_ERROR.search(text) or _OTHER_ERROR.match(text)
     if found is None:
-        return refusal(type(error).__name__, text, path)
+        is_plain = type(error) is RuntimeError
+        return refusal("IOException" if is_plain else "UnsupportedOperationException", text, path)
     return refusal(found["kind"], _unescaped(found["text"]), path)
 
 

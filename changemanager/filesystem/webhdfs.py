@@ -209,7 +209,7 @@ class HttpFileSystem(WebHDFS):  # type: ignore[misc]
             raise OSError(5, f"HDFS answered false to: {what}", self._strip_protocol(path))
 
     def _is_done(self, op: str, method: str, path: str, **arguments: str) -> bool:
-        answer = self._call(op, method=method, path=path, **arguments)
+        answer = self._call(op, method, path, None, True, **arguments)
         return not answer.content or bool(json.loads(answer.content).get("boolean", True))
 
     def _open(self, path: str, mode: str = "rb", block_size: int | None = None, **_: Any) -> Any:

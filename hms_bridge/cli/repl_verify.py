@@ -47,7 +47,7 @@ def verify(
     from hms_bridge.repl.layout import HIVE_DIRECTORY
     from hms_bridge.repl.verify import verify_dump
 
-    resolver, location = file_systems(settings), absolute_location(directory)
+    resolver, location = file_systems(settings), absolute_location(directory, settings.hadoop)
     if resolver(f"{location}/{HIVE_DIRECTORY}").status() is None:
         raise ReplError(f"there is no dump in {location}; give the dump_dir that repl dump told")
     counts: Counter[str] = Counter()
@@ -61,6 +61,7 @@ def verify(
             resolver,
             location,
             retain_ms=settings.archive.retain_ms,
+            own_archive=absolute_location(settings.archive.root),
             rules=dump_rules(settings),
             is_quick=is_quick,
             on_looked=looked,
@@ -93,5 +94,10 @@ def verify(
     )
     if report.load_before_ms:
         say(f"without pins the archive keeps them until {time_text(report.load_before_ms)}")
+    for archive in report.foreign_archives:
+        say(
+            f"some are in {archive}, which is not hive.repl.cmrootdir here: its owner's "
+            "hive.repl.cm.retain tells how long"
+        )
     if report.exit_code:
         raise SystemExit(report.exit_code)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from importlib.metadata import version
 
 from changemanager.location import FsspecResolver, Resolver
+from hms_bridge.compaction.dead_workers import end_dead_workers, is_other_process_alive
 from hms_bridge.compaction.executor import CompactionExecutor
 from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
 from hms_bridge.compaction.plan import NothingToCompact
@@ -58,6 +59,7 @@ def spark_workers(
     from hms_bridge.spark.compaction_job import SparkExecutor
     from hms_bridge.spark.session import open_session
 
+    end_dead_workers(metastore, socket.gethostname(), is_other_process_alive)
     spark = open_session("hms-bridge compact")
     resolver = file_systems(settings)
     executor = SparkExecutor(spark=spark, kernel=BucketKernel(resolver=resolver))

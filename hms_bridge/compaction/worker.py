@@ -1,11 +1,12 @@
 """The worker: takes an entry from the queue, compacts, publishes.
 
-1. Claim the oldest entry; 2. open a COMPACTION transaction, lock the target SHARED_READ and keep
-both alive; 3. take the transaction list, then list the directory, then plan; 4. record what the
-compaction will reach; 5. write below ``_tmp_compaction_v<txn>``; 6. check the result; 7. rename
-each output into place, still invisible for its ``_v<txn>`` suffix; 8. mark the entry compacted;
-9. commit, which makes all outputs visible at once. A kill at any point leaves either the state
-before, with directories that nobody sees and the cleaner removes, or the state after (I9).
+1. Claim the oldest entry; 2. open a COMPACTION transaction, name it in the entry, lock the target
+SHARED_READ and keep both alive; 3. take the transaction list, then list the directory, then plan;
+4. record what the compaction will reach; 5. write below ``_tmp_compaction_v<txn>``; 6. check the
+result; 7. rename each output into place, still invisible for its ``_v<txn>`` suffix; 8. mark the
+entry compacted; 9. commit, which makes all outputs visible at once. A kill at any point leaves
+either the state before, with directories that nobody sees and the cleaner removes, or the state
+after (I9).
 Source of the order: facts/acid §4.4.
 """
 
@@ -18,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from changemanager.filesystem.opening import volume_of
+from changemanager.journal import tell
 from changemanager.location import Resolver
 from hms_bridge.acid.markers import ACID_VERSION, ACID_VERSION_FILE
 from hms_bridge.compaction.executor import CompactionExecutor, TaskResult
@@ -83,14 +85,12 @@ class Worker:
         resolver: Resolver,
         identity: WorkerIdentity,
         *,
-        heartbeat_seconds: float = 60.0,
         pool_name: str | None = None,
     ) -> None:
         self._metastore = metastore
         self._executor = executor
         self._resolver = resolver
         self._identity = identity
-        self._heartbeat_seconds = heartbeat_seconds
         self._pool_name = pool_name
 
     def run_once(self) -> CompactionOutcome | None:
@@ -109,7 +109,9 @@ class Worker:
             except CompactionError as error:
                 self._metastore.mark_refused(replace(entry, error_message=str(error)))
                 return CompactionOutcome(entry=entry, state="refused", message=str(error))
-            return self._in_transaction(entry, target, held)
+            outcome = self._in_transaction(entry, target, held)
+        _tell(outcome)
+        return outcome
 
     def run_until_idle(self) -> int:
         """Take entries until the queue is empty; how many were taken."""
@@ -137,14 +139,19 @@ class Worker:
             )
         )
         try:
+            # At once, so that the entry of a worker that dies can be given back by the transaction.
+            self._metastore.update_compactor_state(
+                replace(entry, txn_id=txn_id, run_as=self._identity.user), txn_id
+            )
             held.release()
             self._lock(entry, txn_id)
-            with Heartbeat(self._metastore, txn_id, self._heartbeat_seconds) as heartbeat:
+            with Heartbeat(self._metastore, txn_id) as heartbeat:
                 return self._compact(entry, target, txn_id, heartbeat)
         except (HmsBridgeError, OSError) as error:
             _LOG.warning("compaction %d of %s failed: %s", entry.id, entry.target, error)
             self._give_up(entry, target, txn_id, str(error))
-            return CompactionOutcome(entry=entry, state="failed", message=str(error))
+            failed = replace(entry, txn_id=txn_id)
+            return CompactionOutcome(entry=failed, state="failed", message=str(error))
         except BaseException as error:
             if self._is_unfinished(txn_id):
                 self._give_up(entry, target, txn_id, _reason(error))
@@ -297,6 +304,30 @@ class Worker:
             txn_id = int(match.group(1)) if match else 0
             if match and txn_id not in alive and txn_id <= snapshot.txns.high_watermark:
                 fs.rm(f"{root}/{path}", recursive=True)
+                tell(
+                    _LOG, "deleted", path=f"{root}/{path}", cause="dead worker", transaction=txn_id
+                )
+
+
+def _tell(outcome: CompactionOutcome) -> None:
+    entry, plan = outcome.entry, outcome.plan
+    files = [file for result in outcome.results for file in result.files]
+    tell(
+        _LOG,
+        outcome.state,
+        entry=entry.id,
+        transaction=entry.txn_id,
+        type=entry.type.name.lower(),
+        database=entry.database_name,
+        table=entry.table_name,
+        partition=entry.partition_name,
+        inputs=plan.inputs if plan else None,
+        outputs=[one.format() for one in plan.outputs] if plan else None,
+        read_bytes=plan.input_size_bytes if plan else None,
+        bytes=sum(one.size_bytes for one in files) if plan else None,
+        highest_write_id=entry.highest_write_id,
+        reason=None if plan else outcome.message,
+    )
 
 
 def gather(fs: Any, temporary: str, results: tuple[TaskResult, ...]) -> None:

@@ -292,5 +292,26 @@ REPL_LOAD_SCHEMES = _text(
     "The only kinds of file system from which files of a dump are read.",
 )  # fmt: skip
 
+METASTORE_URIS = _text(
+    "metastore.thrift.uris", "",
+    "The metastore to connect to if neither --metastore nor --database is given, as "
+    "thrift://HOST:PORT, or several of them, comma-separated. Verbs that need the metastore's own "
+    "database (serve, cleaner, cm, initiator, schema) use javax.jdo.option.ConnectionURL instead.",
+    "hive.metastore.uris",
+)  # fmt: skip
+CONNECTION_URL = _text(
+    "javax.jdo.option.ConnectionURL", "",
+    "The metastore's database if nothing else names one: a JDBC URL of PostgreSQL, MySQL or "
+    "MariaDB. Parameters that have no meaning here are left out, unknown ones refused.",
+)  # fmt: skip
+CONNECTION_DRIVER = _text(
+    "javax.jdo.option.ConnectionDriverName", "",
+    "Java's driver; it must fit the database of the URL.",
+)  # fmt: skip
+CONNECTION_USER = _text("javax.jdo.option.ConnectionUserName", "", "User of the database.")
+CONNECTION_PASSWORD = _text(
+    "javax.jdo.option.ConnectionPassword", "", "Password of the database; never shown.",
+)  # fmt: skip
+
 KEYS: tuple[Key, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Key))
 """All settings, in the order above."""

@@ -15,6 +15,7 @@ from changemanager.hadoop import PREFIXES as HADOOP_PREFIXES
 from hms_bridge.config import keys
 from hms_bridge.config.durations import parse_duration_ms
 from hms_bridge.config.hive_site import substitute
+from hms_bridge.config.jdbc import JdbcConnection
 from hms_bridge.config.keys import KEYS, Key, Kind
 from hms_bridge.errors import ConfigError
 
@@ -108,6 +109,14 @@ class ServerSettings:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class MetastorePlace:
+    """The metastore that the settings name: servers, and a database; None if they name none."""
+
+    thrift_uris: str | None = None
+    connection: JdbcConnection | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
     """All of them. ``hadoop``: how file systems are reached, and which one bare paths are of."""
 
@@ -119,6 +128,7 @@ class Settings:
     compactor: CompactorSettings = field(default_factory=CompactorSettings)
     archive: ArchiveSettings = field(default_factory=ArchiveSettings)
     repl: ReplSettings = field(default_factory=ReplSettings)
+    metastore: MetastorePlace = field(default_factory=MetastorePlace)
 
 
 class _Values:
@@ -289,6 +299,21 @@ def settings_from(
             trash=v.place(keys.CM_TRASH) or None,
         ),
         repl=_repl(v),
+        metastore=_metastore(v),
+    )
+
+
+def _metastore(v: _Values) -> MetastorePlace:
+    url = v.text(keys.CONNECTION_URL)
+    connection = JdbcConnection(
+        url=url,
+        driver=v.text(keys.CONNECTION_DRIVER),
+        user=v.text(keys.CONNECTION_USER),
+        password=v.text(keys.CONNECTION_PASSWORD),
+    )
+    return MetastorePlace(
+        thrift_uris=",".join(v.items(keys.METASTORE_URIS)) or None,
+        connection=connection if url.strip() else None,
     )
 
 

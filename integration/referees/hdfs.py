@@ -9,6 +9,8 @@ import urllib.parse
 import urllib.request
 from pathlib import Path
 
+from changemanager.hadoop import HadoopConfig
+from hms_bridge.config.hive_site import read_hadoop_site
 from integration.referees import install
 from integration.referees.processes import Server, Workplace, free_port
 from integration.referees.site import write_site
@@ -63,6 +65,26 @@ class Hdfs:
     def client_settings(self) -> dict[str, str]:
         """What a program needs in its configuration to use this file system as its default."""
         return {"fs.defaultFS": self.uri} | CLIENT_SETTINGS
+
+    @property
+    def http_address(self) -> str:
+        return f"127.0.0.1:{self.http_port}"
+
+    def environment(self, user: str = OUR_USER) -> dict[str, str]:
+        """What makes a program use this file system as its default, as one of its users."""
+        return {"HADOOP_CONF_DIR": str(self.conf_folder), "HADOOP_USER_NAME": user}
+
+    def hadoop(self, user: str = OUR_USER) -> HadoopConfig:
+        """The same for our own code in this process."""
+        values = read_hadoop_site({"HADOOP_CONF_DIR": str(self.conf_folder)})
+        return HadoopConfig(values=values, user=user)
+
+    def make_home(self, *paths: str, owner: str = HIVE_USER, mode: str = "775") -> None:
+        """Directories for one user and the group, as an administrator makes them."""
+        for path in paths:
+            self.shell("-mkdir", "-p", path)
+            self.shell("-chown", f"{owner}:{GROUP}", path)
+            self.shell("-chmod", mode, path)
 
     def shell(self, *arguments: str | Path) -> str:
         """Run one command of the file system shell, as in `shell("-put", local, "/there")`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -46,6 +47,7 @@ class FaultPlan:
         self.crash_label: str | None = None
         self.is_dead = False
         self.labels: list[str] = []
+        self._lock = threading.Lock()
 
     def around(self, label: str, action: Callable[[], Any]) -> Any:
         """Two points for each step: just before it, and just after it."""
@@ -55,13 +57,14 @@ class FaultPlan:
         return result
 
     def point(self, label: str) -> None:
-        if self.is_dead:
-            raise CrashError("the process is dead")
-        self.count += 1
-        self.labels.append(label)
-        if self.count == self.crash_at or label == self.crash_label:
-            self.is_dead = True
-            raise CrashError(label)
+        with self._lock:
+            if self.is_dead:
+                raise CrashError("the process is dead")
+            self.count += 1
+            self.labels.append(label)
+            if self.count == self.crash_at or label == self.crash_label:
+                self.is_dead = True
+                raise CrashError(label)
 
 
 class FaultyVolume:
