@@ -44,6 +44,10 @@ def first_day(sql: Sql, database: str) -> None:
         "(1, 'ann', date '2026-03-01', 'north'), (2, 'bob', date '2026-03-01', 'south'), "
         "(3, 'eve', date '2026-03-02', 'a b/c=d')"
     )
+    sql(
+        f"insert into {database}.visits partition (day, shop) values "
+        "(4, 'gil', date '2026-03-01', 'north')"
+    )
     sql(f"delete from {database}.visits where id = 2")
     sql(f"insert into {database}.stock values (1, 10), (2, 20), (3, 30), (4, 40)")
     sql(f"update {database}.stock set amount = 21 where id = 2")
@@ -65,7 +69,7 @@ def second_day(sql: Sql, database: str) -> None:
     sql(f"alter table {database}.visits add partition (day = '2026-03-03', shop = 'west')")
     sql(
         f"insert into {database}.visits partition (day, shop) values "
-        "(4, 'dan', date '2026-03-03', 'west'), (5, 'fay', date '2026-03-01', 'north')"
+        "(7, 'dan', date '2026-03-03', 'west'), (5, 'fay', date '2026-03-01', 'north')"
     )
     sql(f"delete from {database}.stock where id = 3")
 
