@@ -58,7 +58,7 @@ def sql(
     """
     statements = _statements(texts, path)
     from hms_bridge.config.file_systems import file_systems
-    from hms_bridge.connect import connected, shareable_url
+    from hms_bridge.connect import connected
     from hms_bridge.rows.transaction import Client
     from hms_bridge.spark.session import open_session
     from hms_bridge.spark.sql_session import SqlSession
@@ -72,10 +72,8 @@ def sql(
             find_database(metastore, database.lower())
         session = SqlSession(
             metastore,
-            shareable_url(metastore_url),
             open_spark=start_spark,
             resolver=file_systems(settings),
-            web_hdfs=settings.web_hdfs,
             client=Client(user=getpass.getuser(), host=socket.gethostname()),
             clock=SystemClock(),
             database=database.lower(),

@@ -11,7 +11,9 @@ Options
                  ``hive.txn.timeout`` and is kept alive by each task that starts
   webhdfs        HTTP addresses of HDFS clusters, as ``hms.bridge.webhdfs.addresses``
 
-Rows come as Arrow record batches, a stripe at a time.
+Rows come as Arrow record batches, a stripe at a time. This needs Spark 4: PySpark 3.5 has no data
+sources in Python, and :func:`hms_bridge.spark.scan.read_table` instead. Schema and partitions are
+asked of a Python worker on the driver's host, which must have this package's dependencies, too.
 """
 
 from __future__ import annotations
@@ -28,8 +30,6 @@ from pyspark.sql.types import StructType
 
 from hms_bridge.config.file_systems import file_systems
 from hms_bridge.config.settings import Settings, parse_addresses
-from hms_bridge.connect import open_metastore
-from hms_bridge.dml.spark_types import spark_type
 from hms_bridge.errors import DmlError, NoSuchTxnError, TxnAbortedError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Column, Table
@@ -46,9 +46,9 @@ from hms_bridge.model.txn import OpenTxnsRequest, TxnType
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.rows.scan import ScanSplit, plan_scan, read_scan_split
 from hms_bridge.rows.transaction import current_snapshot
+from hms_bridge.spark.scan import chosen_columns, frame_schema
 
 FORMAT = "hive_acid"
-ROW_ID_TYPE = "struct<writeid:bigint,bucketid:int,rowid:bigint>"
 
 
 def register(spark: SparkSession) -> None:
@@ -78,15 +78,12 @@ class HiveAcidDataSource(DataSource):  # type: ignore[misc]
     def schema(self) -> str:
         """Spark's words for the chosen columns. Raises DmlError for an unknown one."""
         request = ScanRequest.of(self.options)
-        metastore = open_metastore(request.metastore_url, is_created=False)
+        metastore = _open(request.metastore_url)
         try:
             columns = request.chosen(request.table(metastore))
         finally:
             metastore.close()
-        fields = [f"`{column.name}` {spark_type(column.type)}" for column in columns]
-        if request.has_row_ids:
-            fields += [f"`row__id` {ROW_ID_TYPE}", "`row__partition` string"]
-        return ", ".join(fields)
+        return frame_schema(columns, has_row_ids=request.has_row_ids)
 
     def reader(self, schema: StructType) -> AcidReader:  # noqa: ARG002
         """The scan."""
@@ -139,13 +136,7 @@ class ScanRequest:
 
     def chosen(self, table: Table) -> tuple[Column, ...]:
         """The columns to read, in the order asked. Raises DmlError for an unknown one."""
-        columns = {c.name: c for c in (*table.storage.columns, *table.partition_columns)}
-        unknown = [name for name in self.column_names if name not in columns]
-        if unknown:
-            raise DmlError(
-                f"{unknown[0]} is no column of {table.full_name}; it has {', '.join(columns)}"
-            )
-        return tuple(columns[name] for name in self.column_names or columns)
+        return chosen_columns(table, self.column_names)
 
 
 class AcidReader(DataSourceReader):  # type: ignore[misc]
@@ -157,7 +148,7 @@ class AcidReader(DataSourceReader):  # type: ignore[misc]
     def partitions(self) -> list[AcidPartition]:
         """One for each split of each partition of the table."""
         request = self._request
-        metastore = open_metastore(request.metastore_url, is_created=False)
+        metastore = _open(request.metastore_url)
         try:
             table = request.table(metastore)
             lease = TxnId(0)
@@ -201,6 +192,13 @@ class AcidReader(DataSourceReader):  # type: ignore[misc]
         )
 
 
+def _open(metastore_url: str) -> Metastore:
+    """Imported here: a task that renews no lease needs neither thrift nor a database."""
+    from hms_bridge.connect import open_metastore
+
+    return open_metastore(metastore_url, is_created=False)
+
+
 def _open_lease(metastore: Metastore, table: Table) -> TxnId:
     """A read-only transaction with a shared lock: the cleaner leaves what it can see (I3)."""
     user, host = getpass.getuser(), socket.gethostname()
@@ -224,7 +222,7 @@ def _open_lease(metastore: Metastore, table: Table) -> TxnId:
 
 
 def _renew_lease(partition: AcidPartition) -> None:
-    metastore = open_metastore(partition.metastore_url, is_created=False)
+    metastore = _open(partition.metastore_url)
     try:
         metastore.heartbeat(TxnId(partition.lease_txn_id), LockId(0))
     except (NoSuchTxnError, TxnAbortedError) as error:

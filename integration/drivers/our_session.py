@@ -37,7 +37,6 @@ def _metastore(url: str) -> Metastore:
 def _session(spark: SparkSession, url: str) -> SqlSession:
     return SqlSession(
         _metastore(url),
-        url,
         open_spark=lambda: spark,
         resolver=FsspecResolver(),
         client=Client(user="referee", host="127.0.0.1"),
