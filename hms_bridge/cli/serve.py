@@ -15,9 +15,11 @@ import click
 
 from hms_bridge.cli.options import metastore_option, settings_options
 from hms_bridge.cli.output import say
+from hms_bridge.cli.spark_options import spark_options
 from hms_bridge.config.keys import MAX_MESSAGE_SIZE, MAX_OPEN_BATCH, TXN_TIMEOUT, WAREHOUSE
 from hms_bridge.config.settings import Settings
 from hms_bridge.periodic import PeriodicTask
+from hms_bridge.spark.request import SparkRequest
 
 if TYPE_CHECKING:
     from hms_bridge.connect import LocalStore
@@ -35,6 +37,7 @@ _WORKER_POLL_SECONDS = 1.0
 @click.option("--initiator", "is_initiator", is_flag=True, help="Also queue what needs compaction.")
 @click.option("--cleaner", "is_cleaner", is_flag=True, help="Also run the cleaner and the purge.")
 @metastore_option
+@spark_options
 @settings_options
 def serve(
     port: int | None,
@@ -45,6 +48,7 @@ def serve(
     is_initiator: bool,
     is_cleaner: bool,
     metastore_url: str,
+    spark: SparkRequest,
     settings: Settings,
 ) -> None:
     """Run the metastore server until it is interrupted.
@@ -85,6 +89,7 @@ def serve(
             is_initiator=is_initiator,
             is_cleaner=is_cleaner,
             pool_name=pool_name,
+            spark=spark,
         ):
             task.start()
             stack.callback(task.stop)
@@ -128,6 +133,7 @@ def _daemons(
     is_initiator: bool,
     is_cleaner: bool,
     pool_name: str | None,
+    spark: SparkRequest,
 ) -> list[PeriodicTask]:
     settings = store.settings.compactor
     tasks = [PeriodicTask("housekeeping", store.metastore.run_housekeeping, _HOUSEKEEPING_SECONDS)]
@@ -138,6 +144,7 @@ def _daemons(
             spark_workers(
                 store.metastore,
                 store.settings,
+                spark,
                 count=max(1, settings.worker_threads),
                 pool_name=pool_name,
             )

@@ -12,7 +12,6 @@ Source of the order: facts/acid §4.4.
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -46,9 +45,9 @@ from hms_bridge.model.txn import (
 )
 from hms_bridge.rows.heartbeat import Heartbeat
 from hms_bridge.rows.publish import publish_directory
+from hms_bridge.rows.staging import forget_dead_temporaries
 
 _LOG = logging.getLogger(__name__)
-_TEMPORARY = re.compile(r"_tmp_compaction_v(\d+)")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -217,7 +216,7 @@ class Worker:
         self._metastore.set_hadoop_job_id(self._executor.job_id, entry.id)
         fs, root = self._root(target)
         temporary = f"{root}/_tmp_compaction_v{txn_id:07d}"
-        self._forget_dead_temporaries(fs, root, snapshot)
+        self._forget_dead_temporaries(target, root, snapshot)
         results = self._executor.run(plan.tasks, root=root, temporary=temporary)
         _check(plan, results)
         for output in plan.outputs:
@@ -282,17 +281,16 @@ class Worker:
         if fs.exists(temporary):
             fs.rm(temporary, recursive=True)
 
-    def _forget_dead_temporaries(self, fs: Any, root: str, snapshot: CompactorSnapshot) -> None:
-        """Remove what workers that died left: their transactions are not open any more.
-
-        Those above the watermark began after the look at transactions: they may be alive.
-        """
-        alive = set(snapshot.txns.open_ids)
-        for path in snapshot.state.listing.hidden:
-            match = _TEMPORARY.fullmatch(path)
-            txn_id = int(match.group(1)) if match else 0
-            if match and txn_id not in alive and txn_id <= snapshot.txns.high_watermark:
-                fs.rm(f"{root}/{path}", recursive=True)
+    def _forget_dead_temporaries(
+        self, target: CompactionTarget, root: str, snapshot: CompactorSnapshot
+    ) -> None:
+        """In the root, and in the table's own directory, where statements stage their files."""
+        fs = self._resolver(target.location).volume.fs
+        forget_dead_temporaries(fs, root, snapshot.txns)
+        own = target.table.storage.location
+        if target.table.is_partitioned and own:
+            table = self._resolver(own)
+            forget_dead_temporaries(table.volume.fs, table.path, snapshot.txns)
 
 
 def gather(fs: Any, temporary: str, results: tuple[TaskResult, ...]) -> None:

@@ -153,7 +153,9 @@ def _check_columns(tree: exp.Expr, tables: Mapping[TableName, Table]) -> None:
         if len(sources) != 1 or scope.is_subquery or scope.subquery_scopes:
             continue
         alias, source = sources[0]
-        table = tables.get(_name_of(source)) if isinstance(source, exp.Table) else None
+        if not isinstance(source, exp.Table) or source.alias_column_names:
+            continue
+        table = tables.get(_name_of(source))
         if table is not None and not scope.expression.args.get("laterals"):
             _check_scope(scope, alias, table)
 

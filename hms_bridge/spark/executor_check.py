@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,17 +15,9 @@ from changemanager.location import Resolver
 from hms_bridge.errors import ConfigError
 from hms_bridge.spark import executor_probe
 from hms_bridge.spark.failures import first_line
+from hms_bridge.spark.needs import MODULES, PACKAGES
 from hms_bridge.spark.tasks import LocationTask
 
-MODULES: Mapping[str, str] = {
-    "pyarrow": "pyarrow",
-    "numpy": "numpy",
-    "fsspec": "fsspec",
-    "crc32c": "crc32c",
-    "google.protobuf": "protobuf",
-}
-"""What tasks import, and the distributions that have it."""
-PACKAGES = ("hms_bridge", "changemanager", "cleaner")
 _REMEDY = "see 'hms-bridge spark package --help' for how to give it to them"
 
 
@@ -119,8 +110,3 @@ def differing_versions(finding: ExecutorFinding) -> Mapping[str, tuple[str, str]
         for name, theirs in finding.versions.items()
         if theirs != here.get(name)
     }
-
-
-def driver_python() -> str:
-    """``3.11``."""
-    return f"{sys.version_info[0]}.{sys.version_info[1]}"

@@ -74,6 +74,7 @@ class WriteJob:
         publication = Publication(
             self._metastore, self._resolver, plan.table, self._transaction.id, write_id
         )
+        publication.forget_dead(self._transaction.txns)
         try:
             written = []
             deleted = inserted = 0
