@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from hms_bridge.client.caller import Caller
+from hms_bridge.client.caller import Caller, UnknownMethodError
 from hms_bridge.errors import MetaError
 from hms_bridge.model.ids import LockId, TxnId, WriteId
 from hms_bridge.model.lock import LockFilter, LockInfo, LockRequest, LockResponse
@@ -146,6 +146,18 @@ class TransactionClient:
         """Raises NoSuchTxnError, TxnAbortedError."""
         struct = convert_txn.dynamic_partitions_to_struct(partitions)
         self._caller.call("add_dynamic_partitions", rqst=struct)
+
+    def add_write_ids_to_min_history(self, txn_id: TxnId, write_ids: Mapping[str, WriteId]) -> None:
+        """Nothing for a metastore before 4.0, whose cleaner waits for every open transaction."""
+        try:
+            self._caller.call(
+                "add_write_ids_to_min_history",
+                is_repeatable=True,
+                txnId=txn_id,
+                writeIds=dict(write_ids),
+            )
+        except UnknownMethodError:
+            return
 
     def repl_table_write_id_state(self, state: TableWriteIdState) -> None:
         """Nothing if the table has a state already."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hms_bridge.connect import open_metastore
-from hms_bridge.metastore import Metastore
+from integration.referees import java_metastore
 from integration.referees.hive42 import Hive42
+from integration.referees.java_metastore import JavaMetastore
 from integration.referees.ours import OurProgram, OurServer
 from integration.referees.postgresql import Database
 from integration.referees.processes import Workplace
@@ -19,6 +19,7 @@ class Beside:
     """
 
     def __init__(self, workplace: Workplace, store: Database) -> None:
+        self._workplace = workplace
         self.store = store
         self.hive = Hive42(workplace, store, name="hive-4.2.0-beside", settings=DEFAULTS)
         OurProgram(workplace, store.sqlalchemy_url).run("schema", "init")
@@ -31,9 +32,15 @@ class Beside:
         )
         self.on_ours = self.hive.session_at(self.ours.uri)
 
-    def metastore(self) -> Metastore:
-        """Our service on the database, in this process."""
-        return open_metastore(self.store.sqlalchemy_url)
+    def metastore_server(self) -> JavaMetastore:
+        """Hive's metastore server on the same database and warehouse; the caller stops it."""
+        return JavaMetastore(
+            self._workplace,
+            java_metastore.flavour_42(),
+            database=self.store,
+            warehouse=self.hive.warehouse,
+            external_warehouse=self.hive.external_warehouse,
+        )
 
     def count(self, table: str) -> int:
         """Rows of one table of the metastore's database."""
