@@ -567,7 +567,7 @@ def test_transactions_in_other_forms(rig: Rig) -> None:
     rig("add_write_ids_to_min_history", txnId=1, writeIds={"db.t": 4})
     assert rig.asked == [("add_write_ids_to_min_history", TxnId(1), {"db.t": 4})]
     rig.fake.answers["add_write_ids_to_min_history"] = TxnAbortedError("Transaction 1 aborted")
-    with pytest.raises(hive.MetaException):  # no other is declared
+    with pytest.raises(MetaError, match="aborted"):  # no other is declared
         rig("add_write_ids_to_min_history", txnId=1, writeIds={"db.t": 4})
 
 
