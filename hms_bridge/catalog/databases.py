@@ -10,7 +10,6 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     Connection,
-    Row,
     and_,
     bindparam,
     delete,
@@ -166,20 +165,23 @@ def delete_database(connection: Connection, stored: StoredDatabase) -> None:
     """Remove a database and what belongs to it; the caller has removed its tables."""
     schemas = _schema_versions(connection, stored.id)
     delete_dependents(connection, DBS, [stored.id])
-    delete_unused_column_lists(connection, {row.CD_ID for row in schemas if row.CD_ID})
-    serdes = [row.SERDE_ID for row in schemas if row.SERDE_ID]
+    delete_unused_column_lists(connection, {key for key, _ in schemas if key is not None})
+    serdes = [key for _, key in schemas if key is not None]
     delete_dependents(connection, SERDES, serdes)
     connection.execute(delete(SERDES).where(SERDES.c.SERDE_ID.in_(serdes)))
     connection.execute(delete(DBS).where(DBS.c.DB_ID == stored.id))
 
 
-def _schema_versions(connection: Connection, database_id: int) -> Sequence[Row[Any]]:
-    """Columns and SerDes that only the versions of registered schemas use."""
-    return connection.execute(
+def _schema_versions(
+    connection: Connection, database_id: int
+) -> Sequence[tuple[int | None, int | None]]:
+    """Column lists and SerDes that only the versions of registered schemas use."""
+    rows = connection.execute(
         select(SCHEMA_VERSION.c.CD_ID, SCHEMA_VERSION.c.SERDE_ID)
         .join_from(SCHEMA_VERSION, I_SCHEMA, SCHEMA_VERSION.c.SCHEMA_ID == I_SCHEMA.c.SCHEMA_ID)
         .where(I_SCHEMA.c.DB_ID == database_id)
-    ).all()
+    )
+    return [(row.CD_ID, row.SERDE_ID) for row in rows]
 
 
 _CONTENT: tuple[tuple[str, Column[Any]], ...] = (
