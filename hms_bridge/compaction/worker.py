@@ -47,6 +47,7 @@ from hms_bridge.model.txn import (
     TxnType,
 )
 from hms_bridge.rows.heartbeat import Heartbeat
+from hms_bridge.rows.min_history import register_reader
 from hms_bridge.rows.publish import publish_directory
 from hms_bridge.rows.staging import forget_dead_temporaries
 
@@ -212,6 +213,7 @@ class Worker:
         txn_id: TxnId,
         heartbeat: Heartbeat,
     ) -> CompactionOutcome:
+        register_reader(self._metastore, txn_id, [target.table.full_name], own_compaction=entry.id)
         snapshot = take_snapshot(self._metastore, self._resolver, target, txn_id)
         plan = self._decide(entry, target, snapshot, txn_id)
         highest = snapshot.write_ids.high_watermark

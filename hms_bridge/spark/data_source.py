@@ -48,6 +48,7 @@ from hms_bridge.model.lock import (
 )
 from hms_bridge.model.txn import OpenTxnsRequest, TxnType
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
+from hms_bridge.rows.min_history import register_reader
 from hms_bridge.rows.scan import ScanSplit, plan_scan, read_scan_split
 from hms_bridge.rows.transaction import current_snapshot
 from hms_bridge.spark.scan import chosen_columns, frame_schema
@@ -230,6 +231,7 @@ def _open_lease(metastore: Metastore, table: Table) -> TxnId:
     )
     if answer.state is not LockState.ACQUIRED:
         raise DmlError(f"{table.full_name} is locked exclusively; see hms-bridge locks")
+    register_reader(metastore, txn_id, [table.full_name])
     return txn_id
 
 
