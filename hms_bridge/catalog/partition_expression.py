@@ -360,12 +360,12 @@ def _required(
                 required[place] = required.get(place, texts) & texts
     elif expression.function in (Function.EQUAL, Function.IN):
         reference, *others = expression.operands
-        texts = [one.value for one in others if isinstance(one, Constant)]
+        constants = [one.value for one in others if isinstance(one, Constant)]
         if (
             isinstance(reference, ColumnReference)
             and kind_of(columns[places[reference.name]].type) == "string"
-            and len(texts) == len(others)
-            and all(isinstance(text, str) for text in texts)
+            and len(constants) == len(others)
+            and all(isinstance(value, str) for value in constants)
         ):
-            required[places[reference.name]] = frozenset(str(text) for text in texts)
+            required[places[reference.name]] = frozenset(str(value) for value in constants)
     return required

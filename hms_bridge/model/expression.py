@@ -70,3 +70,30 @@ class Call:
 
 
 Expression: TypeAlias = "ColumnReference | Constant | Call"
+
+
+@dataclass(frozen=True, slots=True)
+class FilterText:
+    """A condition as the text of a partition filter; MSCK sends such ones."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A condition that could not be read, and why."""
+
+    reason: str
+
+
+Condition: TypeAlias = "Expression | FilterText | Unread | None"
+"""Which partitions are meant; None means all."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ConditionToDrop:
+    """One of the conditions of a drop. An archive of more partition columns than
+    ``archive_level`` is taken whole or not at all; 0 for any."""
+
+    condition: Condition
+    archive_level: int = 0

@@ -187,10 +187,11 @@ class KryoReader:
         index = len(self._seen)
         self._seen.append(_UNFINISHED)
         has_null, length = self._flag_varint()
-        self._seen[index] = tuple(
+        found = tuple(
             self._object("string", may_be_null=has_null) for _ in range(self._length(length))
         )
-        return self._seen[index]
+        self._seen[index] = found
+        return found
 
     def _length(self, stored: int) -> int:
         """Lengths are stored plus one; an element takes a byte at least."""
