@@ -29,7 +29,8 @@ from hms_bridge.clock import Clock, SystemClock
 from hms_bridge.config.file_systems import archive_config, file_systems
 from hms_bridge.config.settings import Settings
 from hms_bridge.errors import ConfigError
-from hms_bridge.metastore import LocalMetastore, Metastore
+from hms_bridge.metastore import Metastore
+from hms_bridge.service.metastore_service import MetastoreService
 from hms_bridge.service.open import open_local_metastore
 
 _SQLITE = "sqlite:///"
@@ -41,7 +42,7 @@ _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+|\[[0-9a-fA-F:.]+\]:\d+")
 class LocalStore:
     """A metastore over its own database, with the archive that stands beside it."""
 
-    metastore: LocalMetastore
+    metastore: MetastoreService
     manifest: ArchiveManifest
     resolver: Resolver
     clock: Clock

@@ -19,6 +19,7 @@ from typing import Any, Protocol, TypeVar
 import pytest
 
 from integration.referees import java_metastore, outside
+from integration.referees.beside import Beside
 from integration.referees.cluster import Cluster
 from integration.referees.hdfs import Hdfs
 from integration.referees.hive42 import Hive42
@@ -277,6 +278,12 @@ def cluster(workplace: Workplace, hdfs: Hdfs, hive_schemas: HiveSchemas) -> Iter
     first case that asks for it.
     """
     yield from _running(lambda: Cluster(workplace, hdfs, hive_schemas))
+
+
+@pytest.fixture(scope="session")
+def hive42_beside(workplace: Workplace, hive_schemas: HiveSchemas) -> Iterator[Beside]:
+    """A Hive 4.2.0 with its own metastore, at its own defaults, and hms-bridge on its database."""
+    yield from _running(lambda: Beside(workplace, hive_schemas.database("4.2.0", "beside")))
 
 
 @pytest.fixture(scope="session")

@@ -46,10 +46,8 @@ def _session(spark: SparkSession, url: str, hadoop: str) -> SqlSession:
     settings = _settings(hadoop)
     return SqlSession(
         _metastore(url),
-        url,
         open_spark=lambda: spark,
         resolver=file_systems(settings),
-        hadoop=settings.hadoop,
         client=Client(user="referee", host="127.0.0.1"),
         clock=SystemClock(),
     )
