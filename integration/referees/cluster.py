@@ -223,19 +223,19 @@ class Cluster:
         places: Places,
         settings: Mapping[str, str] | None = None,
     ) -> Hive42:
+        own = _places_of(places) | {"hive.repl.rootdir": places.dumps} | dict(settings or {})
+        return self.hive_with(name, database, own)
+
+    def hive_with(self, name: str, database: Database, settings: Mapping[str, str]) -> Hive42:
+        """A Hive 4.2 as user hive, with these settings."""
+        scratch = {"tez.staging-dir": "/tmp/tez", "hive.exec.scratchdir": f"/tmp/hive/{name}"}
         hive = Hive42(
             self._workplace,
             database,
             name=name,
             user=HIVE_USER,
             hadoop=self.hdfs.client_settings | USERS,
-            settings=_places_of(places)
-            | {
-                "tez.staging-dir": "/tmp/tez",
-                "hive.exec.scratchdir": f"/tmp/hive/{name}",
-                "hive.repl.rootdir": places.dumps,
-            }
-            | dict(settings or {}),
+            settings=scratch | dict(settings),
         )
         self._started.append(hive)
         return hive

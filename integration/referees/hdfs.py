@@ -88,9 +88,12 @@ class Hdfs:
 
     def shell(self, *arguments: str | Path) -> str:
         """Run one command of the file system shell, as in `shell("-put", local, "/there")`."""
-        return self._workplace.run(
-            "hdfs-shell", self._command("org.apache.hadoop.fs.FsShell", *map(str, arguments))
-        )
+        return self._workplace.run("hdfs-shell", [*self.shell_command, *map(str, arguments)])
+
+    @property
+    def shell_command(self) -> list[str]:
+        """What `hdfs dfs` is here, as the superuser."""
+        return [str(word) for word in self._command("org.apache.hadoop.fs.FsShell")]
 
     def make_directory(self, path: str, *, owner: str, group: str, mode: str) -> None:
         """Make a directory of somebody's, as the superuser."""
