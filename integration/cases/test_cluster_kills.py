@@ -20,6 +20,8 @@ from integration.referees.processes import Server, free_port
 from integration.story.sides import rows_of, table_rows, unfinished, wait_until
 from integration.story.writer import Writer
 
+pytestmark = pytest.mark.cluster
+
 KILLS = int(os.environ.get("HMS_BRIDGE_KILLS", "2"))
 SEED = int(os.environ.get("HMS_BRIDGE_KILLS_SEED", "8"))
 # What a dead process leaves is free after this time; a client has to beat within it.
