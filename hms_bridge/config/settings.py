@@ -103,9 +103,14 @@ class ServerSettings:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
-    """All of them. ``web_hdfs``: HTTP addresses of NameNodes by what ``hdfs:`` URIs call them."""
+    """All of them.
+
+    ``external_warehouse`` None: as ``warehouse``. ``web_hdfs``: HTTP addresses of NameNodes by
+    what ``hdfs:`` URIs call them.
+    """
 
     warehouse: str = "warehouse"
+    external_warehouse: str | None = None
     web_hdfs: Mapping[str, str] = field(default_factory=dict)
     server: ServerSettings = field(default_factory=ServerSettings)
     txn: TxnSettings = field(default_factory=TxnSettings)
@@ -219,6 +224,7 @@ def settings_from(given: Mapping[str, str], source: str = "settings") -> Setting
     is_archive_enabled = v.flag(keys.CM_ENABLED)
     return Settings(
         warehouse=v.text(keys.WAREHOUSE),
+        external_warehouse=v.text(keys.EXTERNAL_WAREHOUSE).strip() or None,
         web_hdfs=v.addresses(keys.WEB_HDFS),
         server=ServerSettings(
             port=v.number(keys.THRIFT_PORT),
