@@ -31,9 +31,10 @@ def _run(workplace: Workplace, suite: str, url: str, shared_url: str) -> None:
         "HMS_BRIDGE_TEST_DATABASES": shared_url,
     }
     try:
-        output = workplace.run(
+        workplace.run(
             f"suite-{suite}",
-            [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "--durations=12",
+            [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider",
+             "--durations=12",
              "-k", "not sqlite", *SUITES[suite]],
             env=environment,
             cwd=CHECKOUT,

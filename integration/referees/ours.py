@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ class OurServer:
         store: Database | None = None,
         warehouse: Path | None = None,
         settings: Mapping[str, str] | None = None,
+        daemons: Sequence[str] = (),
     ) -> None:
         self.database_url = database_url
         self._store = store
@@ -44,7 +45,7 @@ class OurServer:
         self._server = workplace.start(
             "ours",
             [*PROGRAM, "serve", "--port", str(self.port), "--database", database_url,
-             "--warehouse", f"file://{self.warehouse}", *chosen],
+             "--warehouse", f"file://{self.warehouse}", *chosen, *daemons],
             env=ENVIRONMENT,
             cwd=self.folder,
         )  # fmt: skip
