@@ -272,6 +272,10 @@ class TransactionStore(Protocol):
         """0 means none. Raises NoSuchTxnError, TxnAbortedError, NoSuchLockError."""
         ...
 
+    def get_txn_timeout_ms(self) -> int:
+        """After how long without a heartbeat it ends a transaction or lock: hive.txn.timeout."""
+        ...
+
     def heartbeat_txn_range(self, first: TxnId, last: TxnId) -> HeartbeatRangeResult:
         """Keep a range alive; never raises for one of them."""
         ...

@@ -39,7 +39,6 @@ class Client:
     host: str
     agent: str = "hms-bridge"
     lock_wait_seconds: float = 60.0
-    heartbeat_seconds: float = 60.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,7 +73,7 @@ def open_transaction(
         (txn_id,) = metastore.open_txns(request)
         try:
             held.release()
-            with Heartbeat(metastore, txn_id, client.heartbeat_seconds) as heartbeat:
+            with Heartbeat(metastore, txn_id) as heartbeat:
                 if locks:
                     _acquire(metastore, client, clock, txn_id, locks)
                     register_reader(metastore, txn_id, _read_tables(locks))

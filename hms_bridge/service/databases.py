@@ -19,7 +19,6 @@ from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, TableType
 from hms_bridge.notification import events
 from hms_bridge.service.drops import DropVerbs
 from hms_bridge.service.foundation import normal_database
-from hms_bridge.service.locations import normal_uri
 from hms_bridge.service.unit_of_work import UnitOfWork
 
 
@@ -50,8 +49,8 @@ class DatabaseVerbs(DropVerbs):
         what = f"location of database '{database.name}'"
         return replace(
             database,
-            location=normal_uri(location, what),
-            managed_location=normal_uri(managed, what) if managed else None,
+            location=self._roots.uri(location, what),
+            managed_location=self._roots.uri(managed, what) if managed else None,
         )
 
     def _insert_database(self, unit: UnitOfWork, database: Database) -> None:

@@ -66,7 +66,9 @@ def open_local_metastore(
             database, time, message_format=message_format, hooks=dispatcher, retry=retry
         )
         _prepare(database, transactions, external, is_created=create_schema)
-        roots = WarehouseRoots(managed=managed, external=external)
+        roots = WarehouseRoots(
+            managed=managed, external=external, default_fs=chosen.hadoop.default_prefix
+        )
         manifest = SqlArchiveManifest(transactions)
         resolver = resolve or file_systems(chosen)
         files = _warehouse_files(

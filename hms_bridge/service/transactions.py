@@ -147,6 +147,10 @@ class TransactionVerbs(VerbFamily):
             lambda unit: heartbeat.heartbeat(unit.connection, txn_id, lock_id, self._clock)
         )
 
+    def get_txn_timeout_ms(self) -> int:
+        """After how long without a heartbeat it ends a transaction or lock."""
+        return self._settings.txn.timeout_ms
+
     def heartbeat_txn_range(self, first: TxnId, last: TxnId) -> HeartbeatRangeResult:
         """Keep a range alive; never raises for one of them."""
         return self._transactions.write(

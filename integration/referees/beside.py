@@ -54,7 +54,7 @@ class Beside:
                 "hive.compactor.cleaner.run.interval": "2s",
                 "hive.compactor.delta.num.threshold": "4",
             },
-            daemons=("--worker", "--initiator", "--cleaner"),
+            arguments=("--worker", "--initiator", "--cleaner"),
         )
 
     def count(self, table: str) -> int:
