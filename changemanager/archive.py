@@ -159,7 +159,8 @@ class ChangeManager:
     def prepare(self) -> None:
         """Make the cmroot if it is not there. Raises ArchiveUnwritableError."""
         try:
-            self.cmroot.volume.make_directory(self.cmroot.path)
+            # As ReplChangeManager.getInstance makes it.
+            self.cmroot.volume.make_directory(self.cmroot.path, 0o770)
             status = self.cmroot.status()
         except OSError as error:
             raise self._unwritable(error) from error

@@ -317,6 +317,12 @@ class TransactionStore(Protocol):
         """Raises NoSuchTxnError, TxnAbortedError."""
         ...
 
+    def add_write_ids_to_min_history(self, txn_id: TxnId, write_ids: Mapping[str, WriteId]) -> None:
+        """Until the transaction ends, keep Hive's Cleaner from what a compaction replaced that
+        covers these ids (by ``db.table``) or higher ones. Nothing where the metastore knows no such
+        ids. Raises NoSuchTxnError, TxnAbortedError (MetaError over thrift)."""
+        ...
+
     def repl_table_write_id_state(self, state: TableWriteIdState) -> None:
         """Give a table the write-id state of its source; nothing if it has one already."""
         ...

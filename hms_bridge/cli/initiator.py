@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import click
@@ -17,6 +16,7 @@ from hms_bridge.cli.options import (
 )
 from hms_bridge.cli.output import print_rows, say, size_text
 from hms_bridge.cli.progress import working
+from hms_bridge.cli.versions import own_version
 from hms_bridge.config.settings import Settings
 from hms_bridge.model.counted import counted
 
@@ -103,7 +103,7 @@ def make_initiator(store: LocalStore) -> Initiator:
         store.settings.compactor,
         store.clock,
         initiator_id=f"{socket.gethostname()}-{os.getpid()}",
-        version=version("hms-bridge"),
+        version=own_version(),
     )
 
 

@@ -10,8 +10,9 @@ from typing import TypeVar
 
 import click
 
+from changemanager.hadoop import PREFIXES as HADOOP_PREFIXES
 from hms_bridge.cli.output import FORMATS, say
-from hms_bridge.config.hive_site import read_hive_site
+from hms_bridge.config.hive_site import read_hadoop_site, read_hive_site
 from hms_bridge.config.jdbc import database_url, url_without_password
 from hms_bridge.config.keys import CONNECTION_URL, KEYS, METASTORE_URIS
 from hms_bridge.config.settings import Settings, refuse_unknown, settings_from
@@ -147,14 +148,18 @@ def load_settings(config_path: Path | None, assignments: tuple[str, ...]) -> Set
     """
     given = read_hive_site(config_path) if config_path else {}
     assigned = dict(_assignment(text) for text in assignments)
-    refuse_unknown(assigned, "--set")
+    refuse_unknown((key for key in assigned if not key.startswith(HADOOP_PREFIXES)), "--set")
     for key in KEYS:
         names = {key.name, *key.aliases}
         if names & assigned.keys():
             given = {name: text for name, text in given.items() if name not in names}
     sources = [str(config_path)] if config_path else []
     sources += ["--set"] if assigned else []
-    return settings_from({**given, **assigned}, " and ".join(sources) or "settings")
+    return settings_from(
+        {**given, **assigned},
+        " and ".join(sources) or "settings",
+        read_hadoop_site(os.environ),
+    )
 
 
 def _assignment(text: str) -> tuple[str, str]:

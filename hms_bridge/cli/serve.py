@@ -16,9 +16,11 @@ import click
 from hms_bridge.cli.logs import logging_options
 from hms_bridge.cli.options import database_option, settings_options
 from hms_bridge.cli.output import say
+from hms_bridge.cli.spark_options import spark_options
 from hms_bridge.config.keys import MAX_MESSAGE_SIZE, MAX_OPEN_BATCH, TXN_TIMEOUT, WAREHOUSE
 from hms_bridge.config.settings import Settings
 from hms_bridge.periodic import PeriodicTask
+from hms_bridge.spark.request import SparkRequest
 
 if TYPE_CHECKING:
     from hms_bridge.connect import LocalStore
@@ -37,6 +39,7 @@ _WORKER_POLL_SECONDS = 1.0
 @click.option("--cleaner", "is_cleaner", is_flag=True, help="Also run the cleaner and the purge.")
 @logging_options
 @database_option
+@spark_options
 @settings_options
 def serve(
     port: int | None,
@@ -47,6 +50,7 @@ def serve(
     is_initiator: bool,
     is_cleaner: bool,
     metastore_url: str,
+    spark: SparkRequest,
     settings: Settings,
 ) -> None:
     """Run the metastore server until it is interrupted.
@@ -60,12 +64,13 @@ def serve(
       hms-bridge serve --config hive-site.xml --initiator --worker --cleaner --log-format json
     """
     from hms_bridge.config.jdbc import url_without_password
-    from hms_bridge.connect import connected_locally
+    from hms_bridge.connect import absolute_location, connected_locally
     from hms_bridge.server.limits import DEFAULT_LIMITS
     from hms_bridge.server.serve import MetastoreServer
 
     if warehouse is not None:
-        settings = replace(settings, warehouse=warehouse)
+        place = absolute_location(warehouse, settings.hadoop)
+        settings = replace(settings, warehouse=place)
     with ExitStack() as stack:
         store = stack.enter_context(connected_locally(metastore_url, settings))
         server = MetastoreServer(
@@ -88,6 +93,7 @@ def serve(
             is_initiator=is_initiator,
             is_cleaner=is_cleaner,
             pool_name=pool_name,
+            spark=spark,
         ):
             task.start()
             stack.callback(task.stop)
@@ -131,6 +137,7 @@ def _daemons(
     is_initiator: bool,
     is_cleaner: bool,
     pool_name: str | None,
+    spark: SparkRequest,
 ) -> list[PeriodicTask]:
     settings = store.settings.compactor
     tasks = [PeriodicTask("housekeeping", store.metastore.run_housekeeping, _HOUSEKEEPING_SECONDS)]
@@ -141,6 +148,7 @@ def _daemons(
             spark_workers(
                 store.metastore,
                 store.settings,
+                spark,
                 count=max(1, settings.worker_threads),
                 pool_name=pool_name,
             )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from hms_bridge.client.caller import Caller
+from hms_bridge.client.caller import Caller, UnknownMethodError
 from hms_bridge.config.durations import parse_duration_ms
 from hms_bridge.config.keys import TXN_TIMEOUT
 from hms_bridge.config.settings import TxnSettings
@@ -170,6 +170,18 @@ class TransactionClient:
         """Raises NoSuchTxnError, TxnAbortedError."""
         struct = convert_txn.dynamic_partitions_to_struct(partitions)
         self._caller.call("add_dynamic_partitions", rqst=struct)
+
+    def add_write_ids_to_min_history(self, txn_id: TxnId, write_ids: Mapping[str, WriteId]) -> None:
+        """Nothing for a metastore before 4.0, whose cleaner waits for every open transaction."""
+        try:
+            self._caller.call(
+                "add_write_ids_to_min_history",
+                is_repeatable=True,
+                txnId=txn_id,
+                writeIds=dict(write_ids),
+            )
+        except UnknownMethodError:
+            return
 
     def repl_table_write_id_state(self, state: TableWriteIdState) -> None:
         """Nothing if the table has a state already."""

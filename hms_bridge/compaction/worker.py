@@ -13,11 +13,11 @@ Source of the order: facts/acid §4.4.
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from changemanager.filesystem.opening import volume_of
 from changemanager.journal import tell
 from changemanager.location import Resolver
 from hms_bridge.acid.markers import ACID_VERSION, ACID_VERSION_FILE
@@ -47,10 +47,11 @@ from hms_bridge.model.txn import (
     TxnType,
 )
 from hms_bridge.rows.heartbeat import Heartbeat
+from hms_bridge.rows.min_history import register_reader
 from hms_bridge.rows.publish import publish_directory
+from hms_bridge.rows.staging import forget_dead_temporaries
 
 _LOG = logging.getLogger(__name__)
-_TEMPORARY = re.compile(r"_tmp_compaction_v(\d+)")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -212,6 +213,7 @@ class Worker:
         txn_id: TxnId,
         heartbeat: Heartbeat,
     ) -> CompactionOutcome:
+        register_reader(self._metastore, txn_id, [target.table.full_name], own_compaction=entry.id)
         snapshot = take_snapshot(self._metastore, self._resolver, target, txn_id)
         plan = self._decide(entry, target, snapshot, txn_id)
         highest = snapshot.write_ids.high_watermark
@@ -223,9 +225,12 @@ class Worker:
         self._metastore.update_compactor_state(claimed, txn_id)
         self._metastore.set_hadoop_job_id(self._executor.job_id, entry.id)
         fs, root = self._root(target)
-        temporary = f"{root}/_tmp_compaction_v{txn_id:07d}"
-        self._forget_dead_temporaries(fs, root, snapshot)
-        results = self._executor.run(plan.tasks, root=root, temporary=temporary)
+        name = f"_tmp_compaction_v{txn_id:07d}"
+        temporary = f"{root}/{name}"
+        self._forget_dead_temporaries(target, snapshot)
+        # Tasks run elsewhere: they are told the file system, too.
+        place = self._resolver(target.location)
+        results = self._executor.run(plan.tasks, root=place.uri, temporary=place.child(name).uri)
         _check(plan, results)
         for output in plan.outputs:
             directory = f"{temporary}/{output.format()}"
@@ -289,20 +294,17 @@ class Worker:
         if fs.exists(temporary):
             fs.rm(temporary, recursive=True)
 
-    def _forget_dead_temporaries(self, fs: Any, root: str, snapshot: CompactorSnapshot) -> None:
-        """Remove what workers that died left: their transactions are not open any more.
-
-        Those above the watermark began after the look at transactions: they may be alive.
-        """
-        alive = set(snapshot.txns.open_ids)
-        for path in snapshot.state.listing.hidden:
-            match = _TEMPORARY.fullmatch(path)
-            txn_id = int(match.group(1)) if match else 0
-            if match and txn_id not in alive and txn_id <= snapshot.txns.high_watermark:
-                fs.rm(f"{root}/{path}", recursive=True)
-                tell(
-                    _LOG, "deleted", path=f"{root}/{path}", cause="dead worker", transaction=txn_id
-                )
+    def _forget_dead_temporaries(
+        self, target: CompactionTarget, snapshot: CompactorSnapshot
+    ) -> None:
+        """In the root, and in the table's own directory, where statements stage their files."""
+        roots = {self._resolver(target.location).path: self._resolver(target.location)}
+        own = target.table.storage.location
+        if target.table.is_partitioned and own:
+            roots[self._resolver(own).path] = self._resolver(own)
+        for place in roots.values():
+            for name in forget_dead_temporaries(place.volume.fs, place.path, snapshot.txns):
+                tell(_LOG, "deleted", path=place.child(name).uri, cause="dead writer")
 
 
 def _tell(outcome: CompactionOutcome) -> None:
@@ -333,7 +335,7 @@ def gather(fs: Any, temporary: str, results: tuple[TaskResult, ...]) -> None:
             written, final = f"{temporary}/{file.written_as}", f"{temporary}/{file.path}"
             if fs.size(written) != file.size_bytes:
                 raise CompactionError(f"{written} has changed since it was checked; try again")
-            fs.mv(written, final)
+            volume_of(fs).rename(written, final)
 
 
 def _reason(error: BaseException) -> str:

@@ -223,11 +223,22 @@ CM_TRASH = _text(
     "Where the purge moves files of tables and partitions that were dropped without PURGE: a "
     "directory outside of the archive; empty keeps such files in the archive.",
 )  # fmt: skip
+HDFS_CLIENT = _text(
+    "hms.bridge.hdfs.client", "auto",
+    "How hdfs:// is spoken: auto (natively where hdfs-native is installed, else over HTTP) or "
+    "http.",
+)  # fmt: skip
 WEB_HDFS = _text(
     "hms.bridge.webhdfs.addresses", "",
-    "Speak HTTP to these HDFS clusters: AUTHORITY=HOST:PORT, comma-separated, where AUTHORITY is "
-    "what stands in hdfs:// URIs and HOST:PORT its NameNode's dfs.namenode.http-address. Others "
-    "need Hadoop on this machine.",
+    "HTTP addresses of HDFS clusters that Hadoop's configuration does not name: "
+    "AUTHORITY=HOST:PORT, comma-separated, where AUTHORITY is what stands in hdfs:// URIs and "
+    "HOST:PORT its NameNode's dfs.namenode.http-address, or an HttpFS gateway. HDFS's checksums "
+    "and extended attributes go over HTTP.",
+)  # fmt: skip
+HADOOP_USER = _text(
+    "hms.bridge.hadoop.user", "",
+    "Who HDFS takes this program for, where there is no Kerberos; empty means HADOOP_USER_NAME, "
+    "or who runs it.",
 )  # fmt: skip
 REPL_ROOT = _text("hive.repl.rootdir", "repl", "Where dumps are written: a path or a URI.")
 REPL_OPEN_TXN_TIMEOUT = _time(

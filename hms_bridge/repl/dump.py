@@ -341,6 +341,7 @@ class ReplDump:
         reader = ReadTxn(self._source, self._clock, user=request.user, host=request.host)
         try:
             tables = self._tables(name)
+            reader.register(_transactional(tables))
             snapshot = wait_for_snapshot(
                 self._source,
                 self._clock,

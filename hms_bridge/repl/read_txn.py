@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hms_bridge.clock import Clock
 from hms_bridge.errors import MetastoreError, ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.txn import AbortTxnRequest, CommitTxnRequest, OpenTxnsRequest, TxnType
 from hms_bridge.rows.heartbeat import Heartbeat, heartbeat_interval_seconds
+from hms_bridge.rows.min_history import register_reader
 
 
 class ReadTxn:
@@ -22,6 +25,10 @@ class ReadTxn:
         self._beat_ms = clock.now_ms()
         self._heartbeat = Heartbeat(source, self._id)
         self._heartbeat.start()
+
+    def register(self, full_table_names: Sequence[str]) -> None:
+        """Keep the files of transactional tables from Hive's Cleaner too; before the snapshot."""
+        register_reader(self._source, self._id, full_table_names)
 
     def keep_alive(self) -> None:
         """A heartbeat now and then, beside those of the thread: time may be another's."""

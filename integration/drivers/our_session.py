@@ -8,11 +8,13 @@ import re
 
 from pyspark.sql import SparkSession
 
-from changemanager.location import FsspecResolver
+from changemanager.hadoop import HadoopConfig
 from cleaner.daemon import Cleaner, make_cleaner
 from hms_bridge.cli.worker import make_worker
 from hms_bridge.clock import SystemClock
 from hms_bridge.compaction.kernel import BucketKernel
+from hms_bridge.config.file_systems import file_systems
+from hms_bridge.config.settings import Settings
 from hms_bridge.connect import open_local, open_metastore
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
@@ -34,18 +36,26 @@ def _metastore(url: str) -> Metastore:
 
 
 @functools.cache
-def _session(spark: SparkSession, url: str) -> SqlSession:
+def _settings(hadoop: str) -> Settings:
+    """With Hadoop's configuration as `HadoopConfig.to_text` gives it; empty for none."""
+    return Settings(hadoop=HadoopConfig.from_text(hadoop)) if hadoop else Settings()
+
+
+@functools.cache
+def _session(spark: SparkSession, url: str, hadoop: str) -> SqlSession:
+    settings = _settings(hadoop)
     return SqlSession(
         _metastore(url),
-        url,
         open_spark=lambda: spark,
-        resolver=FsspecResolver(),
+        resolver=file_systems(settings),
         client=Client(user="referee", host="127.0.0.1"),
         clock=SystemClock(),
     )
 
 
-def sql(spark: SparkSession, *, metastore: str, statement: str) -> list[list[str]]:
+def sql(
+    spark: SparkSession, *, metastore: str, statement: str, hadoop: str = ""
+) -> list[list[str]]:
     """Rows of one statement in Hive's text form."""
     compaction = COMPACT.fullmatch(statement.strip())
     if compaction:
@@ -53,15 +63,16 @@ def sql(spark: SparkSession, *, metastore: str, statement: str) -> list[list[str
         return []
     return [
         [_text(value) for value in row]
-        for result in _session(spark, metastore).run(statement)
+        for result in _session(spark, metastore, hadoop).run(statement)
         for row in result.rows
     ]
 
 
-def work(spark: SparkSession, *, metastore: str) -> str | None:
+def work(spark: SparkSession, *, metastore: str, hadoop: str = "") -> str | None:
     """One turn of the compaction worker: what it did, None when nothing was queued."""
-    executor = SparkExecutor(spark=spark, kernel=BucketKernel(resolver=FsspecResolver()))
-    outcome = make_worker(_metastore(metastore), executor).run_once()
+    resolver = file_systems(_settings(hadoop))
+    executor = SparkExecutor(spark=spark, kernel=BucketKernel(resolver=resolver))
+    outcome = make_worker(_metastore(metastore), executor, resolver=resolver).run_once()
     return outcome.message if outcome else None
 
 

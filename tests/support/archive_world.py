@@ -105,8 +105,11 @@ class FaultyVolume:
             output.write(whole[len(whole) // 2 :])
         self._faults.point("after write_new")
 
-    def make_directory(self, path: str) -> None:
-        self._do("make_directory", path)
+    def make_directory(self, path: str, permission: int | None = None) -> None:
+        self._do("make_directory", path, permission)
+
+    def rename(self, source: str, target: str) -> None:
+        self._do("rename", source, target)
 
     def place(self, source: str, target: str) -> Placement:
         return self._do("place", source, target)

@@ -76,7 +76,7 @@ def check_schema(database: Database) -> SchemaInfo:
         if found.missing_tables:
             raise BackendError(
                 f"{database.name}: the database of a real Hive (schema {found.version}), without "
-                "tables of ours. Use that Hive's metastore: --metastore thrift://HOST:9083. Only if "
+                "tables of ours. Use its metastore: --metastore thrift://HOST:9083. Only if "
                 "the database is to be ours, too, 'hms-bridge schema init' adds "
                 f"{', '.join(found.missing_tables[:2])} …"
             )
