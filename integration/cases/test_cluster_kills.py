@@ -26,7 +26,7 @@ KILLS = int(os.environ.get("HMS_BRIDGE_KILLS", "2"))
 SEED = int(os.environ.get("HMS_BRIDGE_KILLS_SEED", "8"))
 # What a dead process leaves is free after this time; a client has to beat within it.
 TIMEOUT = "10s"
-PATIENCE_SECONDS = 90
+PATIENCE_SECONDS = 180
 
 
 class Scene:

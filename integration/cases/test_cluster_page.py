@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from integration.referees.cluster import Cluster, write_hadoop_client
-from integration.referees.hdfs import GROUP, HIVE_USER
 from integration.referees.hive42 import Hive42, HiveSession
 from integration.referees.ours import CHECKOUT
 from integration.referees.postgresql import Database
@@ -123,7 +122,6 @@ def test_the_page(operator: Operator, cluster: Cluster) -> None:
     hive.sql("create database shop with dbproperties('repl.source.for'='page')")
     hive.sql("create table shop.t (id int) stored as orc tblproperties('transactional'='true')")
     hive.sql("insert into shop.t values (1)")
-    cluster.hdfs.make_directory("/dumps", owner=HIVE_USER, group=GROUP, mode="775")
     number = 100
     for block in blocks(PAGE):
         if block.info in NOT_TYPED:
