@@ -114,7 +114,7 @@ class Scene:
         writer.stop()
         self.replicate(database)
         rows = table_rows(self.asking, writer.table)
-        assert writer.differences(rows) == []
+        assert writer.ledger.differences(rows) == []
         assert writer.acknowledged > 5, writer.failures
         replica = rows_of(self.cluster.hive_at_second, database)
         assert replica == {"t": rows}
