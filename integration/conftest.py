@@ -19,6 +19,7 @@ from typing import Any, Protocol, TypeVar
 import pytest
 
 from integration.referees import install, java_metastore, outside
+from integration.referees.beside import Beside
 from integration.referees.hdfs import Hdfs
 from integration.referees.hive42 import Hive42
 from integration.referees.hive_schema import HiveSchemas
@@ -285,6 +286,12 @@ def hive42_on_ours(workplace: Workplace, ours: OurServer) -> Iterator[Hive42]:
             settings={"hive.metastore.uris": ours.uri},
         )
     )
+
+
+@pytest.fixture(scope="session")
+def hive42_beside(workplace: Workplace, hive_schemas: HiveSchemas) -> Iterator[Beside]:
+    """A Hive 4.2.0 with its own metastore, at its own defaults, and hms-bridge on its database."""
+    yield from _running(lambda: Beside(workplace, hive_schemas.database("4.2.0", "beside")))
 
 
 @pytest.fixture(scope="session")

@@ -31,6 +31,12 @@ SYSTEMS = (
         compared="thrift answers, transactions, ACID tables that others write through it",
     ),
     System(
+        fixture="hive42_beside",
+        name="Hive and hms-bridge on one database",
+        version="4.2.0",
+        compared="drops, readers' protection from cleaners, mixed work",
+    ),
+    System(
         fixture="hms401",
         name="Hive metastore server as shipped",
         version="4.0.1",

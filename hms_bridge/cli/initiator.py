@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from hms_bridge.cli.options import (
+    database_option,
     dry_run_option,
     format_option,
-    metastore_option,
     settings_options,
 )
 from hms_bridge.cli.output import print_rows, say, size_text
@@ -44,7 +44,7 @@ def initiator() -> None:
 
 
 @initiator.command()
-@metastore_option
+@database_option
 @format_option
 @settings_options
 def plan(metastore_url: str, output_format: str, settings: Settings) -> None:
@@ -65,7 +65,7 @@ def plan(metastore_url: str, output_format: str, settings: Settings) -> None:
 
 @initiator.command()
 @dry_run_option
-@metastore_option
+@database_option
 @format_option
 @settings_options
 def run(is_dry_run: bool, metastore_url: str, output_format: str, settings: Settings) -> None:

@@ -6,7 +6,7 @@ import getpass
 import socket
 
 from hms_bridge.config.durations import parse_duration_ms
-from hms_bridge.config.settings import ReplSettings, Settings
+from hms_bridge.config.settings import Settings
 from hms_bridge.connect import absolute_location
 from hms_bridge.errors import ConfigError
 from hms_bridge.repl.dump import DumpRequest
@@ -46,7 +46,7 @@ def dump_request(
         is_bootstrap_forced=is_bootstrap_forced,
         is_previous_kept=is_previous_kept or repl.is_previous_kept,
         has_checksums=has_checksums and repl.has_checksums,
-        external_base=_dumped_external_base(external_base, repl),
+        external_base=_dumped_external_base(external_base, settings),
         wait=WaitRules(
             timeout_seconds=wait_ms / 1000,
             is_abort_allowed=is_abort_allowed or repl.is_abort_allowed,
@@ -62,10 +62,11 @@ def dump_request(
     )
 
 
-def _dumped_external_base(given: str | None, repl: ReplSettings) -> str | None:
+def _dumped_external_base(given: str | None, settings: Settings) -> str | None:
     """The option asks for the data by itself; the setting is the replica's, too."""
+    repl = settings.repl
     if given is not None:
-        return absolute_location(given)
+        return absolute_location(given, settings.hadoop)
     if repl.is_external_metadata_only:
         return None
     if repl.external_base is None:
@@ -91,7 +92,7 @@ def load_request(
         root=repl_root(root, settings),
         source_database=source_database,
         target_database=target_database,
-        external_base=None if base is None else absolute_location(base),
+        external_base=None if base is None else absolute_location(base, settings.hadoop),
         user=getpass.getuser(),
         host=socket.gethostname(),
         rules=dump_rules(settings),
@@ -115,4 +116,4 @@ def dump_rules(settings: Settings) -> DumpRules:
 
 def repl_root(given: str | None, settings: Settings) -> str:
     """Where dumps are."""
-    return absolute_location(given or settings.repl.root)
+    return absolute_location(given or settings.repl.root, settings.hadoop)

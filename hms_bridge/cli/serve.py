@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hms_bridge.cli.options import metastore_option, settings_options
+from hms_bridge.cli.logs import logging_options
+from hms_bridge.cli.options import database_option, settings_options
 from hms_bridge.cli.output import say
 from hms_bridge.cli.spark_options import spark_options
 from hms_bridge.config.keys import MAX_MESSAGE_SIZE, MAX_OPEN_BATCH, TXN_TIMEOUT, WAREHOUSE
@@ -36,7 +37,8 @@ _WORKER_POLL_SECONDS = 1.0
 @click.option("--pool", "pool_name", metavar="NAME", help="Its workers take this pool's only.")
 @click.option("--initiator", "is_initiator", is_flag=True, help="Also queue what needs compaction.")
 @click.option("--cleaner", "is_cleaner", is_flag=True, help="Also run the cleaner and the purge.")
-@metastore_option
+@logging_options
+@database_option
 @spark_options
 @settings_options
 def serve(
@@ -59,14 +61,16 @@ def serve(
     \b
     Examples:
       hms-bridge serve --database sqlite:///metastore.db --warehouse ./warehouse --port 9083
-      hms-bridge serve --config hive-site.xml --initiator --worker --cleaner
+      hms-bridge serve --config hive-site.xml --initiator --worker --cleaner --log-format json
     """
-    from hms_bridge.connect import connected_locally, url_without_password
+    from hms_bridge.config.jdbc import url_without_password
+    from hms_bridge.connect import absolute_location, connected_locally
     from hms_bridge.server.limits import DEFAULT_LIMITS
     from hms_bridge.server.serve import MetastoreServer
 
     if warehouse is not None:
-        settings = replace(settings, warehouse=warehouse)
+        place = absolute_location(warehouse, settings.hadoop)
+        settings = replace(settings, warehouse=place)
     with ExitStack() as stack:
         store = stack.enter_context(connected_locally(metastore_url, settings))
         server = MetastoreServer(

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from changemanager.location import FsspecResolver, Resolver
 from hms_bridge.cli.spark_options import start_spark
 from hms_bridge.cli.versions import own_version
+from hms_bridge.compaction.dead_workers import end_dead_workers, is_other_process_alive
 from hms_bridge.compaction.executor import CompactionExecutor
 from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
 from hms_bridge.compaction.plan import NothingToCompact
@@ -64,6 +65,7 @@ def spark_workers(
     """Workers whose tasks run on one Spark."""
     from hms_bridge.spark.compaction_job import SparkExecutor
 
+    end_dead_workers(metastore, socket.gethostname(), is_other_process_alive)
     spark = start_spark(request, "hms-bridge compact")
     resolver = file_systems(settings)
     executor = SparkExecutor(spark=spark, kernel=BucketKernel(resolver=resolver))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from fsspec import AbstractFileSystem
 
+from changemanager.filesystem.opening import volume_of
 from changemanager.location import Location, Resolver
 from hms_bridge.acid.names import BucketFileName, DirectoryName
 from hms_bridge.errors import AcidFormatError
@@ -173,6 +174,7 @@ def _bucket(file: EventFile) -> str:
 
 def _move(fs: AbstractFileSystem, source: str, target: str) -> None:
     """Move one file within a file system; never over another."""
-    if fs.exists(target):
-        raise AcidFormatError("two tasks wrote one bucket of one partition", target)
-    fs.mv(source, target)
+    try:
+        volume_of(fs).rename(source, target)
+    except FileExistsError as error:
+        raise AcidFormatError("two tasks wrote one bucket of one partition", target) from error

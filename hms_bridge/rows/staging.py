@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 from fsspec import AbstractFileSystem
 
+from changemanager.filesystem.opening import volume_of
 from hms_bridge.acid.markers import ACID_VERSION, ACID_VERSION_FILE
 from hms_bridge.acid.names import DirectoryName
 from hms_bridge.errors import AcidFormatError
 from hms_bridge.model.valid_ids import ValidTxnList
 from hms_bridge.rows.publish import publish_directory
 
-_RENAMING_PROTOCOLS = frozenset({"file", "local", "hdfs", "arrow_hdfs", "viewfs", "webhdfs"})
 _TEMPORARY = re.compile(r"_tmp_(?:compaction|write)_v(\d+)")
 
 
@@ -39,8 +39,7 @@ def hidden_name(token: str) -> str:
 
 def has_atomic_rename(fs: AbstractFileSystem) -> bool:
     """Whether renaming a directory is one step that others see whole or not at all."""
-    protocols = (fs.protocol,) if isinstance(fs.protocol, str) else fs.protocol
-    return any(protocol in _RENAMING_PROTOCOLS for protocol in protocols)
+    return volume_of(fs).capabilities.has_atomic_rename
 
 
 def stage_directory(

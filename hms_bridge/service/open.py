@@ -65,7 +65,7 @@ def open_local_metastore(
             database, time, message_format=message_format, hooks=dispatcher, retry=retry
         )
         _prepare(database, transactions, root, is_created=create_schema)
-        roots = WarehouseRoots(managed=root, external=root)
+        roots = WarehouseRoots(managed=root, external=root, default_fs=chosen.hadoop.default_prefix)
         manifest = SqlArchiveManifest(transactions)
         resolver = resolve or file_systems(chosen)
         files = _warehouse_files(

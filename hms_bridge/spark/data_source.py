@@ -9,7 +9,8 @@ Options
                  Hive's texts of a snapshot that the caller holds open; without them a snapshot is
                  taken when Spark plans, under a read-only transaction that lives for
                  ``hive.txn.timeout`` and is kept alive by each task that starts
-  webhdfs        HTTP addresses of HDFS clusters, as ``hms.bridge.webhdfs.addresses``
+  webhdfs        HTTP addresses of HDFS clusters, as ``hms.bridge.webhdfs.addresses``; other
+                 settings of Hadoop come from the driver's ``HADOOP_CONF_DIR``
 
 Rows come as Arrow record batches, a stripe at a time. This needs Spark 4: PySpark 3.5 has no data
 sources in Python, and :func:`hms_bridge.spark.scan.read_table` instead. Schema and partitions are
@@ -19,6 +20,7 @@ asked of a Python worker on the driver's host, which must have this package's de
 from __future__ import annotations
 
 import getpass
+import os
 import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -28,7 +30,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from changemanager.hadoop import HadoopConfig
 from hms_bridge.config.file_systems import file_systems
+from hms_bridge.config.hive_site import read_hadoop_site
 from hms_bridge.config.settings import Settings, parse_addresses
 from hms_bridge.errors import DmlError, NoSuchTxnError, TxnAbortedError
 from hms_bridge.metastore import Metastore
@@ -44,6 +48,7 @@ from hms_bridge.model.lock import (
 )
 from hms_bridge.model.txn import OpenTxnsRequest, TxnType
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
+from hms_bridge.rows.min_history import register_reader
 from hms_bridge.rows.scan import ScanSplit, plan_scan, read_scan_split
 from hms_bridge.rows.transaction import current_snapshot
 from hms_bridge.spark.scan import chosen_columns, frame_schema
@@ -101,12 +106,12 @@ class ScanRequest:
     has_row_ids: bool
     valid_txns: str | None
     valid_write_ids: str | None
-    web_hdfs: Mapping[str, str]
+    hadoop: HadoopConfig
 
     @property
     def settings(self) -> Settings:
         """What a reader has to know of them."""
-        return Settings(web_hdfs=self.web_hdfs)
+        return Settings(hadoop=self.hadoop)
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> ScanRequest:
@@ -124,7 +129,7 @@ class ScanRequest:
             has_row_ids=options.get("row_ids", "false").lower() == "true",
             valid_txns=options.get("valid_txns"),
             valid_write_ids=options.get("valid_write_ids"),
-            web_hdfs=parse_addresses(options.get("webhdfs", "")),
+            hadoop=_hadoop(options),
         )
 
     def table(self, metastore: Metastore) -> Table:
@@ -192,6 +197,14 @@ class AcidReader(DataSourceReader):  # type: ignore[misc]
         )
 
 
+def _hadoop(options: Mapping[str, str]) -> HadoopConfig:
+    """The configuration around this process; executors are given it with the splits."""
+    return HadoopConfig(
+        values=read_hadoop_site(os.environ),
+        web_addresses=parse_addresses(options.get("webhdfs", "")),
+    )
+
+
 def _open(metastore_url: str) -> Metastore:
     """Imported here: a task that renews no lease needs neither thrift nor a database."""
     from hms_bridge.connect import open_metastore
@@ -218,6 +231,7 @@ def _open_lease(metastore: Metastore, table: Table) -> TxnId:
     )
     if answer.state is not LockState.ACQUIRED:
         raise DmlError(f"{table.full_name} is locked exclusively; see hms-bridge locks")
+    register_reader(metastore, txn_id, [table.full_name])
     return txn_id
 
 

@@ -132,6 +132,20 @@ def test_verify(busy: BusyMetastore) -> None:
     assert f"{len(rows)} files" in quiet.err
 
 
+def test_an_archive_of_others_has_a_retention_of_its_own(busy: BusyMetastore) -> None:
+    """The dump of a real Hive names that Hive's archive."""
+    words = ("repl", "verify", str(busy.dump))
+    assert "without pins the archive keeps them until" in busy.program.ok(*words).err
+    other = busy.program.ok(*words, "--set", "hive.repl.cmrootdir=/elsewhere/cm")
+    assert "keeps them until" not in other.err
+    assert str(busy.program.cmroot) in other.err
+    assert "its owner's hive.repl.cm.retain tells" in other.err
+    status = ("repl", "status", "sales", *busy.replica, "--format", "json")
+    assert busy.program.ok(*status).json["archive expires in"] is None
+    known = busy.program.ok(*status, "--set", f"hive.repl.cmrootdir={busy.program.cmroot}")
+    assert known.json["archive expires in"]
+
+
 def test_load(busy: BusyMetastore) -> None:
     words = ("repl", "load", "sales", *busy.replica, "--dry-run", "--format")
     plan = busy.program.ok(*words, "json").json
