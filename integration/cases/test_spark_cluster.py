@@ -29,7 +29,13 @@ from integration.referees.errors import RefereeError
 from integration.referees.hdfs import Hdfs
 from integration.referees.ours import OurProgram, OurServer, OurSession
 from integration.referees.processes import Workplace
-from integration.referees.spark import HiddenStandalone, OurSparkDriver, is_below, parent_of
+from integration.referees.spark import (
+    HiddenStandalone,
+    OurSparkDriver,
+    is_alive,
+    is_below,
+    parent_of,
+)
 
 DRIVER = {
     "spark.driver.host": "127.0.0.1",
@@ -43,7 +49,10 @@ DRIVER = {
 }
 PATIENCE_SECONDS = 240.0
 ROWS = 300
-ON_HDFS = pytest.mark.parametrize("place", ["hdfs"], indirect=True, scope="module")
+ON_HDFS = pytest.mark.parametrize(
+    "place", [pytest.param("hdfs", marks=pytest.mark.hdfs)], indirect=True, scope="module"
+)
+pytestmark = pytest.mark.spark_hidden
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +73,7 @@ class Place:
         return sorted(status.name for status in location.volume.children(location.path))
 
 
-@pytest.fixture(scope="module", params=["hdfs", "file"])
+@pytest.fixture(scope="module", params=[pytest.param("hdfs", marks=pytest.mark.hdfs), "file"])
 def place(request: pytest.FixtureRequest, workplace: Workplace) -> Place:
     """HDFS with permissions, as one of its users; or a folder that all hosts share."""
     if request.param == "file":
@@ -265,14 +274,16 @@ def test_a_frozen_executor_that_comes_back(
     place: Place,
     gate: Gate,
 ) -> None:
-    """It is given up for lost, its task is done elsewhere, and then it goes on writing."""
+    """Java, daemon and worker of Python stand still, as on a host that is suspended. They are given
+    up for lost, the task is done elsewhere, and then the worker goes on writing."""
     session = OurSession(driver, server.uri, place.hadoop, gate=gate.folder)
     make_table(session, place, "frozen")
     gate.arm()
     with started(lambda: session.sql("update frozen.t set n = 1")) as update:
         held = gate.held(update)
         executor = executor_of(held, spark_hidden)
-        frozen = [int(held["pid"]), executor]
+        worker = int(held["pid"])
+        frozen = [worker, parent_of(worker), executor]
         for pid in frozen:
             os.kill(pid, signal.SIGSTOP)
         try:
@@ -281,7 +292,7 @@ def test_a_frozen_executor_that_comes_back(
             before = place.names("frozen.db/t")
             assert not [name for name in before if name.startswith("_tmp")]
             gate.release()
-            os.kill(frozen[0], signal.SIGCONT)  # the zombie writes; its Java still stands still
+            os.kill(worker, signal.SIGCONT)  # the others would end it before it has written
             until(lambda: place.names("frozen.db/t") != before)
         finally:
             gate.release()
@@ -291,7 +302,7 @@ def test_a_frozen_executor_that_comes_back(
     left = [name for name in place.names("frozen.db/t") if name not in before]
     assert [name[: len("_tmp_write_v")] for name in left] == ["_tmp_write_v"]
     check_rows(session, "frozen", n=1)
-    until(lambda: not Path(f"/proc/{frozen[0]}").exists())
+    until(lambda: not is_alive(worker))
     session.sql("delete from frozen.t where id < 0 or id = 5")
     assert not [name for name in place.names("frozen.db/t") if name.startswith("_tmp")]
 
