@@ -19,6 +19,7 @@ from uuid import uuid4
 
 from changemanager.archive import ChangeManager
 from changemanager.filesystem.volume import FileKind
+from changemanager.hadoop import HadoopConfig
 from changemanager.location import Location, Resolver
 from changemanager.manifest import ArchiveManifest
 from hms_bridge.backend.engine import open_database
@@ -35,7 +36,6 @@ from hms_bridge.service.open import open_local_metastore
 _SQLITE = "sqlite:///"
 _THRIFT = "thrift://"
 _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+|\[[0-9a-fA-F:.]+\]:\d+")
-_PASSWORD = re.compile(r"(?<=://)([^:/@]*):.*@")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,11 +139,6 @@ def connected_locally(
         store.metastore.close()
 
 
-def url_without_password(url: str) -> str:
-    """For messages and logs."""
-    return _PASSWORD.sub(r"\1:***@", url)
-
-
 def shareable_url(url: str) -> str:
     """The same for another process with another working directory."""
     if url.startswith(_SQLITE) and not url.startswith(f"{_SQLITE}/") and url != _SQLITE:
@@ -153,11 +148,23 @@ def shareable_url(url: str) -> str:
     return url
 
 
-def absolute_location(text: str) -> str:
-    """A path or URI that means the same everywhere; relative paths are of this directory."""
-    if ":/" in text or text.startswith("/"):
+def absolute_location(text: str, hadoop: HadoopConfig | None = None) -> str:
+    """A path or URI that means the same everywhere; relative paths are of this directory.
+
+    Where ``hadoop`` has another default file system than this machine's, a bare path is of that
+    one. Raises ConfigError for a relative path there, which would mean a user's home directory.
+    """
+    is_local = hadoop is None or hadoop.is_default_local
+    if ":/" in text or (text.startswith("/") and is_local):
         return text.rstrip("/") or "/"
-    return str(Path(text).resolve())
+    if is_local or hadoop is None:
+        return str(Path(text).resolve())
+    if not text.startswith("/"):
+        raise ConfigError(
+            f"'{text}': bare paths are of {hadoop.default_fs} (fs.defaultFS); write an absolute "
+            "path, or file:/… for this machine"
+        )
+    return f"{hadoop.default_prefix}{text}".rstrip("/")
 
 
 def install_schema(url: str, settings: Settings) -> None:
@@ -189,7 +196,8 @@ def describe_schema(url: str) -> dict[str, object]:
     return {
         "database": database.name,
         "version": found.version,
-        "usable": found.is_complete,
+        "usable": found.next_step is None,
+        "next step": found.next_step or "none",
         "missing tables": list(found.missing_tables),
         "missing columns": list(found.missing_columns),
     }

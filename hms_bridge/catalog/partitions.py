@@ -10,7 +10,6 @@ from sqlalchemy import Connection, Row, Select, and_, delete, insert, select, up
 
 from hms_bridge.backend.batches import batches
 from hms_bridge.backend.schema.catalog_tables import (
-    PART_COL_STATS,
     PARTITION_KEY_VALS,
     PARTITION_PARAMS,
     PARTITIONS,
@@ -18,6 +17,8 @@ from hms_bridge.backend.schema.catalog_tables import (
     SERDES,
 )
 from hms_bridge.backend.sequences import next_sequence_values
+from hms_bridge.catalog import statistics_rows
+from hms_bridge.catalog.dependents import delete_dependents
 from hms_bridge.catalog.details import load_details
 from hms_bridge.catalog.partition_predicate import BoundFilter
 from hms_bridge.catalog.storage import (
@@ -349,6 +350,7 @@ def _update(
     if old.partition.values != new.values:
         connection.execute(delete(PARTITION_KEY_VALS).where(PARTITION_KEY_VALS.c.PART_ID == old.id))
         _insert_values(connection, [(old.id, new)])
+        statistics_rows.rename_partition(connection, old.id, values["PART_NAME"])
     if old.partition.parameters != new.parameters:
         connection.execute(delete(PARTITION_PARAMS).where(PARTITION_PARAMS.c.PART_ID == old.id))
         _insert_parameters(connection, [(old.id, new)])
@@ -358,8 +360,8 @@ def delete_partitions(connection: Connection, partitions: Sequence[StoredPartiti
     """Remove partitions and what belongs to them."""
     for piece in batches(partitions):
         keys = [stored.id for stored in piece]
-        for table in (PARTITION_PARAMS, PARTITION_KEY_VALS, PART_COL_STATS, PARTITIONS):
-            connection.execute(delete(table).where(table.c.PART_ID.in_(keys)))
+        delete_dependents(connection, PARTITIONS, keys)
+        connection.execute(delete(PARTITIONS).where(PARTITIONS.c.PART_ID.in_(keys)))
     delete_storages(connection, [s.storage for s in partitions if s.storage is not None])
 
 
@@ -382,8 +384,8 @@ def delete_all_of(connection: Connection, stored: StoredTable) -> Mapping[str, s
         .where(PARTITIONS.c.TBL_ID == stored.id)
     ).all()
     for piece in batches([row.PART_ID for row in rows]):
-        for table in (PARTITION_PARAMS, PARTITION_KEY_VALS, PART_COL_STATS, PARTITIONS):
-            connection.execute(delete(table).where(table.c.PART_ID.in_(piece)))
+        delete_dependents(connection, PARTITIONS, piece)
+        connection.execute(delete(PARTITIONS).where(PARTITIONS.c.PART_ID.in_(piece)))
     keys = [key for row in rows if (key := storage_key(row)) is not None]
     delete_storages(connection, keys)
     return found

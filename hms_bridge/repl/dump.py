@@ -6,11 +6,14 @@ written last; without it nobody reads the dump (facts §3; docs/format/dump.md).
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 
 from changemanager.errors import ChangeManagerError
+from changemanager.journal import tell
 from changemanager.location import Resolver
 from changemanager.manifest import ArchiveManifest
 from changemanager.uri import EncodedUri
@@ -26,6 +29,7 @@ from hms_bridge.repl.dump_directories import DumpDirectory, DumpState, list_dump
 from hms_bridge.repl.dump_metadata import DumpMetadata, DumpType, ReplScope
 from hms_bridge.repl.event_source import EventRange
 from hms_bridge.repl.external_dump import list_external, write_external_list
+from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.incremental_dump import EventCounts, IncrementalDump, IncrementalRules
 from hms_bridge.repl.layout import DumpPaths, database_directory
 from hms_bridge.repl.lease import Lease, LeaseKind, LeaseRequest, LeaseRules, held_lease
@@ -41,6 +45,7 @@ from hms_bridge.repl.target_objects import (
 from hms_bridge.repl.texts import remove_tree, write_text
 from hms_bridge.repl.untrusted import checked_name
 
+_LOG = logging.getLogger(__name__)
 _NAMED_IN_MESSAGE = 5
 
 
@@ -195,8 +200,8 @@ class ReplDump:
                 kind=DumpKind.BLOCKED,
                 request=request,
                 reason=(
-                    f"{previous.paths.root} is not loaded yet; load it first (repl load), or "
-                    "remove it if nobody wants it, then dump again"
+                    f"{previous.paths.root} is not loaded yet; load it first (repl load), or, if "
+                    f"nobody wants it, end it (repl dump {name} --discard); then dump again"
                 ),
                 previous=previous.paths.root,
             )
@@ -294,6 +299,13 @@ class ReplDump:
         pins.finish(began_at_ms)
         for directory in plan.removed:
             remove_tree(self._resolve(directory))
+            tell(
+                _LOG,
+                "dump removed",
+                database=name,
+                path=directory,
+                reason="a newer one is finished",
+            )
         return report
 
     def _dumps_as_planned(self, plan: DumpPlan) -> tuple[DumpDirectory, ...]:
@@ -329,8 +341,14 @@ class ReplDump:
         reader = ReadTxn(self._source, self._clock, user=request.user, host=request.host)
         try:
             tables = self._tables(name)
+            reader.register(_transactional(tables))
             snapshot = wait_for_snapshot(
-                self._source, self._clock, name, _transactional(tables), request.wait
+                self._source,
+                self._clock,
+                name,
+                _transactional(tables),
+                request.wait,
+                keep_alive=reader.keep_alive,
             )
             dump = BootstrapDump(
                 self._source,
@@ -422,11 +440,13 @@ class ReplDump:
         Raises SourceFileMissingError. Real Hive finishes such a dump and loses the rows.
         """
         pins.hold(paths.root, files)
-        missing = [
-            f"{file.uri} ({found.reason})"
-            for file in dict.fromkeys(files)
-            if (found := locate(file, self._resolve, is_content_checked=False)).location is None
-        ]
+        look = partial(locate, resolve=self._resolve, is_content_checked=False)
+        with FilePool() as pool:
+            missing = [
+                f"{found.file.uri} ({found.reason})"
+                for found in pool.each(look, dict.fromkeys(files))
+                if found.location is None
+            ]
         if missing:
             pins.release(paths.root)
             raise SourceFileMissingError(

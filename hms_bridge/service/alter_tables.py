@@ -24,7 +24,6 @@ from hms_bridge.notification import events
 from hms_bridge.service import file_statistics
 from hms_bridge.service.drops import DropVerbs
 from hms_bridge.service.foundation import normal_table, with_ddl_time
-from hms_bridge.service.locations import normal_uri
 from hms_bridge.service.unit_of_work import UnitOfWork
 from hms_bridge.txn import resources
 
@@ -142,12 +141,12 @@ class AlterTableVerbs(DropVerbs):
             return None
         is_kept = wanted.storage.location in (None, "", source)
         default = self._roots.table_location(old_database, old.name, is_external=is_external(old))
-        if not is_kept or source.rstrip("/") != normal_uri(default, "default location"):
+        if not is_kept or source.rstrip("/") != self._roots.uri(default, "default location"):
             return None
         target = self._roots.table_location(new_database, wanted.name, is_external=is_external(old))
         return _Move(
             source=source,
-            target=normal_uri(target, f"location of table '{wanted.full_name}'"),
+            target=self._roots.uri(target, f"location of table '{wanted.full_name}'"),
             is_archived=old_database.is_replication_source,
         )
 
@@ -194,7 +193,7 @@ class AlterTableVerbs(DropVerbs):
         checked = with_altered_acid_properties(old, wanted)
         location = wanted.storage.location or old.storage.location
         if location is not None:
-            location = normal_uri(location, f"location of table '{wanted.full_name}'")
+            location = self._roots.uri(location, f"location of table '{wanted.full_name}'")
         return replace(
             checked,
             id=old.id,

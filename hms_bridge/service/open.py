@@ -56,7 +56,8 @@ def open_local_metastore(
     if warehouse is not None:
         chosen = replace(chosen, warehouse=warehouse)
     time = clock or SystemClock()
-    root = warehouse_uri(chosen.warehouse)
+    managed = warehouse_uri(chosen.warehouse)
+    external = warehouse_uri(chosen.external_warehouse) if chosen.external_warehouse else managed
     dispatcher = HookDispatcher([*load_hooks(chosen.events.hooks), *hooks])
     message_format = _message_format(chosen)
     database = open_database(url)
@@ -64,8 +65,10 @@ def open_local_metastore(
         transactions = Transactions(
             database, time, message_format=message_format, hooks=dispatcher, retry=retry
         )
-        _prepare(database, transactions, root, is_created=create_schema)
-        roots = WarehouseRoots(managed=root, external=root)
+        _prepare(database, transactions, external, is_created=create_schema)
+        roots = WarehouseRoots(
+            managed=managed, external=external, default_fs=chosen.hadoop.default_prefix
+        )
         manifest = SqlArchiveManifest(transactions)
         resolver = resolve or file_systems(chosen)
         files = _warehouse_files(

@@ -16,7 +16,6 @@ from hms_bridge.notification import events
 from hms_bridge.service import file_statistics
 from hms_bridge.service.drops import DropVerbs
 from hms_bridge.service.foundation import normal_table, with_ddl_time
-from hms_bridge.service.locations import normal_uri
 from hms_bridge.service.unit_of_work import UnitOfWork
 
 
@@ -69,7 +68,7 @@ class TableVerbs(DropVerbs):
         location = table.storage.location or self._roots.table_location(
             database, table.name, is_external=is_external(table)
         )
-        location = normal_uri(location, f"location of table '{table.full_name}'")
+        location = self._roots.uri(location, f"location of table '{table.full_name}'")
         return replace(table, storage=replace(table.storage, location=location))
 
     def _insert_table(self, unit: UnitOfWork, table: Table) -> None:

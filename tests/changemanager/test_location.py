@@ -7,16 +7,12 @@ import pytest
 
 from changemanager.errors import LocationError
 from changemanager.filesystem.local import LocalVolume
+from changemanager.filesystem.opening import open_file_system, volume_of
 from changemanager.filesystem.plain import PlainVolume
 from changemanager.filesystem.volume import FileKind
 from changemanager.filesystem.webhdfs import WebHdfsVolume
-from changemanager.location import (
-    FsspecResolver,
-    list_tree,
-    open_file_system,
-    parse_uri,
-    volume_of,
-)
+from changemanager.hadoop import HadoopConfig
+from changemanager.location import FsspecResolver, list_tree, parse_uri
 
 
 @pytest.mark.parametrize(
@@ -91,9 +87,10 @@ def test_an_unknown_scheme_says_what_to_do() -> None:
 
 
 def test_hdfs_goes_over_http_where_an_address_is_given() -> None:
-    fs = open_file_system("hdfs", "nn:8020", {"nn:8020": "web.example:9870"})
+    hadoop = HadoopConfig(web_addresses={"nn:8020": "web.example:9870"}, is_native_allowed=False)
+    fs = open_file_system("hdfs", "nn:8020", hadoop)
     assert isinstance(volume_of(fs), WebHdfsVolume)
-    assert fs.url == "http://web.example:9870/webhdfs/v1"
+    assert fs.addresses == ("web.example:9870",)
 
 
 def test_memory_is_an_object_store() -> None:
@@ -146,7 +143,7 @@ def test_the_local_volume_sets_times_attributes_and_never_replaces(tmp_path) -> 
         assert volume.attribute(one, "user.original-loc") is None
         volume.set_attribute(one, "user.original-loc", b"\0x")
         assert volume.attribute(one, "user.original-loc") == b"\0x"
-    volume.make_directory(str(tmp_path / "d" / "e"))
+    volume.make_directory(str(tmp_path / "d" / "e"), 0o770)
     assert (tmp_path / "d" / "e").stat().st_mode & 0o777 == 0o770
     with pytest.raises(OSError):
         volume.remove_empty_directory(str(tmp_path / "d"))

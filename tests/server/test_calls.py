@@ -16,6 +16,7 @@ from hms_bridge.errors import (
     InvalidOperationError,
     MetaError,
     NoSuchObjectError,
+    TxnAbortedError,
 )
 from hms_bridge.model.catalog import (
     DEFAULT_PARTITION_VALUE,
@@ -668,7 +669,10 @@ def test_transactions_in_other_forms(rig: Rig) -> None:
     rig.fake.answers["get_latest_txn_in_conflict"] = None
     assert rig("get_latest_txnid_in_conflict", txnId=5) == 0  # as Hive says "none"
     rig("add_write_ids_to_min_history", txnId=1, writeIds={"db.t": 4})
-    assert rig.asked == []
+    assert rig.asked == [("add_write_ids_to_min_history", TxnId(1), {"db.t": 4})]
+    rig.fake.answers["add_write_ids_to_min_history"] = TxnAbortedError("Transaction 1 aborted")
+    with pytest.raises(MetaError, match="aborted"):  # no other is declared
+        rig("add_write_ids_to_min_history", txnId=1, writeIds={"db.t": 4})
 
 
 def test_workers_of_old_hives(rig: Rig) -> None:

@@ -9,7 +9,10 @@ from sqlalchemy import MetaData, Table
 from hms_bridge.backend.schema import (
     archive_tables,
     catalog_tables,
+    dependent_tables,
+    function_tables,
     notification_tables,
+    privilege_tables,
     txn_tables,
 )
 from hms_bridge.backend.schema.metadata import METADATA
@@ -17,7 +20,15 @@ from hms_bridge.backend.schema.metadata import METADATA
 TABLES: MetaData = METADATA
 """All tables."""
 
-TABLE_MODULES = (archive_tables, catalog_tables, notification_tables, txn_tables)
+TABLE_MODULES = (
+    archive_tables,
+    catalog_tables,
+    dependent_tables,
+    function_tables,
+    notification_tables,
+    privilege_tables,
+    txn_tables,
+)
 """Who declares them."""
 
 SEEDS: tuple[tuple[Table, dict[str, Any]], ...] = (
