@@ -13,7 +13,7 @@ import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType
 
-from integration.comparison.cases import ACID, CASES
+from integration.comparison.cases import ACID, CASES, PLAIN_PARTITIONS
 from integration.comparison.compare import ASPECTS, Case, Difference, differences, observe
 from integration.comparison.real_hive import RealHive42Engine
 from integration.referees.hive42 import Hive42
@@ -67,7 +67,11 @@ def test_hive_sql_runs_on_our_server_with_sqlite(hive42: Hive42, workplace: Work
 
 
 # What differs today, by case; everything else has to be equal.
-WAITING: dict[str, dict[str, str]] = {}
+WAITING: dict[str, dict[str, str]] = {
+    PLAIN_PARTITIONS.name: {
+        "notification": "CREATE of an external table tells a write id, which Hive's client left out"
+    },
+}
 FOUND: dict[str, list[Difference]] = {}
 
 

@@ -86,7 +86,7 @@ PLAIN_PARTITIONS = Case(
     steps=(
         "create external table ${db}.x (id int) partitioned by (p int, s string) stored as orc "
         "tblproperties('external.table.purge'='true')",
-        "create external table ${db}.y like ${db}.x",
+        "create external table ${db}.y (id int) partitioned by (p int, s string) stored as orc",
         "create external table ${db}.z (id bigint) partitioned by (p int, s string) stored as orc",
         "alter table ${db}.x add partition (p = 1, s = 'a') partition (p = 1, s = 'b') "
         "partition (p = 2, s = 'a') partition (p = 3, s = 'a') partition (p = 4, s = 'a')",
