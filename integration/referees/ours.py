@@ -82,7 +82,7 @@ class OurProgram:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self._workplace = workplace
-        self._metastore = metastore
+        self.metastore = metastore
         self._environment = ENVIRONMENT | dict(environment or {})
         self._folder = workplace.folder("ours-cli")
 
@@ -90,7 +90,7 @@ class OurProgram:
         """Run one verb; RefereeError with its output if it fails."""
         return self._workplace.run(
             f"hms-bridge-{arguments[0]}",
-            [*PROGRAM, *arguments, "--metastore", self._metastore],
+            [*PROGRAM, *arguments, "--metastore", self.metastore],
             env=self._environment,
             cwd=self._folder,
         )
