@@ -203,7 +203,8 @@ def describe_schema(url: str) -> dict[str, object]:
     return {
         "database": database.name,
         "version": found.version,
-        "usable": found.is_complete,
+        "usable": found.next_step is None,
+        "next step": found.next_step or "none",
         "missing tables": list(found.missing_tables),
         "missing columns": list(found.missing_columns),
     }

@@ -211,10 +211,10 @@ class _Reader(io.RawIOBase):
             raise OSError(22, "a position before the file's start", self._path)
         # The native client panics past the end, where Python's files have no bytes.
         self._inner.seek(min(start + offset, self.size))
-        return self._inner.tell()
+        return int(self._inner.tell())
 
     def tell(self) -> int:
-        return self._inner.tell()
+        return int(self._inner.tell())
 
     def readinto(self, buffer: Any) -> int:
         length = min(len(buffer), self.size - self._inner.tell())
@@ -244,7 +244,7 @@ class _Writer(io.RawIOBase):
     def write(self, data: Any) -> int:
         written = bytes(data)
         self._has_bytes = self._has_bytes or bool(written)
-        return self._fs._do(self._path, lambda: self._inner.write(written))
+        return int(self._fs._do(self._path, lambda: self._inner.write(written)))
 
     def close(self) -> None:
         if self.closed:

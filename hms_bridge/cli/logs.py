@@ -81,20 +81,20 @@ def logs(level: str, log_format: str) -> Iterator[None]:
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter() if log_format == "json" else logging.Formatter(_TEXT))
     root = logging.getLogger()
-    replaced = [one for one in root.handlers if type(one) is logging.StreamHandler]
+    replaced = [other for other in root.handlers if type(other) is logging.StreamHandler]
     loggers = [logging.getLogger(name) for name in _PACKAGES]
-    levels = [one.level for one in loggers]
-    for one in replaced:
-        root.removeHandler(one)
+    levels = [logger.level for logger in loggers]
+    for other in replaced:
+        root.removeHandler(other)
     root.addHandler(handler)
-    for one in loggers:
-        one.setLevel(level.upper())
+    for logger in loggers:
+        logger.setLevel(level.upper())
     try:
         with told_to(partial(_log_line, handler)) if log_format == "json" else nullcontext():
             yield
     finally:
         root.removeHandler(handler)
-        for one in replaced:
-            root.addHandler(one)
-        for one, before in zip(loggers, levels, strict=True):
-            one.setLevel(before)
+        for other in replaced:
+            root.addHandler(other)
+        for logger, before in zip(loggers, levels, strict=True):
+            logger.setLevel(before)

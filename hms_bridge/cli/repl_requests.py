@@ -10,12 +10,13 @@ from hms_bridge.config.keys import REPL_ROOT
 from hms_bridge.config.settings import Settings
 from hms_bridge.connect import absolute_location, archive_root
 from hms_bridge.errors import ConfigError
+from hms_bridge.repl.discard import DiscardRequest
 from hms_bridge.repl.dump import DumpRequest
 from hms_bridge.repl.incremental_dump import IncrementalRules
 from hms_bridge.repl.lease import LeaseRules
 from hms_bridge.repl.load import LoadRequest
 from hms_bridge.repl.snapshot_wait import WaitRules
-from hms_bridge.repl.untrusted import DumpRules
+from hms_bridge.repl.untrusted import DumpRules, checked_name
 
 
 def dump_request(
@@ -77,6 +78,20 @@ def _dumped_external_base(given: str | None, settings: Settings) -> str | None:
             "replica keeps such data; set hive.repl.replica.external.table.base.dir"
         )
     return absolute_location(repl.external_base, settings.hadoop)
+
+
+def discard_request(
+    database: str, settings: Settings, *, root: str | None, dump: str | None
+) -> DiscardRequest:
+    """The end of a dump that is not wanted: its directory or name; None: the newest."""
+    return DiscardRequest(
+        root=repl_root(root, settings),
+        database_name=checked_name(database, "database"),
+        dump=absolute_location(dump) if dump is not None and "/" in dump else dump,
+        lease=_lease(settings),
+        user=getpass.getuser(),
+        host=socket.gethostname(),
+    )
 
 
 def load_request(

@@ -16,6 +16,9 @@ from hms_bridge.model.counted import counted
 if TYPE_CHECKING:
     from hms_bridge.repl.verify import VerifiedFile
 
+_COLUMNS = (
+    "place", "table", "partition", "event", "file", "size", "archived", "expires", "reason",
+)  # fmt: skip
 _SHOWN = (
     "place", "event", "table", "partition", "file", "size", "expires", "lost because",
 )  # fmt: skip
@@ -67,26 +70,9 @@ def verify(
             on_looked=looked,
         )
     shown = report.files if is_all or output_format != "table" else report.missing
-    rows = [
-        {
-            "place": one.place.value,
-            "table": f"{one.named.database_name}.{one.named.table_name}",
-            "partition": one.named.partition_name,
-            "event": one.named.event_id,
-            "file": one.named.file.uri,
-            "size": one.size_bytes,
-            "archived": time_text(one.archived_at_ms),
-            "expires": time_text(one.expires_at_ms),
-            "reason": one.reason or None,
-            "lost because": one.reason if one.place is Whereabouts.MISSING else None,
-        }
-        for one in shown
-    ]
-    columns = (
-        "place", "table", "partition", "event", "file", "size", "archived", "expires", "reason",
-    )  # fmt: skip
+    rows = [_row(file) for file in shown]
     if rows or output_format != "table":
-        print_rows(rows, columns, output_format, shown=_SHOWN)
+        print_rows(rows, _COLUMNS, output_format, shown=_SHOWN)
     say(
         f"{counted(len(report.files), 'file')}, {size_text(report.size_bytes)}: "
         f"{report.count(Whereabouts.AT_SOURCE)} at source, "
@@ -101,3 +87,21 @@ def verify(
         )
     if report.exit_code:
         raise SystemExit(report.exit_code)
+
+
+def _row(file: VerifiedFile) -> dict[str, object]:
+    from changemanager.whereabouts import Whereabouts
+
+    named = file.named
+    return {
+        "place": file.place.value,
+        "table": f"{named.database_name}.{named.table_name}",
+        "partition": named.partition_name,
+        "event": named.event_id,
+        "file": named.file.uri,
+        "size": file.size_bytes,
+        "archived": time_text(file.archived_at_ms),
+        "expires": time_text(file.expires_at_ms),
+        "reason": file.reason or None,
+        "lost because": file.reason if file.place is Whereabouts.MISSING else None,
+    }

@@ -17,7 +17,13 @@ from hms_bridge.cli.logs import logging_options
 from hms_bridge.cli.options import database_option, settings_options
 from hms_bridge.cli.output import say
 from hms_bridge.cli.spark_options import spark_options
-from hms_bridge.config.keys import MAX_MESSAGE_SIZE, MAX_OPEN_BATCH, TXN_TIMEOUT, WAREHOUSE
+from hms_bridge.config.keys import (
+    EXTERNAL_WAREHOUSE,
+    MAX_MESSAGE_SIZE,
+    MAX_OPEN_BATCH,
+    TXN_TIMEOUT,
+    WAREHOUSE,
+)
 from hms_bridge.config.settings import Settings
 from hms_bridge.periodic import PeriodicTask
 from hms_bridge.spark.request import SparkRequest
@@ -125,8 +131,12 @@ def _told_to_clients(settings: Settings) -> dict[str, str]:
     """
     from hms_bridge.service.locations import warehouse_uri
 
+    default_fs = settings.hadoop.default_prefix
     told = {
-        WAREHOUSE: warehouse_uri(settings.warehouse, settings.hadoop.default_prefix),
+        WAREHOUSE: warehouse_uri(settings.warehouse, default_fs),
+        EXTERNAL_WAREHOUSE: warehouse_uri(
+            settings.external_warehouse or settings.warehouse, default_fs
+        ),
         TXN_TIMEOUT: f"{settings.txn.timeout_ms}ms",
         MAX_OPEN_BATCH: str(settings.txn.open_batch_max),
         MAX_MESSAGE_SIZE: str(settings.server.message_size_bytes_max),

@@ -5,14 +5,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from hms_bridge.spark.request import SparkRequest, spark_request
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def spark_options(command: Callable[..., object]) -> Callable[..., object]:
@@ -52,8 +49,8 @@ def spark_options(command: Callable[..., object]) -> Callable[..., object]:
     return with_spark
 
 
-def start_spark(request: SparkRequest, application: str) -> SparkSession:
-    """A session as it was asked for. Raises ConfigError."""
+def start_spark(request: SparkRequest, application: str) -> Any:
+    """A SparkSession as it was asked for; PySpark is loaded now. Raises ConfigError."""
     from hms_bridge.spark.session import open_session
 
     return open_session(application, master=request.master, settings=request.settings)

@@ -65,6 +65,12 @@ WAREHOUSE = _text(
     "hive.metastore.warehouse.dir", "warehouse",
     "Where managed tables live: a path or a URI.", "metastore.warehouse.dir",
 )  # fmt: skip
+EXTERNAL_WAREHOUSE = _text(
+    "hive.metastore.warehouse.external.dir", "",
+    "Where external tables live that give no place of their own, and what new databases tell as "
+    "their location; empty: hive.metastore.warehouse.dir. Beside a Hive: its own value.",
+    "metastore.warehouse.external.dir",
+)  # fmt: skip
 THRIFT_PORT = _number(
     "metastore.thrift.port", 9083, "The port of the server; 0 picks a free one.",
     "hive.metastore.port", high=65535,

@@ -120,9 +120,14 @@ class MetastorePlace:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
-    """All of them. ``hadoop``: how file systems are reached, and which one bare paths are of."""
+    """All of them.
+
+    ``external_warehouse`` None: as ``warehouse``. ``hadoop``: how file systems are reached, and
+    which one bare paths are of.
+    """
 
     warehouse: str = "warehouse"
+    external_warehouse: str | None = None
     hadoop: HadoopConfig = field(default_factory=HadoopConfig)
     server: ServerSettings = field(default_factory=ServerSettings)
     txn: TxnSettings = field(default_factory=TxnSettings)
@@ -279,6 +284,7 @@ def settings_from(
     v.default_fs = hadoop.default_fs
     return Settings(
         warehouse=v.place(keys.WAREHOUSE),
+        external_warehouse=v.place(keys.EXTERNAL_WAREHOUSE) or None,
         hadoop=hadoop,
         server=ServerSettings(
             port=v.number(keys.THRIFT_PORT),

@@ -204,8 +204,8 @@ class ReplDump:
                 kind=DumpKind.BLOCKED,
                 request=request,
                 reason=(
-                    f"{previous.paths.root} is not loaded yet; load it first (repl load), or "
-                    "remove it if nobody wants it, then dump again"
+                    f"{previous.paths.root} is not loaded yet; load it first (repl load), or, if "
+                    f"nobody wants it, end it (repl dump {name} --discard); then dump again"
                 ),
                 previous=previous.paths.root,
             )

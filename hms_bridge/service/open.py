@@ -57,7 +57,8 @@ def open_local_metastore(
         chosen = replace(chosen, warehouse=warehouse)
     time = clock or SystemClock()
     default_fs = chosen.hadoop.default_prefix
-    root = warehouse_uri(chosen.warehouse, default_fs)
+    managed = warehouse_uri(chosen.warehouse, default_fs)
+    external = warehouse_uri(chosen.external_warehouse or chosen.warehouse, default_fs)
     dispatcher = HookDispatcher([*load_hooks(chosen.events.hooks), *hooks])
     message_format = _message_format(chosen)
     database = open_database(url)
@@ -65,8 +66,8 @@ def open_local_metastore(
         transactions = Transactions(
             database, time, message_format=message_format, hooks=dispatcher, retry=retry
         )
-        _prepare(database, transactions, root, is_created=create_schema)
-        roots = WarehouseRoots(managed=root, external=root, default_fs=default_fs)
+        _prepare(database, transactions, external, is_created=create_schema)
+        roots = WarehouseRoots(managed=managed, external=external, default_fs=default_fs)
         manifest = SqlArchiveManifest(transactions)
         resolver = resolve or file_systems(chosen)
         files = _warehouse_files(

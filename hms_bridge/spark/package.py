@@ -63,7 +63,8 @@ def build_package(output: Path, *, is_with_environment: bool) -> SparkPackage:
         sources = output.resolve() / SOURCES
         _write_sources(sources)
         settings = [("spark.submit.pyFiles", str(sources))]
-        environment, names = None, ()
+        environment: Path | None = None
+        names: tuple[str, ...] = ()
         if is_with_environment:
             environment = output.resolve() / ENVIRONMENT
             names = _write_environment(environment)

@@ -16,7 +16,7 @@ from hms_bridge.connect import connected
 from integration.referees.hdfs import Hdfs
 from integration.referees.ours import OurProgram, OurServer, OurSession
 from integration.referees.processes import Workplace
-from integration.referees.spark import SparkDriver
+from integration.referees.spark import OurSparkDriver
 from tests.support.table_rows import acid_rows
 
 pytestmark = pytest.mark.hdfs
@@ -35,7 +35,7 @@ class Site:
     workplace: Workplace
     hdfs: Hdfs
     server: OurServer
-    driver: SparkDriver
+    driver: OurSparkDriver
 
     @cached_property
     def program(self) -> OurProgram:
@@ -82,7 +82,14 @@ class Site:
 
 
 @pytest.fixture(scope="module")
-def site(workplace: Workplace, hdfs: Hdfs, spark_local2: SparkDriver) -> Iterator[Site]:
+def our_driver(workplace: Workplace) -> Iterator[OurSparkDriver]:
+    driver = OurSparkDriver(workplace)
+    yield driver
+    driver.stop()
+
+
+@pytest.fixture(scope="module")
+def site(workplace: Workplace, hdfs: Hdfs, our_driver: OurSparkDriver) -> Iterator[Site]:
     hdfs.make_home("/ours", owner="hmsbridge")
     database = f"sqlite:///{workplace.folder('hdfs-site')}/metastore.db"
     server = OurServer(
@@ -92,7 +99,7 @@ def site(workplace: Workplace, hdfs: Hdfs, spark_local2: SparkDriver) -> Iterato
         settings=PLACES,
         environment=hdfs.environment(),
     )
-    yield Site(workplace, hdfs, server, spark_local2)
+    yield Site(workplace, hdfs, server, our_driver)
     server.stop()
 
 

@@ -42,6 +42,21 @@ class Beside:
             external_warehouse=self.hive.external_warehouse,
         )
 
+    def daemons(self) -> OurServer:
+        """A second server of ours, with worker, initiator and cleaner; the caller stops it."""
+        return OurServer(
+            self._workplace,
+            self.store.sqlalchemy_url,
+            warehouse=self.hive.warehouse,
+            settings={
+                "hive.repl.cmrootdir": f"file://{self.hive.change_manager_root}",
+                "hive.compactor.check.interval": "3s",
+                "hive.compactor.cleaner.run.interval": "2s",
+                "hive.compactor.delta.num.threshold": "4",
+            },
+            arguments=("--worker", "--initiator", "--cleaner"),
+        )
+
     def count(self, table: str) -> int:
         """Rows of one table of the metastore's database."""
         return int(self.store.query(f'select count(*) as n from "{table}"')[0]["n"])
