@@ -65,6 +65,12 @@ WAREHOUSE = _text(
     "hive.metastore.warehouse.dir", "warehouse",
     "Where managed tables live: a path or a URI.", "metastore.warehouse.dir",
 )  # fmt: skip
+EXTERNAL_WAREHOUSE = _text(
+    "hive.metastore.warehouse.external.dir", "",
+    "Where external tables live that give no place of their own, and what new databases tell as "
+    "their location; empty: hive.metastore.warehouse.dir. Beside a Hive: its own value.",
+    "metastore.warehouse.external.dir",
+)  # fmt: skip
 THRIFT_PORT = _number(
     "metastore.thrift.port", 9083, "The port of the server; 0 picks a free one.",
     "hive.metastore.port", high=65535,
@@ -222,6 +228,11 @@ CM_TRASH = _text(
     "hms.bridge.cm.trash.dir", "",
     "Where the purge moves files of tables and partitions that were dropped without PURGE: a "
     "directory outside of the archive; empty keeps such files in the archive.",
+)  # fmt: skip
+CM_ELSEWHERE = _flag(
+    "hms.bridge.cm.other.file.system", False,
+    "Whether the archive may lie on another file system than the warehouse. Files are then copied "
+    "into it instead of renamed, and Hive's own REPL LOAD must reach it too.",
 )  # fmt: skip
 HDFS_CLIENT = _text(
     "hms.bridge.hdfs.client", "auto",

@@ -82,13 +82,13 @@ class OurProgram:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self._workplace = workplace
-        self._metastore = metastore
+        self.metastore = metastore
         self._environment = ENVIRONMENT | dict(environment or {})
         self._folder = workplace.folder("ours-cli")
 
     def run(self, *arguments: str) -> str:
         """Run one verb on the metastore; RefereeError with its output if it fails."""
-        return self.verb(*arguments, "--metastore", self._metastore)
+        return self.verb(*arguments, "--metastore", self.metastore)
 
     def verb(self, *arguments: str) -> str:
         """Run a verb that needs no metastore."""

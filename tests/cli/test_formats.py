@@ -65,7 +65,8 @@ LISTINGS = {
 }  # fmt: skip
 RECORDS = {
     "schema info": (
-        ("schema", "info"), ["database", "version", "usable", "missing tables", "missing columns"],
+        ("schema", "info"),
+        ["database", "version", "usable", "next step", "missing tables", "missing columns"],
     ),
     "compact": (
         ("compact", "sales.orders", "minor", "--dry-run"), ["target", "decision", "reason"],

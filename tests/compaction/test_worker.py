@@ -45,6 +45,7 @@ from hms_bridge.rows.reader import ROW_ID_TYPE
 from hms_bridge.rows.scan import plan_scan, read_scan_split, row_type
 from hms_bridge.rows.transaction import current_snapshot
 from hms_bridge.rows.writer import DeltaTarget, write_delete_delta, write_insert_delta
+from tests.support.databases import fresh_url
 
 FS = fsspec.filesystem("file")
 COLUMNS = (Column(name="id", type="int"), Column(name="v", type="string"))
@@ -56,7 +57,7 @@ def store(tmp_path: Path) -> Iterator[LocalStore]:
     settings = Settings(
         warehouse=str(tmp_path / "warehouse"), archive=ArchiveSettings(root=str(tmp_path / "cm"))
     )
-    opened = open_local(f"sqlite:///{tmp_path / 'metastore.db'}", settings)
+    opened = open_local(fresh_url(tmp_path), settings)
     yield opened
     opened.metastore.close()
 
