@@ -107,6 +107,15 @@ class HadoopConfig:
             return found
         return (authority if ":" in authority else f"{authority}:{_RPC_PORT}",)
 
+    def one_authority(self, authority: str) -> str:
+        """The same for all names of one HDFS: a name service, else `host:port` in small letters.
+
+        A name with an HTTP address of its own (`hms.bridge.webhdfs.addresses`) stays as it is.
+        """
+        if not authority or self.is_name_service(authority) or authority in self.web_addresses:
+            return authority
+        return _with_port(authority).lower()
+
     def is_name_service(self, authority: str) -> bool:
         """Whether an authority is no host but a name that the configuration explains."""
         return bool(self._addresses(_RPC, authority))
@@ -116,7 +125,9 @@ class HadoopConfig:
 
         A setting without a name service counts for the one NameNode that the configuration names.
         """
-        given = self.web_addresses.get(authority)
+        given = self.web_addresses.get(authority) or self.web_addresses.get(
+            authority.removesuffix(f":{_RPC_PORT}")
+        )
         if given:
             return (given,)
         if self.get("dfs.http.policy", "HTTP_ONLY").upper() == "HTTPS_ONLY":

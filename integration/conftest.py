@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeVar
 
 import pytest
 
-from integration.referees import java_metastore, outside
+from integration.referees import install, java_metastore, outside
 from integration.referees.beside import Beside
 from integration.referees.hdfs import Hdfs
 from integration.referees.hive42 import Hive42
@@ -30,7 +30,12 @@ from integration.referees.outside import OutsideClients
 from integration.referees.postgresql import PostgreSql
 from integration.referees.processes import Workplace
 from integration.referees.s3 import S3
-from integration.referees.spark import SparkDriver, SparkStandalone
+from integration.referees.spark import (
+    HiddenStandalone,
+    OurSparkDriver,
+    SparkDriver,
+    SparkStandalone,
+)
 from integration.referees.trino import Trino
 from integration.systems import SYSTEMS
 
@@ -193,6 +198,18 @@ def spark_local2(workplace: Workplace) -> Iterator[SparkDriver]:
 @pytest.fixture(scope="session")
 def spark_standalone(workplace: Workplace) -> Iterator[SparkStandalone]:
     yield from _running(lambda: SparkStandalone(workplace))
+
+
+@pytest.fixture(scope="session")
+def spark_hidden(workplace: Workplace) -> Iterator[HiddenStandalone]:
+    """A cluster whose workers see nothing of ours."""
+    yield from _running(lambda: HiddenStandalone(workplace))
+
+
+@pytest.fixture(scope="session")
+def spark_35(workplace: Workplace) -> Iterator[OurSparkDriver]:
+    """Spark 3.5 in an interpreter of its own, opened as hms-bridge opens it."""
+    yield from _running(lambda: OurSparkDriver(workplace, python=install.spark_35()))
 
 
 @pytest.fixture

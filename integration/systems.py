@@ -73,6 +73,18 @@ SYSTEMS = (
         compared="jobs that run in two executor processes",
     ),
     System(
+        fixture="spark_hidden",
+        name="Spark standalone: workers that see neither checkout nor environment",
+        version="4.3.0",
+        compared="our SQL, DML, compaction from the packed archive; tasks killed, frozen, copied",
+    ),
+    System(
+        fixture="spark_35",
+        name="Spark on local[2], the oldest of the declared range",
+        version="3.5.9",
+        compared="our SQL, DML and compaction",
+    ),
+    System(
         fixture="trino476",
         name="Trino",
         version="476",

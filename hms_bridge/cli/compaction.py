@@ -42,6 +42,7 @@ COLUMNS = (
     "highestwriteid",
 )  # fmt: skip
 SHOWN = ("id", "target", "type", "state", "queued", "took", "write id", "error")
+_PARTITIONS_SHOWN = 10
 _UNFINISHED = {CompactionState.INITIATED, CompactionState.WORKING}
 
 
@@ -93,7 +94,7 @@ def compact(
         initiator_version=own_version(),
     )
     with connected(metastore_url, settings, is_created=False) as metastore:
-        _require_partition(find_table(metastore, database, name), partition_name)
+        _require_partition(metastore, find_table(metastore, database, name), partition_name)
         if is_dry_run:
             _print_plan(metastore, request, settings, output_format)
             return
@@ -112,11 +113,16 @@ def compact(
         raise CompactionError(f"compaction {entry.id} failed: {entry.error_message}")
 
 
-def _require_partition(table: Table, partition_name: str | None) -> None:
+def _require_partition(metastore: Metastore, table: Table, partition_name: str | None) -> None:
     if table.is_partitioned and partition_name is None:
+        names = metastore.get_partition_names(table.database_name, table.name)
+        example = "/".join(f"{column.name}=…" for column in table.partition_columns)
+        there = ", ".join(names[:_PARTITIONS_SHOWN])
+        more = len(names) - _PARTITIONS_SHOWN
         raise CompactionError(
             f"{table.full_name} is partitioned; name the partition to compact, as SHOW PARTITIONS "
-            f"does: --partition {table.partition_columns[0].name}=…"
+            f"does: --partition {names[0] if names else example}. It has "
+            f"{there or 'none yet'}{f' and {more} more' if more > 0 else ''}"
         )
     if partition_name is not None and not table.is_partitioned:
         raise CompactionError(f"{table.full_name} has no partitions; leave --partition out")

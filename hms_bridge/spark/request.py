@@ -19,6 +19,7 @@ SUBMIT_ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
 ANSI = "spark.sql.ansi.enabled"
 LOCAL_MASTER = "local[*]"
 _MASTER = "spark.master"
+_PROGRESS = "spark.ui.showConsoleProgress"
 _LOCAL = re.compile(r"local(\[.*\])?")
 _KEY = re.compile(r"spark\.[\w.\-]+")
 _PROPERTY = re.compile(r"\s*([^\s=:#!][^\s=:]*)\s*[=:\s]\s*(.*?)\s*")
@@ -80,31 +81,40 @@ def is_local(master: str) -> bool:
     return _LOCAL.fullmatch(master) is not None
 
 
-def submit_arguments(request: SparkRequest, before: str | None) -> str:
-    """PYSPARK_SUBMIT_ARGS with the request behind what stands there already, so that it wins."""
-    words = shlex.split(before or "pyspark-shell")
+def submit_arguments(request: SparkRequest, environment: Mapping[str, str], home: Path) -> str:
+    """PYSPARK_SUBMIT_ARGS: ours before what stands there already, the request behind it.
+
+    Ours are what the launcher would choose itself where nobody says anything.
+    """
+    words = shlex.split(environment.get(SUBMIT_ARGUMENTS) or "pyspark-shell")
+    said = _said(words, environment, home)
+    ours = ["--master", expected_master(request, environment, home)]
+    if _PROGRESS not in said:
+        ours += ["--conf", f"{_PROGRESS}=false"]
     own = [word for key, value in request.settings.items() for word in ("--conf", f"{key}={value}")]
     if request.master:
         own = ["--master", request.master, *own]
-    return shlex.join([*words[:-1], *own, words[-1]])
+    return shlex.join([*ours, *words[:-1], *own, words[-1]])
 
 
 def expected_master(request: SparkRequest, environment: Mapping[str, str], home: Path) -> str:
-    """The master that Spark will choose, before it runs; what it says itself counts later.
-
-    ``home`` is Spark's own folder.
-    """
+    """The master that Spark is to have, before it runs. ``home`` is Spark's own folder."""
     words = shlex.split(environment.get(SUBMIT_ARGUMENTS, ""))
     told = _told(words)
-    defaults = _spark_defaults(environment, home, told.get("--properties-file"))
     return (
         request.master
         or told.get("--master")
         or told.get(_MASTER)
         or environment.get("SPARK_MASTER")
-        or defaults.get(_MASTER)
+        or _said(words, environment, home).get(_MASTER)
         or LOCAL_MASTER
     )
+
+
+def _said(words: Sequence[str], environment: Mapping[str, str], home: Path) -> Mapping[str, str]:
+    """What arguments and Spark's own file of defaults say."""
+    told = _told(words)
+    return {**_spark_defaults(environment, home, told.get("--properties-file")), **told}
 
 
 def _told(words: Sequence[str]) -> dict[str, str]:

@@ -20,7 +20,6 @@ from hms_bridge.spark.failures import first_line
 from hms_bridge.spark.java import find_java_home
 from hms_bridge.spark.request import (
     ANSI,
-    LOCAL_MASTER,
     SUBMIT_ARGUMENTS,
     SparkRequest,
     conf_folder,
@@ -32,7 +31,6 @@ from hms_bridge.spark.versions import require_matching_home, spark_home
 
 _SETTINGS: Mapping[str, str] = {
     "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
     # A Hive timestamp has no zone; what Spark shows must not depend on the machine's.
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.timestampType": "TIMESTAMP_NTZ",
@@ -102,7 +100,6 @@ def _start(application: str, request: SparkRequest) -> SparkSession:
         # arguments is there to be asked.
         SparkContext.setSystemProperty("spark.app.name", application)
     conf = SparkConf()
-    conf.setIfMissing("spark.master", os.environ.get("SPARK_MASTER", LOCAL_MASTER))
     if request.master:  # a Java that ran before was not started for this request
         conf.setMaster(request.master)
     conf.setAll(list(request.settings.items()))
@@ -128,7 +125,7 @@ def _surroundings(request: SparkRequest) -> Iterator[None]:
     home = spark_home(os.environ)
     require_matching_home(home)
     os.environ["JAVA_HOME"] = str(find_java_home())
-    own = {SUBMIT_ARGUMENTS: submit_arguments(request, os.environ.get(SUBMIT_ARGUMENTS))}
+    own = {SUBMIT_ARGUMENTS: submit_arguments(request, os.environ, home)}
     if not _has_own_log(home):
         log = f"{_LOG_SETTING}{Path(__file__).with_name('log4j2.properties')}"
         own["SPARK_SUBMIT_OPTS"] = f"{os.environ.get('SPARK_SUBMIT_OPTS', '')} {log}".strip()

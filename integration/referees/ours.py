@@ -82,15 +82,19 @@ class OurProgram:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self._workplace = workplace
-        self._metastore = metastore
+        self.metastore = metastore
         self._environment = ENVIRONMENT | dict(environment or {})
         self._folder = workplace.folder("ours-cli")
 
     def run(self, *arguments: str) -> str:
-        """Run one verb; RefereeError with its output if it fails."""
+        """Run one verb on the metastore; RefereeError with its output if it fails."""
+        return self.verb(*arguments, "--metastore", self.metastore)
+
+    def verb(self, *arguments: str) -> str:
+        """Run a verb that needs no metastore."""
         return self._workplace.run(
             f"hms-bridge-{arguments[0]}",
-            [*PROGRAM, *arguments, "--metastore", self._metastore],
+            [*PROGRAM, *arguments],
             env=self._environment,
             cwd=self._folder,
         )
@@ -107,11 +111,20 @@ class OurSession:
     """
 
     def __init__(
-        self, driver: SparkDriver, metastore: str, hadoop: HadoopConfig | None = None
+        self,
+        driver: SparkDriver,
+        metastore: str,
+        hadoop: HadoopConfig | None = None,
+        *,
+        gate: Path | None = None,
     ) -> None:
+        """``gate``: a folder of drivers/gates.py."""
         self._driver = driver
-        self._metastore = metastore
-        self._hadoop = hadoop.to_text() if hadoop else ""
+        self._place: dict[str, object] = {
+            "metastore": metastore,
+            "hadoop": hadoop.to_text() if hadoop else "",
+            "gate": str(gate) if gate else None,
+        }
 
     def clean(self, database_url: str) -> list[str]:
         """One turn of our cleaner, which works on the metastore's own database."""
@@ -123,18 +136,11 @@ class OurSession:
     def sql(self, statement: str) -> list[tuple[str, ...]]:
         """Rows of one statement in Hive's text form; StatementError carries our message."""
         rows = self._driver.call(
-            "integration.drivers.our_session:sql",
-            metastore=self._metastore,
-            statement=statement,
-            hadoop=self._hadoop,
+            "integration.drivers.our_session:sql", statement=statement, **self._place
         )
         return [tuple(row) for row in rows]
 
     def work(self) -> str | None:
         """One turn of our compaction worker."""
-        done: str | None = self._driver.call(
-            "integration.drivers.our_session:work",
-            metastore=self._metastore,
-            hadoop=self._hadoop,
-        )
+        done: str | None = self._driver.call("integration.drivers.our_session:work", **self._place)
         return done

@@ -51,12 +51,18 @@ def test_a_file_that_is_none(tmp_path: Path) -> None:
         spark_request(None, tmp_path / "nowhere", [])
 
 
-def test_the_launcher_hears_the_request_last() -> None:
+def test_the_launcher_hears_the_request_last(tmp_path: Path) -> None:
     request = SparkRequest(master="yarn", settings={"spark.a": "1 2"})
-    assert shlex.split(submit_arguments(request, "--conf spark.a=0 pyspark-shell")) == [
-        "--conf", "spark.a=0", "--master", "yarn", "--conf", "spark.a=1 2", "pyspark-shell",
+    environment = {"PYSPARK_SUBMIT_ARGS": "--conf spark.a=0 pyspark-shell"}
+    assert shlex.split(submit_arguments(request, environment, tmp_path)) == [
+        "--master", "yarn", "--conf", "spark.ui.showConsoleProgress=false", "--conf", "spark.a=0",
+        "--master", "yarn", "--conf", "spark.a=1 2", "pyspark-shell",
     ]  # fmt: skip
-    assert submit_arguments(SparkRequest(), None) == "pyspark-shell"
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "spark-defaults.conf").write_text("spark.ui.showConsoleProgress true\n")
+    assert shlex.split(submit_arguments(SparkRequest(), {}, tmp_path)) == [
+        "--master", "local[*]", "pyspark-shell",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
