@@ -23,11 +23,7 @@ SUITES = {
         "tests/notification",
         "--ignore=tests/service/test_warehouse_files.py",
     ),
-    "cleaning": (
-        "tests/cleaner",
-        "tests/compaction/test_worker.py",
-        "tests/rows/test_transaction.py",
-    ),
+    "workers": ("tests/compaction/test_worker.py", "tests/rows/test_transaction.py"),
 }
 
 
