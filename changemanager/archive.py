@@ -156,6 +156,20 @@ class ChangeManager:
         """Directories that are never recycled or deleted."""
         return (self.cmroot, self.trash) if self.trash else (self.cmroot,)
 
+    def require_beside(self, place: Location) -> None:
+        """Raises ArchiveUnwritableError for a place on another file system, unless it is allowed.
+
+        Hive's recycle renames, so its archive is never elsewhere; what looks so is mostly a path
+        without its file system.
+        """
+        if place.volume is not self.cmroot.volume and not self.config.is_elsewhere_allowed:
+            raise ArchiveUnwritableError(
+                f"the archive {self.cmroot.uri} (hive.repl.cmrootdir) is on another file system "
+                f"than {place.uri}; nothing was deleted. Set hive.repl.cmrootdir to a directory "
+                "beside the warehouse, or hms.bridge.cm.other.file.system to true if it is meant",
+                self.cmroot.uri,
+            )
+
     def prepare(self) -> None:
         """Make the cmroot if it is not there. Raises ArchiveUnwritableError."""
         try:
@@ -265,6 +279,7 @@ class ChangeManager:
         """
         if not files:
             return ()
+        self.require_beside(source)
         self.prepare()
         self._records.reserve(
             self.cmroot.uri,

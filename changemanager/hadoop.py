@@ -6,6 +6,7 @@ class can be pickled, so that a process without Hadoop's configuration opens the
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -38,6 +39,25 @@ class HadoopConfig:
     user: str | None = None
     is_native_allowed: bool = True
     web_addresses: Mapping[str, str] = field(default_factory=dict)
+
+    def to_text(self) -> str:
+        """All of it as JSON, for a process that is given texts only. It may hold secrets."""
+        return json.dumps(
+            {
+                "values": dict(self.values),
+                "user": self.user,
+                "is_native_allowed": self.is_native_allowed,
+                "web_addresses": dict(self.web_addresses),
+            }
+        )
+
+    @classmethod
+    def from_text(cls, text: str) -> HadoopConfig:
+        """What `to_text` gave. Raises ChangeManagerConfigError for another text."""
+        try:
+            return cls(**json.loads(text))
+        except (ValueError, TypeError) as error:
+            raise ChangeManagerConfigError(f"no Hadoop configuration: {error}") from error
 
     def get(self, name: str, default: str = "") -> str:
         """A setting's text; empty counts as not set."""
@@ -87,6 +107,15 @@ class HadoopConfig:
             return found
         return (authority if ":" in authority else f"{authority}:{_RPC_PORT}",)
 
+    def one_authority(self, authority: str) -> str:
+        """The same for all names of one HDFS: a name service, else `host:port` in small letters.
+
+        A name with an HTTP address of its own (`hms.bridge.webhdfs.addresses`) stays as it is.
+        """
+        if not authority or self.is_name_service(authority) or authority in self.web_addresses:
+            return authority
+        return _with_port(authority).lower()
+
     def is_name_service(self, authority: str) -> bool:
         """Whether an authority is no host but a name that the configuration explains."""
         return bool(self._addresses(_RPC, authority))
@@ -96,7 +125,9 @@ class HadoopConfig:
 
         A setting without a name service counts for the one NameNode that the configuration names.
         """
-        given = self.web_addresses.get(authority)
+        given = self.web_addresses.get(authority) or self.web_addresses.get(
+            authority.removesuffix(f":{_RPC_PORT}")
+        )
         if given:
             return (given,)
         if self.get("dfs.http.policy", "HTTP_ONLY").upper() == "HTTPS_ONLY":

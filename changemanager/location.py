@@ -13,7 +13,12 @@ from typing import Any
 
 from changemanager.checksum import HDFS_LAYOUT, checksum_like, composite_checksum
 from changemanager.errors import LocationError
-from changemanager.filesystem.opening import BUCKET_SCHEMES, open_file_system, volume_of
+from changemanager.filesystem.opening import (
+    BUCKET_SCHEMES,
+    one_name_of,
+    open_file_system,
+    volume_of,
+)
 from changemanager.filesystem.volume import FileKind, FileStatus, Volume
 
 _URI = re.compile(
@@ -190,18 +195,24 @@ class FsspecResolver:
     """Resolves through fsspec; one volume for each file system, so that two paths can be compared.
 
     `default` is the file system of bare paths (Hadoop's fs.defaultFS), such as `hdfs://host:8020`.
+    `one_name` gives the authority by which all names of a file system are known, from a scheme and
+    an authority.
     """
 
     def __init__(
-        self, open_file_system: FileSystemFactory = open_file_system, default: str = "file:/"
+        self,
+        open_file_system: FileSystemFactory = open_file_system,
+        default: str = "file:/",
+        one_name: Callable[[str, str], str] = one_name_of,
     ) -> None:
         self._open = open_file_system
+        self._one_name = one_name
         self._default = parse_uri(default)
         self._volumes: dict[tuple[str, str], Volume] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process opens its own file systems."""
-        return FsspecResolver, (self._open, self._default.uri)
+        return FsspecResolver, (self._open, self._default.uri, self._one_name)
 
     def __call__(self, text: str) -> Location:
         """The location that a path or URI names. Raises LocationError."""
@@ -213,7 +224,7 @@ class FsspecResolver:
         in_bucket = parsed.scheme in BUCKET_SCHEMES
         # One object store holds all buckets; elsewhere the authority is the file system.
         scheme = _SAME_FILE_SYSTEM.get(parsed.scheme, parsed.scheme)
-        key = (scheme, "" if in_bucket else parsed.authority)
+        key = (scheme, "" if in_bucket else self._one_name(scheme, parsed.authority))
         if key not in self._volumes:  # of two threads that open it, one wins
             self._volumes.setdefault(key, volume_of(self._open(*key)))
         path = f"{parsed.authority}{parsed.path}".rstrip("/") if in_bucket else parsed.path

@@ -27,6 +27,7 @@ from hms_bridge.backend.schema.install import schema_info
 from hms_bridge.client.thrift_metastore import ThriftMetastoreClient
 from hms_bridge.clock import Clock, SystemClock
 from hms_bridge.config.file_systems import archive_config, file_systems
+from hms_bridge.config.keys import CM_ROOT, WAREHOUSE
 from hms_bridge.config.settings import Settings
 from hms_bridge.errors import ConfigError
 from hms_bridge.metastore import Metastore
@@ -53,11 +54,11 @@ class LocalStore:
 
         Its directory may be absent, which is an empty archive.
         """
-        settings = self.settings.archive
+        settings, hadoop = self.settings.archive, self.settings.hadoop
         config = archive_config(
             settings,
-            cmroot=absolute_location(settings.root),
-            trash=absolute_location(settings.trash) if settings.trash else None,
+            cmroot=archive_root(self.settings),
+            trash=absolute_location(settings.trash, hadoop) if settings.trash else None,
         )
         manager = ChangeManager(
             config, self.resolver, self.manifest, self.clock, lambda: uuid4().hex
@@ -96,7 +97,7 @@ def open_local(
     resolver = file_systems(chosen)
     service = open_local_metastore(
         shareable_url(url),
-        warehouse=absolute_location(chosen.warehouse),
+        warehouse=absolute_location(chosen.warehouse, chosen.hadoop, key=WAREHOUSE.name),
         settings=chosen,
         clock=time,
         resolve=resolver,
@@ -148,11 +149,17 @@ def shareable_url(url: str) -> str:
     return url
 
 
-def absolute_location(text: str, hadoop: HadoopConfig | None = None) -> str:
+def archive_root(settings: Settings) -> str:
+    """The archive's place, the same everywhere. Raises ConfigError."""
+    return absolute_location(settings.archive.root, settings.hadoop, key=CM_ROOT.name)
+
+
+def absolute_location(text: str, hadoop: HadoopConfig | None = None, *, key: str = "") -> str:
     """A path or URI that means the same everywhere; relative paths are of this directory.
 
     Where ``hadoop`` has another default file system than this machine's, a bare path is of that
-    one. Raises ConfigError for a relative path there, which would mean a user's home directory.
+    one. Raises ConfigError for a relative path there, which would mean a user's home directory;
+    ``key`` is the setting that it comes from.
     """
     is_local = hadoop is None or hadoop.is_default_local
     if ":/" in text or (text.startswith("/") and is_local):
@@ -161,8 +168,8 @@ def absolute_location(text: str, hadoop: HadoopConfig | None = None) -> str:
         return str(Path(text).resolve())
     if not text.startswith("/"):
         raise ConfigError(
-            f"'{text}': bare paths are of {hadoop.default_fs} (fs.defaultFS); write an absolute "
-            "path, or file:/… for this machine"
+            f"{key + ' is ' if key else ''}'{text}': bare paths are of {hadoop.default_fs} "
+            "(fs.defaultFS); write an absolute path, or file:/… for this machine"
         )
     return f"{hadoop.default_prefix}{text}".rstrip("/")
 

@@ -10,8 +10,10 @@ import errno
 import io
 import os
 import re
+import threading
 from collections.abc import Callable, Mapping
 from io import UnsupportedOperation
+from queue import Empty, Queue
 from typing import Any, TypeVar, cast
 
 import hdfs_native
@@ -22,6 +24,8 @@ from changemanager.filesystem.refusals import native_refusal, refusal
 from changemanager.filesystem.webhdfs import WebHdfsVolume
 
 _BUFFER_BYTES = 1 << 20
+FIRST_ANSWER_SECONDS = 30.0
+"""How long a cluster may take for its first answer, failing over included."""
 _PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]*")
 _DEFAULTS = {
     # The native client's own defaults make an unreachable NameNode known after three minutes.
@@ -68,6 +72,36 @@ class HdfsFileSystem(AbstractFileSystem):  # type: ignore[misc]
                 f"hdfs://{authority}", {**_DEFAULTS, **self.settings}, os.devnull
             ),
         )
+        self._require_answer()
+
+    def _require_answer(self) -> None:
+        """Raises OSError, in bounded time, if no NameNode answers.
+
+        The native client waits without end for one that takes a connection and keeps quiet.
+        """
+        done: Queue[BaseException | None] = Queue()
+
+        def ask() -> None:
+            try:
+                self.info("/")
+            except BaseException as error:
+                done.put(error)
+            else:
+                done.put(None)
+
+        # A daemon: a wait that never ends must not keep the program from ending.
+        threading.Thread(target=ask, name=f"hdfs-{self.authority}", daemon=True).start()
+        try:
+            error = done.get(timeout=FIRST_ANSWER_SECONDS)
+        except Empty:
+            raise TimeoutError(
+                errno.ETIMEDOUT,
+                f"HDFS does not answer within {FIRST_ANSWER_SECONDS:.0f} s; check the address and "
+                "that it is the NameNode's RPC port",
+                f"hdfs://{self.authority}/",
+            ) from None
+        if error is not None:
+            raise error
 
     def _do(self, path: str, call: Callable[[], _Answer]) -> _Answer:
         try:

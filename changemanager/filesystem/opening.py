@@ -45,6 +45,11 @@ def open_file_system(scheme: str, authority: str, hadoop: HadoopConfig = _NO_HAD
         ) from error
 
 
+def one_name_of(scheme: str, authority: str, hadoop: HadoopConfig = _NO_HADOOP) -> str:
+    """The authority by which a file system is known here: `nn` and `nn:8020` are one HDFS."""
+    return hadoop.one_authority(authority) if scheme == "hdfs" and authority else authority
+
+
 def _open_hdfs(authority: str, hadoop: HadoopConfig) -> Any:
     if not authority:
         raise LocationError(

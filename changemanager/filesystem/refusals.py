@@ -61,7 +61,8 @@ def native_refusal(error: BaseException, path: str) -> OSError:
         return refusal("FileAlreadyExistsException", text, path)
     if isinstance(error, OSError):
         number = error.errno or errno.EIO
-        return OSError(number, f"HDFS cannot be reached: {text}; check the address", path)
+        advice = "check host, RPC port and that its NameNode runs"
+        return OSError(number, f"HDFS cannot be reached: {text}; {advice}", path)
     found = _RPC_ERROR.search(text) or _OTHER_ERROR.match(text)
     if found is None:
         is_plain = type(error) is RuntimeError

@@ -6,8 +6,9 @@ import getpass
 import socket
 
 from hms_bridge.config.durations import parse_duration_ms
+from hms_bridge.config.keys import REPL_ROOT
 from hms_bridge.config.settings import Settings
-from hms_bridge.connect import absolute_location
+from hms_bridge.connect import absolute_location, archive_root
 from hms_bridge.errors import ConfigError
 from hms_bridge.repl.discard import DiscardRequest
 from hms_bridge.repl.dump import DumpRequest
@@ -42,7 +43,8 @@ def dump_request(
     return DumpRequest(
         root=repl_root(root, settings),
         database=database,
-        cm_root=absolute_location(settings.archive.root) if settings.archive.is_enabled else None,
+        cm_root=archive_root(settings) if settings.archive.is_enabled else None,
+        is_archive_elsewhere_allowed=settings.archive.is_elsewhere_allowed,
         policy=policy,
         is_bootstrap_forced=is_bootstrap_forced,
         is_previous_kept=is_previous_kept or repl.is_previous_kept,
@@ -75,7 +77,7 @@ def _dumped_external_base(given: str | None, settings: Settings) -> str | None:
             "hive.repl.dump.metadata.only.for.external.table is false, but nothing says where the "
             "replica keeps such data; set hive.repl.replica.external.table.base.dir"
         )
-    return absolute_location(repl.external_base)
+    return absolute_location(repl.external_base, settings.hadoop)
 
 
 def discard_request(
@@ -125,10 +127,11 @@ def dump_rules(settings: Settings) -> DumpRules:
     """What is believed of a dump."""
     return DumpRules(
         schemes=settings.repl.load_schemes,
-        roots=tuple(absolute_location(one) for one in settings.repl.load_roots),
+        roots=tuple(absolute_location(one, settings.hadoop) for one in settings.repl.load_roots),
     )
 
 
 def repl_root(given: str | None, settings: Settings) -> str:
     """Where dumps are."""
-    return absolute_location(given or settings.repl.root, settings.hadoop)
+    key = "" if given else REPL_ROOT.name
+    return absolute_location(given or settings.repl.root, settings.hadoop, key=key)

@@ -55,7 +55,13 @@ def verify(
     from changemanager.whereabouts import Whereabouts
     from hms_bridge.cli.repl_requests import dump_rules
     from hms_bridge.config.file_systems import file_systems
+<<<<<<< HEAD
     from hms_bridge.connect import absolute_location
+=======
+    from hms_bridge.connect import absolute_location, archive_root
+    from hms_bridge.errors import ReplError
+    from hms_bridge.repl.layout import HIVE_DIRECTORY
+>>>>>>> main
     from hms_bridge.repl.verify import verify_dump
 
     resolver = file_systems(settings)
@@ -71,7 +77,7 @@ def verify(
             resolver,
             location,
             retain_ms=settings.archive.retain_ms,
-            own_archive=absolute_location(settings.archive.root, settings.hadoop),
+            own_archive=archive_root(settings),
             rules=dump_rules(settings),
             is_quick=is_quick,
             on_looked=looked,

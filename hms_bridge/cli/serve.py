@@ -79,6 +79,8 @@ def serve(
         settings = replace(settings, warehouse=place)
     with ExitStack() as stack:
         store = stack.enter_context(connected_locally(metastore_url, settings))
+        if settings.archive.is_enabled:
+            _prepare_archive(store)
         server = MetastoreServer(
             settings.server.port if port is None else port,
             store.metastore,
@@ -110,6 +112,17 @@ def serve(
         say("stopping")
 
 
+def _prepare_archive(store: LocalStore) -> None:
+    """As Hive's metastore does at its start. Raises ChangeManagerError, ConfigError."""
+    from hms_bridge.connect import absolute_location
+
+    settings = store.settings
+    archive = store.archive()
+    warehouse = absolute_location(settings.warehouse, settings.hadoop, key=WAREHOUSE.name)
+    archive.require_beside(store.resolver(warehouse))
+    archive.prepare()
+
+
 def _told_to_clients(settings: Settings) -> dict[str, str]:
     """What get_config_value answers, by every name that Hive has for it.
 
@@ -118,9 +131,12 @@ def _told_to_clients(settings: Settings) -> dict[str, str]:
     """
     from hms_bridge.service.locations import warehouse_uri
 
+    default_fs = settings.hadoop.default_prefix
     told = {
-        WAREHOUSE: warehouse_uri(settings.warehouse),
-        EXTERNAL_WAREHOUSE: warehouse_uri(settings.external_warehouse or settings.warehouse),
+        WAREHOUSE: warehouse_uri(settings.warehouse, default_fs),
+        EXTERNAL_WAREHOUSE: warehouse_uri(
+            settings.external_warehouse or settings.warehouse, default_fs
+        ),
         TXN_TIMEOUT: f"{settings.txn.timeout_ms}ms",
         MAX_OPEN_BATCH: str(settings.txn.open_batch_max),
         MAX_MESSAGE_SIZE: str(settings.server.message_size_bytes_max),
@@ -170,8 +186,6 @@ def _daemons(
         interval = settings.check_interval_ms / 1000
         tasks.append(PeriodicTask("initiator", make_initiator(store).run_once, interval))
     if is_cleaner or settings.is_cleaner_on:
-        if store.settings.archive.is_enabled:
-            store.archive().prepare()
         interval = settings.cleaner_interval_ms / 1000
         for point in entry_points(group="hms_bridge.daemons"):
             tasks.append(PeriodicTask(point.name, point.load()(store), interval))

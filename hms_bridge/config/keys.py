@@ -229,6 +229,11 @@ CM_TRASH = _text(
     "Where the purge moves files of tables and partitions that were dropped without PURGE: a "
     "directory outside of the archive; empty keeps such files in the archive.",
 )  # fmt: skip
+CM_ELSEWHERE = _flag(
+    "hms.bridge.cm.other.file.system", False,
+    "Whether the archive may lie on another file system than the warehouse. Files are then copied "
+    "into it instead of renamed, and Hive's own REPL LOAD must reach it too.",
+)  # fmt: skip
 HDFS_CLIENT = _text(
     "hms.bridge.hdfs.client", "auto",
     "How hdfs:// is spoken: auto (natively where hdfs-native is installed, else over HTTP) or "

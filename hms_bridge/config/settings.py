@@ -68,7 +68,8 @@ class CompactorSettings:
 class ArchiveSettings:
     """The ChangeManager: whether, where, how long. Paths and URIs as given.
 
-    ``trash`` None: files that were dropped without PURGE stay.
+    ``trash`` None: files that were dropped without PURGE stay. ``is_elsewhere_allowed``: the
+    archive may lie on another file system than the files that it keeps.
     """
 
     is_enabled: bool = True
@@ -76,6 +77,7 @@ class ArchiveSettings:
     retain_ms: int = 864_000_000
     interval_ms: int = 3_600_000
     trash: str | None = None
+    is_elsewhere_allowed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -170,9 +172,14 @@ class _Values:
     def place(self, key: Key) -> str:
         """Of a path or URI; a bare path gets the default file system if that is not this machine.
 
-        A relative path would be in the home directory of a user of it: refused.
+        A relative path would be in the home directory of a user of it: refused. A default that is
+        one stays, for who never asks for it; `connect.absolute_location` refuses it.
         """
-        return self._qualified(key, self.text(key).strip())
+        text = self.text(key).strip()
+        return text if self._is_default(key) else self._qualified(key, text)
+
+    def _is_default(self, key: Key) -> bool:
+        return not any(name in self._given for name in (key.name, *key.aliases))
 
     def places(self, key: Key) -> tuple[str, ...]:
         """Of a list of them."""
@@ -303,6 +310,7 @@ def settings_from(
             retain_ms=v.duration_ms(keys.CM_RETAIN),
             interval_ms=v.duration_ms(keys.CM_INTERVAL),
             trash=v.place(keys.CM_TRASH) or None,
+            is_elsewhere_allowed=v.flag(keys.CM_ELSEWHERE),
         ),
         repl=_repl(v),
         metastore=_metastore(v),

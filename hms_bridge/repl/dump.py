@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
 
@@ -25,6 +25,7 @@ from hms_bridge.model.catalog import Database, Table
 from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import EventId, TxnId
 from hms_bridge.repl.bootstrap_dump import BootstrapDump, require_no_rename
+from hms_bridge.repl.dump_archive import named_archive
 from hms_bridge.repl.dump_directories import DumpDirectory, DumpState, list_dumps, newest_finished
 from hms_bridge.repl.dump_metadata import DumpMetadata, DumpType, ReplScope
 from hms_bridge.repl.event_source import EventRange
@@ -53,11 +54,12 @@ _NAMED_IN_MESSAGE = 5
 class DumpRequest:
     """Dump a database below ``root``.
 
-    ``cm_root`` is the archive that file references name; None without ChangeManager. ``policy``
-    becomes the value of ``repl.source.for`` if the database has none. ``is_bootstrap_forced``
-    begins anew although a dump exists. ``has_checksums`` False leaves checksums and archive out of
-    file references: a real Hive that loads from a file system without checksums of its own (local,
-    S3) takes a file whose reference has one for changed. Then only files at their source are found.
+    ``cm_root`` is the archive that file references name; None without ChangeManager.
+    ``is_archive_elsewhere_allowed``: it may be on another file system. ``policy`` becomes the value
+    of ``repl.source.for`` if the database has none. ``is_bootstrap_forced`` begins anew although a
+    dump exists. ``has_checksums`` False leaves checksums and archive out of file references: a real
+    Hive that loads from a file system without checksums of its own (local, S3) takes a file whose
+    reference has one for changed. Then only files at their source are found.
     ``external_base``: copy data of external tables to this place of the target, with each dump;
     None dumps their metadata only. ``is_previous_kept`` keeps older dumps.
     """
@@ -65,6 +67,7 @@ class DumpRequest:
     root: str
     database: str
     cm_root: str | None = None
+    is_archive_elsewhere_allowed: bool = False
     policy: str = "hms-bridge"
     is_bootstrap_forced: bool = False
     is_previous_kept: bool = False
@@ -193,6 +196,7 @@ class ReplDump:
         name = request.database_name
         database = self._source.get_database(name)
         _require_source(database)
+        request = self._with_archive(request, database)
         dumps = list_dumps(self._resolve, request.root, name)
         previous = newest_finished(dumps)
         if previous is not None and previous.state is DumpState.FINISHED:
@@ -209,6 +213,15 @@ class ReplDump:
         if previous is None or request.is_bootstrap_forced:
             return self._plan_bootstrap(request, previous, removed)
         return self._plan_incremental(request, previous, removed)
+
+    def _with_archive(self, request: DumpRequest, database: Database) -> DumpRequest:
+        cm_root = named_archive(
+            self._resolve,
+            request.cm_root,
+            database,
+            is_elsewhere_allowed=request.is_archive_elsewhere_allowed or not request.has_checksums,
+        )
+        return replace(request, cm_root=cm_root)
 
     def _plan_bootstrap(
         self, request: DumpRequest, previous: DumpDirectory | None, removed: tuple[str, ...]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fsspec import AbstractFileSystem
 
@@ -128,10 +128,14 @@ class Publication:
         return {name: by_values[v] for name, v in values.items() if v in by_values}
 
     def _new_partition(self, name: str) -> Partition:
+        """Stored like its table, as Hive makes them (``Partition.createMetaPartitionObject``): a
+        partition without a SerDe keeps Hive from reading the whole table."""
         return Partition(
             values=tuple(value for _, value in parse_partition_name(name)),
             database_name=self._table.database_name,
             table_name=self._table.name,
+            catalog_name=self._table.catalog_name,
+            storage=replace(self._table.storage, location=None),
         )
 
     def _place(

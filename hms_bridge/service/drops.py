@@ -14,7 +14,7 @@ from hms_bridge.catalog.table_rules import has_own_files, parameter
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Table
 from hms_bridge.notification import events
 from hms_bridge.service.foundation import VerbFamily
-from hms_bridge.service.locations import is_below, partition_location
+from hms_bridge.service.locations import is_below, parent, partition_location
 from hms_bridge.service.unit_of_work import UnitOfWork
 from hms_bridge.txn import resources
 
@@ -102,6 +102,19 @@ class DropVerbs(VerbFamily):
         file_tasks.add(unit.connection, tasks)
         return tasks
 
+    def _delete_partitions(self, tasks: Sequence[FileTask]) -> None:
+        """Carry out the tasks of dropped partitions; the directories that lay above nothing else
+        go with them, up to the table's (``DropPartitionsHandler.PathAndDepth``)."""
+        self._files.carry_out(tasks)
+        above = {
+            place
+            for task in tasks
+            if (name := task.context.partition) and task.location.endswith(f"/{name}")
+            for place in _parents(task.location, name.count("/"))
+        }
+        for place in sorted(above, key=len, reverse=True):
+            self._files.remove_if_empty(place)
+
     def _is_free(self, unit: UnitOfWork, table: Table, place: str, partition: str | None) -> bool:
         """Whether nothing else of the catalog lies in a directory that is to be deleted."""
         if partition is not None and place == partition_location(table, partition):
@@ -115,3 +128,11 @@ class DropVerbs(VerbFamily):
     def _forget_database(self, unit: UnitOfWork, database: Database) -> None:
         if database.catalog_name == DEFAULT_CATALOG:
             resources.forget_database(unit.connection, database.name)
+
+
+def _parents(location: str, count: int) -> list[str]:
+    """The next directories above, the nearest first."""
+    found = [location]
+    for _ in range(count):
+        found.append(parent(found[-1]))
+    return found[1:]

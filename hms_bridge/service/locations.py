@@ -63,9 +63,15 @@ class WarehouseRoots:
 def warehouse_uri(text: str, default_fs: str = "file:") -> str:
     """A configured directory as an absolute URI; a relative path is one of this machine.
 
-    Raises ConfigError.
+    Raises ConfigError, also for a relative path where bare paths are not of this machine.
     """
     try:
+        if default_fs != "file:" and ":/" not in text and not text.startswith("/"):
+            raise ConfigError(
+                f"'{text}': bare paths are of {default_fs} (fs.defaultFS), and this one is "
+                "relative; set hive.metastore.warehouse.dir and hive.repl.cmrootdir to absolute "
+                "paths, or to file:/… for this machine"
+            )
         if "://" not in text and not text.startswith(("/", "file:")):
             text = str(Path(text).absolute())
         parsed = parse_uri(text)

@@ -122,7 +122,7 @@ class PartitionConditionVerbs(PartitionVerbs):
             return tasks, tuple(one.partition for one in found)
 
         tasks, dropped = self._transactions.write(work)
-        self._files.carry_out(tasks)
+        self._delete_partitions(tasks)
         return dropped
 
     def _read_table(

@@ -328,7 +328,7 @@ class PartitionVerbs(DropVerbs):
                 unit, stored, found, is_data_deleted=is_data_deleted, is_purge=is_purge
             )
 
-        self._files.carry_out(self._transactions.write(work))
+        self._delete_partitions(self._transactions.write(work))
 
     def _drop_rows(
         self,

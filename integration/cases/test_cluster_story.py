@@ -94,7 +94,7 @@ def test_we_load_hives_dump_from_hives_archive(cluster: Cluster) -> None:
     loaded = side.told(*load)
     assert loaded["files from the archive"] >= 4, loaded
     assert rows_of(replica, "b_replica") == expected
-    assert side.told(*load)["kind"] == "nothing to do"
+    assert side.told(*load)["kind"] == "nothing"
 
 
 def test_between_two_real_metastores_and_hive_goes_on(cluster: Cluster) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from integration.referees.ours import OurServer, OurSession
 from integration.referees.processes import Workplace
 from integration.referees.spark import OurSparkDriver
 
-Work = Callable[[str, str], str]
+pytestmark = pytest.mark.spark_35
 
 
 @pytest.fixture(scope="module")

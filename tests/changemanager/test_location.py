@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import fsspec
 import pytest
 
 from changemanager.errors import LocationError
 from changemanager.filesystem.local import LocalVolume
-from changemanager.filesystem.opening import open_file_system, volume_of
+from changemanager.filesystem.opening import one_name_of, open_file_system, volume_of
 from changemanager.filesystem.plain import PlainVolume
 from changemanager.filesystem.volume import FileKind
 from changemanager.filesystem.webhdfs import WebHdfsVolume
@@ -91,6 +93,28 @@ def test_hdfs_goes_over_http_where_an_address_is_given() -> None:
     fs = open_file_system("hdfs", "nn:8020", hadoop)
     assert isinstance(volume_of(fs), WebHdfsVolume)
     assert fs.addresses == ("web.example:9870",)
+
+
+def test_all_names_of_a_name_node_are_one_file_system() -> None:
+    hadoop = HadoopConfig(
+        values={
+            "dfs.nameservices": "dr",
+            "dfs.ha.namenodes.dr": "a",
+            "dfs.namenode.rpc-address.dr.a": "nn:8020",
+        }
+    )
+    opened: list[str] = []
+
+    def factory(_: str, authority: str) -> object:
+        opened.append(authority)
+        return fsspec.filesystem("memory", skip_instance_cache=True)
+
+    resolve = FsspecResolver(factory, "file:/", partial(one_name_of, hadoop=hadoop))
+    assert resolve("hdfs://nn/a").volume is resolve("hdfs://NN:8020/b").volume
+    assert resolve("hdfs://nn/a").uri == "hdfs://nn/a"
+    assert resolve("hdfs://nn:8021/a").volume is not resolve("hdfs://nn/a").volume
+    assert resolve("hdfs://dr/a").volume is resolve("hdfs://dr/b").volume
+    assert opened == ["nn:8020", "nn:8021", "dr"]
 
 
 def test_memory_is_an_object_store() -> None:

@@ -115,16 +115,18 @@ def test_names_cannot_say_perhaps(metastore: MetastoreService) -> None:
 
 
 def test_drops_by_conditions(metastore: MetastoreService) -> None:
+    metastore.add_partitions("db", "t", [partition("db", "t", "1", "c")])
+    place, sibling = place_of(metastore, "t", "n=2/s=b"), place_of(metastore, "t", "n=1/s=c")
     before = int(metastore.get_current_event_id())
-    place = place_of(metastore, "t", "n=2/s=b")
     conditions = [IS_B, compared(Function.EQUAL, S, "a"), IS_B]
     dropped = metastore.drop_partitions_by_conditions(
         "db", "t", [ConditionToDrop(condition=condition) for condition in conditions]
     )
     assert {one.values[1] for one in dropped} == {"a", "b"}
-    assert not place.exists()
+    assert not place.parent.exists()  # nothing else lay there
+    assert sibling.exists()
     assert list(metastore.get_partition_names("db", "t")) == [
-        "n=10/s=it%27s", "n=__HIVE_DEFAULT_PARTITION__/s=d", "n=x/s=odd",
+        "n=1/s=c", "n=10/s=it%27s", "n=__HIVE_DEFAULT_PARTITION__/s=d", "n=x/s=odd",
     ]  # fmt: skip
     (event,) = events_after(metastore, before)
     assert event.type == "DROP_PARTITION"

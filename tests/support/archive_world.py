@@ -219,6 +219,7 @@ class ArchiveWorld:
             retain_ms=retain_ms,
             name_length_max=name_length_max,
             trash=str(self.trash) if has_trash else None,
+            is_elsewhere_allowed=is_cmroot_elsewhere,
         )
         self._tokens = 0
         self.start()
