@@ -55,13 +55,7 @@ def verify(
     from changemanager.whereabouts import Whereabouts
     from hms_bridge.cli.repl_requests import dump_rules
     from hms_bridge.config.file_systems import file_systems
-<<<<<<< HEAD
-    from hms_bridge.connect import absolute_location
-=======
-    from hms_bridge.connect import absolute_location, archive_root
-    from hms_bridge.errors import ReplError
-    from hms_bridge.repl.layout import HIVE_DIRECTORY
->>>>>>> main
+    from hms_bridge.connect import archive_root
     from hms_bridge.repl.verify import verify_dump
 
     resolver = file_systems(settings)
