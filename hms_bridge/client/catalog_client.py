@@ -28,6 +28,7 @@ from hms_bridge.wire.convert_catalog import (
     partition_to_struct,
     table_from_struct,
     table_to_struct,
+    trusted_columns_to_struct,
 )
 from hms_bridge.wire.structs import Struct, hive
 
@@ -80,9 +81,11 @@ class CatalogClient:
             cascade=is_cascade,
         )
 
-    def create_table(self, table: Table) -> None:
+    def create_table(self, table: Table, *, trusted_columns: Sequence[str] = ()) -> None:
         """Raises AlreadyExistsError, InvalidObjectError, NoSuchObjectError (its database)."""
-        struct = table_to_struct(table)
+        struct: Any = table_to_struct(table)
+        if trusted_columns:
+            struct.dictionary = trusted_columns_to_struct(trusted_columns)
         request = hive.CreateTableRequest(
             table=struct,
             processorCapabilities=list(PROCESSOR_CAPABILITIES),

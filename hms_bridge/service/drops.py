@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from changemanager.manifest import ArchiveCause, ArchiveContext
 from hms_bridge.archive import file_tasks
 from hms_bridge.archive.file_tasks import FileTask
-from hms_bridge.catalog import partitions, places, tables
+from hms_bridge.catalog import materialized_views, partitions, places, tables
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.table_rules import has_own_files, parameter
+from hms_bridge.errors import MetaError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Table
 from hms_bridge.notification import events
 from hms_bridge.service.foundation import VerbFamily
@@ -38,6 +39,14 @@ class DropVerbs(VerbFamily):
             unit.connection, database.name, name, database.catalog_name, RowLock.EXCLUSIVE
         )
         table = stored.table
+        views = materialized_views.views_of(unit.connection, stored.id)
+        if views:
+            raise MetaError(
+                "Cannot drop table as it is used in the following materialized views "
+                f"[{', '.join(views)}]: {table.full_name}; drop them first"
+            )
+        if materialized_views.is_materialized(table):
+            materialized_views.delete_creation(unit.connection, table)
         places_of_partitions = partitions.delete_all_of(unit.connection, stored)
         tables.delete_table(unit.connection, stored)
         if table.is_transactional and table.catalog_name == DEFAULT_CATALOG:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from changemanager.manifest import ArchiveCause, ArchiveContext
 from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.backend.connection import Connection
-from hms_bridge.catalog import databases, partitions, tables
+from hms_bridge.catalog import databases, partitions, statistics, tables
 from hms_bridge.catalog.limits import check_partition
 from hms_bridge.catalog.partitions import StoredPartition, name_of
 from hms_bridge.catalog.row_locks import RowLock
@@ -104,6 +104,7 @@ class RenamePartitionVerbs(DropVerbs):
         name = name_of(table, new.values)
         check_partition(new, name)
         partitions.update_partitions(unit.connection, stored, [(old, new)])
+        statistics.rename_partition(unit.connection, old.id, name)
         if move is not None:
             is_same = old.partition.storage.location == move.location
             if not is_same or not self._files.finish(unit, move):

@@ -10,6 +10,7 @@ from hms_bridge.backend.schema import (
     archive_tables,
     catalog_tables,
     notification_tables,
+    object_tables,
     txn_tables,
 )
 from hms_bridge.backend.schema.metadata import METADATA
@@ -17,7 +18,13 @@ from hms_bridge.backend.schema.metadata import METADATA
 TABLES: MetaData = METADATA
 """All tables."""
 
-TABLE_MODULES = (archive_tables, catalog_tables, notification_tables, txn_tables)
+TABLE_MODULES = (
+    archive_tables,
+    catalog_tables,
+    notification_tables,
+    object_tables,
+    txn_tables,
+)
 """Who declares them."""
 
 SEEDS: tuple[tuple[Table, dict[str, Any]], ...] = (
