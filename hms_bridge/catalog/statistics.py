@@ -423,7 +423,7 @@ def _delete(
 ) -> int:
     count = 0
     for piece in batches(keys):
-        where = [table.c[_KEYS[table]].in_(piece)]
+        where: list[ColumnElement[bool]] = [table.c[_KEYS[table]].in_(piece)]
         if columns:
             where.append(or_(*(table.c.COLUMN_NAME.in_(part) for part in batches(columns))))
         if engine is not None:
@@ -437,7 +437,7 @@ def _delete_rows(connection: Connection, table: Table, keys: Sequence[int]) -> N
         connection.execute(delete(table).where(table.c.CS_ID.in_(piece)))
 
 
-def _lost(rows: Iterable[Row[Any]], columns: Sequence[Column]) -> list[tuple[int, str]]:
+def _lost(rows: Iterable[Any], columns: Sequence[Column]) -> list[tuple[int, str]]:
     kept = {(column.name.lower(), column.type.lower()) for column in columns}
     return [
         (row.CS_ID, row.COLUMN_NAME)

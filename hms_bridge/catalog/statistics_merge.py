@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hms_bridge.model.statistics import Bound, ColumnStatistics
 
@@ -135,16 +135,18 @@ class _Line:
         return _text(high - _part((high - low) * distance, steps))
 
 
-def _part(whole: int | float | Decimal, steps: int) -> int | float | Decimal:
+def _part(whole: Any, steps: int) -> Any:
     return whole // steps if isinstance(whole, int) else whole / steps
 
 
-def _number(bound: Bound) -> int | float | Decimal:
+def _number(bound: Bound) -> Any:
+    """An int, a float, or a Decimal: bounds of one column are of one of them."""
     return Decimal(bound) if isinstance(bound, str) else bound
 
 
-def _text(number: int | float | Decimal) -> Bound:
-    return str(number) if isinstance(number, Decimal) else number
+def _text(number: Any) -> Bound:
+    found: Bound = str(number) if isinstance(number, Decimal) else number
+    return found
 
 
 def _lowest(bounds: Iterable[Bound | None]) -> Bound | None:

@@ -379,6 +379,7 @@ class CatalogClient:
         environment: Mapping[str, str] | None = None,
         catalog: str = DEFAULT_CATALOG,
         is_event_each: bool = False,
+        valid_write_ids: str | None = None,
     ) -> None:
         """Raises NoSuchObjectError. With ``is_event_each``, each is a call of its own."""
         if is_event_each and len(partitions) > 1:
@@ -390,6 +391,7 @@ class CatalogClient:
                     environment=environment,
                     catalog=catalog,
                     is_event_each=True,
+                    valid_write_ids=valid_write_ids,
                 )
             return
         structs = [partition_to_struct(partition) for partition in partitions]
@@ -402,6 +404,7 @@ class CatalogClient:
             partitions=structs,
             environmentContext=context,
             writeId=write_ids.pop() if len(write_ids) == 1 else None,
+            validWriteIdList=valid_write_ids,
         )
         old = {
             "db_name": join_catalog(catalog, database),

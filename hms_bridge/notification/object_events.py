@@ -28,10 +28,12 @@ def table_statistics_updated(
     *,
     engine: str,
     write_id: WriteId,
+    parameters: Mapping[str, str],
 ) -> EventDraft:
-    """UPDATE_TBL_COL_STAT_EVENT; the message names the table only in its parts."""
+    """UPDATE_TBL_COL_STAT_EVENT; the message names the table only in its parts. ``parameters`` are
+    the stored ones; those of ``table`` are as the statement's snapshot sees them."""
     message = _updated_head(table, statistics, now_seconds, engine, write_id) | {
-        "parameters": dict(table.parameters),
+        "parameters": dict(parameters),
         "tableObjJson": table_to_json(table),
     }
     return _of_table(EventType.UPDATE_TABLE_STATISTICS, table, message)
@@ -73,7 +75,9 @@ def partition_statistics_deleted(
 
 def function_created(function: Function, now_seconds: int) -> EventDraft:
     """CREATE_FUNCTION."""
-    message = {"functionObjJson": struct_to_json(function_to_struct(function))}
+    struct: Any = function_to_struct(function)
+    struct.resourceUris = struct.resourceUris or None
+    message = {"functionObjJson": struct_to_json(struct)}
     return _of_function(EventType.CREATE_FUNCTION, function, message, now_seconds)
 
 

@@ -22,6 +22,7 @@ from hms_bridge.server.limits import DEFAULT_LIMITS, ServerLimits
 from hms_bridge.server.materialized_view_calls import MaterializedViewCalls
 from hms_bridge.server.partition_calls import PartitionCalls
 from hms_bridge.server.partition_changes import PartitionChangeCalls
+from hms_bridge.server.privilege_calls import PrivilegeCalls
 from hms_bridge.server.service_calls import AbsentCalls, ServiceCalls
 from hms_bridge.server.statistics_calls import StatisticsCalls
 from hms_bridge.server.table_calls import TableCalls
@@ -58,6 +59,7 @@ def dispatcher_of(
         StatisticsCalls(metastore),
         FunctionCalls(metastore),
         MaterializedViewCalls(metastore),
+        PrivilegeCalls(metastore),
     )
     return Dispatcher(collect_answers(handlers), limits)
 

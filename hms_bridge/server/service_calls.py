@@ -7,9 +7,7 @@ from collections.abc import Mapping
 
 from hms_bridge.clock import Clock
 from hms_bridge.errors import MetaError
-from hms_bridge.model.catalog import PrincipalType
 from hms_bridge.server.answers import answers
-from hms_bridge.wire.required import given
 from hms_bridge.wire.structs import Struct, hive
 
 INTERFACE_VERSION = "4.1.0"
@@ -17,7 +15,6 @@ INTERFACE_VERSION = "4.1.0"
 
 _ALIVE = 2
 _READABLE_KEY = re.compile(r"(hive|metastore|hdfs|mapred)\.")
-_PUBLIC = "public"
 _SECRET_KEY = re.compile(r"password|secret|token|credential|access\.?key", re.IGNORECASE)
 
 
@@ -134,34 +131,6 @@ class AbsentCalls:
     def nothing(self, _: Struct) -> list[Struct]:
         """An empty list."""
         return []
-
-    @answers("get_role_grants_for_principal")
-    def roles_of(self, args: Struct) -> Struct:
-        """Roles are not kept: a user has the one that every user has, others have none."""
-        request = given(args.request, "request")
-        grants = []
-        if request.principal_type == PrincipalType.USER:
-            grants = [
-                hive.RolePrincipalGrant(
-                    roleName=_PUBLIC,
-                    principalName=request.principal_name,
-                    principalType=int(PrincipalType.USER),
-                    grantOption=False,
-                    grantTime=0,
-                )
-            ]
-        return hive.GetRoleGrantsForPrincipalResponse(principalGrants=grants)
-
-    @answers("get_privilege_set")
-    def privileges_of(self, args: Struct) -> Struct:
-        """Privileges are not kept: a user and its role were given none."""
-        users = {args.user_name: []} if args.user_name else {}
-        groups = {name: [] for name in args.group_names or ()}
-        return hive.PrincipalPrivilegeSet(
-            userPrivileges=users or None,
-            groupPrivileges=groups or None,
-            rolePrivileges={_PUBLIC: []},
-        )
 
     @answers("get_primary_keys")
     def primary_keys(self, _: Struct) -> Struct:

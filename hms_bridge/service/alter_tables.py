@@ -170,6 +170,7 @@ class AlterTableVerbs(DropVerbs):
             tables.find_table(connection, *old_name, wanted.catalog_name, RowLock.EXCLUSIVE),
             old_name,
         )
+        stored = materialized_views.with_creation(connection, stored)
         new_database = stored.database_id
         if old_name != (wanted.database_name, wanted.name):
             found = databases.require_database(

@@ -38,7 +38,7 @@ class DropVerbs(VerbFamily):
         stored = tables.require_table(
             unit.connection, database.name, name, database.catalog_name, RowLock.EXCLUSIVE
         )
-        table = stored.table
+        table = materialized_views.with_creation(unit.connection, stored).table
         views = materialized_views.views_of(unit.connection, stored.id)
         if views:
             raise MetaError(

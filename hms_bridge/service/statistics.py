@@ -37,6 +37,7 @@ from hms_bridge.model.statistics_state import (
     without_trust,
 )
 from hms_bridge.notification import object_events
+from hms_bridge.notification.events import EventDraft
 from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.unit_of_work import UnitOfWork
 
@@ -218,6 +219,7 @@ def _together(
 
 
 def _set_of_table(unit: UnitOfWork, stored: StoredTable, update: StatisticsUpdate) -> bool:
+    stored = materialized_views.with_creation(unit.connection, stored)
     table, columns = stored.table, update.objects[0].columns
     if update.is_merge:
         query = _query_for(update, columns)
@@ -241,15 +243,16 @@ def _set_of_table(unit: UnitOfWork, stored: StoredTable, update: StatisticsUpdat
         table, parameters=parameters, write_id=table.write_id if write_id is None else write_id
     )
     told = ObjectStatistics(columns=columns, analyzed_seconds=unit.now_seconds)
-    draft = object_events.table_statistics_updated(
-        seen_table(after, update.valid_write_ids),
-        told,
-        unit.now_seconds,
-        engine=update.engine,
-        write_id=update.write_id,
+    unit.events.append(
+        object_events.table_statistics_updated(
+            seen_table(after, update.valid_write_ids),
+            told,
+            unit.now_seconds,
+            engine=update.engine,
+            write_id=update.write_id,
+            parameters=parameters,
+        )
     )
-    # The parameters beside the table are those that are stored.
-    unit.events.append(replace(draft, message=draft.message | {"parameters": dict(parameters)}))
     return True
 
 
@@ -309,7 +312,7 @@ def _partition_updated(
     columns: tuple[ColumnStatistics, ...],
     parameters: Mapping[str, str],
     update: StatisticsUpdate,
-) -> object_events.EventDraft:
+) -> EventDraft:
     return object_events.partition_statistics_updated(
         table,
         [value for _, value in parse_partition_name(state.name)],

@@ -35,15 +35,17 @@ class TableVerbs(DropVerbs):
         database = self._database_for(wanted)
         wanted = self._with_location(wanted, database)
         location = wanted.storage.location
-        is_made = False
+        is_made, files = False, []
         if location is not None and not is_view(wanted):
             self._files.settle(location)
             is_made = self._files.make_directory(location)
             counted = file_statistics.NO_FILES if is_made else self._files.count(location)
             parameters = file_statistics.of_created(wanted, counted, trusted_columns)
             wanted = replace(wanted, parameters=parameters)
+            if not is_made and not is_external(wanted) and not wanted.is_transactional:
+                files = self._files.references(location)
         try:
-            self._transactions.write(lambda unit: self._insert_table(unit, wanted))
+            self._transactions.write(lambda unit: self._insert_table(unit, wanted, files))
         except BaseException:
             if is_made and location is not None:
                 self._files.undo_made([location])
@@ -73,7 +75,7 @@ class TableVerbs(DropVerbs):
         location = normal_uri(location, f"location of table '{table.full_name}'")
         return replace(table, storage=replace(table.storage, location=location))
 
-    def _insert_table(self, unit: UnitOfWork, table: Table) -> None:
+    def _insert_table(self, unit: UnitOfWork, table: Table, files: Sequence[str]) -> None:
         stored = databases.require_database(
             unit.connection, table.database_name, table.catalog_name, RowLock.SHARED
         )
@@ -89,7 +91,8 @@ class TableVerbs(DropVerbs):
             materialized_views.put_creation(
                 unit.connection, complete, complete.creation, self._clock.now_ms()
             )
-        unit.events.append(events.table_created(replace(complete, id=key), unit.now_seconds))
+        created = replace(complete, id=key)
+        unit.events.append(events.table_created(created, unit.now_seconds, files))
 
     def get_table(self, database: str, name: str, catalog: str = DEFAULT_CATALOG) -> Table:
         """Raises NoSuchObjectError."""

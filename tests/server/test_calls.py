@@ -140,8 +140,8 @@ def _is_empty(value: Any) -> bool:
     return not value
 
 
-@pytest.mark.parametrize("name", ["rename_partition", "create_function", "cm_recycle", "add_token",
-                                  "update_table_column_statistics", "add_master_key"])  # fmt: skip
+@pytest.mark.parametrize("name", ["rename_partition", "add_primary_key", "cm_recycle", "add_token",
+                                  "create_role", "add_master_key"])  # fmt: skip
 def test_what_is_not_offered_is_unknown(rig: Rig, name: str) -> None:
     with pytest.raises(UnknownMethodError):
         rig(name)
@@ -295,7 +295,7 @@ def test_create_table_in_all_forms(rig: Rig) -> None:
     for name in ("create_table", "create_table_with_environment_context",
                  "create_table_with_constraints"):  # fmt: skip
         rig(name, tbl=struct)
-        assert rig.asked == [("create_table", TABLE)]
+        assert rig.asked == [("create_table", TABLE, {"trusted_columns": ()})]
     dry = rig("translate_table_dryrun", request=hive.CreateTableRequest(table=struct))
     assert dry == struct
     assert rig.asked == []
@@ -503,7 +503,10 @@ def test_partitions_are_altered_in_all_forms(rig: Rig) -> None:
     context = hive.EnvironmentContext(properties={"k": "v"})
 
     def asked(*, is_event_each: bool, **environment: str) -> Any:
-        flags = {"environment": environment, "catalog": "hive", "is_event_each": is_event_each}
+        flags = {
+            "environment": environment, "catalog": "hive", "is_event_each": is_event_each,
+            "valid_write_ids": None,
+        }  # fmt: skip
         return [("alter_partitions", "db", "p", [PART], flags)]
 
     rig("alter_partition", new_part=struct, **AT)
@@ -573,7 +576,10 @@ def test_workers_of_old_hives(rig: Rig) -> None:
     assert rig.asked == [("find_next_compaction", "w", "")]
     rig("compact", rqst=hive.CompactionRequest(dbname="D", tablename="T", type=2))
     assert rig.asked[0][1].database_name == "d"
-    assert rig("find_columns_with_stats", cr=hive.CompactionInfoStruct()) == []
+    rig.fake.answers["get_columns_with_statistics"] = ("id", "v")
+    target = hive.CompactionInfoStruct(dbname="D", tablename="T", partitionname="p=1")
+    assert rig("find_columns_with_stats", cr=target) == ["id", "v"]
+    assert rig.asked == [("get_columns_with_statistics", "d", "t", "p=1")]
 
 
 def test_the_latest_committed_compaction_of_each_partition(rig: Rig) -> None:
