@@ -8,6 +8,7 @@ and on the disk; a name taken by other content is an error; a file of a live tab
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from changemanager.errors import (
     PathNotContainedError,
 )
 from changemanager.filesystem.volume import FileKind, Placement
+from changemanager.journal import tell
 from changemanager.location import ListedFile, Location, Resolver, list_tree, parse_uri
 from changemanager.manifest import (
     ArchiveContext,
@@ -41,6 +43,9 @@ ORIGINAL_LOCATION = "user.original-loc"
 """Extended attribute: the first place that an archived file came from (Hive's)."""
 REMAIN_IN_TRASH = "user.remain-in-trash"
 """Extended attribute: purge into the trash, not for good (Hive's); its value is one zero byte."""
+
+
+_LOG = logging.getLogger(__name__)
 
 
 class RecycleKind(Enum):
@@ -151,10 +156,25 @@ class ChangeManager:
         """Directories that are never recycled or deleted."""
         return (self.cmroot, self.trash) if self.trash else (self.cmroot,)
 
+    def require_beside(self, place: Location) -> None:
+        """Raises ArchiveUnwritableError for a place on another file system, unless it is allowed.
+
+        Hive's recycle renames, so its archive is never elsewhere; what looks so is mostly a path
+        without its file system.
+        """
+        if place.volume is not self.cmroot.volume and not self.config.is_elsewhere_allowed:
+            raise ArchiveUnwritableError(
+                f"the archive {self.cmroot.uri} (hive.repl.cmrootdir) is on another file system "
+                f"than {place.uri}; nothing was deleted. Set hive.repl.cmrootdir to a directory "
+                "beside the warehouse, or hms.bridge.cm.other.file.system to true if it is meant",
+                self.cmroot.uri,
+            )
+
     def prepare(self) -> None:
         """Make the cmroot if it is not there. Raises ArchiveUnwritableError."""
         try:
-            self.cmroot.volume.make_directory(self.cmroot.path)
+            # As ReplChangeManager.getInstance makes it.
+            self.cmroot.volume.make_directory(self.cmroot.path, 0o770)
             status = self.cmroot.status()
         except OSError as error:
             raise self._unwritable(error) from error
@@ -259,6 +279,7 @@ class ChangeManager:
         """
         if not files:
             return ()
+        self.require_beside(source)
         self.prepare()
         self._records.reserve(
             self.cmroot.uri,
@@ -313,6 +334,17 @@ class ChangeManager:
             ],
             now_ms,
         )
+        for one in kept:
+            if one.is_new:
+                tell(
+                    _LOG,
+                    "archived",
+                    path=source.child(one.file.path).uri,
+                    name=one.file.archive_name,
+                    cmroot=self.cmroot.uri,
+                    bytes=one.file.size_bytes,
+                    **context.facts,
+                )
 
     def _keep_one(
         self,

@@ -82,6 +82,7 @@ class ChangeManagerConfig:
 
     `trash` is the directory for purged files that a DROP without PURGE put into the archive
     (tag `user.remain-in-trash`); without it such files are kept and reported.
+    `is_elsewhere_allowed`: files of other file systems than the cmroot's are archived too.
     """
 
     cmroot: str
@@ -89,6 +90,7 @@ class ChangeManagerConfig:
     interval_seconds: float = 3600.0
     name_length_max: int = NAME_LENGTH_MAX
     trash: str | None = None
+    is_elsewhere_allowed: bool = False
 
     def __post_init__(self) -> None:
         if not self.cmroot.strip():

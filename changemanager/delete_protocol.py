@@ -15,6 +15,7 @@ interrupted row of the same victim is then taken up where it stopped.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from changemanager.errors import (
     IntentError,
 )
 from changemanager.filesystem.volume import FileKind
+from changemanager.journal import tell
 from changemanager.location import ListedFile, Location, Resolver, list_tree
 from changemanager.manifest import (
     ArchiveContext,
@@ -38,6 +40,8 @@ from changemanager.manifest import (
     IntentFile,
     IntentState,
 )
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,6 +85,20 @@ def unplanned_changes(
         elif is_time_compared and planned.mtime_ms != found.mtime_ms:
             changes.append(f"{found.path} was written since")
     return tuple(changes)
+
+
+def _tell(intent: ArchiveIntent, deleted_count: int, *, is_resumed: bool) -> None:
+    tell(
+        _LOG,
+        "deleted",
+        path=intent.victim,
+        files=deleted_count,
+        bytes=sum(file.size_bytes for file in intent.files),
+        **intent.context.facts,
+        cmroot=intent.cmroot,
+        removal=intent.intent_id,
+        resumed=True if is_resumed else None,
+    )
 
 
 class DeleteProtocol:
@@ -231,6 +249,7 @@ class DeleteProtocol:
             if intent.state is IntentState.ARCHIVED:
                 deleted_count = self._delete(intent, is_read_again=is_read_again)
                 intent = self._advance(intent, IntentState.DELETED)
+                _tell(intent, deleted_count, is_resumed=is_resumed)
         except (DirectoryChangedError, ArchivedFileLostError) as error:
             self.abandon(intent, str(error))
             raise

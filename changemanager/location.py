@@ -7,23 +7,23 @@ the default file system, `file:/x` and `file:///x` are one file.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import fsspec
-
 from changemanager.checksum import HDFS_LAYOUT, checksum_like, composite_checksum
 from changemanager.errors import LocationError
-from changemanager.filesystem.local import LocalVolume
-from changemanager.filesystem.plain import OBJECT_STORE, RENAMING, PlainVolume
+from changemanager.filesystem.opening import (
+    BUCKET_SCHEMES,
+    one_name_of,
+    open_file_system,
+    volume_of,
+)
 from changemanager.filesystem.volume import FileKind, FileStatus, Volume
-from changemanager.filesystem.webhdfs import WebHdfsVolume
 
 _URI = re.compile(
     r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?://(?P<authority>[^/]*))?)?(?P<path>.*)"
 )
-_BUCKET_SCHEMES = frozenset({"s3", "s3a", "s3n", "gs", "gcs", "abfs", "abfss"})
 _SAME_FILE_SYSTEM = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs"}
 _READ_BYTES = 1 << 20
 
@@ -191,60 +191,28 @@ FileSystemFactory = Callable[[str, str], Any]
 """Opens the fsspec file system of a scheme and an authority."""
 
 
-def open_file_system(scheme: str, authority: str, web_hdfs: Mapping[str, str] | None = None) -> Any:
-    """The fsspec file system of a scheme, with fsspec's own settings (environment, fsspec.json).
-
-    `web_hdfs` maps the authority of an `hdfs:` URI to its NameNode's HTTP address `host:port`
-    (Hadoop's dfs.namenode.http-address); without it, hdfs: goes through libhdfs, which needs
-    Hadoop on this machine. Raises LocationError for a scheme whose driver is unknown or missing.
-    """
-    address = (web_hdfs or {}).get(authority) if scheme == "hdfs" else None
-    if address is not None:
-        scheme, authority = "webhdfs", address
-    options: dict[str, Any] = {}
-    if scheme in {"hdfs", "webhdfs"} and authority:
-        host, _, port = authority.partition(":")
-        options = {"host": host} | ({"port": int(port)} if port.isdecimal() else {})
-    if scheme in _BUCKET_SCHEMES:
-        options = {"use_listings_cache": False}
-    try:
-        return fsspec.filesystem(scheme, **options)
-    except (ValueError, ImportError, OSError) as error:
-        reason = str(error).partition("\n")[0]
-        raise LocationError(
-            f"no file system for {scheme}://{authority} ({reason}); install its fsspec driver, or "
-            "write the path with another scheme"
-        ) from error
-
-
-def volume_of(fs: Any) -> Volume:
-    """What an fsspec file system can do: the one place that knows their differences."""
-    protocols = {fs.protocol} if isinstance(fs.protocol, str) else set(fs.protocol)
-    if protocols & {"file", "local"}:
-        return LocalVolume(fs)
-    if "webhdfs" in protocols:
-        return WebHdfsVolume(fs)
-    if protocols & {"hdfs", "arrow_hdfs"}:
-        return PlainVolume(fs, RENAMING)
-    return PlainVolume(fs, OBJECT_STORE)
-
-
 class FsspecResolver:
     """Resolves through fsspec; one volume for each file system, so that two paths can be compared.
 
     `default` is the file system of bare paths (Hadoop's fs.defaultFS), such as `hdfs://host:8020`.
+    `one_name` gives the authority by which all names of a file system are known, from a scheme and
+    an authority.
     """
 
     def __init__(
-        self, open_file_system: FileSystemFactory = open_file_system, default: str = "file:/"
+        self,
+        open_file_system: FileSystemFactory = open_file_system,
+        default: str = "file:/",
+        one_name: Callable[[str, str], str] = one_name_of,
     ) -> None:
         self._open = open_file_system
+        self._one_name = one_name
         self._default = parse_uri(default)
         self._volumes: dict[tuple[str, str], Volume] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process opens its own file systems."""
-        return FsspecResolver, (self._open, self._default.uri)
+        return FsspecResolver, (self._open, self._default.uri, self._one_name)
 
     def __call__(self, text: str) -> Location:
         """The location that a path or URI names. Raises LocationError."""
@@ -253,11 +221,11 @@ class FsspecResolver:
             parsed = ParsedUri(
                 scheme=self._default.scheme, authority=self._default.authority, path=parsed.path
             )
-        in_bucket = parsed.scheme in _BUCKET_SCHEMES
+        in_bucket = parsed.scheme in BUCKET_SCHEMES
         # One object store holds all buckets; elsewhere the authority is the file system.
         scheme = _SAME_FILE_SYSTEM.get(parsed.scheme, parsed.scheme)
-        key = (scheme, "" if in_bucket else parsed.authority)
-        if key not in self._volumes:
-            self._volumes[key] = volume_of(self._open(*key))
+        key = (scheme, "" if in_bucket else self._one_name(scheme, parsed.authority))
+        if key not in self._volumes:  # of two threads that open it, one wins
+            self._volumes.setdefault(key, volume_of(self._open(*key)))
         path = f"{parsed.authority}{parsed.path}".rstrip("/") if in_bucket else parsed.path
         return Location(parsed.uri, path, self._volumes[key])

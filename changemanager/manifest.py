@@ -50,6 +50,18 @@ class ArchiveContext:
     txn_id: int | None = None
     compaction_id: int | None = None
 
+    @property
+    def facts(self) -> Mapping[str, str | int | None]:
+        """For the journal."""
+        return {
+            "cause": self.cause.value,
+            "database": self.database,
+            "table": self.table,
+            "partition": self.partition,
+            "transaction": self.txn_id,
+            "entry": self.compaction_id,
+        }
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ArchiveOrigin:

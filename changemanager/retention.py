@@ -17,6 +17,7 @@ from changemanager.archive import REMAIN_IN_TRASH, ChangeManager
 from changemanager.clock import Clock
 from changemanager.errors import ChangeManagerConfigError, ChangeManagerError
 from changemanager.filesystem.volume import FileKind
+from changemanager.journal import tell
 from changemanager.location import Location
 from changemanager.manifest import ArchiveEntry, ArchiveManifest, EntryState
 from changemanager.transfer import PART_PREFIX, give_new_name
@@ -108,6 +109,11 @@ class PurgePlan:
         return tuple(one for one in self.decisions if one.disposition is disposition)
 
 
+_DEEDS = {
+    Disposition.DELETE: "purged",
+    Disposition.TRASH: "moved to trash",
+    Disposition.FORGET: "forgotten",
+}
 _WAITING_FOR_TIME = frozenset(
     {Disposition.DELETE, Disposition.TRASH, Disposition.FORGET, Disposition.NO_TRASH}
 )
@@ -321,6 +327,16 @@ class Purge:
                         "purged %s although %s held it", decision.item.name, decision.holders
                     )
                 done[decision.disposition].append(decision.item.name)
+                tell(
+                    _LOG,
+                    _DEEDS[decision.disposition],
+                    name=decision.item.name,
+                    cmroot=plan.cmroot,
+                    bytes=decision.item.size_bytes,
+                    archived_at_ms=decision.item.clock_ms,
+                    reason=decision.reason,
+                    overridden=decision.holders or None,
+                )
                 freed_bytes += decision.item.size_bytes if decision.item.is_present else 0
             else:
                 failed.append((decision.item.name, why_not))

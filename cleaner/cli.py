@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from hms_bridge.cli.logs import logging_options
 from hms_bridge.cli.options import (
+    database_option,
     dry_run_option,
     format_option,
-    metastore_option,
     settings_options,
 )
 from hms_bridge.cli.output import print_rows, say, size_text
@@ -41,8 +42,9 @@ def cleaner() -> None:
 
 @cleaner.command()
 @dry_run_option
-@metastore_option
+@database_option
 @format_option
+@logging_options
 @settings_options
 def run(is_dry_run: bool, metastore_url: str, output_format: str, settings: Settings) -> None:
     """Clean everything that is ready, once; `hms-bridge serve --cleaner` does it again and again.
@@ -100,7 +102,7 @@ def run(is_dry_run: bool, metastore_url: str, output_format: str, settings: Sett
 
 
 @cleaner.command()
-@metastore_option
+@database_option
 @format_option
 @settings_options
 def plan(metastore_url: str, output_format: str, settings: Settings) -> None:

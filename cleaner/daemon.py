@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from changemanager.delete_protocol import DeleteProtocol
 from changemanager.errors import ChangeManagerError
+from changemanager.journal import tell
 from changemanager.manifest import ArchiveCause, ArchiveIntents, IntentState
 from cleaner.errors import CleaningRefusedError, TargetChangedError
 from cleaner.explain import EntryExplanation, explain_entries
@@ -117,7 +118,20 @@ class Cleaner:
             return self._postpone(entry, str(error), is_counted=True, error=error)
         if outcome.state is CleaningState.WAITING:
             self._postpone(entry, outcome.message, is_counted=False)
-        _LOG.info("%s: %s, %s", entry.target, outcome.state.value, outcome.message)
+        tell(
+            _LOG,
+            outcome.state.value,
+            entry=entry.id or None,
+            transaction=entry.txn_id,
+            database=entry.database_name,
+            table=entry.table_name,
+            partition=entry.partition_name,
+            directories=outcome.victim_count,
+            archived_files=outcome.archived_count,
+            deleted_files=outcome.deleted_count,
+            bytes=outcome.freed_bytes,
+            reason=outcome.message,
+        )
         return outcome
 
     def _postpone(

@@ -19,6 +19,7 @@ from uuid import uuid4
 
 from changemanager.archive import ChangeManager
 from changemanager.filesystem.volume import FileKind
+from changemanager.hadoop import HadoopConfig
 from changemanager.location import Location, Resolver
 from changemanager.manifest import ArchiveManifest
 from hms_bridge.backend.engine import open_database
@@ -26,22 +27,23 @@ from hms_bridge.backend.schema.install import schema_info
 from hms_bridge.client.thrift_metastore import ThriftMetastoreClient
 from hms_bridge.clock import Clock, SystemClock
 from hms_bridge.config.file_systems import archive_config, file_systems
+from hms_bridge.config.keys import CM_ROOT, WAREHOUSE
 from hms_bridge.config.settings import Settings
 from hms_bridge.errors import ConfigError
-from hms_bridge.metastore import LocalMetastore, Metastore
+from hms_bridge.metastore import Metastore
+from hms_bridge.service.metastore_service import MetastoreService
 from hms_bridge.service.open import open_local_metastore
 
 _SQLITE = "sqlite:///"
 _THRIFT = "thrift://"
 _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+|\[[0-9a-fA-F:.]+\]:\d+")
-_PASSWORD = re.compile(r"(?<=://)([^:/@]*):.*@")
 
 
 @dataclass(frozen=True, kw_only=True)
 class LocalStore:
     """A metastore over its own database, with the archive that stands beside it."""
 
-    metastore: LocalMetastore
+    metastore: MetastoreService
     manifest: ArchiveManifest
     resolver: Resolver
     clock: Clock
@@ -52,11 +54,11 @@ class LocalStore:
 
         Its directory may be absent, which is an empty archive.
         """
-        settings = self.settings.archive
+        settings, hadoop = self.settings.archive, self.settings.hadoop
         config = archive_config(
             settings,
-            cmroot=absolute_location(settings.root),
-            trash=absolute_location(settings.trash) if settings.trash else None,
+            cmroot=archive_root(self.settings),
+            trash=absolute_location(settings.trash, hadoop) if settings.trash else None,
         )
         manager = ChangeManager(
             config, self.resolver, self.manifest, self.clock, lambda: uuid4().hex
@@ -95,7 +97,7 @@ def open_local(
     resolver = file_systems(chosen)
     service = open_local_metastore(
         shareable_url(url),
-        warehouse=absolute_location(chosen.warehouse),
+        warehouse=absolute_location(chosen.warehouse, chosen.hadoop, key=WAREHOUSE.name),
         settings=chosen,
         clock=time,
         resolve=resolver,
@@ -138,11 +140,6 @@ def connected_locally(
         store.metastore.close()
 
 
-def url_without_password(url: str) -> str:
-    """For messages and logs."""
-    return _PASSWORD.sub(r"\1:***@", url)
-
-
 def shareable_url(url: str) -> str:
     """The same for another process with another working directory."""
     if url.startswith(_SQLITE) and not url.startswith(f"{_SQLITE}/") and url != _SQLITE:
@@ -152,11 +149,29 @@ def shareable_url(url: str) -> str:
     return url
 
 
-def absolute_location(text: str) -> str:
-    """A path or URI that means the same everywhere; relative paths are of this directory."""
-    if ":/" in text or text.startswith("/"):
+def archive_root(settings: Settings) -> str:
+    """The archive's place, the same everywhere. Raises ConfigError."""
+    return absolute_location(settings.archive.root, settings.hadoop, key=CM_ROOT.name)
+
+
+def absolute_location(text: str, hadoop: HadoopConfig | None = None, *, key: str = "") -> str:
+    """A path or URI that means the same everywhere; relative paths are of this directory.
+
+    Where ``hadoop`` has another default file system than this machine's, a bare path is of that
+    one. Raises ConfigError for a relative path there, which would mean a user's home directory;
+    ``key`` is the setting that it comes from.
+    """
+    is_local = hadoop is None or hadoop.is_default_local
+    if ":/" in text or (text.startswith("/") and is_local):
         return text.rstrip("/") or "/"
-    return str(Path(text).resolve())
+    if is_local or hadoop is None:
+        return str(Path(text).resolve())
+    if not text.startswith("/"):
+        raise ConfigError(
+            f"{key + ' is ' if key else ''}'{text}': bare paths are of {hadoop.default_fs} "
+            "(fs.defaultFS); write an absolute path, or file:/… for this machine"
+        )
+    return f"{hadoop.default_prefix}{text}".rstrip("/")
 
 
 def install_schema(url: str, settings: Settings) -> None:
@@ -188,7 +203,8 @@ def describe_schema(url: str) -> dict[str, object]:
     return {
         "database": database.name,
         "version": found.version,
-        "usable": found.is_complete,
+        "usable": found.next_step is None,
+        "next step": found.next_step or "none",
         "missing tables": list(found.missing_tables),
         "missing columns": list(found.missing_columns),
     }

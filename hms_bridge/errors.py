@@ -18,6 +18,7 @@
     │  └─ MetastoreUnavailableError     client side; the call may be tried again
     ├─ BackendError                     the database failed
     │  └─ RetryableBackendError         deadlock, serialization failure; see backend/retry.py
+    │     └─ RowTakenError              a row with that key is there; tried again twice only
     ├─ AcidFormatError                  files contradict the ACID format; carries the path
     │  ├─ NotOrcError                   a file that is no ORC file
     │  └─ NotEnoughHistoryError         compacted beyond the snapshot; read again with a new one
@@ -96,6 +97,10 @@ class BackendError(HmsBridgeError):
 
 class RetryableBackendError(BackendError):
     """Deadlock, serialization failure, lost connection: the transaction may be tried again."""
+
+
+class RowTakenError(RetryableBackendError):
+    """A row with that key is there already: somebody was faster, or it never was free."""
 
 
 class AcidFormatError(HmsBridgeError):

@@ -279,6 +279,10 @@ class TransactionStore(Protocol):
         """0 means none. Raises NoSuchTxnError, TxnAbortedError, NoSuchLockError."""
         ...
 
+    def get_txn_timeout_ms(self) -> int:
+        """After how long without a heartbeat it ends a transaction or lock: hive.txn.timeout."""
+        ...
+
     def heartbeat_txn_range(self, first: TxnId, last: TxnId) -> HeartbeatRangeResult:
         """Keep a range alive; never raises for one of them."""
         ...
@@ -318,6 +322,12 @@ class TransactionStore(Protocol):
 
     def add_dynamic_partitions(self, partitions: DynamicPartitions) -> None:
         """Raises NoSuchTxnError, TxnAbortedError."""
+        ...
+
+    def add_write_ids_to_min_history(self, txn_id: TxnId, write_ids: Mapping[str, WriteId]) -> None:
+        """Until the transaction ends, keep Hive's Cleaner from what a compaction replaced that
+        covers these ids (by ``db.table``) or higher ones. Nothing where the metastore knows no such
+        ids. Raises NoSuchTxnError, TxnAbortedError (MetaError over thrift)."""
         ...
 
     def repl_table_write_id_state(self, state: TableWriteIdState) -> None:

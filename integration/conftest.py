@@ -18,7 +18,8 @@ from typing import Any, Protocol, TypeVar
 
 import pytest
 
-from integration.referees import java_metastore, outside
+from integration.referees import install, java_metastore, outside
+from integration.referees.beside import Beside
 from integration.referees.hdfs import Hdfs
 from integration.referees.hive42 import Hive42
 from integration.referees.hive_schema import HiveSchemas
@@ -29,7 +30,12 @@ from integration.referees.outside import OutsideClients
 from integration.referees.postgresql import PostgreSql
 from integration.referees.processes import Workplace
 from integration.referees.s3 import S3
-from integration.referees.spark import SparkDriver, SparkStandalone
+from integration.referees.spark import (
+    HiddenStandalone,
+    OurSparkDriver,
+    SparkDriver,
+    SparkStandalone,
+)
 from integration.referees.trino import Trino
 from integration.systems import SYSTEMS
 
@@ -194,6 +200,18 @@ def spark_standalone(workplace: Workplace) -> Iterator[SparkStandalone]:
     yield from _running(lambda: SparkStandalone(workplace))
 
 
+@pytest.fixture(scope="session")
+def spark_hidden(workplace: Workplace) -> Iterator[HiddenStandalone]:
+    """A cluster whose workers see nothing of ours."""
+    yield from _running(lambda: HiddenStandalone(workplace))
+
+
+@pytest.fixture(scope="session")
+def spark_35(workplace: Workplace) -> Iterator[OurSparkDriver]:
+    """Spark 3.5 in an interpreter of its own, opened as hms-bridge opens it."""
+    yield from _running(lambda: OurSparkDriver(workplace, python=install.spark_35()))
+
+
 @pytest.fixture
 def spark_hive(workplace: Workplace) -> Iterator[Callable[[str], SparkDriver]]:
     """Open a Spark session whose built-in Hive client uses the metastore at a URI."""
@@ -268,6 +286,12 @@ def hive42_on_ours(workplace: Workplace, ours: OurServer) -> Iterator[Hive42]:
             settings={"hive.metastore.uris": ours.uri},
         )
     )
+
+
+@pytest.fixture(scope="session")
+def hive42_beside(workplace: Workplace, hive_schemas: HiveSchemas) -> Iterator[Beside]:
+    """A Hive 4.2.0 with its own metastore, at its own defaults, and hms-bridge on its database."""
+    yield from _running(lambda: Beside(workplace, hive_schemas.database("4.2.0", "beside")))
 
 
 @pytest.fixture(scope="session")

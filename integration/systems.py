@@ -31,6 +31,12 @@ SYSTEMS = (
         compared="thrift answers, transactions, ACID tables that others write through it",
     ),
     System(
+        fixture="hive42_beside",
+        name="Hive and hms-bridge on one database",
+        version="4.2.0",
+        compared="drops, readers' protection from cleaners, mixed work",
+    ),
+    System(
         fixture="hms401",
         name="Hive metastore server as shipped",
         version="4.0.1",
@@ -65,6 +71,18 @@ SYSTEMS = (
         name="Spark standalone: master and two workers",
         version="4.3.0",
         compared="jobs that run in two executor processes",
+    ),
+    System(
+        fixture="spark_hidden",
+        name="Spark standalone: workers that see neither checkout nor environment",
+        version="4.3.0",
+        compared="our SQL, DML, compaction from the packed archive; tasks killed, frozen, copied",
+    ),
+    System(
+        fixture="spark_35",
+        name="Spark on local[2], the oldest of the declared range",
+        version="3.5.9",
+        compared="our SQL, DML and compaction",
     ),
     System(
         fixture="trino476",

@@ -49,12 +49,19 @@ class LocalVolume(PlainVolume):
             output.flush()
             os.fsync(output.fileno())
 
-    def make_directory(self, path: str) -> None:
-        """Make a directory for owner and group only; one that is there keeps its permissions."""
+    def make_directory(self, path: str, permission: int | None = None) -> None:
+        """Make a directory; one that is there keeps its permissions."""
         if Path(path).is_dir():
             return
         Path(path).mkdir(parents=True, exist_ok=True)
-        Path(path).chmod(0o770)
+        if permission is not None:
+            Path(path).chmod(permission)
+
+    def rename(self, source: str, target: str) -> None:
+        """One step of the operating system, after a look: it would replace an empty directory."""
+        if os.path.lexists(target):
+            raise FileExistsError(errno.EEXIST, "is there already", target)
+        Path(source).rename(target)
 
     def place(self, source: str, target: str) -> Placement:
         """Link: the one way to a new name that never replaces another file.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from io import UnsupportedOperation
 from typing import Any, BinaryIO, cast
@@ -25,15 +27,6 @@ OBJECT_STORE = FileSystemCapabilities(
     has_sync=False,
 )
 """S3 and its kin: a copy appears whole or not at all, and that is all there is."""
-
-RENAMING = FileSystemCapabilities(
-    has_atomic_rename=True,
-    has_directories=True,
-    can_set_mtime=False,
-    has_native_checksum=False,
-    has_sync=False,
-)
-"""HDFS through libhdfs: real directories and renames, but no times, attributes or checksums."""
 
 
 def mtime_ms_of(info: Mapping[str, Any]) -> int | None:
@@ -108,20 +101,42 @@ class PlainVolume:
             for chunk in chunks:
                 output.write(chunk)
 
-    def make_directory(self, path: str) -> None:
-        """Make a directory, with whatever permissions; an object store needs none."""
+    def make_directory(self, path: str, permission: int | None = None) -> None:
+        """Make a directory; an object store needs none, and knows no permissions."""
         if self._capabilities.has_directories:
-            self.fs.makedirs(path, exist_ok=True)
+            given = {} if permission is None else {"permission": permission}
+            self.fs.makedirs(path, exist_ok=True, **given)
 
     def place(self, source: str, target: str) -> Placement:
-        """Rename where that is one step, else copy on the server's side."""
+        """Copy on the server's side."""
         if self.status(target) is not None:
             raise FileExistsError(target)
-        if self._capabilities.has_atomic_rename:
-            self.fs.mv(source, target)
-            return Placement.MOVED
         self.fs.cp_file(source, target)
         return Placement.COPIED
+
+    def rename(self, source: str, target: str) -> None:
+        """Copy every file below, then remove the old ones.
+
+        A failure before all are copied takes the copies back, so that the old name stays whole; one
+        after that leaves files under both names. Nobody may read `target` before this returns.
+        """
+        if self.status(target) is not None:
+            raise FileExistsError(errno.EEXIST, "is there already", target)
+        names = self.fs.find(source)
+        if not names:
+            raise FileNotFoundError(errno.ENOENT, "nothing is there to be renamed", source)
+        own, copies = source.strip("/"), []
+        try:
+            for name in names:
+                copies.append(target.rstrip("/") + name.strip("/")[len(own) :])
+                self.fs.cp_file(name, copies[-1])
+        except BaseException:
+            for copy in copies:
+                with suppress(OSError):
+                    self.fs.rm_file(copy)
+            raise
+        for name in names:
+            self.fs.rm_file(name)
 
     def remove_file(self, path: str) -> None:
         """Remove one file."""

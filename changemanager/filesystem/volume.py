@@ -90,8 +90,19 @@ class Volume(Protocol):
         """Write a whole file and bring it to the disk; a failure may leave a part of it."""
         ...
 
-    def make_directory(self, path: str) -> None:
-        """Make a directory for owner and group only (770); no error if one is there."""
+    def make_directory(self, path: str, permission: int | None = None) -> None:
+        """Make a directory with those above it; no error if one is there, which stays as it is.
+
+        Without `permission` (exact bits) it gets what the umask leaves.
+        """
+        ...
+
+    def rename(self, source: str, target: str) -> None:
+        """Give a file or directory another name, never over another and never into a directory.
+
+        One step where `has_atomic_rename`; elsewhere files are copied, then removed. The directory
+        above `target` must be there. FileExistsError, FileNotFoundError.
+        """
         ...
 
     def place(self, source: str, target: str) -> Placement:

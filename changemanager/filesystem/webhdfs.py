@@ -1,21 +1,297 @@
-"""HDFS over HTTP: its own checksum, file times, attributes, and a rename that may say false."""
+"""HDFS over HTTP (WebHDFS, HttpFS): its own checksum, file times, attributes, safe renames."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, BinaryIO, TypeVar
+import io
+import json
+import re
+import tempfile
+from collections.abc import Iterable, Sequence
+from typing import Any
+from urllib.parse import quote
+
+import requests
+from fsspec.implementations.webhdfs import WebHDFile, WebHDFS
 
 from changemanager.filesystem.plain import PlainVolume
-from changemanager.filesystem.volume import FileStatus, FileSystemCapabilities, Placement
+from changemanager.filesystem.refusals import refusal
+from changemanager.filesystem.volume import FileSystemCapabilities, Placement
 
-_Answer = TypeVar("_Answer")
+_TIMEOUT_SECONDS = (10, 120)
+_SPOOL_BYTES = 8 << 20
+_PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]*")
+_STANDBY = "StandbyException"
+
+
+class _BoundedSession(requests.Session):
+    """Nothing is waited for without end."""
+
+    def request(self, *args: Any, **given: Any) -> requests.Response:
+        given.setdefault("timeout", _TIMEOUT_SECONDS)
+        return super().request(*args, **given)
+
+
+class HttpFileSystem(WebHDFS):  # type: ignore[misc]
+    """fsspec's WebHDFS, made to raise OSErrors wherever HDFS says no or false.
+
+    `addresses` are the HTTP services of all NameNodes of one cluster; the active one answers. A
+    file is written with one CREATE that carries its bytes; a rename never replaces and never nests.
+    """
+
+    cachable = False
+
+    def __init__(
+        self, addresses: Sequence[str], *, user: str | None = None, umask: int = 0o022, **given: Any
+    ) -> None:
+        host, _, port = addresses[0].rpartition(":")
+        super().__init__(host=host, port=int(port), user=user, **given)
+        self.addresses = tuple(addresses)
+        self.umask = umask
+
+    def _connect(self) -> None:
+        self.session = _BoundedSession()
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        found = _PREFIX.match(path)
+        text = path[found.end() :] if found else path
+        return text.rstrip("/") or "/"
+
+    def _call(
+        self,
+        op: str,
+        method: str = "get",
+        path: str | None = None,
+        data: Any = None,
+        redirect: bool = True,
+        **arguments: Any,
+    ) -> requests.Response:
+        place = "/" if path is None else self._strip_protocol(path)
+        error: OSError | None = None
+        for address in self._likely_first():
+            url = f"http://{address}/webhdfs/v1"
+            parameters = {**arguments, **self.pars, "op": op.upper()}
+            try:
+                answer = self.session.request(
+                    method=method.upper(),
+                    url=url + quote(place, safe="/="),
+                    params=parameters,
+                    data=data,
+                    allow_redirects=redirect,
+                )
+                require_done(answer, place)
+            except requests.ConnectionError as failure:
+                error = OSError(111, f"no NameNode answers at http://{address}: {failure}", place)
+                continue
+            except requests.Timeout as failure:
+                error = TimeoutError(110, f"http://{address} does not answer: {failure}", place)
+                continue
+            except OSError as failure:
+                if _STANDBY not in str(failure) and "standby" not in str(failure):
+                    raise
+                error = failure
+                continue
+            self.url = url
+            return answer
+        assert error is not None
+        raise error
+
+    def _likely_first(self) -> list[str]:
+        last = self.url.removeprefix("http://").partition("/")[0]
+        return sorted(self.addresses, key=lambda address: address != last)
+
+    def info(self, path: str, **_: Any) -> dict[str, Any]:
+        """What is there. FileNotFoundError if nothing is."""
+        path = self._strip_protocol(path)
+        found: dict[str, Any] = super().info(path)
+        return found
+
+    def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
+        """What is in a directory; a file lists itself."""
+        path = self._strip_protocol(path)
+        infos = self._call("LISTSTATUS", path=path).json()["FileStatuses"]["FileStatus"]
+        for info in infos:
+            self._process_info(info)
+            name = info["pathSuffix"]
+            info["name"] = f"{path.rstrip('/')}/{name}" if name else path
+        infos.sort(key=lambda info: str(info["name"]))
+        return infos if detail else [info["name"] for info in infos]
+
+    def exists(self, path: str, **_: Any) -> bool:
+        """Whether anything is there; a refusal is an error, not a no."""
+        try:
+            self.info(path)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def isdir(self, path: str) -> bool:
+        """Whether a directory is there."""
+        try:
+            return bool(self.info(path)["type"] == "directory")
+        except FileNotFoundError:
+            return False
+
+    def isfile(self, path: str) -> bool:
+        """Whether a file is there."""
+        try:
+            return bool(self.info(path)["type"] == "file")
+        except FileNotFoundError:
+            return False
+
+    def mkdir(
+        self, path: str, create_parents: bool = True, permission: int | None = None, **_: Any
+    ) -> None:
+        """Make a directory, with those above it. FileExistsError if one is there already."""
+        del create_parents
+        if self.exists(path):
+            raise FileExistsError(17, "HDFS: is there already", self._strip_protocol(path))
+        self._make(path, permission)
+
+    def makedirs(self, path: str, exist_ok: bool = False, permission: int | None = None) -> None:
+        """Make a directory and those above it."""
+        if not exist_ok:
+            self.mkdir(path, permission=permission)
+        elif not self.isdir(path):
+            self._make(path, permission)
+
+    def _make(self, path: str, permission: int | None) -> None:
+        mode = 0o777 & ~self.umask if permission is None else permission
+        self._confirmed("make", "MKDIRS", "put", path, permission=f"{mode:o}")
+
+    def rename(self, source: str, target: str, **_: Any) -> None:
+        """Give a file or directory another name; never over another, never into a directory."""
+        source, target = self._strip_protocol(source), self._strip_protocol(target)
+        if self.exists(target):
+            raise FileExistsError(17, "HDFS: is there already", target)
+        # With an option the NameNode takes its newer rename, which raises and does not nest.
+        self._confirmed(
+            f"rename to {target}", "RENAME", "put", source, destination=target, renameoptions="NONE"
+        )
+
+    def mv(self, path1: str, path2: str, **_: Any) -> None:
+        """As `rename`."""
+        self.rename(path1, path2)
+
+    def rm_file(self, path: str, **_: Any) -> None:
+        """Remove one file; a directory only if it is empty."""
+        self.rm(path)
+
+    def rmdir(self, path: str) -> None:
+        """Remove one empty directory."""
+        self.rm(path)
+
+    def rm(self, path: Any, recursive: bool = False, **_: Any) -> None:
+        """Remove files or directories. FileNotFoundError for what is not there."""
+        for one in [path] if isinstance(path, str) else path:
+            if self._strip_protocol(one) == "/":
+                raise PermissionError(13, "the root is never removed", one)
+            if not self._is_done("DELETE", "delete", one, recursive=str(recursive).lower()):
+                raise refusal("FileNotFoundException", "nothing was there to be removed", one)
+
+    def set_times(self, path: str, mtime_ms: int) -> None:
+        """Set a file's modification time; its access time stays."""
+        self._call("SETTIMES", "put", path, modificationtime=str(mtime_ms), accesstime="-1")
+
+    def cp_file(self, lpath: str, rpath: str, **_: Any) -> None:
+        """Copy through this process; FileExistsError if the name is taken."""
+        with self.open(lpath, "rb") as source, self.open(rpath, "xb") as target:
+            while data := source.read(_SPOOL_BYTES):
+                target.write(data)
+
+    def ukey(self, path: str) -> dict[str, Any]:
+        """The checksum: algorithm, bytes in hex, length."""
+        found: dict[str, Any] = self._call("GETFILECHECKSUM", path=path).json()["FileChecksum"]
+        return found
+
+    def _confirmed(self, what: str, op: str, method: str, path: str, **arguments: str) -> None:
+        if not self._is_done(op, method, path, **arguments):
+            raise OSError(5, f"HDFS answered false to: {what}", self._strip_protocol(path))
+
+    def _is_done(self, op: str, method: str, path: str, **arguments: str) -> bool:
+        answer = self._call(op, method, path, None, True, **arguments)
+        return not answer.content or bool(json.loads(answer.content).get("boolean", True))
+
+    def _open(self, path: str, mode: str = "rb", block_size: int | None = None, **_: Any) -> Any:
+        if mode == "rb":
+            return WebHDFile(
+                self,
+                self._strip_protocol(path),
+                mode=mode,
+                block_size=block_size or self.blocksize,
+                tempdir=self.tempdir,
+                autocommit=True,
+            )
+        if mode in {"wb", "xb"}:
+            return _OneCreate(self, self._strip_protocol(path), is_replacing=mode == "wb")
+        raise ValueError(f"mode {mode} is not offered on HDFS: files are written once")
+
+    def create(self, path: str, body: Any, *, is_replacing: bool) -> None:
+        """Write a whole file. FileExistsError if the name is taken and not to be replaced."""
+        arguments = {
+            "overwrite": str(is_replacing).lower(),
+            "permission": f"{0o666 & ~self.umask:o}",
+        }
+        first = self._call("CREATE", "put", path, redirect=False, **arguments)
+        answer = self.session.put(
+            first.headers["Location"],
+            data=body,
+            headers={"content-type": "application/octet-stream"},
+        )
+        require_done(answer, path)
+
+
+class _OneCreate(tempfile.SpooledTemporaryFile[bytes]):
+    """A new file: its bytes wait here, in memory or on this machine's disk, until `close`."""
+
+    def __init__(self, fs: HttpFileSystem, path: str, *, is_replacing: bool) -> None:
+        super().__init__(max_size=_SPOOL_BYTES)
+        self._fs = fs
+        self._path = path
+        self._is_replacing = is_replacing
+        if not is_replacing and fs.exists(path):
+            raise FileExistsError(17, "HDFS: is there already", path)
+
+    def close(self) -> None:
+        """Bring the bytes to HDFS."""
+        if self.closed:
+            return
+        try:
+            size_bytes = self.seek(0, io.SEEK_END)
+            self.seek(0)
+            # A file object of no length would be sent in chunks, which ask more of the server.
+            body = self if size_bytes > _SPOOL_BYTES else self.read()
+            self._fs.create(self._path, body, is_replacing=self._is_replacing)
+        finally:
+            super().close()
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        """As `close`; after an error nothing is written."""
+        if kind is None:
+            self.close()
+        else:
+            super().close()
+
+    def __del__(self) -> None:
+        """What was not closed is not written."""
+        super().close()
+
+
+def require_done(answer: requests.Response, path: str) -> None:
+    """Raise the OSError that an answer stands for, if it is a refusal."""
+    if answer.status_code < 400:
+        return
+    try:
+        told = answer.json()["RemoteException"]
+        kind, sentence = str(told["exception"]), str(told["message"])
+    except (ValueError, KeyError, TypeError):
+        kind, sentence = "HTTP", f"{answer.url.partition('?')[0]}: status {answer.status_code}"
+    raise refusal(kind, sentence, path)
 
 
 class WebHdfsVolume(PlainVolume):
-    """fsspec's WebHDFS with the calls that fsspec leaves out.
-
-    fsspec raises RuntimeError and ValueError for refusals of the NameNode; here they are OSErrors.
-    """
+    """HDFS over HTTP. `fs` is an `HttpFileSystem`; the native client's volume is one of these,
+    too."""
 
     def __init__(self, fs: Any) -> None:
         super().__init__(
@@ -29,75 +305,28 @@ class WebHdfsVolume(PlainVolume):
             ),
         )
 
-    def _ask(self, what: str, call: Callable[[], _Answer]) -> _Answer:
-        try:
-            return call()
-        except (RuntimeError, ValueError) as refusal:
-            raise OSError(f"HDFS refused to {what}: {refusal}") from refusal
-
-    def status(self, path: str) -> FileStatus | None:
-        """What is there; None if nothing is."""
-        return self._ask(f"describe {path}", lambda: PlainVolume.status(self, path))
-
-    def children(self, path: str) -> tuple[FileStatus, ...]:
-        """The names of one directory, sorted."""
-        return self._ask(f"list {path}", lambda: PlainVolume.children(self, path))
-
-    def open_input(self, path: str) -> BinaryIO:
-        """Read a file from its start."""
-        return self._ask(f"open {path}", lambda: PlainVolume.open_input(self, path))
-
     def write_new(self, path: str, chunks: Iterable[bytes]) -> None:
-        """Write a whole file."""
-        self._ask(f"write {path}", lambda: PlainVolume.write_new(self, path, chunks))
-
-    def make_directory(self, path: str) -> None:
-        """Make a directory for owner and group only; one that is there keeps its permissions."""
-        if self.status(path) is None:
-            self._answers_true(f"make {path}", "MKDIRS", "put", path, permission="770")
-
-    def _answers_true(self, what: str, operation: str, method: str, path: str, **args: str) -> None:
-        def call() -> bool:
-            return bool(
-                self.fs._call(operation, method=method, path=path, **args).json()["boolean"]
-            )
-
-        if not self._ask(what, call):
-            raise OSError(f"HDFS answered false to: {what}")
+        """Write a whole file; FileExistsError if the name is taken."""
+        with self.fs.open(path, "xb") as output:
+            for chunk in chunks:
+                output.write(chunk)
 
     def place(self, source: str, target: str) -> Placement:
         """Rename; HDFS never renames onto a file that is there."""
-        if self.status(target) is not None:
-            raise FileExistsError(target)
-        self._answers_true(
-            f"rename {source} to {target}", "RENAME", "put", source, destination=target
-        )
+        self.fs.rename(source, target)
         return Placement.MOVED
 
-    def remove_file(self, path: str) -> None:
-        """Remove one file."""
-        self._answers_true(f"delete {path}", "DELETE", "delete", path, recursive="false")
-
-    def remove_empty_directory(self, path: str) -> None:
-        """Remove one empty directory."""
-        self._answers_true(f"delete {path}", "DELETE", "delete", path, recursive="false")
+    def rename(self, source: str, target: str) -> None:
+        """One step, by the NameNode."""
+        self.fs.rename(source, target)
 
     def set_mtime(self, path: str, mtime_ms: int) -> None:
         """Set the modification time; the access time stays."""
-        self._ask(
-            f"set the time of {path}",
-            lambda: self.fs._call(
-                "SETTIMES",
-                method="put",
-                path=path,
-                modificationtime=str(mtime_ms),
-                accesstime="-1",
-            ),
-        )
+        self.fs.set_times(path, mtime_ms)
 
     def native_checksum(self, path: str) -> str:
         """HDFS's own checksum as Hive writes it: all of its bytes, in lower-case hex."""
-        answer: dict[str, Any] = self._ask(f"sum {path}", lambda: self.fs.ukey(path))
+        answer: dict[str, Any] = self.fs.ukey(path)
         return str(answer["bytes"])[: 2 * int(answer["length"])].lower()
 
     def keeps_attributes(self, directory: str) -> bool:
@@ -107,10 +336,7 @@ class WebHdfsVolume(PlainVolume):
 
     def attribute(self, path: str, name: str) -> bytes | None:
         """An extended attribute; None if it is not set."""
-        answer = self._ask(
-            f"list the attributes of {path}",
-            lambda: self.fs._call("GETXATTRS", path=path, encoding="hex").json(),
-        )
+        answer = self.fs._call("GETXATTRS", path=path, encoding="hex").json()
         for found in answer["XAttrs"]:
             if found["name"] == name:
                 return bytes.fromhex(str(found.get("value") or "0x").removeprefix("0x"))
@@ -120,7 +346,4 @@ class WebHdfsVolume(PlainVolume):
         """Set an extended attribute, whether it is there or not."""
         flag = "CREATE" if self.attribute(path, name) is None else "REPLACE"
         arguments = {"xattr.name": name, "xattr.value": f"0x{value.hex()}", "flag": flag}
-        self._ask(
-            f"set {name} of {path}",
-            lambda: self.fs._call("SETXATTR", method="put", path=path, **arguments),
-        )
+        self.fs._call("SETXATTR", method="put", path=path, **arguments)

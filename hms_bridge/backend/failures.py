@@ -5,8 +5,11 @@ from __future__ import annotations
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from hms_bridge.errors import BackendError, RetryableBackendError
+from hms_bridge.errors import BackendError, RetryableBackendError, RowTakenError
 
+_UNIQUE_STATES = frozenset({"23505"})
+_UNIQUE_CODES = frozenset({1062})
+_UNIQUE_WORDS = ("UNIQUE constraint failed",)
 _POSTGRESQL_STATES = frozenset({"40001", "40P01", "55P03"})
 _MYSQL_CODES = frozenset({1020, 1205, 1213})
 _SQLITE_WORDS = ("database is locked", "database table is locked", "database schema has changed")
@@ -19,6 +22,8 @@ def translate(error: SQLAlchemyError, database: str, *, is_committing: bool) -> 
     """
     text = str(error.orig) if isinstance(error, DBAPIError) else str(error)
     reason = " ".join(text.split())
+    if isinstance(error, IntegrityError):
+        return _broken_rule(error, f"{database}: {reason}")
     if isinstance(error, DBAPIError) and _is_retryable(error, is_committing=is_committing):
         return RetryableBackendError(f"{database}: {reason}")
     if isinstance(error, PoolTimeoutError):
@@ -35,13 +40,27 @@ def translate(error: SQLAlchemyError, database: str, *, is_committing: bool) -> 
 def _is_retryable(error: DBAPIError, *, is_committing: bool) -> bool:
     if error.connection_invalidated:
         return not is_committing
-    if isinstance(error, IntegrityError):
-        # Two verbs made the same first row; the second finds it when it comes again.
-        return True
+    return _is(error, _POSTGRESQL_STATES, _MYSQL_CODES, _SQLITE_WORDS)
+
+
+def _broken_rule(error: IntegrityError, text: str) -> BackendError:
+    """Two verbs may make the same first row: the second finds it when it comes again. Any other
+    rule stays broken however often it is tried."""
+    if _is(error, _UNIQUE_STATES, _UNIQUE_CODES, _UNIQUE_WORDS):
+        return RowTakenError(text)
+    return BackendError(
+        f"{text}; nothing was changed. A row that another program keeps stands against it: look at "
+        "the table that the message names"
+    )
+
+
+def _is(
+    error: DBAPIError, states: frozenset[str], codes: frozenset[int], words: tuple[str, ...]
+) -> bool:
     original = error.orig
-    if getattr(original, "sqlstate", None) in _POSTGRESQL_STATES:
+    if getattr(original, "sqlstate", None) in states:
         return True
     arguments = getattr(original, "args", ())
-    if arguments and arguments[0] in _MYSQL_CODES:
+    if arguments and arguments[0] in codes:
         return True
-    return any(word in str(original) for word in _SQLITE_WORDS)
+    return any(word in str(original) for word in words)

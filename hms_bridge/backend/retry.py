@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from sqlalchemy import Connection
-from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt
+from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
 from hms_bridge.backend.engine import Database
 from hms_bridge.clock import Clock
-from hms_bridge.errors import BackendError, RetryableBackendError
+from hms_bridge.errors import BackendError, RetryableBackendError, RowTakenError
 from hms_bridge.interrupts import HeldInterrupts
 
 T = TypeVar("T")
@@ -20,9 +20,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RetrySettings:
-    """How often and how patiently. Waits double, with up to as much again at random."""
+    """How often and how patiently. Waits double, with up to as much again at random.
+
+    ``taken_attempts_max``: for a row whose key is taken, which a race explains only once or twice.
+    """
 
     attempts_max: int = 10
+    taken_attempts_max: int = 3
     first_wait_seconds: float = 0.02
     wait_seconds_max: float = 2.0
 
@@ -53,8 +57,13 @@ def run_in_transaction(
         with HeldInterrupts(), database.transaction(write=write) as connection:
             return work(connection)
 
+    def is_enough(state: RetryCallState) -> bool:
+        error = state.outcome.exception() if state.outcome else None
+        is_taken = isinstance(error, RowTakenError)
+        return state.attempt_number >= (rule.taken_attempts_max if is_taken else rule.attempts_max)
+
     retrying = Retrying(
-        stop=stop_after_attempt(rule.attempts_max),
+        stop=is_enough,
         wait=wait,
         retry=retry_if_exception_type(RetryableBackendError),
         sleep=clock.sleep_seconds,
@@ -62,6 +71,8 @@ def run_in_transaction(
     )
     try:
         return retrying(once)
+    except RowTakenError as error:
+        raise BackendError(f"{error}; such a row is there already") from error
     except RetryableBackendError as error:
         raise BackendError(
             f"{error} (gave up after {rule.attempts_max} attempts; the database is overloaded or "

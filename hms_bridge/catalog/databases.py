@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import (
+    Column,
     ColumnElement,
     Connection,
     and_,
@@ -17,10 +19,19 @@ from sqlalchemy import (
     update,
 )
 
-from hms_bridge.backend.schema.catalog_tables import CTLGS, DATABASE_PARAMS, DBS, TBLS
+from hms_bridge.backend.schema.catalog_tables import CTLGS, DATABASE_PARAMS, DBS, SERDES, TBLS
+from hms_bridge.backend.schema.dependent_tables import (
+    I_SCHEMA,
+    PACKAGES,
+    SCHEMA_VERSION,
+    STORED_PROCS,
+)
+from hms_bridge.backend.schema.function_tables import FUNCS
 from hms_bridge.backend.sequences import next_sequence_values
+from hms_bridge.catalog.dependents import delete_dependents
 from hms_bridge.catalog.patterns import matches
 from hms_bridge.catalog.row_locks import RowLock, hold
+from hms_bridge.catalog.storage import delete_unused_column_lists
 from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, PrincipalType
 
@@ -151,14 +162,43 @@ def update_database(connection: Connection, stored: StoredDatabase, database: Da
 
 
 def delete_database(connection: Connection, stored: StoredDatabase) -> None:
-    """Remove a database; the caller has removed its tables."""
-    connection.execute(delete(DATABASE_PARAMS).where(DATABASE_PARAMS.c.DB_ID == stored.id))
+    """Remove a database and what belongs to it; the caller has removed its tables."""
+    schemas = _schema_versions(connection, stored.id)
+    delete_dependents(connection, DBS, [stored.id])
+    delete_unused_column_lists(connection, {key for key, _ in schemas if key is not None})
+    serdes = [key for _, key in schemas if key is not None]
+    delete_dependents(connection, SERDES, serdes)
+    connection.execute(delete(SERDES).where(SERDES.c.SERDE_ID.in_(serdes)))
     connection.execute(delete(DBS).where(DBS.c.DB_ID == stored.id))
 
 
-def has_tables(connection: Connection, stored: StoredDatabase) -> bool:
-    """Whether a database has any table or view."""
-    return bool(connection.scalar(select(exists().where(TBLS.c.DB_ID == stored.id))))
+def _schema_versions(
+    connection: Connection, database_id: int
+) -> Sequence[tuple[int | None, int | None]]:
+    """Column lists and SerDes that only the versions of registered schemas use."""
+    rows = connection.execute(
+        select(SCHEMA_VERSION.c.CD_ID, SCHEMA_VERSION.c.SERDE_ID)
+        .join_from(SCHEMA_VERSION, I_SCHEMA, SCHEMA_VERSION.c.SCHEMA_ID == I_SCHEMA.c.SCHEMA_ID)
+        .where(I_SCHEMA.c.DB_ID == database_id)
+    )
+    return [(row.CD_ID, row.SERDE_ID) for row in rows]
+
+
+_CONTENT: tuple[tuple[str, Column[Any]], ...] = (
+    ("tables", TBLS.c.DB_ID),
+    ("functions", FUNCS.c.DB_ID),
+    ("stored procedures", STORED_PROCS.c.DB_ID),
+    ("packages", PACKAGES.c.DB_ID),
+    ("schemas", I_SCHEMA.c.DB_ID),
+)
+
+
+def content_of(connection: Connection, stored: StoredDatabase) -> str | None:
+    """The first kind of thing that a database has, as Hive names it; None if it is empty."""
+    for kind, owner in _CONTENT:
+        if connection.scalar(select(exists().where(owner == stored.id))):
+            return kind
+    return None
 
 
 def _changeable(database: Database) -> dict[str, str | None]:

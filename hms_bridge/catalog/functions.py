@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 
 from hms_bridge.backend.batches import batches
 from hms_bridge.backend.schema.catalog_tables import DBS
-from hms_bridge.backend.schema.object_tables import FUNC_RU, FUNCS
+from hms_bridge.backend.schema.function_tables import FUNC_RU, FUNCS
 from hms_bridge.backend.sequences import next_sequence_values
 from hms_bridge.catalog.patterns import matches
 from hms_bridge.model.catalog import PrincipalType

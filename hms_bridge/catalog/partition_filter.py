@@ -11,12 +11,13 @@ error. A literal may stand on either side.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
 from typing import TypeAlias
 
 from hms_bridge.errors import MetaError
+from hms_bridge.model.partition_name import unescape
 
 FILTER_LENGTH_MAX = 1_000_000
 DEPTH_MAX = 200
@@ -93,6 +94,18 @@ def parse_filter(text: str) -> Node | None:
     if not tokens:
         return None
     return _Parser(text, tokens).parse()
+
+
+def with_texts_unescaped(node: Node) -> Node:
+    """The tree with its texts as values: MSCK writes them as they stand in partition names."""
+    if isinstance(node, Not):
+        return Not(with_texts_unescaped(node.operand))
+    if isinstance(node, Junction):
+        return Junction(node.is_and, tuple(with_texts_unescaped(one) for one in node.operands))
+    literals = (one.value for one in node.literals)
+    return replace(
+        node, literals=tuple(Literal(unescape(v) if isinstance(v, str) else v) for v in literals)
+    )
 
 
 def _tokens(text: str) -> list[_Token]:

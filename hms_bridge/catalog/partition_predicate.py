@@ -10,11 +10,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from hms_bridge.catalog.partition_filter import Comparison, Junction, Literal, Node, Not, Value
 from hms_bridge.errors import MetaError
 from hms_bridge.model.catalog import DEFAULT_PARTITION_VALUE, Column
+from hms_bridge.model.like_pattern import filter_pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,7 @@ def _combine(results: Iterator[bool | None], decisive: bool) -> bool | None:
     return None if is_unknown else not decisive
 
 
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
 _INTEGRAL = frozenset({"tinyint", "smallint", "int", "integer", "bigint"})
 _FRACTIONAL = frozenset({"float", "double", "decimal"})
 
@@ -75,8 +77,8 @@ def _comparison_test(
         return lambda values: values[place] in ("", DEFAULT_PARTITION_VALUE)
     kind = column.type.strip().lower().partition("(")[0]
     if node.operator == "like":
-        pattern = _like_pattern(str(_text_of(node.literals[0])))
-        return lambda values: pattern.fullmatch(values[place]) is not None
+        pattern = filter_pattern(_text_of(node.literals[0]))
+        return lambda values: pattern.matches(values[place])
     read, literals = _reader(kind, node)
     decide = _DECISIONS[node.operator]
 
@@ -120,10 +122,8 @@ def _text_of(literal: Literal) -> str:
 
 
 def _read_number(text: str) -> Decimal | None:
-    try:
-        return Decimal(text)
-    except InvalidOperation:
-        return None
+    """A number with ASCII digits; neither NaN nor an infinity, which have no order."""
+    return Decimal(text) if _NUMBER.fullmatch(text) else None
 
 
 def _read_date(text: str) -> date | None:
@@ -134,10 +134,12 @@ def _read_date(text: str) -> date | None:
 
 
 def _read_timestamp(text: str) -> datetime | None:
+    """Without an offset: Hive's timestamps have none, and one could not be compared with them."""
     try:
-        return datetime.fromisoformat(text)
+        found = datetime.fromisoformat(text)
     except ValueError:
         return None
+    return found if found.tzinfo is None else None
 
 
 def _as_date(literal: Literal) -> date:
@@ -160,13 +162,6 @@ def _as_timestamp(literal: Literal) -> datetime:
             f"'{value}' in a partition filter is no timestamp; write yyyy-mm-dd hh:mm:ss"
         )
     return found
-
-
-def _like_pattern(text: str) -> re.Pattern[str]:
-    """``%`` and ``.*`` any text, ``_`` any character (Hive's SQL and Spark's clients)."""
-    pieces = re.split(r"(%|\.\*|_)", text)
-    wildcards = {"%": ".*", ".*": ".*", "_": "."}
-    return re.compile("".join(wildcards.get(p) or re.escape(p) for p in pieces), re.DOTALL)
 
 
 def _required(

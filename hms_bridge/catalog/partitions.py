@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,6 @@ from sqlalchemy import Connection, Row, Select, and_, delete, insert, select, up
 
 from hms_bridge.backend.batches import batches
 from hms_bridge.backend.schema.catalog_tables import (
-    PART_COL_STATS,
     PARTITION_KEY_VALS,
     PARTITION_PARAMS,
     PARTITIONS,
@@ -18,6 +17,8 @@ from hms_bridge.backend.schema.catalog_tables import (
     SERDES,
 )
 from hms_bridge.backend.sequences import next_sequence_values
+from hms_bridge.catalog import statistics_rows
+from hms_bridge.catalog.dependents import delete_dependents
 from hms_bridge.catalog.details import load_details
 from hms_bridge.catalog.partition_predicate import BoundFilter
 from hms_bridge.catalog.storage import (
@@ -40,6 +41,8 @@ from hms_bridge.model.catalog import Column, Partition, Storage, Table
 from hms_bridge.model.partition_name import partition_name, unescape
 
 PARTITION_SEQUENCE = "org.apache.hadoop.hive.metastore.model.MPartition"
+REQUIRED_VALUES_MAX = 500
+"""More are not told to the database, which takes a bounded number of parameters."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -140,25 +143,55 @@ def find_by_values(
 def find_by_filter(
     connection: Connection, stored: StoredTable, chosen: BoundFilter, max_parts: int = -1
 ) -> tuple[StoredPartition, ...]:
-    """Those that a filter selects, sorted by name.
+    """Those that a filter selects, sorted by name."""
+    return load_matches(
+        connection, stored, matches(connection, stored, chosen.selects, chosen.required_values),
+        max_parts,
+    )  # fmt: skip
 
-    The database narrows the names down by the values that the filter requires; the filter then
-    reads the values out of each name, so only what is selected is loaded.
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Matches:
+    """Partitions that a condition selects: names and keys, sorted by name."""
+
+    found: Sequence[tuple[str, int]]
+    is_uncertain: bool
+    """Whether some of them may match or not."""
+
+
+def matches(
+    connection: Connection,
+    stored: StoredTable,
+    verdict: Callable[[Sequence[str]], bool | None],
+    required_values: Mapping[int, frozenset[str]],
+) -> Matches:
+    """What a condition selects, and what it perhaps selects (verdict None).
+
+    The database narrows the names down by the values that the condition requires; the condition
+    then reads the values out of each name, so nothing is loaded yet.
     """
     query = select(PARTITIONS.c.PART_NAME, PARTITIONS.c.PART_ID)
     query = query.where(PARTITIONS.c.TBL_ID == stored.id)
-    for place, texts in chosen.required_values.items():
+    for place, texts in required_values.items():
         values = PARTITION_KEY_VALS.alias()
-        query = query.join(
-            values,
-            and_(values.c.PART_ID == PARTITIONS.c.PART_ID, values.c.INTEGER_IDX == place),
-        ).where(values.c.PART_KEY_VAL.in_(sorted(texts)))
-    selected = sorted(
-        (name, key) for name, key in connection.execute(query) if chosen.selects(_values_in(name))
-    )
-    if max_parts >= 0:
-        selected = selected[:max_parts]
-    return _load(connection, stored.table, [key for _, key in selected])
+        if len(texts) <= REQUIRED_VALUES_MAX:
+            is_value = and_(values.c.PART_ID == PARTITIONS.c.PART_ID, values.c.INTEGER_IDX == place)
+            query = query.join(values, is_value).where(values.c.PART_KEY_VAL.in_(sorted(texts)))
+    found, is_uncertain = [], False
+    for name, key in connection.execute(query):
+        is_chosen = verdict(_values_in(name))
+        is_uncertain |= is_chosen is None
+        if is_chosen is not False:
+            found.append((name, key))
+    return Matches(found=sorted(found), is_uncertain=is_uncertain)
+
+
+def load_matches(
+    connection: Connection, stored: StoredTable, chosen: Matches, max_parts: int = -1
+) -> tuple[StoredPartition, ...]:
+    """The partitions themselves, or the first ``max_parts`` of them."""
+    found = chosen.found if max_parts < 0 else chosen.found[:max_parts]
+    return _load(connection, stored.table, [key for _, key in found])
 
 
 def _values_in(name: str) -> list[str]:
@@ -317,6 +350,7 @@ def _update(
     if old.partition.values != new.values:
         connection.execute(delete(PARTITION_KEY_VALS).where(PARTITION_KEY_VALS.c.PART_ID == old.id))
         _insert_values(connection, [(old.id, new)])
+        statistics_rows.rename_partition(connection, old.id, values["PART_NAME"])
     if old.partition.parameters != new.parameters:
         connection.execute(delete(PARTITION_PARAMS).where(PARTITION_PARAMS.c.PART_ID == old.id))
         _insert_parameters(connection, [(old.id, new)])
@@ -326,8 +360,8 @@ def delete_partitions(connection: Connection, partitions: Sequence[StoredPartiti
     """Remove partitions and what belongs to them."""
     for piece in batches(partitions):
         keys = [stored.id for stored in piece]
-        for table in (PARTITION_PARAMS, PARTITION_KEY_VALS, PART_COL_STATS, PARTITIONS):
-            connection.execute(delete(table).where(table.c.PART_ID.in_(keys)))
+        delete_dependents(connection, PARTITIONS, keys)
+        connection.execute(delete(PARTITIONS).where(PARTITIONS.c.PART_ID.in_(keys)))
     delete_storages(connection, [s.storage for s in partitions if s.storage is not None])
 
 
@@ -350,8 +384,8 @@ def delete_all_of(connection: Connection, stored: StoredTable) -> Mapping[str, s
         .where(PARTITIONS.c.TBL_ID == stored.id)
     ).all()
     for piece in batches([row.PART_ID for row in rows]):
-        for table in (PARTITION_PARAMS, PARTITION_KEY_VALS, PART_COL_STATS, PARTITIONS):
-            connection.execute(delete(table).where(table.c.PART_ID.in_(piece)))
+        delete_dependents(connection, PARTITIONS, piece)
+        connection.execute(delete(PARTITIONS).where(PARTITIONS.c.PART_ID.in_(piece)))
     keys = [key for row in rows if (key := storage_key(row)) is not None]
     delete_storages(connection, keys)
     return found

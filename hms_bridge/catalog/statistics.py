@@ -250,25 +250,6 @@ def put_table_state(
         connection.execute(update(TBLS).where(TBLS.c.TBL_ID == stored.id).values(WRITE_ID=write_id))
 
 
-def rename_table(connection: Connection, stored: StoredTable, database: str, name: str) -> None:
-    """Follow a table's new name, where rows have names."""
-    names = {"DB_NAME": database, "TABLE_NAME": name}
-    if _has_names(connection, TAB_COL_STATS):
-        here = TAB_COL_STATS.c.TBL_ID == stored.id
-        connection.execute(update(TAB_COL_STATS).where(here).values(**names))
-    if _has_names(connection, PART_COL_STATS):
-        keys = select(PARTITIONS.c.PART_ID).where(PARTITIONS.c.TBL_ID == stored.id)
-        below = PART_COL_STATS.c.PART_ID.in_(keys)
-        connection.execute(update(PART_COL_STATS).where(below).values(**names))
-
-
-def rename_partition(connection: Connection, key: int, name: str) -> None:
-    """Follow a partition's new name, where rows have names."""
-    if _has_names(connection, PART_COL_STATS):
-        here = PART_COL_STATS.c.PART_ID == key
-        connection.execute(update(PART_COL_STATS).where(here).values(PARTITION_NAME=name))
-
-
 def _states(
     connection: Connection, column: ColumnElement[Any], values: Sequence[int]
 ) -> list[PartitionState]:

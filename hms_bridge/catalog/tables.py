@@ -26,11 +26,12 @@ from hms_bridge.backend.schema.catalog_tables import (
     PARTITION_KEYS,
     SDS,
     SERDES,
-    TAB_COL_STATS,
     TABLE_PARAMS,
     TBLS,
 )
 from hms_bridge.backend.sequences import next_sequence_values
+from hms_bridge.catalog import constraints, materialized_views, statistics_rows
+from hms_bridge.catalog.dependents import delete_dependents
 from hms_bridge.catalog.details import load_details
 from hms_bridge.catalog.patterns import matches
 from hms_bridge.catalog.row_locks import RowLock, hold
@@ -49,7 +50,7 @@ from hms_bridge.catalog.storage import (
     update_storage,
 )
 from hms_bridge.errors import NoSuchObjectError
-from hms_bridge.model.catalog import DEFAULT_CATALOG, PrincipalType, Table
+from hms_bridge.model.catalog import DEFAULT_CATALOG, PrincipalType, Table, TableType
 
 TABLE_SEQUENCE = "org.apache.hadoop.hive.metastore.model.MTable"
 
@@ -239,7 +240,11 @@ def update_table(
         values["WRITE_ID"] = table.write_id
     connection.execute(update(TBLS).where(TBLS.c.TBL_ID == stored.id).values(**values))
     if stored.storage is not None:
-        _update_storage(connection, stored.storage, old, table)
+        _update_storage(connection, stored.id, stored.storage, old, table)
+    if (old.database_name, old.name) != (table.database_name, table.name):
+        statistics_rows.rename_table(connection, stored.id, table.database_name, table.name)
+        if old.type == TableType.MATERIALIZED_VIEW.value:
+            materialized_views.rename_view(connection, old, table)
     if old.parameters != table.parameters:
         connection.execute(delete(TABLE_PARAMS).where(TABLE_PARAMS.c.TBL_ID == stored.id))
         _insert_parameters(connection, stored.id, table)
@@ -248,20 +253,41 @@ def update_table(
         _insert_partition_columns(connection, stored.id, table)
 
 
-def _update_storage(connection: Connection, key: StorageKey, old: Table, new: Table) -> None:
+def _update_storage(
+    connection: Connection, table_id: int, key: StorageKey, old: Table, new: Table
+) -> None:
     column_list = key.column_list_id
-    if column_list is None or old.storage.columns != new.storage.columns:
+    columns = (old.storage.columns, new.storage.columns)
+    if column_list is None or columns[0] != columns[1]:
         # Partitions keep the old list, which Hive leaves stale too (findings C1).
         column_list = insert_column_list(connection, new.storage.columns)
+        statistics_rows.forget_changed_columns(connection, table_id, *columns)
+    if key.column_list_id is not None and key.column_list_id != column_list:
+        constraints.follow_columns(
+            connection,
+            constraints.ColumnChange(
+                table_id=table_id,
+                old_list_id=key.column_list_id,
+                new_list_id=column_list,
+                old=columns[0],
+                new=columns[1],
+            ),
+        )
     update_storage(connection, key, old.storage, new.storage, column_list)
     if key.column_list_id is not None and key.column_list_id != column_list:
         delete_unused_column_lists(connection, [key.column_list_id])
 
 
 def delete_table(connection: Connection, stored: StoredTable) -> None:
-    """Remove a table; the caller has removed its partitions."""
-    for table in (TABLE_PARAMS, PARTITION_KEYS, TAB_COL_STATS):
-        connection.execute(delete(table).where(table.c.TBL_ID == stored.id))
+    """Remove a table and what belongs to it; the caller has removed its partitions.
+
+    Raises MetaError if a materialized view reads it.
+    """
+    materialized_views.require_unused(connection, stored.id)
+    if stored.table.type == TableType.MATERIALIZED_VIEW.value:
+        materialized_views.forget_view(connection, stored.table)
+    constraints.forget_table(connection, stored.id)
+    delete_dependents(connection, TBLS, [stored.id])
     connection.execute(delete(TBLS).where(TBLS.c.TBL_ID == stored.id))
     if stored.storage is not None:
         delete_storages(connection, [stored.storage])

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from hms_bridge.cli.archive_pins import hold, pins, release
+from hms_bridge.cli.logs import logging_options
 from hms_bridge.cli.options import (
+    database_option,
     dry_run_option,
     format_option,
-    metastore_option,
     settings_options,
 )
 from hms_bridge.cli.output import print_rows, say, size_text, time_text
@@ -41,7 +42,7 @@ def cm() -> None:
 
 
 @cm.command()
-@metastore_option
+@database_option
 @format_option
 @settings_options
 def ls(metastore_url: str, output_format: str, settings: Settings) -> None:
@@ -94,8 +95,9 @@ def _file(item: ArchivedItem) -> str:
     help="Purge even what this holder still needs (see the plan). May be repeated.",
 )
 @dry_run_option
-@metastore_option
+@database_option
 @format_option
+@logging_options
 @settings_options
 def purge(
     overridden: tuple[str, ...],

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from hms_bridge.cli.options import (
+    database_option,
     dry_run_option,
     format_option,
-    metastore_option,
     settings_options,
     split_table_name,
 )
@@ -35,7 +35,7 @@ _RELEASE_COLUMNS = ("holder", "what", "state", "files", "bytes", "reason")
 
 
 @click.command()
-@metastore_option
+@database_option
 @format_option
 @settings_options
 def pins(metastore_url: str, output_format: str, settings: Settings) -> None:
@@ -64,7 +64,7 @@ def pins(metastore_url: str, output_format: str, settings: Settings) -> None:
     "--for", "duration", metavar="DURATION", help="So long, as 30d or 12h; else until released."
 )
 @click.option("--reason", default="held by hand", show_default=True, help="Shown by 'cm pins'.")
-@metastore_option
+@database_option
 @settings_options
 def hold(
     label: str,
@@ -140,7 +140,7 @@ def _hold_ms(duration: str) -> int:
     "--gone", "is_gone", is_flag=True, help="Of all dumps whose directory was removed or moved."
 )
 @dry_run_option
-@metastore_option
+@database_option
 @format_option
 @settings_options
 def release(

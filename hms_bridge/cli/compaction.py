@@ -6,7 +6,6 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
 
 import click
 
@@ -20,6 +19,8 @@ from hms_bridge.cli.options import (
 from hms_bridge.cli.output import print_record, print_rows, say, span_text, time_text
 from hms_bridge.cli.progress import working
 from hms_bridge.cli.scheduled import queue
+from hms_bridge.cli.spark_options import spark_options
+from hms_bridge.cli.versions import own_version
 from hms_bridge.config.settings import Settings
 from hms_bridge.dml.named import find_table
 from hms_bridge.errors import CompactionError
@@ -33,6 +34,7 @@ from hms_bridge.model.compaction import (
     ShowCompactionsRequest,
 )
 from hms_bridge.model.ids import CompactionId
+from hms_bridge.spark.request import SparkRequest
 
 COLUMNS = (
     "compactionid", "dbname", "tabname", "partname", "type", "state", "workerid", "enqueuetime",
@@ -40,6 +42,7 @@ COLUMNS = (
     "highestwriteid",
 )  # fmt: skip
 SHOWN = ("id", "target", "type", "state", "queued", "took", "write id", "error")
+_PARTITIONS_SHOWN = 10
 _UNFINISHED = {CompactionState.INITIATED, CompactionState.WORKING}
 
 
@@ -53,6 +56,7 @@ _UNFINISHED = {CompactionState.INITIATED, CompactionState.WORKING}
 @dry_run_option
 @metastore_option
 @format_option
+@spark_options
 @settings_options
 def compact(
     table_name: str,
@@ -64,6 +68,7 @@ def compact(
     is_dry_run: bool,
     metastore_url: str,
     output_format: str,
+    spark: SparkRequest,
     settings: Settings,
 ) -> None:
     """Queue a compaction of TABLE (database.table); KIND is minor or major.
@@ -86,10 +91,10 @@ def compact(
         type=CompactionType[kind.upper()],
         pool_name=pool_name,
         initiator_id="hms-bridge compact",
-        initiator_version=version("hms-bridge"),
+        initiator_version=own_version(),
     )
     with connected(metastore_url, settings, is_created=False) as metastore:
-        _require_partition(find_table(metastore, database, name), partition_name)
+        _require_partition(metastore, find_table(metastore, database, name), partition_name)
         if is_dry_run:
             _print_plan(metastore, request, settings, output_format)
             return
@@ -97,7 +102,7 @@ def compact(
             _require_possible(metastore, request)
         compaction_id = queue(metastore, request, is_run=is_run, is_waited=is_waited)
         if is_run:
-            _run_queue(metastore, compaction_id, settings)
+            _run_queue(metastore, compaction_id, settings, spark)
         elif is_waited:
             _wait(metastore, compaction_id)
         entry = _find(metastore, compaction_id)
@@ -108,11 +113,16 @@ def compact(
         raise CompactionError(f"compaction {entry.id} failed: {entry.error_message}")
 
 
-def _require_partition(table: Table, partition_name: str | None) -> None:
+def _require_partition(metastore: Metastore, table: Table, partition_name: str | None) -> None:
     if table.is_partitioned and partition_name is None:
+        names = metastore.get_partition_names(table.database_name, table.name)
+        example = "/".join(f"{column.name}=…" for column in table.partition_columns)
+        there = ", ".join(names[:_PARTITIONS_SHOWN])
+        more = len(names) - _PARTITIONS_SHOWN
         raise CompactionError(
             f"{table.full_name} is partitioned; name the partition to compact, as SHOW PARTITIONS "
-            f"does: --partition {table.partition_columns[0].name}=…"
+            f"does: --partition {names[0] if names else example}. It has "
+            f"{there or 'none yet'}{f' and {more} more' if more > 0 else ''}"
         )
     if partition_name is not None and not table.is_partitioned:
         raise CompactionError(f"{table.full_name} has no partitions; leave --partition out")
@@ -133,7 +143,9 @@ def _print_plan(
     print_record(plan_compaction_of(metastore, request, settings), output_format)
 
 
-def _run_queue(metastore: Metastore, compaction_id: CompactionId, settings: Settings) -> None:
+def _run_queue(
+    metastore: Metastore, compaction_id: CompactionId, settings: Settings, spark: SparkRequest
+) -> None:
     """Work until our entry is done; entries before it in the queue are done first."""
     from hms_bridge.cli.worker import spark_workers
 
@@ -141,7 +153,7 @@ def _run_queue(metastore: Metastore, compaction_id: CompactionId, settings: Sett
     with (
         _stopped_by_sigterm(),
         working("starting Spark") as show,
-        spark_workers(metastore, settings, count=1, pool_name=pool_name) as (worker,),
+        spark_workers(metastore, settings, spark, count=1, pool_name=pool_name) as (worker,),
     ):
         show("compacting")
         while _find(metastore, compaction_id).state is CompactionState.INITIATED:

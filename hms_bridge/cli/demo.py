@@ -9,7 +9,9 @@ from pathlib import Path
 
 import click
 
+from hms_bridge.cli.spark_options import spark_options, start_spark
 from hms_bridge.errors import ConfigError
+from hms_bridge.spark.request import SparkRequest
 
 _PROJECT = Path(__file__).parents[2]
 
@@ -30,7 +32,8 @@ _PROJECT = Path(__file__).parents[2]
     default=_PROJECT / "tests" / "golden" / "acid",
     help="Where the tables that a real Hive wrote are.  [default: those of the project]",
 )
-def demo(work: Path, golden: Path) -> None:
+@spark_options
+def demo(work: Path, golden: Path, spark: SparkRequest) -> None:
     """The main job, end to end: compaction between dump and load, and no row lost.
 
     \b
@@ -47,17 +50,16 @@ def demo(work: Path, golden: Path) -> None:
     from hms_bridge.demo.side import open_side
     from hms_bridge.demo.story import MovableClock, Story
     from hms_bridge.spark.compaction_job import SparkExecutor
-    from hms_bridge.spark.session import open_session
 
     logging.getLogger("changemanager.retention").setLevel(logging.ERROR)  # the story tells it
     started = time.monotonic()
     click.echo("starting Spark …")
-    spark = open_session("hms-bridge demo")
+    session = start_spark(spark, "hms-bridge demo")
     clock = MovableClock()
     dumps = work / "dumps"
-    source = open_side("source", work / "source", dumps, spark, clock)
-    replica = open_side("replica", work / "replica", dumps, spark, clock)
-    executor = SparkExecutor(spark=spark, kernel=BucketKernel(resolver=FsspecResolver()))
+    source = open_side("source", work / "source", dumps, session, clock)
+    replica = open_side("replica", work / "replica", dumps, session, clock)
+    executor = SparkExecutor(spark=session, kernel=BucketKernel(resolver=FsspecResolver()))
     story = Story(
         source,
         replica,
@@ -72,7 +74,7 @@ def demo(work: Path, golden: Path) -> None:
     finally:
         source.store.metastore.close()
         replica.store.metastore.close()
-        spark.stop()
+        session.stop()
     click.echo(f"\n{time.monotonic() - started:.0f} s. Look around in {work}")
     for failure in story.failures:
         click.echo(f"WRONG: {failure}")

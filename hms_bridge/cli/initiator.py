@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 import socket
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import click
 
 from hms_bridge.cli.options import (
+    database_option,
     dry_run_option,
     format_option,
-    metastore_option,
     settings_options,
 )
 from hms_bridge.cli.output import print_rows, say, size_text
 from hms_bridge.cli.progress import working
+from hms_bridge.cli.versions import own_version
 from hms_bridge.config.settings import Settings
 from hms_bridge.model.counted import counted
 
@@ -44,7 +44,7 @@ def initiator() -> None:
 
 
 @initiator.command()
-@metastore_option
+@database_option
 @format_option
 @settings_options
 def plan(metastore_url: str, output_format: str, settings: Settings) -> None:
@@ -65,7 +65,7 @@ def plan(metastore_url: str, output_format: str, settings: Settings) -> None:
 
 @initiator.command()
 @dry_run_option
-@metastore_option
+@database_option
 @format_option
 @settings_options
 def run(is_dry_run: bool, metastore_url: str, output_format: str, settings: Settings) -> None:
@@ -103,7 +103,7 @@ def make_initiator(store: LocalStore) -> Initiator:
         store.settings.compactor,
         store.clock,
         initiator_id=f"{socket.gethostname()}-{os.getpid()}",
-        version=version("hms-bridge"),
+        version=own_version(),
     )
 
 

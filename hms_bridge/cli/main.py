@@ -19,6 +19,7 @@ from hms_bridge.errors import HmsBridgeError
 _VERBS = {
     "serve": "hms_bridge.cli.serve:serve",
     "schema": "hms_bridge.cli.schema:schema",
+    "spark": "hms_bridge.cli.spark:spark",
     "sql": "hms_bridge.cli.sql:sql",
     "table": "hms_bridge.cli.table:table",
     "compact": "hms_bridge.cli.compaction:compact",
@@ -74,6 +75,7 @@ _SUMMARIES = {
     "repl": "Dump, verify and load a database; how far a replica is.",
     "schema": "Make or check the metastore's database schema.",
     "serve": "Run the metastore server.",
+    "spark": "Build what Spark's executors need, and check it.",
     "sql": "Run SQL on ACID tables.",
     "table": "Adopt a table directory that Hive left behind.",
     "txns": "Open and aborted transactions.",

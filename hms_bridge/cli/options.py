@@ -3,34 +3,55 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 import click
 
-from hms_bridge.cli.output import FORMATS
-from hms_bridge.config.hive_site import read_hive_site
+from changemanager.hadoop import PREFIXES as HADOOP_PREFIXES
+from hms_bridge.cli.output import FORMATS, say
+from hms_bridge.config.hive_site import read_hadoop_site, read_hive_site
+from hms_bridge.config.jdbc import database_url, url_without_password
+from hms_bridge.config.keys import CONNECTION_URL, KEYS, METASTORE_URIS
 from hms_bridge.config.settings import Settings, refuse_unknown, settings_from
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
 DEFAULT_METASTORE = "sqlite:///metastore.db"
+HIVE_SITE = "hive-site.xml"
+
+
+class _DatabaseOption(click.Option):
+    """``--metastore`` of a verb that needs the metastore's own database."""
 
 
 def metastore_option(command: Command) -> Command:
-    """``--metastore URL`` (also spelt ``--database``): a database, or a thrift server."""
+    """``--metastore URL`` (also spelt ``--database``): a database, or a thrift server.
+
+    Goes above :func:`settings_options`, which looks into the settings if it is not given.
+    """
+    return _metastore_option(click.Option, "hive.metastore.uris or ")(command)
+
+
+def database_option(command: Command) -> Command:
+    """The same for a verb that opens the database itself."""
+    return _metastore_option(_DatabaseOption, "")(command)
+
+
+def _metastore_option(option: type[click.Option], servers: str) -> Callable[[Command], Command]:
     return click.option(
         "--metastore",
         "--database",
         "metastore_url",
+        cls=option,
         envvar="HMS_BRIDGE_METASTORE",
-        default=DEFAULT_METASTORE,
-        show_default=True,
         metavar="URL",
         help="A database (sqlite:///FILE, postgresql+psycopg://…, mysql+pymysql://…) to open "
-        "directly, or thrift://HOST:PORT of a server, ours or Hive's.",
-    )(command)
+        "directly, or thrift://HOST:PORT of a server, ours or Hive's.  [default: "
+        f"{servers}javax.jdo.option.ConnectionURL of the settings, else {DEFAULT_METASTORE}]",
+    )
 
 
 def format_option(command: Command) -> Command:
@@ -53,7 +74,7 @@ def settings_options(command: Callable[..., object]) -> Callable[..., object]:
         "config_path",
         type=click.Path(path_type=Path, dir_okay=False),
         envvar="HMS_BRIDGE_CONFIG",
-        help="A hive-site.xml.",
+        help="A hive-site.xml.  [default: $HIVE_CONF_DIR/hive-site.xml, if there is one]",
     )
     @click.option(
         "--set",
@@ -66,19 +87,79 @@ def settings_options(command: Callable[..., object]) -> Callable[..., object]:
     def with_settings(
         *args: object, config_path: Path | None, assignments: tuple[str, ...], **kwargs: object
     ) -> object:
-        return command(*args, settings=load_settings(config_path, assignments), **kwargs)
+        path = config_path or _from_environment()
+        settings = load_settings(path, assignments)
+        if "metastore_url" in kwargs and kwargs["metastore_url"] is None:
+            kwargs["metastore_url"] = _metastore_of(settings, path, assignments)
+        return command(*args, settings=settings, **kwargs)
 
     return with_settings
 
 
+def _from_environment() -> Path | None:
+    """Hive's own configuration, where its environment is set; a person is told."""
+    folder = os.environ.get("HIVE_CONF_DIR")
+    path = Path(folder) / HIVE_SITE if folder else None
+    if path is None or not path.is_file():
+        return None
+    _say_once(f"settings of {path} (HIVE_CONF_DIR)")
+    return path
+
+
+def _metastore_of(settings: Settings, path: Path | None, assignments: tuple[str, ...]) -> str:
+    """The metastore that the settings name, or the default; which it is, is told.
+
+    Servers win over the database, as in Hive, unless the verb needs the database itself.
+    Raises ConfigError for a database that cannot be opened.
+    """
+    place = settings.metastore
+    command = click.get_current_context().command
+    needs_database = any(isinstance(option, _DatabaseOption) for option in command.params)
+    if place.thrift_uris and not needs_database:
+        key, url = METASTORE_URIS, place.thrift_uris
+    elif place.connection is not None:
+        key, url = CONNECTION_URL, database_url(place.connection)
+    else:
+        if path is not None:
+            hint = ", only servers" if place.thrift_uris else ""
+            _say_once(
+                f"metastore {DEFAULT_METASTORE} (the default: {path} names no database{hint})"
+            )
+        return DEFAULT_METASTORE
+    assigned = {text.partition("=")[0].strip() for text in assignments}
+    origin = "--set" if assigned & {key.name, *key.aliases} else str(path)
+    name = key.aliases[0] if key.aliases else key.name
+    _say_once(f"metastore {url_without_password(url)} ({name} of {origin})")
+    return url
+
+
+def _say_once(text: str) -> None:
+    """``txns abort`` reads the settings twice: for ``txns``, and for itself."""
+    told: set[str] = click.get_current_context().meta.setdefault("hms_bridge.told", set())
+    if text not in told:
+        told.add(text)
+        say(text)
+
+
 def load_settings(config_path: Path | None, assignments: tuple[str, ...]) -> Settings:
-    """The settings of a file and of ``--set`` options, which must be settings of ours."""
+    """The settings of a file and of ``--set`` options, which must be settings of ours.
+
+    An assignment wins over the file also where the file has the setting's other name.
+    """
     given = read_hive_site(config_path) if config_path else {}
     assigned = dict(_assignment(text) for text in assignments)
-    refuse_unknown(assigned, "--set")
+    refuse_unknown((key for key in assigned if not key.startswith(HADOOP_PREFIXES)), "--set")
+    for key in KEYS:
+        names = {key.name, *key.aliases}
+        if names & assigned.keys():
+            given = {name: text for name, text in given.items() if name not in names}
     sources = [str(config_path)] if config_path else []
     sources += ["--set"] if assigned else []
-    return settings_from({**given, **assigned}, " and ".join(sources) or "settings")
+    return settings_from(
+        {**given, **assigned},
+        " and ".join(sources) or "settings",
+        read_hadoop_site(os.environ),
+    )
 
 
 def _assignment(text: str) -> tuple[str, str]:

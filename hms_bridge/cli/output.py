@@ -6,7 +6,8 @@ import base64
 import json
 import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import click
@@ -65,9 +66,25 @@ def print_record(record: Row, output_format: str) -> None:
         click.echo(_json(record, tuple(record)))
 
 
+_listeners: list[Callable[[str], None]] = []
+
+
 def say(text: str) -> None:
     """Tell a person something that is no result: it goes to standard error."""
-    click.echo(text, err=True)
+    if _listeners:
+        _listeners[-1](text)
+    else:
+        click.echo(text, err=True)
+
+
+@contextmanager
+def told_to(listener: Callable[[str], None]) -> Iterator[None]:
+    """What is said goes elsewhere for the length of a block."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
 
 
 class Moment(str):

@@ -23,8 +23,11 @@ from hms_bridge.config.settings import Settings
 from hms_bridge.dml.named import find_database
 
 if TYPE_CHECKING:
-    from hms_bridge.repl.dump import DumpPlan, DumpReport
+    from hms_bridge.repl.dump import DumpPlan, DumpReport, DumpRequest
     from hms_bridge.repl.load import LoadPlan, LoadReport
+
+
+_NEWEST = ""
 
 
 @click.group()
@@ -74,6 +77,15 @@ def repl() -> None:
     is_flag=True,
     help="Writes of which nothing is known any more wrote nothing.",
 )
+@click.option(
+    "--discard",
+    "discarded",
+    is_flag=False,
+    flag_value=_NEWEST,
+    metavar="[DUMP]",
+    help="End a dump that nobody wants (the newest, or the one named), instead of making one: "
+    "its pins and its directory go.",
+)
 @dry_run_option
 @metastore_option
 @format_option
@@ -89,6 +101,7 @@ def dump(
     is_previous_kept: bool,
     has_no_checksums: bool,
     is_unknown_empty: bool,
+    discarded: str | None,
     is_dry_run: bool,
     metastore_url: str,
     output_format: str,
@@ -102,11 +115,18 @@ def dump(
       hms-bridge repl dump sales --bootstrap --wait 10m --abort-writers
       hms-bridge repl dump sales --external-base hdfs://dr:8020/external
       hms-bridge repl dump sales --dry-run
+      hms-bridge repl dump sales --discard --dry-run
     """
-    from hms_bridge.cli.repl_requests import dump_request
-    from hms_bridge.config.file_systems import file_systems
-    from hms_bridge.repl.dump import DumpKind, ReplDump
+    from hms_bridge.cli.repl_discard import discard_dump
+    from hms_bridge.cli.repl_requests import discard_request, dump_request
 
+    if discarded is not None:
+        if is_forced:
+            raise click.UsageError("--discard makes no dump; give --bootstrap to the next one")
+        named = None if discarded == _NEWEST else discarded
+        discard = discard_request(database, settings, root=given_root, dump=named)
+        discard_dump(discard, metastore_url, settings, output_format, is_dry_run=is_dry_run)
+        return
     request = dump_request(
         database,
         settings,
@@ -120,6 +140,21 @@ def dump(
         is_abort_allowed=is_abort_allowed,
         is_unknown_empty=is_unknown_empty,
     )
+    _dump(request, metastore_url, settings, output_format, is_dry_run=is_dry_run)
+
+
+def _dump(
+    request: DumpRequest,
+    metastore_url: str,
+    settings: Settings,
+    output_format: str,
+    *,
+    is_dry_run: bool,
+) -> None:
+    from hms_bridge.config.file_systems import file_systems
+    from hms_bridge.repl.dump import DumpKind, ReplDump
+
+    database = request.database
     with source_side(metastore_url, settings) as (metastore, manifest):
         find_database(metastore, database)
         dumper = ReplDump(

@@ -6,15 +6,17 @@ import getpass
 import socket
 
 from hms_bridge.config.durations import parse_duration_ms
-from hms_bridge.config.settings import ReplSettings, Settings
-from hms_bridge.connect import absolute_location
+from hms_bridge.config.keys import REPL_ROOT
+from hms_bridge.config.settings import Settings
+from hms_bridge.connect import absolute_location, archive_root
 from hms_bridge.errors import ConfigError
+from hms_bridge.repl.discard import DiscardRequest
 from hms_bridge.repl.dump import DumpRequest
 from hms_bridge.repl.incremental_dump import IncrementalRules
 from hms_bridge.repl.lease import LeaseRules
 from hms_bridge.repl.load import LoadRequest
 from hms_bridge.repl.snapshot_wait import WaitRules
-from hms_bridge.repl.untrusted import DumpRules
+from hms_bridge.repl.untrusted import DumpRules, checked_name
 
 
 def dump_request(
@@ -41,12 +43,13 @@ def dump_request(
     return DumpRequest(
         root=repl_root(root, settings),
         database=database,
-        cm_root=absolute_location(settings.archive.root) if settings.archive.is_enabled else None,
+        cm_root=archive_root(settings) if settings.archive.is_enabled else None,
+        is_archive_elsewhere_allowed=settings.archive.is_elsewhere_allowed,
         policy=policy,
         is_bootstrap_forced=is_bootstrap_forced,
         is_previous_kept=is_previous_kept or repl.is_previous_kept,
         has_checksums=has_checksums and repl.has_checksums,
-        external_base=_dumped_external_base(external_base, repl),
+        external_base=_dumped_external_base(external_base, settings),
         wait=WaitRules(
             timeout_seconds=wait_ms / 1000,
             is_abort_allowed=is_abort_allowed or repl.is_abort_allowed,
@@ -62,10 +65,11 @@ def dump_request(
     )
 
 
-def _dumped_external_base(given: str | None, repl: ReplSettings) -> str | None:
+def _dumped_external_base(given: str | None, settings: Settings) -> str | None:
     """The option asks for the data by itself; the setting is the replica's, too."""
+    repl = settings.repl
     if given is not None:
-        return absolute_location(given)
+        return absolute_location(given, settings.hadoop)
     if repl.is_external_metadata_only:
         return None
     if repl.external_base is None:
@@ -73,7 +77,21 @@ def _dumped_external_base(given: str | None, repl: ReplSettings) -> str | None:
             "hive.repl.dump.metadata.only.for.external.table is false, but nothing says where the "
             "replica keeps such data; set hive.repl.replica.external.table.base.dir"
         )
-    return absolute_location(repl.external_base)
+    return absolute_location(repl.external_base, settings.hadoop)
+
+
+def discard_request(
+    database: str, settings: Settings, *, root: str | None, dump: str | None
+) -> DiscardRequest:
+    """The end of a dump that is not wanted: its directory or name; None: the newest."""
+    return DiscardRequest(
+        root=repl_root(root, settings),
+        database_name=checked_name(database, "database"),
+        dump=absolute_location(dump) if dump is not None and "/" in dump else dump,
+        lease=_lease(settings),
+        user=getpass.getuser(),
+        host=socket.gethostname(),
+    )
 
 
 def load_request(
@@ -91,7 +109,7 @@ def load_request(
         root=repl_root(root, settings),
         source_database=source_database,
         target_database=target_database,
-        external_base=None if base is None else absolute_location(base),
+        external_base=None if base is None else absolute_location(base, settings.hadoop),
         user=getpass.getuser(),
         host=socket.gethostname(),
         rules=dump_rules(settings),
@@ -109,10 +127,11 @@ def dump_rules(settings: Settings) -> DumpRules:
     """What is believed of a dump."""
     return DumpRules(
         schemes=settings.repl.load_schemes,
-        roots=tuple(absolute_location(one) for one in settings.repl.load_roots),
+        roots=tuple(absolute_location(one, settings.hadoop) for one in settings.repl.load_roots),
     )
 
 
 def repl_root(given: str | None, settings: Settings) -> str:
     """Where dumps are."""
-    return absolute_location(given or settings.repl.root)
+    key = "" if given else REPL_ROOT.name
+    return absolute_location(given or settings.repl.root, settings.hadoop, key=key)

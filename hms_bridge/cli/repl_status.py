@@ -52,7 +52,7 @@ def status(
     """
     from hms_bridge.cli.repl_requests import dump_rules, repl_root
     from hms_bridge.config.file_systems import file_systems
-    from hms_bridge.connect import connected
+    from hms_bridge.connect import archive_root, connected
     from hms_bridge.repl.status import ReplStatus, StatusRequest
 
     request = StatusRequest(
@@ -61,6 +61,7 @@ def status(
         target_database=target_database,
         event_ttl_ms=settings.events.ttl_ms,
         retain_ms=settings.archive.retain_ms,
+        own_archive=archive_root(settings),
         rules=dump_rules(settings),
     )
     with ExitStack() as stack:

@@ -16,6 +16,9 @@ from hms_bridge.model.counted import counted
 if TYPE_CHECKING:
     from hms_bridge.repl.verify import VerifiedFile
 
+_COLUMNS = (
+    "place", "table", "partition", "event", "file", "size", "archived", "expires", "reason",
+)  # fmt: skip
 _SHOWN = (
     "place", "event", "table", "partition", "file", "size", "expires", "lost because",
 )  # fmt: skip
@@ -42,12 +45,12 @@ def verify(
     from changemanager.whereabouts import Whereabouts
     from hms_bridge.cli.repl_requests import dump_rules
     from hms_bridge.config.file_systems import file_systems
-    from hms_bridge.connect import absolute_location
+    from hms_bridge.connect import absolute_location, archive_root
     from hms_bridge.errors import ReplError
     from hms_bridge.repl.layout import HIVE_DIRECTORY
     from hms_bridge.repl.verify import verify_dump
 
-    resolver, location = file_systems(settings), absolute_location(directory)
+    resolver, location = file_systems(settings), absolute_location(directory, settings.hadoop)
     if resolver(f"{location}/{HIVE_DIRECTORY}").status() is None:
         raise ReplError(f"there is no dump in {location}; give the dump_dir that repl dump told")
     counts: Counter[str] = Counter()
@@ -61,31 +64,15 @@ def verify(
             resolver,
             location,
             retain_ms=settings.archive.retain_ms,
+            own_archive=archive_root(settings),
             rules=dump_rules(settings),
             is_quick=is_quick,
             on_looked=looked,
         )
     shown = report.files if is_all or output_format != "table" else report.missing
-    rows = [
-        {
-            "place": one.place.value,
-            "table": f"{one.named.database_name}.{one.named.table_name}",
-            "partition": one.named.partition_name,
-            "event": one.named.event_id,
-            "file": one.named.file.uri,
-            "size": one.size_bytes,
-            "archived": time_text(one.archived_at_ms),
-            "expires": time_text(one.expires_at_ms),
-            "reason": one.reason or None,
-            "lost because": one.reason if one.place is Whereabouts.MISSING else None,
-        }
-        for one in shown
-    ]
-    columns = (
-        "place", "table", "partition", "event", "file", "size", "archived", "expires", "reason",
-    )  # fmt: skip
+    rows = [_row(file) for file in shown]
     if rows or output_format != "table":
-        print_rows(rows, columns, output_format, shown=_SHOWN)
+        print_rows(rows, _COLUMNS, output_format, shown=_SHOWN)
     say(
         f"{counted(len(report.files), 'file')}, {size_text(report.size_bytes)}: "
         f"{report.count(Whereabouts.AT_SOURCE)} at source, "
@@ -93,5 +80,28 @@ def verify(
     )
     if report.load_before_ms:
         say(f"without pins the archive keeps them until {time_text(report.load_before_ms)}")
+    for archive in report.foreign_archives:
+        say(
+            f"some are in {archive}, which is not hive.repl.cmrootdir here: its owner's "
+            "hive.repl.cm.retain tells how long"
+        )
     if report.exit_code:
         raise SystemExit(report.exit_code)
+
+
+def _row(file: VerifiedFile) -> dict[str, object]:
+    from changemanager.whereabouts import Whereabouts
+
+    named = file.named
+    return {
+        "place": file.place.value,
+        "table": f"{named.database_name}.{named.table_name}",
+        "partition": named.partition_name,
+        "event": named.event_id,
+        "file": named.file.uri,
+        "size": file.size_bytes,
+        "archived": time_text(file.archived_at_ms),
+        "expires": time_text(file.expires_at_ms),
+        "reason": file.reason or None,
+        "lost because": file.reason if file.place is Whereabouts.MISSING else None,
+    }

@@ -91,10 +91,14 @@ def _advice(entry: Compaction) -> str:
             f"compaction {entry.id} is 'ready for cleaning' and nothing was written since; run "
             "the cleaner: hms-bridge cleaner run"
         )
-    dead = (
-        f"end its transaction (hms-bridge txns abort {entry.txn_id}) and compact again"
+    at_once = (
+        f", or end its transaction now (hms-bridge txns abort {entry.txn_id}) and compact again"
         if entry.txn_id
-        else "a server gives the entry back after hive.compactor.worker.timeout"
+        else ""
+    )
+    dead = (
+        "hms-bridge serve gives the entry back once hive.txn.timeout has passed without a sign of "
+        f"life (a Hive metastore after hive.compactor.worker.timeout): wait{at_once}"
     )
     return (
         f"compaction {entry.id} is in state 'working', by {entry.worker_id or 'a worker'}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from hms_bridge.cli.options import format_option, metastore_option, settings_options
+from hms_bridge.cli.options import database_option, format_option, settings_options
 from hms_bridge.cli.output import print_record, say
 from hms_bridge.config.settings import Settings
 
@@ -21,7 +21,7 @@ def schema() -> None:
 
 
 @schema.command()
-@metastore_option
+@database_option
 @settings_options
 def init(metastore_url: str, settings: Settings) -> None:
     """Make the tables that are missing; those that are there stay as they are.
@@ -30,16 +30,18 @@ def init(metastore_url: str, settings: Settings) -> None:
     Example:
       hms-bridge schema init --database sqlite:///metastore.db
     """
-    from hms_bridge.connect import install_schema, url_without_password
+    from hms_bridge.config.jdbc import url_without_password
+    from hms_bridge.connect import install_schema
 
     install_schema(metastore_url, settings)
     say(f"the schema of {url_without_password(metastore_url)} is ready")
 
 
 @schema.command()
-@metastore_option
+@database_option
 @format_option
-def info(metastore_url: str, output_format: str) -> None:
+@settings_options
+def info(metastore_url: str, output_format: str, settings: Settings) -> None:  # noqa: ARG001
     """What schema a database has, and what it lacks. Exit code 1 if it cannot be used.
 
     \b

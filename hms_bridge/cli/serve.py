@@ -13,11 +13,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hms_bridge.cli.options import metastore_option, settings_options
+from hms_bridge.cli.logs import logging_options
+from hms_bridge.cli.options import database_option, settings_options
 from hms_bridge.cli.output import say
-from hms_bridge.config.keys import MAX_MESSAGE_SIZE, MAX_OPEN_BATCH, TXN_TIMEOUT, WAREHOUSE
+from hms_bridge.cli.spark_options import spark_options
+from hms_bridge.config.keys import (
+    EXTERNAL_WAREHOUSE,
+    MAX_MESSAGE_SIZE,
+    MAX_OPEN_BATCH,
+    TXN_TIMEOUT,
+    WAREHOUSE,
+)
 from hms_bridge.config.settings import Settings
 from hms_bridge.periodic import PeriodicTask
+from hms_bridge.spark.request import SparkRequest
 
 if TYPE_CHECKING:
     from hms_bridge.connect import LocalStore
@@ -34,7 +43,9 @@ _WORKER_POLL_SECONDS = 1.0
 @click.option("--pool", "pool_name", metavar="NAME", help="Its workers take this pool's only.")
 @click.option("--initiator", "is_initiator", is_flag=True, help="Also queue what needs compaction.")
 @click.option("--cleaner", "is_cleaner", is_flag=True, help="Also run the cleaner and the purge.")
-@metastore_option
+@logging_options
+@database_option
+@spark_options
 @settings_options
 def serve(
     port: int | None,
@@ -45,6 +56,7 @@ def serve(
     is_initiator: bool,
     is_cleaner: bool,
     metastore_url: str,
+    spark: SparkRequest,
     settings: Settings,
 ) -> None:
     """Run the metastore server until it is interrupted.
@@ -55,16 +67,20 @@ def serve(
     \b
     Examples:
       hms-bridge serve --database sqlite:///metastore.db --warehouse ./warehouse --port 9083
-      hms-bridge serve --config hive-site.xml --initiator --worker --cleaner
+      hms-bridge serve --config hive-site.xml --initiator --worker --cleaner --log-format json
     """
-    from hms_bridge.connect import connected_locally, url_without_password
+    from hms_bridge.config.jdbc import url_without_password
+    from hms_bridge.connect import absolute_location, connected_locally
     from hms_bridge.server.limits import DEFAULT_LIMITS
     from hms_bridge.server.serve import MetastoreServer
 
     if warehouse is not None:
-        settings = replace(settings, warehouse=warehouse)
+        place = absolute_location(warehouse, settings.hadoop)
+        settings = replace(settings, warehouse=place)
     with ExitStack() as stack:
         store = stack.enter_context(connected_locally(metastore_url, settings))
+        if settings.archive.is_enabled:
+            _prepare_archive(store)
         server = MetastoreServer(
             settings.server.port if port is None else port,
             store.metastore,
@@ -85,6 +101,7 @@ def serve(
             is_initiator=is_initiator,
             is_cleaner=is_cleaner,
             pool_name=pool_name,
+            spark=spark,
         ):
             task.start()
             stack.callback(task.stop)
@@ -95,6 +112,17 @@ def serve(
         say("stopping")
 
 
+def _prepare_archive(store: LocalStore) -> None:
+    """As Hive's metastore does at its start. Raises ChangeManagerError, ConfigError."""
+    from hms_bridge.connect import absolute_location
+
+    settings = store.settings
+    archive = store.archive()
+    warehouse = absolute_location(settings.warehouse, settings.hadoop, key=WAREHOUSE.name)
+    archive.require_beside(store.resolver(warehouse))
+    archive.prepare()
+
+
 def _told_to_clients(settings: Settings) -> dict[str, str]:
     """What get_config_value answers, by every name that Hive has for it.
 
@@ -103,8 +131,12 @@ def _told_to_clients(settings: Settings) -> dict[str, str]:
     """
     from hms_bridge.service.locations import warehouse_uri
 
+    default_fs = settings.hadoop.default_prefix
     told = {
-        WAREHOUSE: warehouse_uri(settings.warehouse),
+        WAREHOUSE: warehouse_uri(settings.warehouse, default_fs),
+        EXTERNAL_WAREHOUSE: warehouse_uri(
+            settings.external_warehouse or settings.warehouse, default_fs
+        ),
         TXN_TIMEOUT: f"{settings.txn.timeout_ms}ms",
         MAX_OPEN_BATCH: str(settings.txn.open_batch_max),
         MAX_MESSAGE_SIZE: str(settings.server.message_size_bytes_max),
@@ -128,6 +160,7 @@ def _daemons(
     is_initiator: bool,
     is_cleaner: bool,
     pool_name: str | None,
+    spark: SparkRequest,
 ) -> list[PeriodicTask]:
     settings = store.settings.compactor
     tasks = [PeriodicTask("housekeeping", store.metastore.run_housekeeping, _HOUSEKEEPING_SECONDS)]
@@ -138,6 +171,7 @@ def _daemons(
             spark_workers(
                 store.metastore,
                 store.settings,
+                spark,
                 count=max(1, settings.worker_threads),
                 pool_name=pool_name,
             )
@@ -152,8 +186,6 @@ def _daemons(
         interval = settings.check_interval_ms / 1000
         tasks.append(PeriodicTask("initiator", make_initiator(store).run_once, interval))
     if is_cleaner or settings.is_cleaner_on:
-        if store.settings.archive.is_enabled:
-            store.archive().prepare()
         interval = settings.cleaner_interval_ms / 1000
         for point in entry_points(group="hms_bridge.daemons"):
             tasks.append(PeriodicTask(point.name, point.load()(store), interval))

@@ -7,17 +7,17 @@ import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
 from hms_bridge.cli.options import format_option, metastore_option, settings_options
 from hms_bridge.cli.output import print_rows, say
-from hms_bridge.cli.progress import working
+from hms_bridge.cli.spark_options import spark_options, started
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings
 from hms_bridge.dml.named import find_database
 from hms_bridge.errors import DmlError
+from hms_bridge.spark.request import SparkRequest
 
 
 @click.command()
@@ -34,6 +34,7 @@ from hms_bridge.errors import DmlError
 )
 @metastore_option
 @format_option
+@spark_options
 @settings_options
 def sql(
     texts: tuple[str, ...],
@@ -41,6 +42,7 @@ def sql(
     database: str,
     metastore_url: str,
     output_format: str,
+    spark: SparkRequest,
     settings: Settings,
 ) -> None:
     """Run SQL on full ACID tables: SELECT (with ROW__ID), INSERT, UPDATE, DELETE, and
@@ -55,27 +57,21 @@ def sql(
       hms-bridge sql -e "SELECT ROW__ID, * FROM sales.orders"
       hms-bridge sql --metastore thrift://127.0.0.1:9083 --in sales -f changes.sql
       echo "SHOW TABLES" | hms-bridge sql --format json
+      hms-bridge sql --master spark://HOST:7077 --spark spark.executor.memory=4g -f changes.sql
     """
     statements = _statements(texts, path)
     from hms_bridge.config.file_systems import file_systems
-    from hms_bridge.connect import connected, shareable_url
+    from hms_bridge.connect import connected
     from hms_bridge.rows.transaction import Client
-    from hms_bridge.spark.session import open_session
     from hms_bridge.spark.sql_session import SqlSession
-
-    def start_spark() -> Any:
-        with working("starting Spark"):
-            return open_session()
 
     with connected(metastore_url, settings) as metastore:
         if database.lower() != "default":
             find_database(metastore, database.lower())
         session = SqlSession(
             metastore,
-            shareable_url(metastore_url),
-            open_spark=start_spark,
+            open_spark=started(spark, "hms-bridge sql"),
             resolver=file_systems(settings),
-            web_hdfs=settings.web_hdfs,
             client=Client(user=getpass.getuser(), host=socket.gethostname()),
             clock=SystemClock(),
             database=database.lower(),

@@ -115,7 +115,7 @@ def adopt(
     request = AdoptionRequest(
         database_name=database,
         table_name=name,
-        location=absolute_location(directory),
+        location=absolute_location(directory, settings.hadoop),
         partition_types=types,
         bucket_columns=tuple(c.strip().lower() for c in (bucket_columns or "").split(",") if c),
         bucket_count=bucket_count or -1,

@@ -38,6 +38,7 @@ class Above:
     """Options that were given to ``txns``, before ``abort``."""
 
     metastore_url: str
+    is_metastore_given: bool
     settings: Settings
 
 
@@ -56,7 +57,11 @@ def txns(ctx: click.Context, metastore_url: str, output_format: str, settings: S
       hms-bridge txns abort 17 18
     """
     if ctx.invoked_subcommand is not None:
-        ctx.obj = Above(metastore_url=metastore_url, settings=settings)
+        ctx.obj = Above(
+            metastore_url=metastore_url,
+            is_metastore_given=_is_given(ctx, "metastore_url"),
+            settings=settings,
+        )
         return
     from hms_bridge.connect import connected
 
@@ -100,10 +105,11 @@ def abort(
     """
     from hms_bridge.connect import connected
 
-    if not _is_given(ctx, "metastore_url"):
-        metastore_url = ctx.obj.metastore_url
-    if not _is_given(ctx, "config_path", "assignments"):
+    has_own_settings = _is_given(ctx, "config_path", "assignments")
+    if not has_own_settings:
         settings = ctx.obj.settings
+    if not _is_given(ctx, "metastore_url") and (not has_own_settings or ctx.obj.is_metastore_given):
+        metastore_url = ctx.obj.metastore_url
     with connected(metastore_url, settings, is_created=False) as metastore:
         states = {txn.id: txn.state for txn in metastore.get_open_txns_info()}
         wanted = [TxnId(number) for number in dict.fromkeys(ids)]

@@ -7,9 +7,11 @@ import os
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib.metadata import version
 
 from changemanager.location import FsspecResolver, Resolver
+from hms_bridge.cli.spark_options import start_spark
+from hms_bridge.cli.versions import own_version
+from hms_bridge.compaction.dead_workers import end_dead_workers, is_other_process_alive
 from hms_bridge.compaction.executor import CompactionExecutor
 from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
 from hms_bridge.compaction.plan import NothingToCompact
@@ -19,6 +21,7 @@ from hms_bridge.config.file_systems import file_systems
 from hms_bridge.config.settings import Settings
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.compaction import CompactionRequest
+from hms_bridge.spark.request import SparkRequest
 
 
 def identity(number: int = 0) -> WorkerIdentity:
@@ -26,7 +29,7 @@ def identity(number: int = 0) -> WorkerIdentity:
     host = socket.gethostname()
     return WorkerIdentity(
         worker_id=f"{host}-{os.getpid()}-{number}",
-        version=version("hms-bridge"),
+        version=own_version(),
         user=getpass.getuser(),
         host=host,
     )
@@ -52,13 +55,18 @@ def make_worker(
 
 @contextmanager
 def spark_workers(
-    metastore: Metastore, settings: Settings, *, count: int, pool_name: str | None = None
+    metastore: Metastore,
+    settings: Settings,
+    request: SparkRequest,
+    *,
+    count: int,
+    pool_name: str | None = None,
 ) -> Iterator[tuple[Worker, ...]]:
     """Workers whose tasks run on one Spark."""
     from hms_bridge.spark.compaction_job import SparkExecutor
-    from hms_bridge.spark.session import open_session
 
-    spark = open_session("hms-bridge compact")
+    end_dead_workers(metastore, socket.gethostname(), is_other_process_alive)
+    spark = start_spark(request, "hms-bridge compact")
     resolver = file_systems(settings)
     executor = SparkExecutor(spark=spark, kernel=BucketKernel(resolver=resolver))
     try:

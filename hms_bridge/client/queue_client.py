@@ -30,7 +30,7 @@ from hms_bridge.wire.structs import Struct, hive
 _HIVE_FOUND_NO_ENTRY = "update count was 0"
 """How a Hive metastore says that it changed no row of the queue."""
 
-_NO_POOL = "default"
+_NO_POOL = convert_compaction.DEFAULT_POOL
 """What a Hive 4 metastore shows for an entry without a pool."""
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from hms_bridge.client.caller import Caller
-from hms_bridge.errors import MetaError
+from hms_bridge.client.caller import Caller, UnknownMethodError
+from hms_bridge.config.durations import parse_duration_ms
+from hms_bridge.config.keys import TXN_TIMEOUT
+from hms_bridge.config.settings import TxnSettings
+from hms_bridge.errors import ConfigError, MetaError
 from hms_bridge.model.ids import LockId, TxnId, WriteId
 from hms_bridge.model.lock import LockFilter, LockInfo, LockRequest, LockResponse
 from hms_bridge.model.txn import (
@@ -31,6 +34,8 @@ _READ_ONLY = frozenset({TxnType.READ_ONLY})
 
 class TransactionClient:
     """TransactionStore over thrift."""
+
+    _txn_timeout_ms: int | None = None
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
@@ -80,6 +85,25 @@ class TransactionClient:
         """Raises NoSuchTxnError, TxnAbortedError, NoSuchLockError."""
         struct = hive.HeartbeatRequest(lockid=lock_id or None, txnid=txn_id or None)
         self._caller.call("heartbeat", is_repeatable=True, ids=struct)
+
+    def get_txn_timeout_ms(self) -> int:
+        """After how long without a heartbeat the server ends a transaction or lock; asked once.
+
+        Hive answers with the text of its setting; Trino asks in the same way.
+        """
+        if self._txn_timeout_ms is None:
+            default = f"{TxnSettings().timeout_ms}ms"
+            try:
+                text = self._caller.call(
+                    "get_config_value",
+                    is_repeatable=True,
+                    name=TXN_TIMEOUT.aliases[0],
+                    defaultValue=default,
+                )
+                self._txn_timeout_ms = parse_duration_ms(text or default, TXN_TIMEOUT.unit)
+            except (MetaError, ConfigError):
+                self._txn_timeout_ms = TxnSettings().timeout_ms
+        return self._txn_timeout_ms
 
     def heartbeat_txn_range(self, first: TxnId, last: TxnId) -> HeartbeatRangeResult:
         """Keep a range alive."""
@@ -146,6 +170,18 @@ class TransactionClient:
         """Raises NoSuchTxnError, TxnAbortedError."""
         struct = convert_txn.dynamic_partitions_to_struct(partitions)
         self._caller.call("add_dynamic_partitions", rqst=struct)
+
+    def add_write_ids_to_min_history(self, txn_id: TxnId, write_ids: Mapping[str, WriteId]) -> None:
+        """Nothing for a metastore before 4.0, whose cleaner waits for every open transaction."""
+        try:
+            self._caller.call(
+                "add_write_ids_to_min_history",
+                is_repeatable=True,
+                txnId=txn_id,
+                writeIds=dict(write_ids),
+            )
+        except UnknownMethodError:
+            return
 
     def repl_table_write_id_state(self, state: TableWriteIdState) -> None:
         """Nothing if the table has a state already."""

@@ -1,22 +1,24 @@
 """The worker: takes an entry from the queue, compacts, publishes.
 
-1. Claim the oldest entry; 2. open a COMPACTION transaction, lock the target SHARED_READ and keep
-both alive; 3. take the transaction list, then list the directory, then plan; 4. record what the
-compaction will reach; 5. write below ``_tmp_compaction_v<txn>``; 6. check the result; 7. rename
-each output into place, still invisible for its ``_v<txn>`` suffix; 8. mark the entry compacted;
-9. commit, which makes all outputs visible at once. A kill at any point leaves either the state
-before, with directories that nobody sees and the cleaner removes, or the state after (I9).
+1. Claim the oldest entry; 2. open a COMPACTION transaction, name it in the entry, lock the target
+SHARED_READ and keep both alive; 3. take the transaction list, then list the directory, then plan;
+4. record what the compaction will reach; 5. write below ``_tmp_compaction_v<txn>``; 6. check the
+result; 7. rename each output into place, still invisible for its ``_v<txn>`` suffix; 8. mark the
+entry compacted; 9. commit, which makes all outputs visible at once. A kill at any point leaves
+either the state before, with directories that nobody sees and the cleaner removes, or the state
+after (I9).
 Source of the order: facts/acid §4.4.
 """
 
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from changemanager.filesystem.opening import volume_of
+from changemanager.journal import tell
 from changemanager.location import Resolver
 from hms_bridge.acid.markers import ACID_VERSION, ACID_VERSION_FILE
 from hms_bridge.compaction.executor import CompactionExecutor, TaskResult
@@ -45,10 +47,11 @@ from hms_bridge.model.txn import (
     TxnType,
 )
 from hms_bridge.rows.heartbeat import Heartbeat
+from hms_bridge.rows.min_history import register_reader
 from hms_bridge.rows.publish import publish_directory
+from hms_bridge.rows.staging import forget_dead_temporaries
 
 _LOG = logging.getLogger(__name__)
-_TEMPORARY = re.compile(r"_tmp_compaction_v(\d+)")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -82,14 +85,12 @@ class Worker:
         resolver: Resolver,
         identity: WorkerIdentity,
         *,
-        heartbeat_seconds: float = 60.0,
         pool_name: str | None = None,
     ) -> None:
         self._metastore = metastore
         self._executor = executor
         self._resolver = resolver
         self._identity = identity
-        self._heartbeat_seconds = heartbeat_seconds
         self._pool_name = pool_name
 
     def run_once(self) -> CompactionOutcome | None:
@@ -108,7 +109,9 @@ class Worker:
             except CompactionError as error:
                 self._metastore.mark_refused(replace(entry, error_message=str(error)))
                 return CompactionOutcome(entry=entry, state="refused", message=str(error))
-            return self._in_transaction(entry, target, held)
+            outcome = self._in_transaction(entry, target, held)
+        _tell(outcome)
+        return outcome
 
     def run_until_idle(self) -> int:
         """Take entries until the queue is empty; how many were taken."""
@@ -136,14 +139,19 @@ class Worker:
             )
         )
         try:
+            # At once, so that the entry of a worker that dies can be given back by the transaction.
+            self._metastore.update_compactor_state(
+                replace(entry, txn_id=txn_id, run_as=self._identity.user), txn_id
+            )
             held.release()
             self._lock(entry, txn_id)
-            with Heartbeat(self._metastore, txn_id, self._heartbeat_seconds) as heartbeat:
+            with Heartbeat(self._metastore, txn_id) as heartbeat:
                 return self._compact(entry, target, txn_id, heartbeat)
         except (HmsBridgeError, OSError) as error:
             _LOG.warning("compaction %d of %s failed: %s", entry.id, entry.target, error)
             self._give_up(entry, target, txn_id, str(error))
-            return CompactionOutcome(entry=entry, state="failed", message=str(error))
+            failed = replace(entry, txn_id=txn_id)
+            return CompactionOutcome(entry=failed, state="failed", message=str(error))
         except BaseException as error:
             if self._is_unfinished(txn_id):
                 self._give_up(entry, target, txn_id, _reason(error))
@@ -205,6 +213,7 @@ class Worker:
         txn_id: TxnId,
         heartbeat: Heartbeat,
     ) -> CompactionOutcome:
+        register_reader(self._metastore, txn_id, [target.table.full_name], own_compaction=entry.id)
         snapshot = take_snapshot(self._metastore, self._resolver, target, txn_id)
         plan = self._decide(entry, target, snapshot, txn_id)
         highest = snapshot.write_ids.high_watermark
@@ -216,9 +225,12 @@ class Worker:
         self._metastore.update_compactor_state(claimed, txn_id)
         self._metastore.set_hadoop_job_id(self._executor.job_id, entry.id)
         fs, root = self._root(target)
-        temporary = f"{root}/_tmp_compaction_v{txn_id:07d}"
-        self._forget_dead_temporaries(fs, root, snapshot)
-        results = self._executor.run(plan.tasks, root=root, temporary=temporary)
+        name = f"_tmp_compaction_v{txn_id:07d}"
+        temporary = f"{root}/{name}"
+        self._forget_dead_temporaries(target, snapshot)
+        # Tasks run elsewhere: they are told the file system, too.
+        place = self._resolver(target.location)
+        results = self._executor.run(plan.tasks, root=place.uri, temporary=place.child(name).uri)
         _check(plan, results)
         for output in plan.outputs:
             directory = f"{temporary}/{output.format()}"
@@ -282,17 +294,38 @@ class Worker:
         if fs.exists(temporary):
             fs.rm(temporary, recursive=True)
 
-    def _forget_dead_temporaries(self, fs: Any, root: str, snapshot: CompactorSnapshot) -> None:
-        """Remove what workers that died left: their transactions are not open any more.
+    def _forget_dead_temporaries(
+        self, target: CompactionTarget, snapshot: CompactorSnapshot
+    ) -> None:
+        """In the root, and in the table's own directory, where statements stage their files."""
+        roots = {self._resolver(target.location).path: self._resolver(target.location)}
+        own = target.table.storage.location
+        if target.table.is_partitioned and own:
+            roots[self._resolver(own).path] = self._resolver(own)
+        for place in roots.values():
+            for name in forget_dead_temporaries(place.volume.fs, place.path, snapshot.txns):
+                tell(_LOG, "deleted", path=place.child(name).uri, cause="dead writer")
 
-        Those above the watermark began after the look at transactions: they may be alive.
-        """
-        alive = set(snapshot.txns.open_ids)
-        for path in snapshot.state.listing.hidden:
-            match = _TEMPORARY.fullmatch(path)
-            txn_id = int(match.group(1)) if match else 0
-            if match and txn_id not in alive and txn_id <= snapshot.txns.high_watermark:
-                fs.rm(f"{root}/{path}", recursive=True)
+
+def _tell(outcome: CompactionOutcome) -> None:
+    entry, plan = outcome.entry, outcome.plan
+    files = [file for result in outcome.results for file in result.files]
+    tell(
+        _LOG,
+        outcome.state,
+        entry=entry.id,
+        transaction=entry.txn_id,
+        type=entry.type.name.lower(),
+        database=entry.database_name,
+        table=entry.table_name,
+        partition=entry.partition_name,
+        inputs=plan.inputs if plan else None,
+        outputs=[one.format() for one in plan.outputs] if plan else None,
+        read_bytes=plan.input_size_bytes if plan else None,
+        bytes=sum(one.size_bytes for one in files) if plan else None,
+        highest_write_id=entry.highest_write_id,
+        reason=None if plan else outcome.message,
+    )
 
 
 def gather(fs: Any, temporary: str, results: tuple[TaskResult, ...]) -> None:
@@ -302,7 +335,7 @@ def gather(fs: Any, temporary: str, results: tuple[TaskResult, ...]) -> None:
             written, final = f"{temporary}/{file.written_as}", f"{temporary}/{file.path}"
             if fs.size(written) != file.size_bytes:
                 raise CompactionError(f"{written} has changed since it was checked; try again")
-            fs.mv(written, final)
+            volume_of(fs).rename(written, final)
 
 
 def _reason(error: BaseException) -> str:

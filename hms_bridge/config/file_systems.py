@@ -5,15 +5,19 @@ from __future__ import annotations
 from functools import partial
 
 from changemanager.config import ChangeManagerConfig
-from changemanager.location import FsspecResolver, open_file_system
+from changemanager.filesystem.opening import one_name_of, open_file_system
+from changemanager.location import FsspecResolver
 from hms_bridge.config.settings import ArchiveSettings, Settings
 
 
 def file_systems(settings: Settings) -> FsspecResolver:
-    """What opens paths and URIs. It can be pickled."""
-    if not settings.web_hdfs:
-        return FsspecResolver()
-    return FsspecResolver(partial(open_file_system, web_hdfs=dict(settings.web_hdfs)))
+    """What opens paths and URIs. It can be pickled, and brings Hadoop's configuration along."""
+    hadoop = settings.hadoop
+    return FsspecResolver(
+        partial(open_file_system, hadoop=hadoop),
+        hadoop.default_fs,
+        partial(one_name_of, hadoop=hadoop),
+    )
 
 
 def archive_config(
@@ -25,4 +29,5 @@ def archive_config(
         retain_ms=archive.retain_ms,
         interval_seconds=archive.interval_ms / 1000,
         trash=trash,
+        is_elsewhere_allowed=archive.is_elsewhere_allowed,
     )

@@ -39,6 +39,25 @@ def read_hive_site(path: Path) -> dict[str, str]:
     return values
 
 
+def read_hadoop_site(environment: Mapping[str, str]) -> dict[str, str]:
+    """Properties of core-site.xml and hdfs-site.xml in ``HADOOP_CONF_DIR``; none if it is not set.
+
+    Raises ConfigError for a directory that is not there, and for a file that cannot be read.
+    """
+    folder = environment.get("HADOOP_CONF_DIR", "")
+    if not folder:
+        return {}
+    if not Path(folder).is_dir():
+        raise ConfigError(f"HADOOP_CONF_DIR is {folder}, which is no directory; mend or unset it")
+    found: dict[str, str] = {}
+    for name in ("core-site.xml", "hdfs-site.xml"):
+        path = Path(folder) / name
+        if path.exists():
+            found |= read_hive_site(path)
+    system = {f"env.{name}": value for name, value in environment.items()}
+    return {name: substitute(value, found, system) for name, value in found.items()}
+
+
 def substitute(text: str, values: Mapping[str, str], system: Mapping[str, str]) -> str:
     """Replace ``${name}``, ``${system:user.name}`` and ``${env:X}``; unknown ones stay.
 

@@ -65,6 +65,12 @@ WAREHOUSE = _text(
     "hive.metastore.warehouse.dir", "warehouse",
     "Where managed tables live: a path or a URI.", "metastore.warehouse.dir",
 )  # fmt: skip
+EXTERNAL_WAREHOUSE = _text(
+    "hive.metastore.warehouse.external.dir", "",
+    "Where external tables live that give no place of their own, and what new databases tell as "
+    "their location; empty: hive.metastore.warehouse.dir. Beside a Hive: its own value.",
+    "metastore.warehouse.external.dir",
+)  # fmt: skip
 THRIFT_PORT = _number(
     "metastore.thrift.port", 9083, "The port of the server; 0 picks a free one.",
     "hive.metastore.port", high=65535,
@@ -223,11 +229,27 @@ CM_TRASH = _text(
     "Where the purge moves files of tables and partitions that were dropped without PURGE: a "
     "directory outside of the archive; empty keeps such files in the archive.",
 )  # fmt: skip
+CM_ELSEWHERE = _flag(
+    "hms.bridge.cm.other.file.system", False,
+    "Whether the archive may lie on another file system than the warehouse. Files are then copied "
+    "into it instead of renamed, and Hive's own REPL LOAD must reach it too.",
+)  # fmt: skip
+HDFS_CLIENT = _text(
+    "hms.bridge.hdfs.client", "auto",
+    "How hdfs:// is spoken: auto (natively where hdfs-native is installed, else over HTTP) or "
+    "http.",
+)  # fmt: skip
 WEB_HDFS = _text(
     "hms.bridge.webhdfs.addresses", "",
-    "Speak HTTP to these HDFS clusters: AUTHORITY=HOST:PORT, comma-separated, where AUTHORITY is "
-    "what stands in hdfs:// URIs and HOST:PORT its NameNode's dfs.namenode.http-address. Others "
-    "need Hadoop on this machine.",
+    "HTTP addresses of HDFS clusters that Hadoop's configuration does not name: "
+    "AUTHORITY=HOST:PORT, comma-separated, where AUTHORITY is what stands in hdfs:// URIs and "
+    "HOST:PORT its NameNode's dfs.namenode.http-address, or an HttpFS gateway. HDFS's checksums "
+    "and extended attributes go over HTTP.",
+)  # fmt: skip
+HADOOP_USER = _text(
+    "hms.bridge.hadoop.user", "",
+    "Who HDFS takes this program for, where there is no Kerberos; empty means HADOOP_USER_NAME, "
+    "or who runs it.",
 )  # fmt: skip
 REPL_ROOT = _text("hive.repl.rootdir", "repl", "Where dumps are written: a path or a URI.")
 REPL_OPEN_TXN_TIMEOUT = _time(
@@ -279,6 +301,27 @@ REPL_LOAD_ROOTS = _text(
 REPL_LOAD_SCHEMES = _text(
     "hms.bridge.repl.load.schemes", "abfs,abfss,file,gs,hdfs,s3,s3a,s3n,webhdfs",
     "The only kinds of file system from which files of a dump are read.",
+)  # fmt: skip
+
+METASTORE_URIS = _text(
+    "metastore.thrift.uris", "",
+    "The metastore to connect to if neither --metastore nor --database is given, as "
+    "thrift://HOST:PORT, or several of them, comma-separated. Verbs that need the metastore's own "
+    "database (serve, cleaner, cm, initiator, schema) use javax.jdo.option.ConnectionURL instead.",
+    "hive.metastore.uris",
+)  # fmt: skip
+CONNECTION_URL = _text(
+    "javax.jdo.option.ConnectionURL", "",
+    "The metastore's database if nothing else names one: a JDBC URL of PostgreSQL, MySQL or "
+    "MariaDB. Parameters that have no meaning here are left out, unknown ones refused.",
+)  # fmt: skip
+CONNECTION_DRIVER = _text(
+    "javax.jdo.option.ConnectionDriverName", "",
+    "Java's driver; it must fit the database of the URL.",
+)  # fmt: skip
+CONNECTION_USER = _text("javax.jdo.option.ConnectionUserName", "", "User of the database.")
+CONNECTION_PASSWORD = _text(
+    "javax.jdo.option.ConnectionPassword", "", "Password of the database; never shown.",
 )  # fmt: skip
 
 KEYS: tuple[Key, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Key))

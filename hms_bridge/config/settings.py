@@ -5,14 +5,21 @@ from __future__ import annotations
 import difflib
 import getpass
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from changemanager.errors import ChangeManagerConfigError
+from changemanager.hadoop import DEFAULT_FS, HadoopConfig
+from changemanager.hadoop import PREFIXES as HADOOP_PREFIXES
 from hms_bridge.config import keys
 from hms_bridge.config.durations import parse_duration_ms
 from hms_bridge.config.hive_site import substitute
+from hms_bridge.config.jdbc import JdbcConnection
 from hms_bridge.config.keys import KEYS, Key, Kind
 from hms_bridge.errors import ConfigError
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,7 +68,8 @@ class CompactorSettings:
 class ArchiveSettings:
     """The ChangeManager: whether, where, how long. Paths and URIs as given.
 
-    ``trash`` None: files that were dropped without PURGE stay.
+    ``trash`` None: files that were dropped without PURGE stay. ``is_elsewhere_allowed``: the
+    archive may lie on another file system than the files that it keeps.
     """
 
     is_enabled: bool = True
@@ -69,6 +77,7 @@ class ArchiveSettings:
     retain_ms: int = 864_000_000
     interval_ms: int = 3_600_000
     trash: str | None = None
+    is_elsewhere_allowed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,17 +111,31 @@ class ServerSettings:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class MetastorePlace:
+    """The metastore that the settings name: servers, and a database; None if they name none."""
+
+    thrift_uris: str | None = None
+    connection: JdbcConnection | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
-    """All of them. ``web_hdfs``: HTTP addresses of NameNodes by what ``hdfs:`` URIs call them."""
+    """All of them.
+
+    ``external_warehouse`` None: as ``warehouse``. ``hadoop``: how file systems are reached, and
+    which one bare paths are of.
+    """
 
     warehouse: str = "warehouse"
-    web_hdfs: Mapping[str, str] = field(default_factory=dict)
+    external_warehouse: str | None = None
+    hadoop: HadoopConfig = field(default_factory=HadoopConfig)
     server: ServerSettings = field(default_factory=ServerSettings)
     txn: TxnSettings = field(default_factory=TxnSettings)
     events: EventSettings = field(default_factory=EventSettings)
     compactor: CompactorSettings = field(default_factory=CompactorSettings)
     archive: ArchiveSettings = field(default_factory=ArchiveSettings)
     repl: ReplSettings = field(default_factory=ReplSettings)
+    metastore: MetastorePlace = field(default_factory=MetastorePlace)
 
 
 class _Values:
@@ -121,6 +144,7 @@ class _Values:
     def __init__(self, given: Mapping[str, str], source: str) -> None:
         self._given = given
         self._source = source
+        self.default_fs = "file:///"
         self._system = {
             "system:user.name": getpass.getuser(),
             "user.name": getpass.getuser(),
@@ -144,6 +168,40 @@ class _Values:
             return parse_addresses(self.text(key))
         except ConfigError as error:
             raise self._refusal(key, str(error)) from error
+
+    def place(self, key: Key) -> str:
+        """Of a path or URI; a bare path gets the default file system if that is not this machine.
+
+        A relative path would be in the home directory of a user of it: refused. A default that is
+        one stays, for who never asks for it; `connect.absolute_location` refuses it.
+        """
+        text = self.text(key).strip()
+        return text if self._is_default(key) else self._qualified(key, text)
+
+    def _is_default(self, key: Key) -> bool:
+        return not any(name in self._given for name in (key.name, *key.aliases))
+
+    def places(self, key: Key) -> tuple[str, ...]:
+        """Of a list of them."""
+        return tuple(self._qualified(key, text) for text in self.items(key))
+
+    def _qualified(self, key: Key, text: str) -> str:
+        if not text or self.default_fs.startswith("file:") or _SCHEME.match(text):
+            return text
+        if not text.startswith("/"):
+            raise self._refusal(
+                key, f"with fs.defaultFS {self.default_fs}, write a URI or an absolute path"
+            )
+        return self.default_fs.rstrip("/") + text
+
+    def hadoop(self) -> Mapping[str, str]:
+        """Those that are Hadoop's own, with their references replaced."""
+        names = [name for name in self._given if name.startswith(HADOOP_PREFIXES)]
+        return {name: substitute(self._given[name], self._given, self._system) for name in names}
+
+    def refusal(self, key: Key, advice: str) -> ConfigError:
+        """For a value that is well-formed and still wrong."""
+        return self._refusal(key, advice)
 
     def flag(self, key: Key) -> bool:
         text = self.text(key).lower()
@@ -208,8 +266,13 @@ def refuse_unknown(names: Iterable[str], source: str) -> None:
         raise ConfigError(f"{source}: unknown setting {name}; {hint}")
 
 
-def settings_from(given: Mapping[str, str], source: str = "settings") -> Settings:
+def settings_from(
+    given: Mapping[str, str], source: str = "settings", hadoop_site: Mapping[str, str] | None = None
+) -> Settings:
     """Settings from names and texts; ``source`` (a file) stands in every refusal.
+
+    ``hadoop_site`` are the properties of Hadoop's own configuration, before which those of the same
+    names in ``given`` go.
 
     Raises ConfigError for a malformed value or an unknown ``hms.bridge.`` name; other unknown
     names are Hive's own, of which a hive-site.xml has many.
@@ -217,9 +280,12 @@ def settings_from(given: Mapping[str, str], source: str = "settings") -> Setting
     refuse_unknown((name for name in given if name.startswith("hms.bridge.")), source)
     v = _Values(given, source)
     is_archive_enabled = v.flag(keys.CM_ENABLED)
+    hadoop = _hadoop(v, hadoop_site or {})
+    v.default_fs = hadoop.default_fs
     return Settings(
-        warehouse=v.text(keys.WAREHOUSE),
-        web_hdfs=v.addresses(keys.WEB_HDFS),
+        warehouse=v.place(keys.WAREHOUSE),
+        external_warehouse=v.place(keys.EXTERNAL_WAREHOUSE) or None,
+        hadoop=hadoop,
         server=ServerSettings(
             port=v.number(keys.THRIFT_PORT),
             message_size_bytes_max=v.number(keys.MAX_MESSAGE_SIZE),
@@ -240,28 +306,68 @@ def settings_from(given: Mapping[str, str], source: str = "settings") -> Setting
         compactor=_compactor(v),
         archive=ArchiveSettings(
             is_enabled=is_archive_enabled,
-            root=v.text(keys.CM_ROOT),
+            root=v.place(keys.CM_ROOT),
             retain_ms=v.duration_ms(keys.CM_RETAIN),
             interval_ms=v.duration_ms(keys.CM_INTERVAL),
-            trash=v.text(keys.CM_TRASH).strip() or None,
+            trash=v.place(keys.CM_TRASH) or None,
+            is_elsewhere_allowed=v.flag(keys.CM_ELSEWHERE),
         ),
         repl=_repl(v),
+        metastore=_metastore(v),
     )
+
+
+def _metastore(v: _Values) -> MetastorePlace:
+    url = v.text(keys.CONNECTION_URL)
+    connection = JdbcConnection(
+        url=url,
+        driver=v.text(keys.CONNECTION_DRIVER),
+        user=v.text(keys.CONNECTION_USER),
+        password=v.text(keys.CONNECTION_PASSWORD),
+    )
+    return MetastorePlace(
+        thrift_uris=",".join(v.items(keys.METASTORE_URIS)) or None,
+        connection=connection if url.strip() else None,
+    )
+
+
+def _hadoop(v: _Values, site: Mapping[str, str]) -> HadoopConfig:
+    own = v.hadoop()
+    client = v.text(keys.HDFS_CLIENT)
+    if client not in ("auto", "http"):
+        raise v.refusal(keys.HDFS_CLIENT, "write auto or http")
+    elsewhere = site.get(DEFAULT_FS, "").rstrip("/")
+    if elsewhere and own.get(DEFAULT_FS, elsewhere).rstrip("/") != elsewhere:
+        raise ConfigError(
+            f"{DEFAULT_FS} is {own[DEFAULT_FS]} in our settings and {elsewhere} in core-site.xml; "
+            "bare paths would mean two places: make them equal, or leave one out"
+        )
+    config = HadoopConfig(
+        values={**site, **own},
+        user=v.text(keys.HADOOP_USER).strip() or None,
+        is_native_allowed=client == "auto",
+        web_addresses=v.addresses(keys.WEB_HDFS),
+    )
+    try:
+        config.require_consistent()
+    except ChangeManagerConfigError as error:
+        raise ConfigError(str(error)) from error
+    return config
 
 
 def _repl(v: _Values) -> ReplSettings:
     is_batched, batch_size = v.flag(keys.REPL_BATCH_EVENTS), v.number(keys.REPL_BATCH_SIZE)
     return ReplSettings(
-        root=v.text(keys.REPL_ROOT),
+        root=v.place(keys.REPL_ROOT),
         open_txn_timeout_ms=v.duration_ms(keys.REPL_OPEN_TXN_TIMEOUT),
         is_abort_allowed=v.flag(keys.REPL_ABORT_WRITERS),
-        external_base=v.text(keys.REPL_EXTERNAL_BASE).strip() or None,
+        external_base=v.place(keys.REPL_EXTERNAL_BASE) or None,
         is_external_metadata_only=v.flag(keys.REPL_EXTERNAL_METADATA_ONLY),
         is_previous_kept=v.flag(keys.REPL_KEEP_PREVIOUS),
         is_filtered=v.flag(keys.REPL_FILTER_TXNS),
         event_batch_size=batch_size if is_batched else None,
         has_checksums=v.flag(keys.REPL_CHECKSUMS),
-        load_roots=v.items(keys.REPL_LOAD_ROOTS),
+        load_roots=v.places(keys.REPL_LOAD_ROOTS),
         load_schemes=frozenset(v.items(keys.REPL_LOAD_SCHEMES)),
     )
 

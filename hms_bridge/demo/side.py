@@ -69,7 +69,6 @@ def open_side(name: str, folder: Path, dumps: Path, spark: Any, clock: Clock) ->
     client = Client(user=getpass.getuser(), host=socket.gethostname())
     session = SqlSession(
         store.metastore,
-        url,
         open_spark=lambda: spark,
         resolver=FsspecResolver(),
         client=client,

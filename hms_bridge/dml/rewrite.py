@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import sqlglot
@@ -12,8 +12,9 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from hms_bridge.dml.statement import TableName
+from hms_bridge.dml.used_columns import UsedNames, used_names
 from hms_bridge.errors import DmlError
-from hms_bridge.model.catalog import Table
+from hms_bridge.model.catalog import Column, Table
 
 _ROW_ID = "row__id"
 _ROW_PARTITION = "row__partition"
@@ -24,18 +25,20 @@ _ROW_ID_FIELDS = frozenset({"writeid", "bucketid", "rowid"})
 class SourceView:
     """A temporary view that a query reads: one table at one snapshot.
 
+    ``columns`` are those that the query may use, in the table's order: none for ``count(*)``.
     ``has_row_ids`` adds the columns ``row__id`` and ``row__partition`` (the partition's name as the
-    metastore has it, empty for none) behind the table's own ones.
+    metastore has it, empty for none) behind them.
     """
 
     view_name: str
     table: Table
+    columns: tuple[Column, ...]
     has_row_ids: bool
 
 
 def view_for(table: Table) -> str:
-    """The name of a table's view."""
-    return f"hive_acid__{table.database_name}__{table.name}"
+    """The name of a table's view; the length says where the database's name ends."""
+    return f"hive_acid__{len(table.database_name)}__{table.database_name}__{table.name}"
 
 
 def quote(name: str) -> str:
@@ -53,42 +56,55 @@ def rewrite_query(
     """
     try:
         tree = sqlglot.parse_one(text, read="hive")
-        has_row_ids = any(_is_row_id(c) for c in tree.find_all(exp.Column))
         _check_columns(tree, tables)
-        views = _use_views(tree, tables, has_row_ids)
+        views = _use_views(tree, tables)
         return tree.sql(dialect="spark"), views
     except SqlglotError as error:
         raise DmlError(f"cannot read the SQL: {str(error).splitlines()[0]}") from error
-
-
-def _is_row_id(column: exp.Column) -> bool:
-    return any(part.name.lower() == _ROW_ID for part in column.parts)
 
 
 def _name_of(table: exp.Table) -> TableName:
     return TableName(database=table.db.lower() or None, name=table.name.lower())
 
 
-def _use_views(
-    tree: exp.Expr, tables: Mapping[TableName, Table], has_row_ids: bool
-) -> tuple[SourceView, ...]:
-    views: dict[str, SourceView] = {}
-    if has_row_ids:
-        _hide_row_ids_from_stars(tree, tables)
-    for node in list(tree.find_all(exp.Table)):
-        table = tables.get(_name_of(node))
-        if table is None:
-            continue
-        view = SourceView(view_name=view_for(table), table=table, has_row_ids=has_row_ids)
-        views[view.view_name] = view
+def _use_views(tree: exp.Expr, tables: Mapping[TableName, Table]) -> tuple[SourceView, ...]:
+    found = [
+        (node, tables[_name_of(node)])
+        for node in tree.find_all(exp.Table)
+        if _name_of(node) in tables
+    ]
+    used = used_names(tree, found)
+    views = {table.full_name: _view(table, used[table.full_name]) for _, table in found}
+    identified = {name for name, view in views.items() if view.has_row_ids}
+    if identified:
+        _hide_row_ids_from_stars(tree, tables, identified)
+    for node, table in found:
         alias = node.alias or node.name
         database = node.db
-        node.set("this", exp.to_identifier(view.view_name, quoted=True))
+        view_name = views[table.full_name].view_name
+        node.set("this", exp.to_identifier(view_name, quoted=True))
         node.set("db", None)
-        node.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
+        _name_source(node, alias)
         if database:
             _drop_database(tree, database, alias)
     return tuple(sorted(views.values(), key=lambda view: view.view_name))
+
+
+def _view(table: Table, used: UsedNames) -> SourceView:
+    columns = (*table.storage.columns, *table.partition_columns)
+    return SourceView(
+        view_name=view_for(table),
+        table=table,
+        columns=tuple(c for c in columns if used.is_all or used.uses(c.name)),
+        has_row_ids=used.uses(_ROW_ID) or used.uses(_ROW_PARTITION),
+    )
+
+
+def _name_source(node: exp.Table, name: str) -> None:
+    given = node.args.get("alias")
+    columns = given.args.get("columns") if given else None
+    alias = exp.TableAlias(this=exp.to_identifier(name, quoted=True), columns=columns)
+    node.set("alias", alias)
 
 
 def _drop_database(tree: exp.Expr, database: str, alias: str) -> None:
@@ -98,7 +114,10 @@ def _drop_database(tree: exp.Expr, database: str, alias: str) -> None:
             column.set("db", None)
 
 
-def _hide_row_ids_from_stars(tree: exp.Expr, tables: Mapping[TableName, Table]) -> None:
+def _hide_row_ids_from_stars(
+    tree: exp.Expr, tables: Mapping[TableName, Table], identified: Collection[str]
+) -> None:
+    """``identified`` are the full names of the tables whose views have row identifiers."""
     for scope in traverse_scope(tree):
         select = scope.expression
         if not isinstance(select, exp.Select):
@@ -106,6 +125,7 @@ def _hide_row_ids_from_stars(tree: exp.Expr, tables: Mapping[TableName, Table]) 
         sources = [
             name for name, source in scope.sources.items()
             if isinstance(source, exp.Table) and _name_of(source) in tables
+            and tables[_name_of(source)].full_name in identified
         ]  # fmt: skip
         hidden = [
             exp.column(column, table=name, quoted=True)
@@ -133,7 +153,9 @@ def _check_columns(tree: exp.Expr, tables: Mapping[TableName, Table]) -> None:
         if len(sources) != 1 or scope.is_subquery or scope.subquery_scopes:
             continue
         alias, source = sources[0]
-        table = tables.get(_name_of(source)) if isinstance(source, exp.Table) else None
+        if not isinstance(source, exp.Table) or source.alias_column_names:
+            continue
+        table = tables.get(_name_of(source))
         if table is not None and not scope.expression.args.get("laterals"):
             _check_scope(scope, alias, table)
 

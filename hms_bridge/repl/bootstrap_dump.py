@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import groupby
 
-from changemanager.location import Resolver
+from changemanager.location import Location, Resolver
 from changemanager.uri import EncodedUri
 from hms_bridge.errors import NoSuchObjectError, ReplError
 from hms_bridge.metastore import Metastore
-from hms_bridge.model.catalog import Table, TableType
+from hms_bridge.model.catalog import Partition, Table, TableType
 from hms_bridge.model.event import EventType
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.partition_name import partition_name
@@ -21,6 +22,7 @@ from hms_bridge.repl.external_dump import (
     write_external_list,
 )
 from hms_bridge.repl.external_list import ExternalDirectory
+from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.files_list import format_files
 from hms_bridge.repl.layout import DumpPaths
 from hms_bridge.repl.object_metadata import (
@@ -39,7 +41,7 @@ from hms_bridge.repl.target_objects import (
     owned_database,
     replicated_parameters,
 )
-from hms_bridge.repl.texts import write_text
+from hms_bridge.repl.texts import write_fresh, write_text
 from hms_bridge.wire.object_json import (
     database_to_json,
     partition_from_json,
@@ -55,6 +57,38 @@ class TableFiles:
 
     table_name: str
     partition_count: int
+    files: tuple[EncodedUri, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Place:
+    """A directory of a table or of its partition ``name``; ``location`` None: without files.
+
+    ``error``: why the table's partitions could not be asked for.
+    """
+
+    table: Table
+    partitions: tuple[Partition, ...] = ()
+    name: str | None = None
+    location: str | None = None
+    error: Exception | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Found:
+    """What one place holds at the snapshot, or why that could not be found out."""
+
+    place: _Place
+    files: tuple[EncodedUri, ...] = ()
+    error: Exception | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Whole:
+    """A table of which everything was found."""
+
+    table: Table
+    partitions: tuple[Partition, ...]
     files: tuple[EncodedUri, ...]
 
 
@@ -103,17 +137,18 @@ class BootstrapDump:
 
         A table that is dropped meanwhile is left out: the drop is an event of the next dump.
         """
-        for table in tables:
-            if table.type == TableType.MATERIALIZED_VIEW.value:
-                continue
-            try:
-                dumped = self._write_table(table)
-            except (NoSuchObjectError, FileNotFoundError):
-                if self._is_same_table(table):
-                    raise
-                continue
-            if self._is_same_table(table):
-                yield dumped
+        with FilePool() as pool:
+            places = pool.each(self._write_files, self._places(tables))
+            for _, found in groupby(places, key=lambda one: one.place.table.name):
+                whole = self._joined(tuple(found))
+                if whole is not None:
+                    pool.begin(self._write_metadata, whole)
+                    yield TableFiles(
+                        table_name=whole.table.name,
+                        partition_count=len(whole.partitions),
+                        files=whole.files,
+                    )
+            pool.finish()
 
     def write_external_list(self) -> None:
         """Directories of external tables, if their data is to be copied."""
@@ -126,23 +161,61 @@ class BootstrapDump:
             return False
         return (now.id, now.create_time) == (table.id, table.create_time)
 
-    def _write_table(self, table: Table) -> TableFiles:
-        write_ids = self._snapshot.write_ids.get(table.full_name)
+    def _places(self, tables: tuple[Table, ...]) -> Iterator[_Place]:
+        """Every directory to look into, at least one for each table; also where there is none."""
+        for table in tables:
+            if table.type == TableType.MATERIALIZED_VIEW.value:
+                continue
+            try:
+                partitions = partitions_of(self._source, table)
+            except NoSuchObjectError as error:
+                yield _Place(table=table, error=error)
+                continue
+            has_files = not is_view(table) and not is_external(table)
+            own = table.storage.location if has_files and not table.is_partitioned else None
+            yield _Place(table=table, partitions=partitions, location=own)
+            for one in partitions if has_files else ():
+                name = partition_name(table.partition_columns, one.values)
+                yield _Place(
+                    table=table, partitions=partitions, name=name, location=one.storage.location
+                )
+
+    def _write_files(self, place: _Place) -> _Found:
+        """The file list of one directory. What vanished may belong to a dropped table."""
+        table = place.table
+        if place.location is None:
+            return _Found(place=place, error=place.error)
         snapshot = TableSnapshot(
-            txns=self._snapshot.txns, write_ids=write_ids, is_insert_only=table.is_insert_only
+            txns=self._snapshot.txns,
+            write_ids=self._snapshot.write_ids.get(table.full_name),
+            is_insert_only=table.is_insert_only,
         )
-        has_files = not is_view(table) and not is_external(table)
-        partitions = partitions_of(self._source, table)
-        files: list[EncodedUri] = []
-        if has_files and not table.is_partitioned:
-            files += self._write_files(table, None, table.storage.location, snapshot)
-        for one in partitions if has_files else ():
-            name = partition_name(table.partition_columns, one.values)
-            files += self._write_files(table, name, one.storage.location, snapshot)
+        try:
+            files = snapshot_files(self._resolve(place.location), snapshot, self._cm_root)
+        except FileNotFoundError as error:
+            return _Found(place=place, error=error)
+        path = self._paths.table_files(table.database_name, table.name, place.name)
+        _write(self._resolve(path), format_files(files))
+        return _Found(place=place, files=files)
+
+    def _joined(self, found: tuple[_Found, ...]) -> _Whole | None:
+        """None for a table that was dropped, or made anew, since it was listed."""
+        table, partitions = found[0].place.table, found[0].place.partitions
+        error = next((one.error for one in found if one.error is not None), None)
+        if not self._is_same_table(table):
+            return None
+        if error is not None:
+            raise error
         if is_external(table) and self._external_base is not None:
             self._external += external_directories(
                 self._resolve, table, partitions, self._external_base
             )
+        files = tuple(file for one in found for file in one.files)
+        return _Whole(table=table, partitions=partitions, files=files)
+
+    def _write_metadata(self, whole: _Whole) -> None:
+        table = whole.table
+        write_ids = self._snapshot.write_ids.get(table.full_name)
         spec = ReplicationSpec(
             scope=SCOPE_METADATA if is_view(table) else SCOPE_ALL,
             last_event_id=self._event_id,
@@ -155,28 +228,20 @@ class BootstrapDump:
             table=table_to_json(replace(table, parameters=self._parameters(table.parameters))),
             partitions=tuple(
                 partition_to_json(replace(one, parameters=self._parameters(one.parameters)))
-                for one in partitions
+                for one in whole.partitions
             ),
         )
         path = self._paths.table_metadata(table.database_name, table.name)
-        write_text(self._resolve(path), metadata.format())
-        return TableFiles(
-            table_name=table.name, partition_count=len(partitions), files=tuple(files)
-        )
+        _write(self._resolve(path), metadata.format())
 
     def _parameters(self, parameters: object) -> dict[str, str]:
         found = dict(parameters) if isinstance(parameters, dict) else {}
         return replicated_parameters(found) | {LAST_EVENT: str(self._event_id)}
 
-    def _write_files(
-        self, table: Table, partition: str | None, location: str | None, snapshot: TableSnapshot
-    ) -> tuple[EncodedUri, ...]:
-        if location is None:
-            return ()
-        files = snapshot_files(self._resolve(location), snapshot, self._cm_root)
-        path = self._paths.table_files(table.database_name, table.name, partition)
-        write_text(self._resolve(path), format_files(files))
-        return files
+
+def _write(place: Location, text: str) -> None:
+    place.volume.make_directory(place.parent.path)
+    write_fresh(place, text)
 
 
 def require_no_rename(source: Metastore, database: str, wanted: EventRange) -> None:

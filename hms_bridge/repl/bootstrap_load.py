@@ -165,9 +165,7 @@ def _load_partitions(
 ) -> None:
     """Files first where the place is known, so that a partition never stands there half full."""
     if replica.owns_files(table):
-        root = replica.table_root(table)
-        for part in parts:
-            replica.copy(part.files, root.child(part.name).uri, f"{table.full_name}/{part.name}")
+        replica.copy_parts(parts, replica.table_root(table))
     known = {
         one.values
         for one in replica.metastore.get_partitions_by_names(

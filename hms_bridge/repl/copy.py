@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from changemanager.errors import ChecksumMismatchError
@@ -13,6 +13,7 @@ from changemanager.whereabouts import Whereabouts, locate
 from hms_bridge.acid.markers import METADATA_FILE, DataFormat, format_metadata
 from hms_bridge.acid.names import DirectoryName
 from hms_bridge.errors import ReplError, SourceFileMissingError
+from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.texts import ensure_content
 from hms_bridge.repl.untrusted import DumpedFile
 
@@ -55,27 +56,38 @@ class Copier:
         self._before_each = before_each
 
     def copy_all(self, files: tuple[DumpedFile, ...], root: Location) -> CopyReport:
-        """Copy files below ``root``; afterwards all are there, whole, under their own names.
+        """Copy files below ``root``; see :meth:`copy_groups`."""
+        return self.copy_groups([(files, root)])
+
+    def copy_groups(self, groups: Sequence[tuple[tuple[DumpedFile, ...], Location]]) -> CopyReport:
+        """Copy files below the root of each group, several at once; afterwards all are there,
+        whole, under their own names.
 
         A base that a compactor made loses its visibility suffix on the way, so its marker says
         what it is: else a reader would judge it by the write id that it ends at. Raises
         SourceFileMissingError, or ReplError where the target holds other bytes under the name.
         """
         report = CopyReport()
-        directories = sorted({file.sub_directory for file in files})
-        for directory in directories:
-            root.volume.make_directory(root.child(directory).path)
-        for base in _compacted_bases(files):
-            marker = root.child(base).child(METADATA_FILE)
-            ensure_content(marker, format_metadata(DataFormat.COMPACTED))
-        for file in files:
-            self._before_each()
-            copied = self._copy(file, root.child(file.relative_path))
-            self._on_copied(copied.bytes)
-            report += copied
-        for directory in directories:
-            _sync(root.child(directory))
+        with FilePool() as pool:
+            directories = tuple(
+                directory for made in pool.each(_prepare, groups) for directory in made
+            )
+            for copied in pool.each(self._copy_one, self._checked(groups)):
+                self._on_copied(copied.bytes)
+                report += copied
+            pool.all(_sync, directories)
         return report
+
+    def _checked(
+        self, groups: Sequence[tuple[tuple[DumpedFile, ...], Location]]
+    ) -> Iterator[tuple[DumpedFile, Location]]:
+        for files, root in groups:
+            for file in files:
+                self._before_each()
+                yield file, root.child(file.relative_path)
+
+    def _copy_one(self, wanted: tuple[DumpedFile, Location]) -> CopyReport:
+        return self._copy(*wanted)
 
     def _copy(self, file: DumpedFile, target: Location) -> CopyReport:
         _remove_if_there(target.parent.child(PART_PREFIX + target.name))
@@ -114,6 +126,18 @@ class Copier:
             f"{target.uri} is there with other content than {file.uri}; somebody wrote to the "
             "replica. Move it away if it is not wanted, then load again"
         )
+
+
+def _prepare(group: tuple[tuple[DumpedFile, ...], Location]) -> tuple[Location, ...]:
+    """Make the directories of a group, and the markers of its bases."""
+    files, root = group
+    directories = tuple(root.child(one) for one in sorted({file.sub_directory for file in files}))
+    for directory in directories:
+        directory.volume.make_directory(directory.path)
+    for base in _compacted_bases(files):
+        marker = root.child(base).child(METADATA_FILE)
+        ensure_content(marker, format_metadata(DataFormat.COMPACTED))
+    return directories
 
 
 def _compacted_bases(files: tuple[DumpedFile, ...]) -> Iterator[str]:

@@ -6,11 +6,14 @@ written last; without it nobody reads the dump (facts §3; docs/format/dump.md).
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import partial
 
 from changemanager.errors import ChangeManagerError
+from changemanager.journal import tell
 from changemanager.location import Resolver
 from changemanager.manifest import ArchiveManifest
 from changemanager.uri import EncodedUri
@@ -22,10 +25,12 @@ from hms_bridge.model.catalog import Database, Table
 from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import EventId, TxnId
 from hms_bridge.repl.bootstrap_dump import BootstrapDump, require_no_rename
+from hms_bridge.repl.dump_archive import named_archive
 from hms_bridge.repl.dump_directories import DumpDirectory, DumpState, list_dumps, newest_finished
 from hms_bridge.repl.dump_metadata import DumpMetadata, DumpType, ReplScope
 from hms_bridge.repl.event_source import EventRange
 from hms_bridge.repl.external_dump import list_external, write_external_list
+from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.incremental_dump import EventCounts, IncrementalDump, IncrementalRules
 from hms_bridge.repl.layout import DumpPaths, database_directory
 from hms_bridge.repl.lease import Lease, LeaseKind, LeaseRequest, LeaseRules, held_lease
@@ -41,6 +46,7 @@ from hms_bridge.repl.target_objects import (
 from hms_bridge.repl.texts import remove_tree, write_text
 from hms_bridge.repl.untrusted import checked_name
 
+_LOG = logging.getLogger(__name__)
 _NAMED_IN_MESSAGE = 5
 
 
@@ -48,11 +54,12 @@ _NAMED_IN_MESSAGE = 5
 class DumpRequest:
     """Dump a database below ``root``.
 
-    ``cm_root`` is the archive that file references name; None without ChangeManager. ``policy``
-    becomes the value of ``repl.source.for`` if the database has none. ``is_bootstrap_forced``
-    begins anew although a dump exists. ``has_checksums`` False leaves checksums and archive out of
-    file references: a real Hive that loads from a file system without checksums of its own (local,
-    S3) takes a file whose reference has one for changed. Then only files at their source are found.
+    ``cm_root`` is the archive that file references name; None without ChangeManager.
+    ``is_archive_elsewhere_allowed``: it may be on another file system. ``policy`` becomes the value
+    of ``repl.source.for`` if the database has none. ``is_bootstrap_forced`` begins anew although a
+    dump exists. ``has_checksums`` False leaves checksums and archive out of file references: a real
+    Hive that loads from a file system without checksums of its own (local, S3) takes a file whose
+    reference has one for changed. Then only files at their source are found.
     ``external_base``: copy data of external tables to this place of the target, with each dump;
     None dumps their metadata only. ``is_previous_kept`` keeps older dumps.
     """
@@ -60,6 +67,7 @@ class DumpRequest:
     root: str
     database: str
     cm_root: str | None = None
+    is_archive_elsewhere_allowed: bool = False
     policy: str = "hms-bridge"
     is_bootstrap_forced: bool = False
     is_previous_kept: bool = False
@@ -188,6 +196,7 @@ class ReplDump:
         name = request.database_name
         database = self._source.get_database(name)
         _require_source(database)
+        request = self._with_archive(request, database)
         dumps = list_dumps(self._resolve, request.root, name)
         previous = newest_finished(dumps)
         if previous is not None and previous.state is DumpState.FINISHED:
@@ -195,8 +204,8 @@ class ReplDump:
                 kind=DumpKind.BLOCKED,
                 request=request,
                 reason=(
-                    f"{previous.paths.root} is not loaded yet; load it first (repl load), or "
-                    "remove it if nobody wants it, then dump again"
+                    f"{previous.paths.root} is not loaded yet; load it first (repl load), or, if "
+                    f"nobody wants it, end it (repl dump {name} --discard); then dump again"
                 ),
                 previous=previous.paths.root,
             )
@@ -204,6 +213,15 @@ class ReplDump:
         if previous is None or request.is_bootstrap_forced:
             return self._plan_bootstrap(request, previous, removed)
         return self._plan_incremental(request, previous, removed)
+
+    def _with_archive(self, request: DumpRequest, database: Database) -> DumpRequest:
+        cm_root = named_archive(
+            self._resolve,
+            request.cm_root,
+            database,
+            is_elsewhere_allowed=request.is_archive_elsewhere_allowed or not request.has_checksums,
+        )
+        return replace(request, cm_root=cm_root)
 
     def _plan_bootstrap(
         self, request: DumpRequest, previous: DumpDirectory | None, removed: tuple[str, ...]
@@ -294,6 +312,13 @@ class ReplDump:
         pins.finish(began_at_ms)
         for directory in plan.removed:
             remove_tree(self._resolve(directory))
+            tell(
+                _LOG,
+                "dump removed",
+                database=name,
+                path=directory,
+                reason="a newer one is finished",
+            )
         return report
 
     def _dumps_as_planned(self, plan: DumpPlan) -> tuple[DumpDirectory, ...]:
@@ -329,8 +354,14 @@ class ReplDump:
         reader = ReadTxn(self._source, self._clock, user=request.user, host=request.host)
         try:
             tables = self._tables(name)
+            reader.register(_transactional(tables))
             snapshot = wait_for_snapshot(
-                self._source, self._clock, name, _transactional(tables), request.wait
+                self._source,
+                self._clock,
+                name,
+                _transactional(tables),
+                request.wait,
+                keep_alive=reader.keep_alive,
             )
             dump = BootstrapDump(
                 self._source,
@@ -422,11 +453,13 @@ class ReplDump:
         Raises SourceFileMissingError. Real Hive finishes such a dump and loses the rows.
         """
         pins.hold(paths.root, files)
-        missing = [
-            f"{file.uri} ({found.reason})"
-            for file in dict.fromkeys(files)
-            if (found := locate(file, self._resolve, is_content_checked=False)).location is None
-        ]
+        look = partial(locate, resolve=self._resolve, is_content_checked=False)
+        with FilePool() as pool:
+            missing = [
+                f"{found.file.uri} ({found.reason})"
+                for found in pool.each(look, dict.fromkeys(files))
+                if found.location is None
+            ]
         if missing:
             pins.release(paths.root)
             raise SourceFileMissingError(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from changemanager.location import Resolver
 from changemanager.manifest import ArchiveManifest
@@ -23,10 +24,11 @@ from hms_bridge.repl.event_payload import (
 )
 from hms_bridge.repl.event_source import EventRange, concerns, left_out_events, read_events
 from hms_bridge.repl.events_dump import EventsDump
+from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.files_list import format_files
 from hms_bridge.repl.layout import DumpPaths
 from hms_bridge.repl.table_fates import TableFates
-from hms_bridge.repl.texts import write_text
+from hms_bridge.repl.texts import write_fresh, write_text
 from hms_bridge.repl.unreported_writes import (
     UnreportedWrites,
     earlier_allocations,
@@ -56,6 +58,15 @@ class EventCounts:
     passed: Mapping[str, int] = field(default_factory=dict)
     left_out_count: int = 0
     assumed_empty: tuple[str, ...] = ()
+
+
+def _write_event(resolve: Resolver, texts: Mapping[str, str]) -> None:
+    """The directory of one event; nobody else writes there."""
+    places = {resolve(path): text for path, text in texts.items()}
+    for directory in {place.parent for place in places}:
+        directory.volume.make_directory(directory.path)
+    for place, text in places.items():
+        write_fresh(place, text)
 
 
 class IncrementalDump:
@@ -104,13 +115,9 @@ class IncrementalDump:
             Archive(cmroot=self._writer.cm_root, manifest=self._manifest),
             TableFates(self._source, self._database_name, self._wanted.after),
         )
-        for texts in self._texts(paths, unreported):
-            for one in texts.lists:
-                write_text(resolve(one.path), format_files(one.files))
-            for path, text in texts.texts.items():
-                write_text(resolve(path), text)
-            dumped[texts.type] += 1
-            files += texts.files
+        with FilePool() as pool:
+            noted = self._noted(self._texts(paths, unreported), dumped, files)
+            pool.all(partial(_write_event, resolve), noted)
         if unreported.doubts and not self._rules.is_unknown_empty:
             raise lost_writes(self._database_name, unreported.doubts)
         write_text(resolve(paths.open_txns), f"{self._open_txns()}\n")
@@ -122,6 +129,15 @@ class IncrementalDump:
         write_text(resolve(paths.events_dump), progress.format())
         counts = replace(self._counts(dumped), assumed_empty=tuple(unreported.doubts))
         return counts, files
+
+    def _noted(
+        self, events: Iterable[EventTexts], dumped: Counter[str], files: list[EncodedUri]
+    ) -> Iterator[Mapping[str, str]]:
+        """The texts of each event by path, which is counted and its files added."""
+        for texts in events:
+            dumped[texts.type] += 1
+            files += texts.files
+            yield {one.path: format_files(one.files) for one in texts.lists} | dict(texts.texts)
 
     def _counts(self, dumped: Counter[str]) -> EventCounts:
         return EventCounts(
@@ -156,7 +172,7 @@ class IncrementalDump:
             self._opened.update(OpenTxnPayload.parse(message_json(event), where).txn_ids)
         if event.type == EventType.ALLOC_WRITE_ID.value and unreported is not None:
             given = AllocWriteIdPayload.parse(message_json(event), where)
-            unreported.note(given.table_name, given.allocated)
+            unreported.note(event.id, given.table_name, given.allocated)
         if event.type != EventType.COMMIT_TXN.value:
             return ()
         commit = CommitTxnPayload.parse(message_json(event), where)
@@ -175,11 +191,11 @@ class IncrementalDump:
     ) -> None:
         """A transaction from before the range: it may have got write ids there."""
         try:
-            for given in earlier_allocations(
+            for event_id, given in earlier_allocations(
                 self._source, self._database_name, [commit.txn_id], self._wanted.after
             ):
                 own = [one for one in given.allocated if one.txn_id == commit.txn_id]
-                unreported.note(given.table_name, own)
+                unreported.note(event_id, given.table_name, own)
         except EventGapError as error:
             if not reported:
                 unreported.doubts.append(f"transaction {commit.txn_id} ({error})")

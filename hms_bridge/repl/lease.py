@@ -17,7 +17,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
 
@@ -35,7 +35,7 @@ from hms_bridge.model.lock import (
     LockState,
     LockType,
 )
-from hms_bridge.rows.heartbeat import Heartbeat
+from hms_bridge.rows.heartbeat import Heartbeat, heartbeat_interval_seconds
 
 _LOG = logging.getLogger(__name__)
 
@@ -57,7 +57,10 @@ class LeaseKind(Enum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LeaseRules:
-    """``dead_after_seconds``: as long as the metastore's hive.txn.timeout, or longer."""
+    """``dead_after_seconds``: as long as the metastore's hive.txn.timeout, or longer.
+
+    ``heartbeat_seconds``: at most; it is less where the metastore's hive.txn.timeout is short.
+    """
 
     dead_after_seconds: float = 300.0
     heartbeat_seconds: float = 10.0
@@ -120,9 +123,10 @@ def held_lease(metastore: Metastore, clock: Clock, request: LeaseRequest) -> Ite
 
     Raises ReplError if another one is at work, or a lock covers the whole database.
     """
+    beats = min(request.rules.heartbeat_seconds, heartbeat_interval_seconds(metastore))
+    request = replace(request, rules=replace(request.rules, heartbeat_seconds=beats))
     lock_id = _Acquisition(metastore, clock, request).acquire()
     try:
-        beats = request.rules.heartbeat_seconds
         with Heartbeat(metastore, NO_TXN, beats, lock_id) as heartbeat:
             yield Lease(heartbeat, clock, request)
     finally:

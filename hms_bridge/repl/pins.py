@@ -89,6 +89,14 @@ class DumpPins:
         if self.manifest is not None:
             self._put_policy(began_at_ms)
 
+    def hold_since(self, since_ms: int) -> None:
+        """The next dump needs what was archived since then, too."""
+        if self.manifest is None:
+            return
+        holder = policy_holder(self.database)
+        held = [pin.archived_since_ms for pin in self.manifest.pins() if pin.holder == holder]
+        self._put_policy(min([since_ms, *(one for one in held if one is not None)]))
+
     def _put_policy(self, since_ms: int) -> None:
         if self.manifest is not None:
             self.manifest.put_pin(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hms_bridge.clock import Clock
 from hms_bridge.errors import MetastoreError, ReplError
 from hms_bridge.metastore import Metastore
-from hms_bridge.model.ids import LockId
 from hms_bridge.model.txn import AbortTxnRequest, CommitTxnRequest, OpenTxnsRequest, TxnType
-
-_HEARTBEAT_MS = 60_000
+from hms_bridge.rows.heartbeat import Heartbeat, heartbeat_interval_seconds
+from hms_bridge.rows.min_history import register_reader
 
 
 class ReadTxn:
@@ -17,20 +18,27 @@ class ReadTxn:
     def __init__(self, source: Metastore, clock: Clock, *, user: str, host: str) -> None:
         self._source = source
         self._clock = clock
+        self._interval_ms = 1000 * heartbeat_interval_seconds(source)
         (self._id,) = source.open_txns(
             OpenTxnsRequest(user=user, host=host, type=TxnType.READ_ONLY)
         )
         self._beat_ms = clock.now_ms()
+        self._heartbeat = Heartbeat(source, self._id)
+        self._heartbeat.start()
+
+    def register(self, full_table_names: Sequence[str]) -> None:
+        """Keep the files of transactional tables from Hive's Cleaner too; before the snapshot."""
+        register_reader(self._source, self._id, full_table_names)
 
     def keep_alive(self) -> None:
-        """A heartbeat now and then."""
-        if self._clock.now_ms() - self._beat_ms >= _HEARTBEAT_MS:
+        """A heartbeat now and then, beside those of the thread: time may be another's."""
+        if self._clock.now_ms() - self._beat_ms >= self._interval_ms:
             self.check()
 
     def check(self) -> None:
         """Raises ReplError if the transaction was lost: files may have gone meanwhile."""
         try:
-            self._source.heartbeat(self._id, LockId(0))
+            self._heartbeat.check()
         except MetastoreError as error:
             raise ReplError(
                 f"the dump's own transaction {self._id} was lost ({error}), so files may have been "
@@ -40,10 +48,12 @@ class ReadTxn:
 
     def end(self) -> None:
         """Commit it."""
+        self._heartbeat.stop()
         self._source.commit_txn(CommitTxnRequest(txn_id=self._id))
 
     def give_up(self) -> None:
         """Abort it, if that is possible; it times out otherwise."""
+        self._heartbeat.stop()
         try:
             self._source.abort_txn(AbortTxnRequest(txn_id=self._id))
         except MetastoreError:

@@ -13,6 +13,7 @@ from hms_bridge.model.ids import EventId, TxnId
 from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.model.txn import OpenTxnsRequest, TxnType
 from hms_bridge.repl.copy import Copier, CopyReport
+from hms_bridge.repl.dump_reader import DumpedPartition
 from hms_bridge.repl.target_objects import (
     LAST_EVENT,
     is_external,
@@ -179,6 +180,11 @@ class Replica:
         if directory is None:
             raise ReplError(f"{what} has no location on the target; give it one and load again")
         self.copied += self._copier.copy_all(files, self.resolve(directory))
+
+    def copy_parts(self, parts: Iterable[DumpedPartition], root: Location) -> None:
+        """Copy the files of partitions to their directories below a table's, verified."""
+        groups = [(part.files, root.child(part.name)) for part in parts if part.files]
+        self.copied += self._copier.copy_groups(groups)
 
     def table_root(self, table: Table) -> Location:
         """The directory of a table that has files. Raises ReplError for one without."""

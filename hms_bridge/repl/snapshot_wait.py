@@ -8,7 +8,7 @@ too, because a lock announces a write.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hms_bridge.clock import Clock
@@ -108,9 +108,18 @@ def _valid_txns(opened: OpenTxns) -> ValidTxnList:
 
 
 def wait_for_snapshot(
-    source: Metastore, clock: Clock, database: str, tables: Sequence[str], rules: WaitRules
+    source: Metastore,
+    clock: Clock,
+    database: str,
+    tables: Sequence[str],
+    rules: WaitRules,
+    *,
+    keep_alive: Callable[[], None] = lambda: None,
 ) -> DatabaseSnapshot:
-    """A snapshot without open writers. Raises ReplError if they do not end in time."""
+    """A snapshot without open writers; ``keep_alive`` is called between two looks.
+
+    Raises ReplError if they do not end in time.
+    """
     deadline_ms = clock.now_ms() + rules.timeout_seconds * 1000
     while True:
         snapshot, writers = look(source, database, tables)
@@ -120,6 +129,7 @@ def wait_for_snapshot(
         if left_seconds <= 0:
             break
         clock.sleep_seconds(min(rules.poll_seconds, left_seconds))
+        keep_alive()
     if rules.is_abort_allowed and writers.txn_ids:
         source.abort_txns(writers.txn_ids, AbortReason.REPL_DEFAULT)
         snapshot, writers = look(source, database, tables)

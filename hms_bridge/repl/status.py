@@ -26,13 +26,15 @@ from hms_bridge.repl.verify import verify_dump
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StatusRequest:
     """Whose status. ``event_ttl_ms`` and ``retain_ms`` are the source's settings
-    (hive.repl.event.db.listener.timetolive, hive.repl.cm.retain)."""
+    (hive.repl.event.db.listener.timetolive, hive.repl.cm.retain). ``own_archive``: the archive
+    that ``retain_ms`` is of; None: every one."""
 
     root: str
     source_database: str
     target_database: str | None = None
     event_ttl_ms: int = 10 * 86_400_000
     retain_ms: int = 10 * 86_400_000
+    own_archive: str | None = None
     rules: DumpRules = field(default_factory=DumpRules)
 
 
@@ -165,6 +167,7 @@ class ReplStatus:
             self._resolve,
             waiting.paths.root,
             retain_ms=request.retain_ms,
+            own_archive=request.own_archive,
             rules=request.rules,
             is_quick=True,
         )

@@ -21,7 +21,10 @@ class _Change:
 
 
 class TableFates:
-    """Follows the tables of a database through the log, from an event until now; read once."""
+    """Follows the tables of a database through the log, from an event until now; read once.
+
+    ``after`` may be moved back by a question about an earlier event.
+    """
 
     def __init__(self, store: NotificationStore, database_name: str, after: EventId) -> None:
         self._store = store
@@ -31,12 +34,29 @@ class TableFates:
 
     def name_now(self, name: str, at: EventId) -> str | None:
         """The name now of what had a name at an event; None if it was dropped since."""
+        return self.name_at(name, at, None)
+
+    def name_at(self, name: str, at: EventId, until: EventId | None) -> str | None:
+        """The name, after a later event, of what had a name at an earlier one; None if it was
+        dropped between. ``until`` None: now.
+
+        Raises EventGapError if the log does not go back so far any more.
+        """
+        if self._changes is not None and at < self._after:
+            self._changes = None
+        self._after = min(self._after, at)
         for change in self._read():
+            if until is not None and change.event_id > until:
+                break
             if change.event_id > at and change.name == name:
                 if change.new_name is None:
                     return None
                 name = change.new_name
         return name
+
+    def read_again(self) -> None:
+        """Ask the log anew with the next question: the world has moved on."""
+        self._changes = None
 
     def _read(self) -> tuple[_Change, ...]:
         if self._changes is None:

@@ -46,6 +46,11 @@ def write_text(location: Location, text: str) -> None:
     location.volume.write_new(location.path, [text.encode()])
 
 
+def write_fresh(location: Location, text: str) -> None:
+    """Write a file into a directory that is there and has none of its name: one step, once."""
+    location.volume.write_new(location.path, [text.encode()])
+
+
 def ensure_content(location: Location, content: bytes) -> None:
     """A small file with this content and no other, whole or not there at any moment."""
     part = location.parent.child(PART_PREFIX + location.name)

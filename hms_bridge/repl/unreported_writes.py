@@ -9,8 +9,8 @@ the dump refuses.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from changemanager.location import Resolver
 from changemanager.uri import encode_uri
@@ -30,15 +30,16 @@ from hms_bridge.wire.object_json import partition_to_json, table_to_json
 
 _NAMED_IN_MESSAGE = 5
 _LOOK_BACK_EVENTS = 1000
+_UNTOLD = "the table is not there, and the log tells of no drop or rename"
 
 
 def earlier_allocations(
     store: NotificationStore, database: str, txn_ids: Iterable[TxnId], until: EventId
-) -> Iterator[AllocWriteIdPayload]:
-    """The ALLOC_WRITE_ID events of the database from ``until`` back to where all transactions were
-    opened. A transaction that was open at the last dump got its write ids in events that no later
-    range holds. Raises EventGapError where the log does not go back so far, once all that it has
-    is told.
+) -> Iterator[tuple[EventId, AllocWriteIdPayload]]:
+    """The ALLOC_WRITE_ID events (id and payload) of the database from ``until`` back to where all
+    transactions were opened. A transaction that was open at the last dump got its write ids in
+    events that no later range holds. Raises EventGapError where the log does not go back so far,
+    once all that it has is told.
     """
     sought, upper = set(txn_ids), until
     while sought and upper > 0:
@@ -54,7 +55,7 @@ def earlier_allocations(
             elif event.type == EventType.ALLOC_WRITE_ID.value:
                 given = AllocWriteIdPayload.parse(message_json(event), _where(event))
                 if given.database_name == database:
-                    yield given
+                    yield event.id, given
         if not page or page[0].id != lower + 1:
             break
         upper = lower
@@ -66,6 +67,15 @@ def earlier_allocations(
 
 def _where(event: NotificationEvent) -> str:
     return f"event {event.id} ({event.type})"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Given:
+    """A write id, and the name that its table had when it was given away."""
+
+    table_name: str
+    event_id: EventId
+    write_id: WriteId
 
 
 class UnreportedWrites:
@@ -87,14 +97,16 @@ class UnreportedWrites:
         self._database_name = database_name
         self._archive = archive
         self._fates = fates
-        self._given: dict[TxnId, list[tuple[str, WriteId]]] = {}
+        self._given: dict[TxnId, list[_Given]] = {}
         self._tables: dict[str, tuple[Table, WriteTraces] | None] = {}
         self.doubts: list[str] = []
 
-    def note(self, table_name: str, allocated: Iterable[TxnToWriteId]) -> None:
-        """Transactions got write ids of a table."""
+    def note(self, event_id: EventId, table_name: str, allocated: Iterable[TxnToWriteId]) -> None:
+        """Transactions got write ids of a table, as an event tells."""
         for one in allocated:
-            self._given.setdefault(one.txn_id, []).append((table_name, one.write_id))
+            self._given.setdefault(one.txn_id, []).append(
+                _Given(table_name=table_name, event_id=event_id, write_id=one.write_id)
+            )
 
     def find(
         self, commit: NotificationEvent, txn_id: TxnId, reported: Sequence[WriteEvent]
@@ -103,25 +115,48 @@ class UnreportedWrites:
         known = {one.table_name for one in reported}
         return tuple(
             event
-            for table_name, write_id in self._given.get(txn_id, ())
-            if table_name not in known
-            for event in self._writes(commit, table_name, write_id)
+            for given in self._given.get(txn_id, ())
+            if given.table_name not in known
+            for event in self._writes(commit, given, known)
         )
 
     def _writes(
-        self, commit: NotificationEvent, name: str, write_id: WriteId
+        self, commit: NotificationEvent, given: _Given, known: Collection[str]
     ) -> Iterator[WriteEvent]:
-        now = self._fates.name_now(name, commit.id)
-        found = None if now is None else self._traces(now)
+        """A rename or drop may stand between the write id and the commit, in the transaction
+        itself too (Hive's DDLTask): the name is followed from where the write id was given away.
+        The replica knows the table by the name that it has when the commit is replayed.
+        """
+        name = self._fates.name_at(given.table_name, given.event_id, commit.id)
+        if name is None or name in known:
+            return
+        found = self._traces_of(name, commit.id, given)
         if found is None:
             return
         table, traces = found
-        for trace in traces.of(write_id, commit.time_seconds * 1000):
+        for trace in traces.of(given.write_id, commit.time_seconds * 1000):
             if trace.doubt is not None:
-                full_name = f"{self._database_name}.{name}"
-                self.doubts.append(f"write id {write_id} of {full_name} ({trace.doubt})")
+                self._doubt(name, given, trace.doubt)
             if trace.files:
-                yield _event(replace(table, name=name), write_id, trace)
+                yield _event(replace(table, name=name), given.write_id, trace)
+
+    def _doubt(self, name: str, given: _Given, why: str) -> None:
+        full_name = f"{self._database_name}.{name}"
+        self.doubts.append(f"write id {given.write_id} of {full_name} ({why})")
+
+    def _traces_of(self, name: str, at: EventId, given: _Given) -> tuple[Table, WriteTraces] | None:
+        """None for a table that was dropped since, and for one whose files do not come along."""
+        for is_last in (False, True):
+            now = self._fates.name_now(name, at)
+            if now is None:
+                return None
+            try:
+                return self._traces(now)
+            except NoSuchObjectError:
+                if is_last:
+                    self._doubt(name, given, _UNTOLD)
+            self._fates.read_again()  # it may have been dropped or renamed since the log was read
+        return None
 
     def _traces(self, name: str) -> tuple[Table, WriteTraces] | None:
         """Looked up once for each table; None for one whose files do not come with commits."""
@@ -130,12 +165,7 @@ class UnreportedWrites:
         return self._tables[name]
 
     def _look(self, name: str) -> tuple[Table, WriteTraces] | None:
-        try:
-            table = self._source.get_table(self._database_name, name)
-        except NoSuchObjectError as error:
-            raise ReplError(
-                f"table {self._database_name}.{name} went away while it was dumped; dump again"
-            ) from error
+        table = self._source.get_table(self._database_name, name)
         if is_view(table) or is_external(table) or table.storage.location is None:
             return None
         return table, WriteTraces(self._source, self._resolve, table, self._archive)
@@ -164,7 +194,8 @@ def lost_writes(database_name: str, doubts: Sequence[str]) -> ReplError:
         f"{counted_writes(doubts)} of database {database_name} came from clients that did not "
         f"tell which files they wrote: {'; '.join(doubts[:_NAMED_IN_MESSAGE])}. A compacted "
         "directory named here may have taken up those files since, and they are neither at their "
-        "place nor known to the archive, so the replica would lack their rows. Make a new "
+        "place nor known to the archive, or the table itself is gone without a word: the replica "
+        "would lack their rows. Make a new "
         f"bootstrap dump (repl dump {database_name} --bootstrap) and load it into a new replica; "
         "or, if you know that those statements wrote nothing (ALTER, ADD PARTITION, an UPDATE "
         "without a match), dump with --assume-empty"

@@ -12,6 +12,7 @@ from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.dump_metadata import DumpType
 from hms_bridge.repl.dump_reader import DumpedTable, DumpReader
+from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.layout import DumpPaths
 from hms_bridge.repl.untrusted import DumpedFile, DumpRules
 
@@ -32,11 +33,14 @@ class NamedFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VerifiedFile:
-    """The verdict on one file. ``expires_at_ms``: when a purge may take it from the archive."""
+    """The verdict on one file. ``size_bytes`` None: missing, and no list of a dump tells sizes.
+
+    ``expires_at_ms``: when a purge may take it from the archive, if its retention is known.
+    """
 
     named: NamedFile
     place: Whereabouts
-    size_bytes: int
+    size_bytes: int | None
     archived_at_ms: int | None = None
     expires_at_ms: int | None = None
     reason: str = ""
@@ -61,8 +65,21 @@ class VerifyReport:
 
     @property
     def size_bytes(self) -> int:
-        """What a load has to copy."""
-        return sum(one.size_bytes for one in self.files)
+        """What a load has to copy, without what is missing."""
+        return sum(one.size_bytes or 0 for one in self.files)
+
+    @property
+    def foreign_archives(self) -> tuple[str, ...]:
+        """Archives that hold files of the dump for a time that only their owners know."""
+        return tuple(
+            sorted(
+                {
+                    one.named.file.cmroot or ""
+                    for one in self.files
+                    if one.place is Whereabouts.IN_CM and one.expires_at_ms is None
+                }
+            )
+        )
 
     @property
     def load_before_ms(self) -> int | None:
@@ -94,18 +111,26 @@ def verify_dump(
     directory: str,
     *,
     retain_ms: int | None = None,
+    own_archive: str | None = None,
     rules: DumpRules | None = None,
     is_quick: bool = False,
     on_looked: Callable[[VerifiedFile], None] = lambda _: None,
 ) -> VerifyReport:
     """Look for every file of a dump. ``directory`` is the dump's own, above ``hive/``.
 
+    ``retain_ms`` is the retention of ``own_archive``; that of another one is not known. None: of
+    every archive.
     ``on_looked`` is told each verdict. Changes nothing. Raises DumpIncompleteError for an
     unfinished dump, ReplError for a damaged one.
     """
     reader = DumpReader(resolve, DumpPaths(resolve(directory).uri), rules or DumpRules())
     return verify_reader(
-        resolve, reader, retain_ms=retain_ms, is_quick=is_quick, on_looked=on_looked
+        resolve,
+        reader,
+        retain_ms=retain_ms,
+        own_archive=own_archive,
+        is_quick=is_quick,
+        on_looked=on_looked,
     )
 
 
@@ -115,23 +140,38 @@ def verify_reader(
     *,
     after: EventId | None = None,
     retain_ms: int | None = None,
+    own_archive: str | None = None,
     is_quick: bool = False,
     on_looked: Callable[[VerifiedFile], None] = lambda _: None,
 ) -> VerifyReport:
     """The same for an open dump; events up to ``after`` are left out, as they are loaded."""
-    seen: dict[tuple[str, str | None, str | None], VerifiedFile] = {}
-    files = []
-    for named in named_files(reader, after):
-        file = named.file
-        known = seen.get((file.uri, file.checksum, file.cmroot))
-        if known is None:
-            known = _verdict(resolve, named, retain_ms, is_quick)
-            seen[(file.uri, file.checksum, file.cmroot)] = known
-            on_looked(known)
-        files.append(replace(known, named=named))
+    named_ones = tuple(named_files(reader, after))
+    own = None if own_archive is None else resolve(own_archive).uri
+    first: dict[_Key, NamedFile] = {}
+    for named in named_ones:
+        first.setdefault(_key(named), named)
+
+    def look(named: NamedFile) -> VerifiedFile:
+        cmroot = named.file.cmroot
+        is_known = own is None or cmroot is None or resolve(cmroot).uri == own
+        return _verdict(resolve, named, retain_ms if is_known else None, is_quick)
+
+    seen: dict[_Key, VerifiedFile] = {}
+    with FilePool() as pool:
+        for key, verdict in zip(first, pool.each(look, first.values()), strict=True):
+            seen[key] = verdict
+            on_looked(verdict)
+    files = [replace(seen[_key(named)], named=named) for named in named_ones]
     return VerifyReport(
         directory=reader.paths.root, dump_type=reader.metadata.type, files=tuple(files)
     )
+
+
+_Key = tuple[str, str | None, str | None]
+
+
+def _key(named: NamedFile) -> _Key:
+    return named.file.uri, named.file.checksum, named.file.cmroot
 
 
 def _verdict(
@@ -146,7 +186,7 @@ def _verdict(
     return VerifiedFile(
         named=named,
         place=found.whereabouts,
-        size_bytes=found.size_bytes or 0,
+        size_bytes=found.size_bytes,
         archived_at_ms=archived_at_ms,
         expires_at_ms=expires,
         reason=found.reason,

@@ -13,11 +13,22 @@ from hms_bridge.model.ids import LockId, TxnId
 _LOG = logging.getLogger(__name__)
 
 _NO_LOCK = LockId(0)
+_SECONDS_MAX = 60.0
+_BEATS_IN_TIMEOUT = 3
+
+
+def heartbeat_interval_seconds(store: TransactionStore) -> float:
+    """How often to beat: a third of the metastore's hive.txn.timeout, at most a minute.
+
+    Hive beats twice in it (DbTxnManager.getHeartbeatInterval); a third lets one be late.
+    """
+    return min(_SECONDS_MAX, store.get_txn_timeout_ms() / 1000 / _BEATS_IN_TIMEOUT)
 
 
 class Heartbeat:
     """A context that beats every ``interval_seconds``; ``check`` tells if the lease still holds.
 
+    None: as often as the metastore's hive.txn.timeout asks for.
     ``txn_id`` or ``lock_id`` is 0 where only the other is kept alive.
     """
 
@@ -25,22 +36,31 @@ class Heartbeat:
         self,
         store: TransactionStore,
         txn_id: TxnId,
-        interval_seconds: float,
+        interval_seconds: float | None = None,
         lock_id: LockId = _NO_LOCK,
     ) -> None:
         self._store = store
         self._txn_id = txn_id
         self._lock_id = lock_id
         self._what = f"transaction {txn_id}" if txn_id else f"lock {lock_id}"
-        self._interval_seconds = interval_seconds
+        self._interval_seconds = interval_seconds or heartbeat_interval_seconds(store)
         self._stopping = threading.Event()
         self._lost: MetastoreError | None = None
         self._thread = threading.Thread(
             target=self._beat, name=f"heartbeat of {self._what}", daemon=True
         )
 
-    def __enter__(self) -> Heartbeat:
+    def start(self) -> None:
+        """Begin to beat."""
         self._thread.start()
+
+    def stop(self) -> None:
+        """Beat no more."""
+        self._stopping.set()
+        self._thread.join()
+
+    def __enter__(self) -> Heartbeat:
+        self.start()
         return self
 
     def __exit__(
@@ -49,8 +69,7 @@ class Heartbeat:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._stopping.set()
-        self._thread.join()
+        self.stop()
 
     def raise_if_lost(self) -> None:
         """Raises what the last beats heard: NoSuchTxnError, TxnAbortedError, NoSuchLockError."""

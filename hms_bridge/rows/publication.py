@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fsspec import AbstractFileSystem
 
+from changemanager.filesystem.opening import volume_of
 from changemanager.location import Location, Resolver
 from hms_bridge.acid.names import BucketFileName, DirectoryName
 from hms_bridge.errors import AcidFormatError
@@ -17,8 +19,17 @@ from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.lock import DataOperation
 from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.model.txn import DynamicPartitions
+from hms_bridge.model.valid_ids import ValidTxnList
 from hms_bridge.rows.event_files import EventFile
-from hms_bridge.rows.staging import discard, hidden_name, publish, stage_directory
+from hms_bridge.rows.staging import (
+    discard,
+    forget_dead_temporaries,
+    hidden_name,
+    publish,
+    stage_directory,
+)
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,6 +86,14 @@ class Publication:
                 )
             )
 
+    def forget_dead(self, txns: ValidTxnList) -> None:
+        """Remove what earlier statements' tasks left; ``txns`` is the transaction's snapshot."""
+        location = self._resolver(self._table.storage.location or "")
+        try:
+            forget_dead_temporaries(location.volume.fs, location.path, txns.with_open(self._txn_id))
+        except OSError as error:  # no reason for this statement to fail
+            _LOG.warning("cannot remove what earlier statements left: %s", error)
+
     def discard_staging(self) -> None:
         """Remove what tasks left; nothing visible is touched."""
         location = self._resolver(self.staging)
@@ -109,10 +128,14 @@ class Publication:
         return {name: by_values[v] for name, v in values.items() if v in by_values}
 
     def _new_partition(self, name: str) -> Partition:
+        """Stored like its table, as Hive makes them (``Partition.createMetaPartitionObject``): a
+        partition without a SerDe keeps Hive from reading the whole table."""
         return Partition(
             values=tuple(value for _, value in parse_partition_name(name)),
             database_name=self._table.database_name,
             table_name=self._table.name,
+            catalog_name=self._table.catalog_name,
+            storage=replace(self._table.storage, location=None),
         )
 
     def _place(
@@ -155,6 +178,7 @@ def _bucket(file: EventFile) -> str:
 
 def _move(fs: AbstractFileSystem, source: str, target: str) -> None:
     """Move one file within a file system; never over another."""
-    if fs.exists(target):
-        raise AcidFormatError("two tasks wrote one bucket of one partition", target)
-    fs.mv(source, target)
+    try:
+        volume_of(fs).rename(source, target)
+    except FileExistsError as error:
+        raise AcidFormatError("two tasks wrote one bucket of one partition", target) from error

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
+from changemanager.filesystem.opening import volume_of
 from hms_bridge.errors import AcidFormatError
 
 
@@ -13,16 +13,9 @@ def publish_directory(fs: Any, source: str, target: str) -> None:
 
     ``fs`` is an fsspec file system. Object stores copy and delete: there a reader must be unable
     to see ``target`` before its transaction commits, which its write id or ``_v`` suffix ensures.
-    Raises AcidFormatError if ``target`` exists.
+    Raises AcidFormatError if ``target`` exists, OSError if the file system says no.
     """
-    if fs.exists(target):
-        raise AcidFormatError("is there already; another writer used this name", target)
-    if "file" in _protocols(fs):
-        # shutil.move, which fsspec uses here, would nest or copy where rename fails.
-        Path(source).rename(target)
-    else:
-        fs.mv(source, target, recursive=True)
-
-
-def _protocols(fs: Any) -> tuple[str, ...]:
-    return (fs.protocol,) if isinstance(fs.protocol, str) else tuple(fs.protocol)
+    try:
+        volume_of(fs).rename(source, target)
+    except FileExistsError as error:
+        raise AcidFormatError("is there already; another writer used this name", target) from error

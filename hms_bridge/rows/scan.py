@@ -80,7 +80,8 @@ def read_scan_split(
     resolver: Resolver, split: ScanSplit, columns: Sequence[Column], *, has_row_ids: bool
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a split: ``columns`` in their order, then, if asked for, ``row__id`` and
-    ``row__partition`` (the partition's name, empty for none)."""
+    ``row__partition`` (the partition's name, empty for none). Batches without columns still have
+    their number of rows."""
     partition = {column.name: (column, value) for column, value in split.partition}
     name = partition_name(
         [column for column, _ in split.partition], [value for _, value in split.partition]
@@ -101,7 +102,7 @@ def read_scan_split(
             arrays.append(batch.column(ROW_ID_COLUMN))
             names.append(ROW_PARTITION_COLUMN)
             arrays.append(pa.repeat(pa.scalar(name, pa.string()), batch.num_rows))
-        yield pa.RecordBatch.from_arrays(arrays, names=names)
+        yield pa.RecordBatch.from_arrays(arrays, names=names) if names else batch
 
 
 def row_type(columns: Sequence[Column]) -> OrcType:

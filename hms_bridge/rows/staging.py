@@ -8,16 +8,19 @@ is an aborted delta. Compaction output, which replaces what readers see, must no
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from fsspec import AbstractFileSystem
 
+from changemanager.filesystem.opening import volume_of
 from hms_bridge.acid.markers import ACID_VERSION, ACID_VERSION_FILE
 from hms_bridge.acid.names import DirectoryName
 from hms_bridge.errors import AcidFormatError
+from hms_bridge.model.valid_ids import ValidTxnList
 from hms_bridge.rows.publish import publish_directory
 
-_RENAMING_PROTOCOLS = frozenset({"file", "local", "hdfs", "arrow_hdfs", "viewfs", "webhdfs"})
+_TEMPORARY = re.compile(r"_tmp_(?:compaction|write)_v(\d+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +39,7 @@ def hidden_name(token: str) -> str:
 
 def has_atomic_rename(fs: AbstractFileSystem) -> bool:
     """Whether renaming a directory is one step that others see whole or not at all."""
-    protocols = (fs.protocol,) if isinstance(fs.protocol, str) else fs.protocol
-    return any(protocol in _RENAMING_PROTOCOLS for protocol in protocols)
+    return volume_of(fs).capabilities.has_atomic_rename
 
 
 def stage_directory(
@@ -72,6 +74,31 @@ def discard(fs: AbstractFileSystem, staged: StagedDirectory) -> None:
         fs.rm(staged.path, recursive=True)
     if staged.hidden_root is not None:
         _remove_if_empty(fs, staged.hidden_root)
+
+
+def forget_dead_temporaries(
+    fs: AbstractFileSystem, root: str, txns: ValidTxnList
+) -> tuple[str, ...]:
+    """Remove from a root what writers and compactions left that died, or that went on writing
+    after they were given up for lost: their transactions are not open any more.
+
+    Those above the watermark began after the look at transactions: they may be alive. Gives the
+    names that were removed; a root that is not there has none. Raises OSError.
+    """
+    alive = set(txns.open_ids)
+    try:
+        entries = fs.ls(root, detail=True)
+    except FileNotFoundError:
+        return ()
+    removed = []
+    for entry in entries:
+        name = str(entry["name"]).rstrip("/").rpartition("/")[2]
+        match = _TEMPORARY.fullmatch(name)
+        txn_id = int(match.group(1)) if match else 0
+        if match and txn_id not in alive and txn_id <= txns.high_watermark:
+            fs.rm(f"{root.rstrip('/')}/{name}", recursive=True)
+            removed.append(name)
+    return tuple(removed)
 
 
 def _remove_if_empty(fs: AbstractFileSystem, path: str) -> None:

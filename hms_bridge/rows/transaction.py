@@ -11,7 +11,13 @@ from hms_bridge.errors import DmlError, HmsBridgeError
 from hms_bridge.interrupts import HeldInterrupts
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.ids import NO_TXN, LockId, TxnId
-from hms_bridge.model.lock import LockComponent, LockFilter, LockRequest, LockState
+from hms_bridge.model.lock import (
+    DataOperation,
+    LockComponent,
+    LockFilter,
+    LockRequest,
+    LockState,
+)
 from hms_bridge.model.txn import (
     AbortReason,
     AbortTxnRequest,
@@ -22,6 +28,7 @@ from hms_bridge.model.txn import (
 )
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.rows.heartbeat import Heartbeat
+from hms_bridge.rows.min_history import register_reader
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,7 +39,6 @@ class Client:
     host: str
     agent: str = "hms-bridge"
     lock_wait_seconds: float = 60.0
-    heartbeat_seconds: float = 60.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,9 +73,10 @@ def open_transaction(
         (txn_id,) = metastore.open_txns(request)
         try:
             held.release()
-            with Heartbeat(metastore, txn_id, client.heartbeat_seconds) as heartbeat:
+            with Heartbeat(metastore, txn_id) as heartbeat:
                 if locks:
                     _acquire(metastore, client, clock, txn_id, locks)
+                    register_reader(metastore, txn_id, _read_tables(locks))
                 yield Transaction(
                     id=txn_id, txns=current_snapshot(metastore, txn_id), metastore=metastore
                 )
@@ -78,6 +85,15 @@ def open_transaction(
         except BaseException:
             _abort(metastore, txn_id, kind)
             raise
+
+
+def _read_tables(locks: Sequence[LockComponent]) -> list[str]:
+    """Tables that are read: an insert reads nothing of its target."""
+    return [
+        f"{lock.database_name}.{lock.table_name}".lower()
+        for lock in locks
+        if lock.table_name and lock.operation is not DataOperation.INSERT
+    ]
 
 
 def current_snapshot(metastore: Metastore, txn_id: TxnId = NO_TXN) -> ValidTxnList:

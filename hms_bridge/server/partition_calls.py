@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from hms_bridge.errors import InvalidObjectError, MetaError, NoSuchObjectError
-from hms_bridge.metastore import CatalogStore
-from hms_bridge.model.catalog import Partition, Table
+from hms_bridge.model.catalog import DEFAULT_PARTITION_VALUE, Partition, Table
 from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.model.statistics_state import seen_partition
 from hms_bridge.server.answers import answers
 from hms_bridge.server.names import TableName, limit_of, table_name, values_of_name
+from hms_bridge.server.served_partitions import ServedPartitions
+from hms_bridge.wire.condition import read_condition
 from hms_bridge.wire.convert_catalog import partition_to_struct
 from hms_bridge.wire.required import given
 from hms_bridge.wire.structs import Struct, hive
 
-_NO_EXPRESSION = (None, b"", b"\xff")
-
 
 class PartitionCalls:
-    """Partitions, read. Filters are texts: expressions in Java's serialised form are never
-    decoded, since that let clients run code in Hive (CVE-2022-41137)."""
+    """Partitions, read. Filters are texts, or expressions in Java's serialised form, of which no
+    object is ever made (wire/kryo): making them let clients run code in Hive (CVE-2022-41137)."""
 
-    def __init__(self, store: CatalogStore) -> None:
+    def __init__(self, store: ServedPartitions) -> None:
         self._store = store
 
     @answers("get_partition", "get_partition_with_auth")
@@ -92,15 +91,20 @@ class PartitionCalls:
 
     @answers("get_partition_names_req")
     def get_partition_names_req(self, args: Struct) -> list[str]:
-        """Names of all; refused with an expression, since the answer could not say "maybe"."""
+        """Names of those that an expression selects, in the order that is asked for."""
         request = given(args.req, "req")
-        if request.expr not in _NO_EXPRESSION:
-            raise MetaError(
-                "partition names cannot be filtered by Java's serialised expressions here; use "
-                "get_partitions_by_filter or get_partition_names_ps"
-            )
         name = table_name(request.dbName, request.tblName, request.catName)
-        return list(self._names(name, request.maxParts))
+        return list(
+            self._store.get_partition_names_by_condition(
+                name.database,
+                name.table,
+                read_condition(request.expr),
+                max_parts=limit_of(request.maxParts),
+                order=request.order or "",
+                default_value=request.defaultPartitionName or DEFAULT_PARTITION_VALUE,
+                catalog=name.catalog,
+            )
+        )
 
     @answers("get_partitions_ps", "get_partitions_ps_with_auth")
     def get_partitions_by_values(self, args: Struct) -> list[Struct]:
@@ -164,16 +168,18 @@ class PartitionCalls:
     def count_partitions_by_filter(self, args: Struct) -> int:
         """How many a text selects."""
         name = table_name(args.db_name, args.tbl_name)
-        return len(self._by_filter(name, args.filter, None))
+        return self._store.count_partitions_by_filter(
+            name.database, name.table, args.filter or "", name.catalog
+        )
 
     @answers("get_partitions_by_expr")
     def get_partitions_by_expression(self, args: Struct) -> Struct:
-        """All, marked as "may or may not match": the client then filters itself."""
+        """Those that an expression selects; "unknown" if it could not be decided for some, and
+        the client filters itself."""
         request = given(args.req, "req")
-        name = table_name(request.dbName, request.tblName, request.catName)
+        found, is_uncertain = self._by_condition(request)
         return hive.PartitionsByExprResult(
-            partitions=_structs(self._all(name, None)),
-            hasUnknownPartitions=request.expr not in _NO_EXPRESSION,
+            partitions=_structs(found), hasUnknownPartitions=is_uncertain
         )
 
     @answers("get_partitions_spec_by_expr")
@@ -181,9 +187,10 @@ class PartitionCalls:
         """As get_partitions_by_expr, wrapped."""
         request = given(args.req, "req")
         name = table_name(request.dbName, request.tblName, request.catName)
+        found, is_uncertain = self._by_condition(request)
         return hive.PartitionsSpecByExprResult(
-            partitionsSpec=[self._spec(name, self._all(name, None))],
-            hasUnknownPartitions=request.expr not in _NO_EXPRESSION,
+            partitionsSpec=[self._spec(name, found)] if found else [],
+            hasUnknownPartitions=is_uncertain,
         )
 
     @answers("partition_name_to_vals")
@@ -232,6 +239,17 @@ class PartitionCalls:
             return self._all(name, limit)
         return self._store.get_partitions_by_filter(
             name.database, name.table, text, limit_of(limit), name.catalog
+        )
+
+    def _by_condition(self, request: Struct) -> tuple[tuple[Partition, ...], bool]:
+        name = table_name(request.dbName, request.tblName, request.catName)
+        return self._store.get_partitions_by_condition(
+            name.database,
+            name.table,
+            read_condition(request.expr),
+            max_parts=limit_of(request.maxParts),
+            default_value=request.defaultPartitionName or DEFAULT_PARTITION_VALUE,
+            catalog=name.catalog,
         )
 
     def _names_by_values(

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from hms_bridge.errors import MetaError
-from hms_bridge.metastore import CatalogStore
-from hms_bridge.model.catalog import Column, Partition, Table
+from hms_bridge.model.catalog import Column, Partition, Table, TableKey
+from hms_bridge.model.expression import ConditionToDrop
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.server.answers import answers
 from hms_bridge.server.names import (
@@ -17,6 +17,8 @@ from hms_bridge.server.names import (
     table_name,
     values_of_name,
 )
+from hms_bridge.server.served_partitions import ServedPartitions
+from hms_bridge.wire.condition import read_condition
 from hms_bridge.wire.convert_catalog import (
     columns_from_structs,
     columns_to_structs,
@@ -30,7 +32,7 @@ from hms_bridge.wire.structs import Struct, hive
 class PartitionChangeCalls:
     """Partitions, changed."""
 
-    def __init__(self, store: CatalogStore) -> None:
+    def __init__(self, store: ServedPartitions) -> None:
         self._store = store
 
     @answers("add_partition", "add_partition_with_environment_context")
@@ -160,30 +162,102 @@ class PartitionChangeCalls:
 
     @answers("drop_partitions_req")
     def drop_partitions_req(self, args: Struct) -> Struct:
-        """Drop several by their names; those that were dropped come back."""
+        """Drop several by their names or by conditions; those that were dropped come back."""
         request = given(args.req, "req")
         name = table_name(request.dbName, request.tblName, request.catName)
         parts = given(request.parts, "parts")
-        if parts.names is None:
+        if parts.exprs is not None:
+            dropped = self._drop_by_conditions(name, request, parts.exprs)
+        elif parts.names is not None:
+            dropped = self._drop_by_names(name, request, parts.names)
+        else:
+            raise MetaError("Partition spec is not set")
+        if request.needResult is False:
+            return hive.DropPartitionsResult()
+        return hive.DropPartitionsResult(partitions=[partition_to_struct(p) for p in dropped])
+
+    @answers("rename_partition")
+    def rename_partition(self, args: Struct) -> None:
+        """Give one other values."""
+        name = table_name(args.db_name, args.tbl_name)
+        self._rename(name, given(args.part_vals, "part_vals"), given(args.new_part, "new_part"))
+
+    @answers("rename_partition_req")
+    def rename_partition_req(self, args: Struct) -> Struct:
+        """Give one other values. To keep the old directory for readers is not offered."""
+        request = given(args.req, "req")
+        if request.clonePart:
             raise MetaError(
-                "partitions cannot be dropped by Java's serialised expressions here; drop them "
-                "by their names"
+                "a partition cannot be renamed by a copy here; set "
+                "hive.acid.rename.partition.makecopy=false in the client"
             )
+        name = table_name(request.dbName, request.tableName, request.catName)
+        self._rename(name, given(request.partVals, "partVals"), given(request.newPart, "newPart"))
+        return hive.RenamePartitionResponse()
+
+    @answers("exchange_partition")
+    def exchange_partition(self, args: Struct) -> Struct:
+        """Move partitions to another table; the answer is empty, as Hive's."""
+        self._exchange(args)
+        return hive.Partition()
+
+    @answers("exchange_partitions")
+    def exchange_partitions(self, args: Struct) -> list[Struct]:
+        """Move partitions to another table; those that were moved, as they are now."""
+        return [partition_to_struct(partition) for partition in self._exchange(args)]
+
+    def _rename(self, name: TableName, values: Sequence[str], struct: Struct) -> None:
+        self._store.rename_partition(
+            name.database,
+            name.table,
+            tuple(values),
+            _partition(name, struct, ()),
+            catalog=name.catalog,
+        )
+
+    def _exchange(self, args: Struct) -> tuple[Partition, ...]:
+        source = table_name(args.source_db, args.source_table_name)
+        target = table_name(args.dest_db, args.dest_table_name)
+        return self._store.exchange_partitions(
+            given(args.partitionSpecs, "partitionSpecs"), _key(source), _key(target)
+        )
+
+    def _drop_by_names(
+        self, name: TableName, request: Struct, names: Sequence[str]
+    ) -> tuple[Partition, ...]:
         dropped = self._store.get_partitions_by_names(
-            name.database, name.table, parts.names, name.catalog
+            name.database, name.table, names, name.catalog
         )
         self._store.drop_partitions(
             name.database,
             name.table,
-            parts.names,
+            names,
             catalog=name.catalog,
             is_data_deleted=bool(request.deleteData),
             is_purge=is_purge(request.environmentContext),
             is_if_exists=request.ifExists is not False,
         )
-        if request.needResult is False:
-            return hive.DropPartitionsResult()
-        return hive.DropPartitionsResult(partitions=[partition_to_struct(p) for p in dropped])
+        return dropped
+
+    def _drop_by_conditions(
+        self, name: TableName, request: Struct, expressions: Sequence[Struct]
+    ) -> tuple[Partition, ...]:
+        is_whole_ignored = bool(request.ignoreProtection)
+        return self._store.drop_partitions_by_conditions(
+            name.database,
+            name.table,
+            [
+                ConditionToDrop(
+                    condition=read_condition(given(one.expr, "expr")),
+                    archive_level=0 if is_whole_ignored else one.partArchiveLevel or 0,
+                )
+                for one in expressions
+            ],
+            catalog=name.catalog,
+            is_data_deleted=bool(request.deleteData),
+            is_purge=is_purge(request.environmentContext),
+            is_if_exists=request.ifExists is not False,
+        )
 
     def _add(
         self,
@@ -257,6 +331,10 @@ class PartitionChangeCalls:
 
     def _values_of(self, name: TableName, text: str | None) -> tuple[str, ...]:
         return values_of_name(self._table(name), given(text, "the partition's name"))
+
+
+def _key(name: TableName) -> TableKey:
+    return TableKey(name.database, name.table, name.catalog)
 
 
 def _partition(name: TableName, struct: Struct, columns: tuple[Column, ...]) -> Partition:

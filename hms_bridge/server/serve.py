@@ -12,7 +12,6 @@ from types import TracebackType
 
 from hms_bridge.clock import Clock, SystemClock
 from hms_bridge.errors import ConfigError
-from hms_bridge.metastore import Metastore
 from hms_bridge.server.answers import collect_answers
 from hms_bridge.server.compaction_calls import CompactionCalls, NotificationCalls
 from hms_bridge.server.database_calls import DatabaseCalls
@@ -22,7 +21,9 @@ from hms_bridge.server.limits import DEFAULT_LIMITS, ServerLimits
 from hms_bridge.server.materialized_view_calls import MaterializedViewCalls
 from hms_bridge.server.partition_calls import PartitionCalls
 from hms_bridge.server.partition_changes import PartitionChangeCalls
+from hms_bridge.server.partition_spec_calls import PartitionSpecCalls
 from hms_bridge.server.privilege_calls import PrivilegeCalls
+from hms_bridge.server.served_partitions import ServedMetastore
 from hms_bridge.server.service_calls import AbsentCalls, ServiceCalls
 from hms_bridge.server.statistics_calls import StatisticsCalls
 from hms_bridge.server.table_calls import TableCalls
@@ -36,7 +37,7 @@ _STOP_SECONDS = 10.0
 
 
 def dispatcher_of(
-    metastore: Metastore,
+    metastore: ServedMetastore,
     config: Mapping[str, str] | None = None,
     database_uuid: str | None = None,
     limits: ServerLimits = DEFAULT_LIMITS,
@@ -52,6 +53,7 @@ def dispatcher_of(
         TableCalls(metastore, is_checked),
         PartitionCalls(metastore),
         PartitionChangeCalls(metastore),
+        PartitionSpecCalls(metastore),
         TransactionCalls(metastore),
         LockCalls(metastore),
         CompactionCalls(metastore),
@@ -74,7 +76,7 @@ class MetastoreServer:
     def __init__(
         self,
         port: int,
-        metastore: Metastore,
+        metastore: ServedMetastore,
         *,
         host: str = "127.0.0.1",
         config: Mapping[str, str] | None = None,

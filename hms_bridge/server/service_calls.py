@@ -18,9 +18,18 @@ _READABLE_KEY = re.compile(r"(hive|metastore|hdfs|mapred)\.")
 _SECRET_KEY = re.compile(r"password|secret|token|credential|access\.?key", re.IGNORECASE)
 
 
+_EXPRESSION_PROXY = "org.apache.hadoop.hive.ql.optimizer.ppr.PartitionExpressionForMetastore"
+"""What Hive calls the form in which conditions are sent."""
+
+_EXPRESSION_PROXIES = frozenset(
+    {_EXPRESSION_PROXY, "org.apache.hadoop.hive.metastore.MsckPartitionExpressionProxy"}
+)
+"""MSCK says that it will send texts of filters; both forms are known when they come."""
+
 _SESSION_SETTINGS = {
     "metastore.client.capability.check": "true",
     "metastore.disallow.incompatible.col.type.changes": "true",
+    "metastore.expression.proxy": _EXPRESSION_PROXY,
     "metastore.partition.name.whitelist.pattern": "",
     "metastore.try.direct.sql": "true",
     "metastore.try.direct.sql.ddl": "true",
@@ -120,6 +129,8 @@ class ServiceCalls:
     def set_meta_conf(self, args: Struct) -> None:
         """Such a setting for the session: only what it is already, or what has no effect here."""
         name = (args.key or "").removeprefix("hive.")
+        if name == "metastore.expression.proxy" and args.value in _EXPRESSION_PROXIES:
+            return
         if args.value != self.meta_conf(args) and name not in _WITHOUT_EFFECT:
             raise MetaError(f"{args.key} cannot be changed by a client; set it on the server")
 

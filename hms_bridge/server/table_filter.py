@@ -10,11 +10,11 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable
-from fnmatch import translate
 from typing import Any
 
 from hms_bridge.errors import MetaError
 from hms_bridge.model.catalog import Table
+from hms_bridge.model.like_pattern import LikePattern, java_pattern
 
 Condition = Callable[[Table], bool]
 
@@ -43,10 +43,15 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _DEPTH_MAX = 50
+_SHOWN_MAX = 500
+LENGTH_MAX = 100_000
+"""Characters of a filter; one is evaluated for every table of a database."""
 
 
 def parse_table_filter(text: str) -> Condition:
     """A condition over tables. Raises MetaError for a text that cannot be parsed."""
+    if len(text) > LENGTH_MAX:
+        raise MetaError(f"a table filter of {len(text)} characters; at most {LENGTH_MAX} are read")
     parser = _Parser(text)
     condition = parser.disjunction(0)
     parser.expect_end()
@@ -57,6 +62,7 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self._text = text
         self._tokens = self._split(text)
+        self._place = 0
 
     def disjunction(self, depth: int) -> Condition:
         parts = [self._conjunction(depth)]
@@ -65,8 +71,8 @@ class _Parser:
         return lambda table: any(part(table) for part in parts)
 
     def expect_end(self) -> None:
-        if self._tokens:
-            raise self._error(f"nothing more was expected at {self._tokens[0][1]!r}")
+        if self._place < len(self._tokens):
+            raise self._error(f"nothing more was expected at {self._next()[1]!r}")
 
     def _conjunction(self, depth: int) -> Condition:
         parts = [self._term(depth)]
@@ -109,15 +115,18 @@ class _Parser:
         return _FIELDS[key]
 
     def _takes_word(self, word: str) -> bool:
-        if self._tokens and self._tokens[0][0] == "word" and self._tokens[0][1].lower() == word:
-            self._tokens.pop(0)
-            return True
-        return False
+        if self._place == len(self._tokens):
+            return False
+        kind, text = self._tokens[self._place]
+        is_word = kind == "word" and text.lower() == word
+        self._place += is_word
+        return is_word
 
     def _next(self) -> tuple[str, str]:
-        if not self._tokens:
+        if self._place == len(self._tokens):
             raise self._error("it ends early")
-        return self._tokens.pop(0)
+        self._place += 1
+        return self._tokens[self._place - 1]
 
     def _split(self, text: str) -> list[tuple[str, str]]:
         tokens, position, end = [], 0, len(text.rstrip())
@@ -131,7 +140,8 @@ class _Parser:
         return tokens
 
     def _error(self, what: str) -> MetaError:
-        return MetaError(f"table filter {self._text!r} cannot be parsed: {what}")
+        shown = self._text if len(self._text) <= _SHOWN_MAX else f"{self._text[:_SHOWN_MAX]}…"
+        return MetaError(f"table filter {shown!r} cannot be parsed: {what}")
 
 
 def _condition(
@@ -154,33 +164,19 @@ def _like(read: Callable[[Table], Any], text: str) -> Condition:
 
     def holds(table: Table) -> bool:
         value = read(table)
-        return value is not None and any(one.match(str(value)) for one in patterns)
+        return value is not None and any(one.matches(str(value)) for one in patterns)
 
     return holds
 
 
-def like_patterns(text: str) -> tuple[re.Pattern[str], ...]:
+def like_patterns(text: str) -> tuple[LikePattern, ...]:
     """What ``like`` compares with: of Java's regular expressions ``.*``, ``.``, ``|`` and a
     leading ``(?i)``, and SQL's ``%``. The rest is plain text, since a client's own expression
     could take for ever."""
     plain = text.removeprefix("(?i)")
-    flags = re.IGNORECASE if plain != text else re.NOFLAG
     return tuple(
-        re.compile(translate(_as_glob(part)), flags) for part in re.split(r"(?<!\\)\|", plain)
+        java_pattern(part, is_case_ignored=plain != text) for part in re.split(r"(?<!\\)\|", plain)
     )
-
-
-def _as_glob(pattern: str) -> str:
-    def one(match: re.Match[str]) -> str:
-        found = match.group()
-        if found in (".*", "%"):
-            return "*"
-        if found == ".":
-            return "?"
-        literal = found[-1]  # after a backslash, or itself
-        return f"[{literal}]" if literal in "*?[" else literal
-
-    return re.sub(r"\.\*|\\.|.", one, pattern, flags=re.DOTALL)
 
 
 def _unquoted(literal: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hms_bridge.errors import MetaError, NoSuchTxnError, TxnAbortedError
 from hms_bridge.metastore import LockStore, TransactionStore
 from hms_bridge.model.ids import LockId, TxnId, WriteId
 from hms_bridge.model.txn import AbortReason, TxnType
@@ -141,9 +142,14 @@ class TransactionCalls:
         self._store.repl_table_write_id_state(state)
 
     @answers("add_write_ids_to_min_history")
-    def add_write_ids_to_min_history(self, _: Struct) -> None:
-        """Nothing to do: the cleaner here waits for every open transaction, not only for those
-        that registered a table."""
+    def add_write_ids_to_min_history(self, args: Struct) -> None:
+        """What a reader may still need: kept for Hive's Cleaner, which trusts nothing else."""
+        named = given(args.writeIds, "writeIds")
+        write_ids = {name: WriteId(number) for name, number in named.items()}
+        try:
+            self._store.add_write_ids_to_min_history(TxnId(given(args.txnId, "txnId")), write_ids)
+        except (NoSuchTxnError, TxnAbortedError) as error:
+            raise MetaError(str(error)) from error  # the only one that the method declares
 
 
 class LockCalls:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from changemanager.manifest import ArchiveCause, ArchiveContext
 from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.backend.connection import Connection
-from hms_bridge.catalog import databases, materialized_views, partitions, places, statistics, tables
+from hms_bridge.catalog import databases, partitions, places, tables, view_creation
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.table_rules import (
     check_alteration,
@@ -24,7 +24,6 @@ from hms_bridge.notification import events
 from hms_bridge.service import altered_statistics, file_statistics
 from hms_bridge.service.drops import DropVerbs
 from hms_bridge.service.foundation import normal_table, with_ddl_time
-from hms_bridge.service.locations import normal_uri
 from hms_bridge.service.unit_of_work import UnitOfWork
 from hms_bridge.txn import resources
 
@@ -148,12 +147,12 @@ class AlterTableVerbs(DropVerbs):
             return None
         is_kept = wanted.storage.location in (None, "", source)
         default = self._roots.table_location(old_database, old.name, is_external=is_external(old))
-        if not is_kept or source.rstrip("/") != normal_uri(default, "default location"):
+        if not is_kept or source.rstrip("/") != self._roots.uri(default, "default location"):
             return None
         target = self._roots.table_location(new_database, wanted.name, is_external=is_external(old))
         return _Move(
             source=source,
-            target=normal_uri(target, f"location of table '{wanted.full_name}'"),
+            target=self._roots.uri(target, f"location of table '{wanted.full_name}'"),
             is_archived=old_database.is_replication_source,
         )
 
@@ -170,7 +169,7 @@ class AlterTableVerbs(DropVerbs):
             tables.find_table(connection, *old_name, wanted.catalog_name, RowLock.EXCLUSIVE),
             old_name,
         )
-        stored = materialized_views.with_creation(connection, stored)
+        stored = view_creation.with_creation(connection, stored)
         new_database = stored.database_id
         if old_name != (wanted.database_name, wanted.name):
             found = databases.require_database(
@@ -185,9 +184,6 @@ class AlterTableVerbs(DropVerbs):
             alteration.valid_write_ids,
         )
         tables.update_table(connection, stored, after, new_database)
-        if old_name != (after.database_name, after.name):
-            statistics.rename_table(connection, stored, after.database_name, after.name)
-            materialized_views.rename_creation(connection, stored.table, after)
         altered_statistics.settle_partitions_of(
             connection, stored, after, is_cascade=alteration.is_cascade
         )
@@ -211,7 +207,7 @@ class AlterTableVerbs(DropVerbs):
         checked = with_altered_acid_properties(old, wanted)
         location = wanted.storage.location or old.storage.location
         if location is not None:
-            location = normal_uri(location, f"location of table '{wanted.full_name}'")
+            location = self._roots.uri(location, f"location of table '{wanted.full_name}'")
         return replace(
             checked,
             id=old.id,

@@ -108,6 +108,7 @@ class CleaningVerbs(TransactionVerbs):
         self._repeat(lambda unit: housekeeping.time_out_locks(unit.connection, txn, clock))
         self._once(lambda unit: housekeeping.time_out_rebuild_locks(unit.connection, txn, clock))
         self._once(self._settle_compactions)
+        self._once(self._give_back_abandoned)
         self._once(self._revoke_workers)
         self._once(lambda unit: housekeeping.forget_write_sets(unit.connection, txn, clock))
         self._once(lambda unit: housekeeping.forget_write_ids(unit.connection, txn, clock))
@@ -132,6 +133,12 @@ class CleaningVerbs(TransactionVerbs):
     def _revoke_workers(self, unit: UnitOfWork) -> int:
         timeout_ms = self._settings.compactor.worker_timeout_ms
         return compaction_queue.revoke_timed_out_workers(unit.connection, timeout_ms, self._clock)
+
+    def _give_back_abandoned(self, unit: UnitOfWork) -> int:
+        txn = self._settings.txn
+        failed = housekeeping.give_back_abandoned(unit.connection, txn, self._clock)
+        unit.events += [events.compaction_failed(one, unit.now_seconds) for one in failed]
+        return len(failed)
 
     def _settle_compactions(self, unit: UnitOfWork) -> int:
         failed = housekeeping.settle_compactions(unit.connection, self._clock)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hms_bridge.archive.file_tasks import FileTask
-from hms_bridge.catalog import databases, functions, tables
+from hms_bridge.catalog import databases, tables
 from hms_bridge.catalog.databases import DEFAULT_DATABASE, StoredDatabase
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.errors import (
@@ -19,7 +19,6 @@ from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, TableType
 from hms_bridge.notification import events
 from hms_bridge.service.drops import DropVerbs
 from hms_bridge.service.foundation import normal_database
-from hms_bridge.service.locations import normal_uri
 from hms_bridge.service.unit_of_work import UnitOfWork
 
 
@@ -50,8 +49,8 @@ class DatabaseVerbs(DropVerbs):
         what = f"location of database '{database.name}'"
         return replace(
             database,
-            location=normal_uri(location, what),
-            managed_location=normal_uri(managed, what) if managed else None,
+            location=self._roots.uri(location, what),
+            managed_location=self._roots.uri(managed, what) if managed else None,
         )
 
     def _insert_database(self, unit: UnitOfWork, database: Database) -> None:
@@ -140,36 +139,29 @@ class DatabaseVerbs(DropVerbs):
     ) -> Sequence[FileTask]:
         database = stored.database
         tasks: list[FileTask] = []
-        found = functions.find_functions(unit.connection, database.catalog_name, database.name)
-        if found and not is_cascade:
+        content = databases.content_of(unit.connection, stored)
+        if content is not None and not is_cascade:
             raise InvalidOperationError(
-                f"Database {database.name} is not empty. One or more functions exist."
+                f"Database {database.name} is not empty. One or more {content} exist."
             )
-        if databases.has_tables(unit.connection, stored):
-            if not is_cascade:
-                raise InvalidOperationError(
-                    f"Database {database.name} is not empty. One or more tables exist."
-                )
-            for table in _in_order_of_drop(unit, database):
-                tasks += self._drop_table_rows(
-                    unit, database, table, is_data_deleted=is_data_deleted, is_purge=False
-                )
-        functions.delete_functions(unit.connection, found)
+        for table in self._names_in_order(unit, database):
+            tasks += self._drop_table_rows(
+                unit, database, table, is_data_deleted=is_data_deleted, is_purge=False
+            )
         databases.delete_database(unit.connection, stored)
         self._forget_database(unit, database)
         unit.events.append(events.database_dropped(database, unit.now_seconds))
         return tasks
 
+    def _names_in_order(self, unit: UnitOfWork, database: Database) -> Sequence[str]:
+        """Materialized views first: a table that one reads cannot be dropped."""
+        key = (unit.connection, database.name)
+        views = tables.table_names(
+            *key, table_type=TableType.MATERIALIZED_VIEW.value, catalog=database.catalog_name
+        )
+        others = tables.table_names(*key, catalog=database.catalog_name)
+        return (*views, *(name for name in others if name not in views))
+
     def _directories_of(self, database: Database) -> tuple[str, ...]:
         places = {database.location or "", self._roots.managed_location(database)}
         return tuple(sorted(places - {"", self._roots.managed, self._roots.external}))
-
-
-def _in_order_of_drop(unit: UnitOfWork, database: Database) -> Sequence[str]:
-    """Materialized views first: a table that one reads cannot be dropped."""
-    names, catalog = database.name, database.catalog_name
-    views = tables.table_names(
-        unit.connection, names, None, TableType.MATERIALIZED_VIEW.value, catalog
-    )
-    others = tables.table_names(unit.connection, names, catalog=catalog)
-    return (*views, *(name for name in others if name not in set(views)))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import errno
 
 from changemanager.filesystem.volume import FileKind, Placement
-from changemanager.location import Resolver, list_tree, open_file_system, parse_uri
+from changemanager.location import Resolver, list_tree
 
 
 class Directories:
@@ -16,10 +16,14 @@ class Directories:
 
     def make(self, uri: str) -> bool:
         """Make a directory with all above it; whether it was not there."""
-        fs, path = _file_system(uri)
-        if fs.isdir(path):
+        place = self._resolve(uri)
+        status = place.status()
+        if status is not None and status.kind is FileKind.DIRECTORY:
             return False
-        fs.makedirs(path, exist_ok=True)
+        fs = place.volume.fs
+        if not place.volume.capabilities.has_directories and fs.isdir(place.path):
+            return False
+        place.volume.make_directory(place.path)
         return True
 
     def exists(self, uri: str) -> bool:
@@ -82,24 +86,19 @@ class Directories:
         Where directories are only parts of names, files are copied first and removed then, so
         that a crash leaves each of them under at least one name; calling again goes on.
         """
-        fs, path = _file_system(source)
-        target_path = _file_system(target)[1]
-        if self.is_renamed_at_once(source):
-            fs.makedirs(target_path.rpartition("/")[0] or "/", exist_ok=True)
-            fs.mv(path, target_path, recursive=True)
+        old, new = self._resolve(source), self._resolve(target)
+        volume = old.volume
+        if new.volume is not volume:
+            raise OSError(errno.EXDEV, f"is on another file system than {new.uri}", old.uri)
+        if volume.capabilities.has_atomic_rename:
+            volume.make_directory(new.parent.path)
+            volume.rename(old.path, new.path)
             return
-        there = {file.path: file for file in list_tree(self._resolve(target))}
-        files = [f for f in list_tree(self._resolve(source)) if f.kind is FileKind.FILE]
+        there = {file.path: file for file in list_tree(new)}
+        files = [f for f in list_tree(old) if f.kind is FileKind.FILE]
         for file in files:
             known = there.get(file.path)
             if known is None or known.size_bytes != file.size_bytes:
-                fs.cp_file(f"{path}/{file.path}", f"{target_path}/{file.path}")
+                volume.fs.cp_file(old.child(file.path).path, new.child(file.path).path)
         for file in files:
-            fs.rm_file(f"{path}/{file.path}")
-
-
-def _file_system(uri: str) -> tuple[Any, str]:
-    parsed = parse_uri(uri)
-    fs = open_file_system(*parsed.file_system)
-    path: str = fs._strip_protocol(uri)
-    return fs, path
+            volume.remove_file(old.child(file.path).path)

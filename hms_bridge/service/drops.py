@@ -8,14 +8,13 @@ from collections.abc import Mapping, Sequence
 from changemanager.manifest import ArchiveCause, ArchiveContext
 from hms_bridge.archive import file_tasks
 from hms_bridge.archive.file_tasks import FileTask
-from hms_bridge.catalog import materialized_views, partitions, places, tables
+from hms_bridge.catalog import partitions, places, tables, view_creation
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.table_rules import has_own_files, parameter
-from hms_bridge.errors import MetaError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Table
 from hms_bridge.notification import events
 from hms_bridge.service.foundation import VerbFamily
-from hms_bridge.service.locations import is_below, partition_location
+from hms_bridge.service.locations import is_below, parent, partition_location
 from hms_bridge.service.unit_of_work import UnitOfWork
 from hms_bridge.txn import resources
 
@@ -38,15 +37,7 @@ class DropVerbs(VerbFamily):
         stored = tables.require_table(
             unit.connection, database.name, name, database.catalog_name, RowLock.EXCLUSIVE
         )
-        table = materialized_views.with_creation(unit.connection, stored).table
-        views = materialized_views.views_of(unit.connection, stored.id)
-        if views:
-            raise MetaError(
-                "Cannot drop table as it is used in the following materialized views "
-                f"[{', '.join(views)}]: {table.full_name}; drop them first"
-            )
-        if materialized_views.is_materialized(table):
-            materialized_views.delete_creation(unit.connection, table)
+        table = view_creation.with_creation(unit.connection, stored).table
         places_of_partitions = partitions.delete_all_of(unit.connection, stored)
         tables.delete_table(unit.connection, stored)
         if table.is_transactional and table.catalog_name == DEFAULT_CATALOG:
@@ -111,6 +102,19 @@ class DropVerbs(VerbFamily):
         file_tasks.add(unit.connection, tasks)
         return tasks
 
+    def _delete_partitions(self, tasks: Sequence[FileTask]) -> None:
+        """Carry out the tasks of dropped partitions; the directories that lay above nothing else
+        go with them, up to the table's (``DropPartitionsHandler.PathAndDepth``)."""
+        self._files.carry_out(tasks)
+        above = {
+            place
+            for task in tasks
+            if (name := task.context.partition) and task.location.endswith(f"/{name}")
+            for place in _parents(task.location, name.count("/"))
+        }
+        for place in sorted(above, key=len, reverse=True):
+            self._files.remove_if_empty(place)
+
     def _is_free(self, unit: UnitOfWork, table: Table, place: str, partition: str | None) -> bool:
         """Whether nothing else of the catalog lies in a directory that is to be deleted."""
         if partition is not None and place == partition_location(table, partition):
@@ -124,3 +128,11 @@ class DropVerbs(VerbFamily):
     def _forget_database(self, unit: UnitOfWork, database: Database) -> None:
         if database.catalog_name == DEFAULT_CATALOG:
             resources.forget_database(unit.connection, database.name)
+
+
+def _parents(location: str, count: int) -> list[str]:
+    """The next directories above, the nearest first."""
+    found = [location]
+    for _ in range(count):
+        found.append(parent(found[-1]))
+    return found[1:]

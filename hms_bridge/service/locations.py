@@ -19,10 +19,25 @@ DEFAULT_DATABASE = "default"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WarehouseRoots:
-    """The directories of managed and of external tables; often the same."""
+    """The directories of managed and of external tables; often the same.
+
+    ``default_fs`` is the file system of locations that clients give without one.
+    """
 
     managed: str
     external: str
+    default_fs: str = "file:"
+
+    def uri(self, text: str, what: str) -> str:
+        """A location as it is stored: absolute, one form for one place, with its file system.
+
+        Raises InvalidObjectError; ``what`` says whose location it is.
+        """
+        try:
+            parsed = parse_uri(text)
+        except LocationError as error:
+            raise InvalidObjectError(f"{what}: {error}") from error
+        return parsed.uri if parsed.scheme else f"{self.default_fs}{parsed.path}"
 
     def database_location(self, name: str) -> str:
         """Where the external tables of a new database go: what DBS keeps as its location."""
@@ -45,27 +60,24 @@ class WarehouseRoots:
         return f"{above}/{table_directory(name)}"
 
 
-def warehouse_uri(text: str) -> str:
+def warehouse_uri(text: str, default_fs: str = "file:") -> str:
     """A configured directory as an absolute URI; a relative path is one of this machine.
 
-    Raises ConfigError.
+    Raises ConfigError, also for a relative path where bare paths are not of this machine.
     """
     try:
+        if default_fs != "file:" and ":/" not in text and not text.startswith("/"):
+            raise ConfigError(
+                f"'{text}': bare paths are of {default_fs} (fs.defaultFS), and this one is "
+                "relative; set hive.metastore.warehouse.dir and hive.repl.cmrootdir to absolute "
+                "paths, or to file:/… for this machine"
+            )
         if "://" not in text and not text.startswith(("/", "file:")):
             text = str(Path(text).absolute())
         parsed = parse_uri(text)
     except LocationError as error:
         raise ConfigError(f"warehouse directory: {error}") from error
-    return parsed.uri if parsed.scheme else f"file:{parsed.path}"
-
-
-def normal_uri(text: str, what: str) -> str:
-    """A location as it is stored: absolute, one form for one place. Raises InvalidObjectError."""
-    try:
-        parsed = parse_uri(text)
-    except LocationError as error:
-        raise InvalidObjectError(f"{what}: {error}") from error
-    return parsed.uri if parsed.scheme else f"file:{parsed.path}"
+    return parsed.uri if parsed.scheme else f"{default_fs}{parsed.path}"
 
 
 def _database_directory(root: str, name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hms_bridge.backend.connection import Connection
-from hms_bridge.catalog import materialized_views, tables
+from hms_bridge.catalog import tables, view_creation
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.errors import InvalidOperationError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, CreationMetadata, Table
@@ -27,9 +27,9 @@ class MaterializedViewVerbs(VerbFamily):
 
         def work(unit: UnitOfWork) -> None:
             table = tables.require_table(unit.connection, *key, RowLock.EXCLUSIVE).table
-            if not materialized_views.is_materialized(table):
+            if not view_creation.is_materialized(table):
                 raise InvalidOperationError(f"{table.full_name} is no materialized view")
-            materialized_views.put_creation(unit.connection, table, creation, self._clock.now_ms())
+            view_creation.put_creation(unit.connection, table, creation, self._clock.now_ms())
 
         self._transactions.write(work)
 
@@ -40,12 +40,12 @@ class MaterializedViewVerbs(VerbFamily):
         lowered = None if database is None else database.lower()
 
         def work(connection: Connection) -> tuple[Table, ...]:
-            named = materialized_views.names_for_rewriting(connection, lowered, catalog.lower())
+            named = view_creation.names_for_rewriting(connection, lowered, catalog.lower())
             found = (
                 tables.find_table(connection, owner, name, catalog.lower()) for owner, name in named
             )
             return tuple(
-                materialized_views.with_creation(connection, stored).table
+                view_creation.with_creation(connection, stored).table
                 for stored in found
                 if stored is not None
             )

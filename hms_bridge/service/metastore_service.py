@@ -7,12 +7,13 @@ from hms_bridge.service.archive_manifest import SqlArchiveManifest
 from hms_bridge.service.cleaning import CleaningVerbs
 from hms_bridge.service.compactions import CompactionVerbs
 from hms_bridge.service.databases import DatabaseVerbs
+from hms_bridge.service.exchange_partitions import ExchangePartitionVerbs
 from hms_bridge.service.foundation import Foundation
 from hms_bridge.service.functions import FunctionVerbs
 from hms_bridge.service.locks import LockVerbs
 from hms_bridge.service.materialized_views import MaterializedViewVerbs
 from hms_bridge.service.notifications import NotificationVerbs
-from hms_bridge.service.partitions import PartitionVerbs
+from hms_bridge.service.partition_conditions import PartitionConditionVerbs
 from hms_bridge.service.rename_partitions import RenamePartitionVerbs
 from hms_bridge.service.statistics import StatisticsVerbs
 from hms_bridge.service.tables import TableVerbs
@@ -23,8 +24,9 @@ class MetastoreService(
     DatabaseVerbs,
     TableVerbs,
     AlterTableVerbs,
-    PartitionVerbs,
+    PartitionConditionVerbs,
     RenamePartitionVerbs,
+    ExchangePartitionVerbs,
     TruncationVerbs,
     CleaningVerbs,
     LockVerbs,

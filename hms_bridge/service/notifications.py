@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hms_bridge.backend.connection import Connection
-from hms_bridge.catalog import databases, materialized_views, partitions, tables
+from hms_bridge.catalog import databases, partitions, tables, view_creation
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Partition
@@ -99,7 +99,7 @@ class NotificationVerbs(VerbFamily):
     def _inserted(self, unit: UnitOfWork, given: InsertNotification) -> EventDraft:
         key = (given.database_name.lower(), given.table_name.lower(), given.catalog_name.lower())
         stored = tables.require_table(unit.connection, *key)
-        stored = materialized_views.with_creation(unit.connection, stored)
+        stored = view_creation.with_creation(unit.connection, stored)
         partition = _partition(unit.connection, stored, given.partition_values)
         database = databases.require_database(unit.connection, key[0], key[2]).database
         cmroot = self._files.cmroot if database.is_replication_source else None

@@ -56,7 +56,9 @@ def open_local_metastore(
     if warehouse is not None:
         chosen = replace(chosen, warehouse=warehouse)
     time = clock or SystemClock()
-    root = warehouse_uri(chosen.warehouse)
+    default_fs = chosen.hadoop.default_prefix
+    managed = warehouse_uri(chosen.warehouse, default_fs)
+    external = warehouse_uri(chosen.external_warehouse or chosen.warehouse, default_fs)
     dispatcher = HookDispatcher([*load_hooks(chosen.events.hooks), *hooks])
     message_format = _message_format(chosen)
     database = open_database(url)
@@ -64,8 +66,8 @@ def open_local_metastore(
         transactions = Transactions(
             database, time, message_format=message_format, hooks=dispatcher, retry=retry
         )
-        _prepare(database, transactions, root, is_created=create_schema)
-        roots = WarehouseRoots(managed=root, external=root)
+        _prepare(database, transactions, external, is_created=create_schema)
+        roots = WarehouseRoots(managed=managed, external=external, default_fs=default_fs)
         manifest = SqlArchiveManifest(transactions)
         resolver = resolve or file_systems(chosen)
         files = _warehouse_files(
@@ -119,8 +121,12 @@ def _warehouse_files(
     if settings.archive.is_enabled:
         config = archive_config(
             settings.archive,
-            cmroot=warehouse_uri(settings.archive.root),
-            trash=warehouse_uri(settings.archive.trash) if settings.archive.trash else None,
+            cmroot=warehouse_uri(settings.archive.root, roots.default_fs),
+            trash=(
+                warehouse_uri(settings.archive.trash, roots.default_fs)
+                if settings.archive.trash
+                else None
+            ),
         )
         archive = ChangeManager(config, resolve, manifest, transactions.clock, make_token)
     protocol = DeleteProtocol(

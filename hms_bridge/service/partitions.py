@@ -29,7 +29,7 @@ from hms_bridge.service import altered_statistics, file_statistics
 from hms_bridge.service.drops import DropVerbs
 from hms_bridge.service.file_statistics import FileCount
 from hms_bridge.service.foundation import normal_partition, with_ddl_time
-from hms_bridge.service.locations import normal_uri, partition_location
+from hms_bridge.service.locations import WarehouseRoots, partition_location
 from hms_bridge.service.unit_of_work import UnitOfWork
 from hms_bridge.txn import resources
 
@@ -72,7 +72,7 @@ class PartitionVerbs(DropVerbs):
         key = (database.lower(), table.lower(), catalog.lower())
         stored = self._transactions.read(lambda c: _table_to_add_to(c, key))
         wanted = _distinct(
-            stored.table, [_complete(stored.table, p, is_new=True) for p in partitions]
+            stored.table, [_complete(stored.table, p, self._roots, is_new=True) for p in partitions]
         )
         if not wanted:
             return ()
@@ -275,7 +275,7 @@ class PartitionVerbs(DropVerbs):
         key, wanted = alteration.key, alteration.wanted
         stored = _table(unit.connection, key, RowLock.SHARED)
         named = {
-            name_of(stored.table, p.values): _complete(stored.table, p, is_new=False)
+            name_of(stored.table, p.values): _complete(stored.table, p, self._roots, is_new=False)
             for p in wanted
         }
         found = {p.name: p for p in partitions.find_by_names(unit.connection, stored, list(named))}
@@ -337,7 +337,7 @@ class PartitionVerbs(DropVerbs):
                 unit, stored, found, is_data_deleted=is_data_deleted, is_purge=is_purge
             )
 
-        self._files.carry_out(self._transactions.write(work))
+        self._delete_partitions(self._transactions.write(work))
 
     def _drop_rows(
         self,
@@ -398,7 +398,9 @@ def _table_to_add_to(
     return stored
 
 
-def _complete(table: Table, partition: Partition, *, is_new: bool) -> Partition:
+def _complete(
+    table: Table, partition: Partition, roots: WarehouseRoots, *, is_new: bool
+) -> Partition:
     """With the names of its table; a new one has a location too."""
     if not partition.values:
         raise MetaError("The partition values cannot be null or empty.")
@@ -408,7 +410,7 @@ def _complete(table: Table, partition: Partition, *, is_new: bool) -> Partition:
     if not location and is_new and not is_view(table):
         location = partition_location(table, name)
     if location:
-        location = normal_uri(location, f"location of partition {name}")
+        location = roots.uri(location, f"location of partition {name}")
     complete = replace(normal, storage=replace(normal.storage, location=location or None))
     check_partition(complete, name)
     return complete

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from changemanager.manifest import ArchiveCause, ArchiveContext
 from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.backend.connection import Connection
-from hms_bridge.catalog import databases, partitions, statistics, tables
+from hms_bridge.catalog import databases, partitions, tables
 from hms_bridge.catalog.limits import check_partition
 from hms_bridge.catalog.partitions import StoredPartition, name_of
 from hms_bridge.catalog.row_locks import RowLock
@@ -17,7 +17,9 @@ from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import InvalidOperationError, MetaError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Partition
 from hms_bridge.notification import events
+from hms_bridge.service import file_statistics
 from hms_bridge.service.drops import DropVerbs
+from hms_bridge.service.file_statistics import FileCount
 from hms_bridge.service.foundation import normal_partition, with_ddl_time
 from hms_bridge.service.locations import partition_location
 from hms_bridge.service.unit_of_work import UnitOfWork
@@ -31,6 +33,7 @@ class _Renaming:
     table_key: tuple[str, str, str]
     old_name: str
     wanted: Partition
+    counted: FileCount | None
 
 
 class RenamePartitionVerbs(DropVerbs):
@@ -51,8 +54,14 @@ class RenamePartitionVerbs(DropVerbs):
         """
         key = (database.lower(), table.lower(), catalog.lower())
         stored, old, is_source = self._transactions.read(lambda c: _look_up(c, key, values))
-        renaming = _Renaming(table_key=key, old_name=old.name, wanted=partition)
         source = old.partition.storage.location
+        is_due = file_statistics.is_due_for_partition(stored.table, old.partition, partition, {})
+        renaming = _Renaming(
+            table_key=key,
+            old_name=old.name,
+            wanted=partition,
+            counted=self._files.count(source) if is_due else None,
+        )
         target = partition_location(stored.table, name_of(stored.table, partition.values))
         is_moved = (
             not is_view(stored.table)
@@ -95,16 +104,18 @@ class RenamePartitionVerbs(DropVerbs):
         _require_free(unit.connection, stored, renaming.wanted)
         place = move.target if move else renaming.wanted.storage.location
         normal = normal_partition(renaming.wanted, table)
+        parameters = file_statistics.of_partition(
+            table, old.partition, normal, renaming.counted, {}
+        )
         new = replace(
             normal,
             create_time=old.partition.create_time,
             storage=replace(normal.storage, location=place or old.partition.storage.location),
-            parameters=with_ddl_time(dict(normal.parameters), unit.now_seconds),
+            parameters=with_ddl_time(dict(parameters), unit.now_seconds),
         )
         name = name_of(table, new.values)
         check_partition(new, name)
         partitions.update_partitions(unit.connection, stored, [(old, new)])
-        statistics.rename_partition(unit.connection, old.id, name)
         if move is not None:
             is_same = old.partition.storage.location == move.location
             if not is_same or not self._files.finish(unit, move):

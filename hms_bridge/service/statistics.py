@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import NoReturn
 
 from hms_bridge.backend.connection import Connection
-from hms_bridge.catalog import materialized_views, statistics, tables
+from hms_bridge.catalog import statistics, tables, view_creation
 from hms_bridge.catalog.partitions import partition_names
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.statistics import PartitionState
@@ -138,7 +138,7 @@ class StatisticsVerbs(VerbFamily):
     def count_changed_rows(self, changed: ChangedRows) -> None:
         """Add to what the materialized views that read a table know of its changes."""
         self._transactions.write(
-            lambda unit: materialized_views.count_changed_rows(unit.connection, changed)
+            lambda unit: view_creation.count_changed_rows(unit.connection, changed)
         )
 
 
@@ -219,7 +219,7 @@ def _together(
 
 
 def _set_of_table(unit: UnitOfWork, stored: StoredTable, update: StatisticsUpdate) -> bool:
-    stored = materialized_views.with_creation(unit.connection, stored)
+    stored = view_creation.with_creation(unit.connection, stored)
     table, columns = stored.table, update.objects[0].columns
     if update.is_merge:
         query = _query_for(update, columns)

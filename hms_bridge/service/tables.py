@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.backend.connection import Connection
-from hms_bridge.catalog import databases, materialized_views, tables
+from hms_bridge.catalog import databases, tables, view_creation
 from hms_bridge.catalog.column_types import check_column_types
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.table_rules import is_external, is_view, with_acid_properties
@@ -17,7 +17,6 @@ from hms_bridge.notification import events
 from hms_bridge.service import file_statistics
 from hms_bridge.service.drops import DropVerbs
 from hms_bridge.service.foundation import normal_table, with_ddl_time
-from hms_bridge.service.locations import normal_uri
 from hms_bridge.service.unit_of_work import UnitOfWork
 
 
@@ -72,7 +71,7 @@ class TableVerbs(DropVerbs):
         location = table.storage.location or self._roots.table_location(
             database, table.name, is_external=is_external(table)
         )
-        location = normal_uri(location, f"location of table '{table.full_name}'")
+        location = self._roots.uri(location, f"location of table '{table.full_name}'")
         return replace(table, storage=replace(table.storage, location=location))
 
     def _insert_table(self, unit: UnitOfWork, table: Table, files: Sequence[str]) -> None:
@@ -87,8 +86,8 @@ class TableVerbs(DropVerbs):
             parameters=with_ddl_time(file_statistics.stored(table.parameters), unit.now_seconds),
         )
         key = tables.insert_table(unit.connection, stored.id, complete)
-        if complete.creation is not None and materialized_views.is_materialized(complete):
-            materialized_views.put_creation(
+        if complete.creation is not None and view_creation.is_materialized(complete):
+            view_creation.put_creation(
                 unit.connection, complete, complete.creation, self._clock.now_ms()
             )
         created = replace(complete, id=key)
@@ -101,7 +100,7 @@ class TableVerbs(DropVerbs):
             stored = tables.require_table(
                 connection, database.lower(), name.lower(), catalog.lower()
             )
-            return materialized_views.with_creation(connection, stored).table
+            return view_creation.with_creation(connection, stored).table
 
         return self._transactions.read(work)
 
@@ -125,9 +124,7 @@ class TableVerbs(DropVerbs):
 
         def work(connection: Connection) -> tuple[Table, ...]:
             found = tables.find_tables(connection, database.lower(), lowered, catalog.lower())
-            return tuple(
-                materialized_views.with_creation(connection, stored).table for stored in found
-            )
+            return tuple(view_creation.with_creation(connection, stored).table for stored in found)
 
         return self._transactions.read(work)
 

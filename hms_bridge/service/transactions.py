@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hms_bridge.catalog.parameters import mark_incompatible, set_commit_key, set_repl_last_id
 from hms_bridge.errors import MetaError, TxnAbortedError
@@ -30,6 +30,7 @@ from hms_bridge.txn import (
     commit,
     components,
     heartbeat,
+    min_history,
     open_txns,
     valid_write_ids,
     write_id_state,
@@ -146,6 +147,10 @@ class TransactionVerbs(VerbFamily):
             lambda unit: heartbeat.heartbeat(unit.connection, txn_id, lock_id, self._clock)
         )
 
+    def get_txn_timeout_ms(self) -> int:
+        """After how long without a heartbeat it ends a transaction or lock."""
+        return self._settings.txn.timeout_ms
+
     def heartbeat_txn_range(self, first: TxnId, last: TxnId) -> HeartbeatRangeResult:
         """Keep a range alive; never raises for one of them."""
         return self._transactions.write(
@@ -216,6 +221,12 @@ class TransactionVerbs(VerbFamily):
         """Raises NoSuchTxnError, TxnAbortedError."""
         self._transactions.write(
             lambda unit: components.add_dynamic_partitions(unit.connection, partitions)
+        )
+
+    def add_write_ids_to_min_history(self, txn_id: TxnId, write_ids: Mapping[str, WriteId]) -> None:
+        """Raises NoSuchTxnError, TxnAbortedError; MetaError for a malformed name."""
+        self._transactions.write(
+            lambda unit: min_history.add_write_ids(unit.connection, txn_id, write_ids)
         )
 
     def repl_table_write_id_state(self, state: TableWriteIdState) -> None:

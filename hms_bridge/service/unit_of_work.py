@@ -6,23 +6,33 @@ them holds up everyone else. File work and hooks come after the commit.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from changemanager.journal import tell
 from hms_bridge.backend.connection import Connection
 from hms_bridge.backend.dialect import now_ms
 from hms_bridge.backend.engine import Database
 from hms_bridge.backend.retry import RetrySettings, run_in_transaction
 from hms_bridge.clock import Clock
 from hms_bridge.errors import MetastoreError
-from hms_bridge.model.event import NotificationEvent
+from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.notification.event_log import append
 from hms_bridge.notification.events import EventDraft
 from hms_bridge.notification.message_text import MessageFormat
 from hms_bridge.service.hooks import Announcement, HookDispatcher
 
 T = TypeVar("T")
+
+
+_LOG = logging.getLogger(__name__)
+_DROPS = {
+    EventType.DROP_DATABASE.value: "database dropped",
+    EventType.DROP_TABLE.value: "table dropped",
+    EventType.DROP_PARTITION.value: "partitions dropped",
+}
 
 
 @dataclass(slots=True)
@@ -100,6 +110,9 @@ class Transactions:
             is_committed = True
         finally:
             self._settle(announced, is_committed=is_committed)
+        for event in result[1]:
+            if event.type in _DROPS:
+                _tell(event)
         if units[0].failure is not None:
             raise units[0].failure
         return result
@@ -107,3 +120,13 @@ class Transactions:
     def _settle(self, announced: list[Announcement | None], *, is_committed: bool) -> None:
         while announced:
             self._hooks.settle(announced.pop(), is_committed=is_committed)
+
+
+def _tell(event: NotificationEvent) -> None:
+    tell(
+        _LOG,
+        _DROPS[event.type],
+        event=event.id,
+        database=event.database_name,
+        table=event.table_name,
+    )

@@ -9,14 +9,18 @@ Options
                  Hive's texts of a snapshot that the caller holds open; without them a snapshot is
                  taken when Spark plans, under a read-only transaction that lives for
                  ``hive.txn.timeout`` and is kept alive by each task that starts
-  webhdfs        HTTP addresses of HDFS clusters, as ``hms.bridge.webhdfs.addresses``
+  webhdfs        HTTP addresses of HDFS clusters, as ``hms.bridge.webhdfs.addresses``; other
+                 settings of Hadoop come from the driver's ``HADOOP_CONF_DIR``
 
-Rows come as Arrow record batches, a stripe at a time.
+Rows come as Arrow record batches, a stripe at a time. This needs Spark 4: PySpark 3.5 has no data
+sources in Python, and :func:`hms_bridge.spark.scan.read_table` instead. Schema and partitions are
+asked of a Python worker on the driver's host, which must have this package's dependencies, too.
 """
 
 from __future__ import annotations
 
 import getpass
+import os
 import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -26,10 +30,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from changemanager.hadoop import HadoopConfig
 from hms_bridge.config.file_systems import file_systems
+from hms_bridge.config.hive_site import read_hadoop_site
 from hms_bridge.config.settings import Settings, parse_addresses
-from hms_bridge.connect import open_metastore
-from hms_bridge.dml.spark_types import spark_type
 from hms_bridge.errors import DmlError, NoSuchTxnError, TxnAbortedError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Column, Table
@@ -44,11 +48,12 @@ from hms_bridge.model.lock import (
 )
 from hms_bridge.model.txn import OpenTxnsRequest, TxnType
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
+from hms_bridge.rows.min_history import register_reader
 from hms_bridge.rows.scan import ScanSplit, plan_scan, read_scan_split
 from hms_bridge.rows.transaction import current_snapshot
+from hms_bridge.spark.scan import chosen_columns, frame_schema
 
 FORMAT = "hive_acid"
-ROW_ID_TYPE = "struct<writeid:bigint,bucketid:int,rowid:bigint>"
 
 
 def register(spark: SparkSession) -> None:
@@ -78,15 +83,12 @@ class HiveAcidDataSource(DataSource):  # type: ignore[misc]
     def schema(self) -> str:
         """Spark's words for the chosen columns. Raises DmlError for an unknown one."""
         request = ScanRequest.of(self.options)
-        metastore = open_metastore(request.metastore_url, is_created=False)
+        metastore = _open(request.metastore_url)
         try:
             columns = request.chosen(request.table(metastore))
         finally:
             metastore.close()
-        fields = [f"`{column.name}` {spark_type(column.type)}" for column in columns]
-        if request.has_row_ids:
-            fields += [f"`row__id` {ROW_ID_TYPE}", "`row__partition` string"]
-        return ", ".join(fields)
+        return frame_schema(columns, has_row_ids=request.has_row_ids)
 
     def reader(self, schema: StructType) -> AcidReader:  # noqa: ARG002
         """The scan."""
@@ -104,12 +106,12 @@ class ScanRequest:
     has_row_ids: bool
     valid_txns: str | None
     valid_write_ids: str | None
-    web_hdfs: Mapping[str, str]
+    hadoop: HadoopConfig
 
     @property
     def settings(self) -> Settings:
         """What a reader has to know of them."""
-        return Settings(web_hdfs=self.web_hdfs)
+        return Settings(hadoop=self.hadoop)
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> ScanRequest:
@@ -127,7 +129,7 @@ class ScanRequest:
             has_row_ids=options.get("row_ids", "false").lower() == "true",
             valid_txns=options.get("valid_txns"),
             valid_write_ids=options.get("valid_write_ids"),
-            web_hdfs=parse_addresses(options.get("webhdfs", "")),
+            hadoop=_hadoop(options),
         )
 
     def table(self, metastore: Metastore) -> Table:
@@ -139,13 +141,7 @@ class ScanRequest:
 
     def chosen(self, table: Table) -> tuple[Column, ...]:
         """The columns to read, in the order asked. Raises DmlError for an unknown one."""
-        columns = {c.name: c for c in (*table.storage.columns, *table.partition_columns)}
-        unknown = [name for name in self.column_names if name not in columns]
-        if unknown:
-            raise DmlError(
-                f"{unknown[0]} is no column of {table.full_name}; it has {', '.join(columns)}"
-            )
-        return tuple(columns[name] for name in self.column_names or columns)
+        return chosen_columns(table, self.column_names)
 
 
 class AcidReader(DataSourceReader):  # type: ignore[misc]
@@ -157,7 +153,7 @@ class AcidReader(DataSourceReader):  # type: ignore[misc]
     def partitions(self) -> list[AcidPartition]:
         """One for each split of each partition of the table."""
         request = self._request
-        metastore = open_metastore(request.metastore_url, is_created=False)
+        metastore = _open(request.metastore_url)
         try:
             table = request.table(metastore)
             lease = TxnId(0)
@@ -201,6 +197,21 @@ class AcidReader(DataSourceReader):  # type: ignore[misc]
         )
 
 
+def _hadoop(options: Mapping[str, str]) -> HadoopConfig:
+    """The configuration around this process; executors are given it with the splits."""
+    return HadoopConfig(
+        values=read_hadoop_site(os.environ),
+        web_addresses=parse_addresses(options.get("webhdfs", "")),
+    )
+
+
+def _open(metastore_url: str) -> Metastore:
+    """Imported here: a task that renews no lease needs neither thrift nor a database."""
+    from hms_bridge.connect import open_metastore
+
+    return open_metastore(metastore_url, is_created=False)
+
+
 def _open_lease(metastore: Metastore, table: Table) -> TxnId:
     """A read-only transaction with a shared lock: the cleaner leaves what it can see (I3)."""
     user, host = getpass.getuser(), socket.gethostname()
@@ -220,11 +231,12 @@ def _open_lease(metastore: Metastore, table: Table) -> TxnId:
     )
     if answer.state is not LockState.ACQUIRED:
         raise DmlError(f"{table.full_name} is locked exclusively; see hms-bridge locks")
+    register_reader(metastore, txn_id, [table.full_name])
     return txn_id
 
 
 def _renew_lease(partition: AcidPartition) -> None:
-    metastore = open_metastore(partition.metastore_url, is_created=False)
+    metastore = _open(partition.metastore_url)
     try:
         metastore.heartbeat(TxnId(partition.lease_txn_id), LockId(0))
     except (NoSuchTxnError, TxnAbortedError) as error:

@@ -8,34 +8,45 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from hms_bridge.errors import ConfigError
 
-VERSION_MIN = 17
-VERSION_MAX = 21
-"""Spark 4.3 is released for Java 17 and 21."""
+VERSIONS = (17, 21)
+"""Spark 4 is released for Java 17 and 21."""
+VERSIONS_OF_SPARK_3 = (8, 17)
+"""Spark 3.5 is released for Java 8, 11 and 17."""
 
 _VERSION = re.compile(r'version "(\d+)(?:\.(\d+))?')
 
 
 def find_java_home() -> Path:
-    """The home of a Java 17 to 21: JAVA_HOME, the PATH, then the usual folders.
+    """The home of a Java for the installed PySpark: JAVA_HOME, the PATH, then the usual folders.
 
     Raises ConfigError that says what to install.
     """
     seen = []
+    least, most = _supported()
     for home in _candidates():
-        version = java_version(home)
-        if version is not None:
-            seen.append(f"{home} (Java {version})")
-            if VERSION_MIN <= version <= VERSION_MAX:
+        found = java_version(home)
+        if found is not None:
+            seen.append(f"{home} (Java {found})")
+            if least <= found <= most:
                 return home
-    found = f"found only {', '.join(seen)}" if seen else "found none"
+    told = f"found only {', '.join(seen)}" if seen else "found none"
     raise ConfigError(
-        f"Spark needs Java {VERSION_MIN} to {VERSION_MAX}: {found}; install one "
+        f"Spark needs Java {least} to {most}: {told}; install one "
         "(Debian, Ubuntu: apt-get install openjdk-17-jre-headless) or set JAVA_HOME"
     )
+
+
+def _supported() -> tuple[int, int]:
+    try:
+        is_spark_3 = version("pyspark").startswith("3.")
+    except PackageNotFoundError:
+        is_spark_3 = False
+    return VERSIONS_OF_SPARK_3 if is_spark_3 else VERSIONS
 
 
 def java_version(home: Path) -> int | None:

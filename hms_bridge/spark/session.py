@@ -1,31 +1,51 @@
-"""A Spark session as this project needs it."""
+"""A Spark session as this project needs it, where the user's own settings say nothing else."""
 
 from __future__ import annotations
 
 import logging
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
+from py4j.protocol import Py4JError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from hms_bridge.errors import ConfigError
+from hms_bridge.spark.executor_check import require_executors
+from hms_bridge.spark.failures import first_line
 from hms_bridge.spark.java import find_java_home
+from hms_bridge.spark.request import (
+    ANSI,
+    SUBMIT_ARGUMENTS,
+    SparkRequest,
+    conf_folder,
+    expected_master,
+    is_local,
+    submit_arguments,
+)
+from hms_bridge.spark.versions import require_matching_home, spark_home
 
 _SETTINGS: Mapping[str, str] = {
     "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
     # A Hive timestamp has no zone; what Spark shows must not depend on the machine's.
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.timestampType": "TIMESTAMP_NTZ",
-    # Few rows a partition: 200 tasks for a small statement would be all overhead.
-    "spark.sql.shuffle.partitions": "4",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # Rows with years before 1582 keep their days.
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+}
+_LOCAL_SETTINGS: Mapping[str, str] = {
+    # Few rows a partition: 200 tasks for a small statement would be all overhead.
+    "spark.sql.shuffle.partitions": "4",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
+_PYTHON = "PYSPARK_PYTHON"
+_LOG_SETTING = "-Dlog4j2.configurationFile="
 
 
 def open_session(
@@ -33,23 +53,99 @@ def open_session(
     *,
     master: str | None = None,
     settings: Mapping[str, str] | None = None,
+    is_checked: bool = True,
 ) -> SparkSession:
-    """The active session, or a new one: ``master`` from ``--master``, SPARK_MASTER or local[*].
+    """The active session, or a new one, with what :mod:`hms_bridge.spark.request` says of order.
 
-    Raises ConfigError when there is no Java that Spark runs on.
+    Executors of a master that is not local are asked first whether they have what tasks need, once
+    a session, unless ``is_checked`` is false. Raises ConfigError when there is no Java that Spark
+    runs on, when Spark does not start, and for what executors lack.
     """
-    os.environ["JAVA_HOME"] = str(find_java_home())
-    # Workers must run this very Python, or they miss what is installed beside us.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        require_exact_casts(active)
+        return active
+    request = SparkRequest(master=master, settings=dict(settings or {}))
     # PySpark logs every refused statement in JSON; the error itself comes to the caller anyway.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    builder = SparkSession.builder.appName(application).master(
-        master or os.environ.get("SPARK_MASTER", "local[*]")
+    try:
+        spark = _start(application, request)
+    except (PySparkException, Py4JError, RuntimeError) as error:
+        raise ConfigError(
+            f"Spark did not start: {first_line(error)}; check --master and the settings, or run "
+            "again with --verbose"
+        ) from error
+    require_exact_casts(spark)
+    if is_checked and not is_local(spark.sparkContext.master):
+        try:
+            require_executors(spark)
+        except BaseException:
+            spark.stop()
+            raise
+    return spark
+
+
+def require_exact_casts(spark: SparkSession) -> None:
+    """Raises ConfigError for a session that turns values that do not fit into NULL."""
+    if spark.conf.get(ANSI, "false") != "true":
+        raise ConfigError(
+            f"this Spark session has {ANSI}=false, so a value that does not fit its column would "
+            f"be written as NULL; set {ANSI}=true"
+        )
+
+
+def _start(application: str, request: SparkRequest) -> SparkSession:
+    with _surroundings(request):
+        # The first call that needs Java starts it; then Spark's own reading of files and
+        # arguments is there to be asked.
+        SparkContext.setSystemProperty("spark.app.name", application)
+    conf = SparkConf()
+    if request.master:  # a Java that ran before was not started for this request
+        conf.setMaster(request.master)
+    conf.setAll(list(request.settings.items()))
+    defaults = dict(_SETTINGS)
+    if is_local(conf.get("spark.master") or ""):
+        defaults |= _LOCAL_SETTINGS
+        os.environ.setdefault(_PYTHON, sys.executable)
+    for name, value in defaults.items():
+        conf.setIfMissing(name, value)
+    conf.set(ANSI, "true")
+    python = conf.get("spark.pyspark.python")
+    if python:  # PySpark itself reads it only in programs that spark-submit starts
+        os.environ[_PYTHON] = python
+    return SparkSession.builder.config(conf=conf).getOrCreate()
+
+
+@contextmanager
+def _surroundings(request: SparkRequest) -> Iterator[None]:
+    """The environment for Spark's launcher; afterwards it is as it was, but for JAVA_HOME."""
+    if "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit has started us: all is said already
+        yield
+        return
+    home = spark_home(os.environ)
+    require_matching_home(home)
+    os.environ["JAVA_HOME"] = str(find_java_home())
+    own = {SUBMIT_ARGUMENTS: submit_arguments(request, os.environ, home)}
+    if not _has_own_log(home):
+        log = f"{_LOG_SETTING}{Path(__file__).with_name('log4j2.properties')}"
+        own["SPARK_SUBMIT_OPTS"] = f"{os.environ.get('SPARK_SUBMIT_OPTS', '')} {log}".strip()
+    if is_local(expected_master(request, os.environ, home)):
+        own["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", "127.0.0.1")
+    before = {name: os.environ.get(name) for name in own}
+    os.environ.update(own)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _has_own_log(home: Path) -> bool:
+    """Whether the user tells Spark's Java how to log."""
+    texts = (os.environ.get(name, "") for name in ("SPARK_SUBMIT_OPTS", SUBMIT_ARGUMENTS))
+    return (conf_folder(os.environ, home) / "log4j2.properties").is_file() or any(
+        "log4j" in text for text in texts
     )
-    log = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}"
-    chosen = {"spark.driver.extraJavaOptions": log, **_SETTINGS, **(settings or {})}
-    for name, value in chosen.items():
-        builder = builder.config(name, value)
-    return builder.getOrCreate()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from py4j.protocol import Py4JError
@@ -13,8 +14,8 @@ from changemanager.location import Resolver
 from hms_bridge.clock import Clock
 from hms_bridge.dml.named import find_database, find_table
 from hms_bridge.dml.parse import parse_script
-from hms_bridge.dml.plan import WritePlan, plan_query, plan_write
-from hms_bridge.dml.rewrite import SourceView
+from hms_bridge.dml.plan import QueryPlan, WritePlan, plan_query, plan_write
+from hms_bridge.dml.rewrite import SourceView, quote
 from hms_bridge.dml.statement import Ddl, Delete, Dml, Insert, Select, TableName, Update, Use
 from hms_bridge.errors import DmlError
 from hms_bridge.metastore import Metastore
@@ -22,9 +23,10 @@ from hms_bridge.model.catalog import Table
 from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockType
 from hms_bridge.model.txn import TxnType
 from hms_bridge.rows.transaction import Client, Transaction, open_transaction
-from hms_bridge.spark.data_source import FORMAT, register
 from hms_bridge.spark.definitions import run_definition
 from hms_bridge.spark.failures import first_line
+from hms_bridge.spark.scan import snapshot_frame
+from hms_bridge.spark.session import require_exact_casts
 from hms_bridge.spark.write_job import WriteJob
 
 
@@ -43,23 +45,19 @@ class SqlSession:
     def __init__(
         self,
         metastore: Metastore,
-        metastore_url: str,
         *,
         open_spark: Callable[[], SparkSession],
         resolver: Resolver,
         client: Client,
         clock: Clock,
         database: str = "default",
-        web_hdfs: Mapping[str, str] | None = None,
     ) -> None:
         self._metastore = metastore
-        self._metastore_url = metastore_url
         self._open_spark = open_spark
         self._resolver = resolver
         self._client = client
         self._clock = clock
         self._database = database
-        self._web_hdfs = ",".join(f"{name}={at}" for name, at in (web_hdfs or {}).items())
         self._spark: SparkSession | None = None
 
     def run(self, text: str) -> Iterator[SqlResult]:
@@ -86,21 +84,22 @@ class SqlSession:
 
     def _query(self, statement: Select) -> tuple[tuple[str, ...], Iterator[tuple[object, ...]]]:
         """The transaction ends when the last row is read, or the iterator is closed."""
-        tables = self._tables(statement.tables)
-        plan = plan_query(statement, tables)
-        rows = self._rows(plan.query, plan.sources)
+        rows = self._rows(statement, self._query_plan(statement))
         columns = next(rows)
         return tuple(str(name) for name in columns), rows
 
-    def _rows(self, query: str, sources: Sequence[SourceView]) -> Iterator[tuple[object, ...]]:
+    def _query_plan(self, statement: Select) -> QueryPlan:
+        return plan_query(statement, self._tables(statement.tables))
+
+    def _rows(self, statement: Select, before: QueryPlan) -> Iterator[tuple[object, ...]]:
         """First the column names, then the rows."""
-        locks = [_lock(source.table, DataOperation.SELECT) for source in sources]
+        locks = [_lock(source.table, DataOperation.SELECT) for source in before.sources]
         with open_transaction(
             self._metastore, self._client, self._clock, locks, kind=TxnType.READ_ONLY
         ) as transaction:
-            self._make_views(sources, transaction)
-            with _spark_errors():
-                frame = self._session().sql(query)
+            plan = self._query_plan(statement)  # a definition may have changed meanwhile
+            with self._views(plan.sources, transaction) as spark, _spark_errors():
+                frame = spark.sql(plan.query)
                 yield tuple(frame.columns)
                 for row in frame.toLocalIterator():
                     yield tuple(_plain(value) for value in row)
@@ -116,9 +115,8 @@ class SqlSession:
                     f"{plan.table.full_name} was changed while the statement waited for its "
                     "locks; run it again"
                 )
-            self._make_views(plan.sources, transaction)
-            job = WriteJob(self._session(), self._metastore, self._resolver, transaction)
-            with _spark_errors():
+            with self._views(plan.sources, transaction) as spark, _spark_errors():
+                job = WriteJob(spark, self._metastore, self._resolver, transaction)
                 outcome = job.run(plan)
         parts = []
         if plan.insert_statement_id is not None and plan.delete_statement_id is None:
@@ -130,26 +128,36 @@ class SqlSession:
         parts.append(f"write id {outcome.write_id}" if outcome.write_id else "nothing was written")
         return ", ".join(parts)
 
-    def _make_views(self, sources: Sequence[SourceView], transaction: Transaction) -> None:
+    @contextmanager
+    def _views(
+        self, sources: Sequence[SourceView], transaction: Transaction
+    ) -> Iterator[SparkSession]:
+        """A session in which the sources are there as views, until the end of the block."""
         spark = self._session()
-        for source in sources:
-            table = source.table
-            frame = (
-                spark.read.format(FORMAT)
-                .option("metastore", self._metastore_url)
-                .option("table", table.full_name)
-                .option("row_ids", str(source.has_row_ids).lower())
-                .option("webhdfs", self._web_hdfs)
-                .option("valid_txns", transaction.txns.format())
-                .option("valid_write_ids", transaction.write_ids(table.full_name).format())
-                .load()
-            )
-            frame.createOrReplaceTempView(source.view_name)
+        made = []
+        try:
+            with _spark_errors():
+                for source in sources:
+                    frame = snapshot_frame(
+                        spark,
+                        self._resolver,
+                        transaction,
+                        source.table,
+                        source.columns,
+                        has_row_ids=source.has_row_ids,
+                    )
+                    frame.createOrReplaceTempView(quote(source.view_name))
+                    made.append(source.view_name)
+            yield spark
+        finally:
+            with suppress(PySparkException, Py4JError):  # what went wrong before says more
+                for name in made:
+                    spark.catalog.dropTempView(name)
 
     def _session(self) -> SparkSession:
         if self._spark is None:
             self._spark = self._open_spark()
-            register(self._spark)
+            require_exact_casts(self._spark)
         return self._spark
 
     def _tables(self, names: Sequence[TableName]) -> Mapping[TableName, Table]:

@@ -11,12 +11,9 @@ the caller commits. Whatever happens before the commit leaves no visible row (I7
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name everyone knows it by)
 
@@ -27,18 +24,12 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.txn import AllocateWriteIdsRequest
-from hms_bridge.rows.event_files import (
-    EventFile,
-    EventFileSpec,
-    bucket_of_rows,
-    write_deletes,
-    write_inserts,
-)
+from hms_bridge.rows.event_files import BUCKET_COLUMN, EventFile, EventFileSpec
 from hms_bridge.rows.publication import Publication, WrittenDirectory
 from hms_bridge.rows.transaction import Transaction
+from hms_bridge.spark.tasks import BucketTask, DeleteTask, InsertTask
 
 _RESULT = "partition string, path string, bucket int, row_count long, size_bytes long"
-_BUCKET = "row__bucket"
 _ROWS_PER_WRITER = 250_000
 """Fewer rows are one file: small files are what compaction is there to get rid of."""
 
@@ -83,6 +74,7 @@ class WriteJob:
         publication = Publication(
             self._metastore, self._resolver, plan.table, self._transaction.id, write_id
         )
+        publication.forget_dead(self._transaction.txns)
         try:
             written = []
             deleted = inserted = 0
@@ -120,11 +112,11 @@ class WriteJob:
             F.col("row__id.writeid").alias("writeid"),
             F.col("row__id.bucketid").alias("bucketid"),
             F.col("row__id.rowid").alias("rowid"),
-        ).withColumn(_BUCKET, _writer_of(F.col("bucketid")))
-        tasks = keys.repartition(ROW_PARTITION, _BUCKET).sortWithinPartitions(
-            ROW_PARTITION, _BUCKET, "writeid", "bucketid", "rowid"
+        ).withColumn(BUCKET_COLUMN, _writer_of(F.col("bucketid")))
+        tasks = keys.repartition(ROW_PARTITION, BUCKET_COLUMN).sortWithinPartitions(
+            ROW_PARTITION, BUCKET_COLUMN, "writeid", "bucketid", "rowid"
         )
-        return _collect(tasks.mapInArrow(_DeleteTask(spec, self._resolver), _RESULT))
+        return _collect(tasks.mapInArrow(DeleteTask(spec, self._resolver), _RESULT))
 
     def _insert(
         self, plan: WritePlan, rows: DataFrame, staging: str, write_id: WriteId
@@ -135,13 +127,13 @@ class WriteJob:
         keys = [column.name for column in plan.table.partition_columns]
         order = [ROW_PARTITION] if ROW_PARTITION in rows.columns else keys
         if plan.table.storage.bucket_columns:
-            schema = f"{_ddl(rows)}, `{_BUCKET}` int"
-            rows = rows.mapInArrow(_BucketTask(spec), schema).repartition(_BUCKET)
+            schema = f"{_ddl(rows)}, `{BUCKET_COLUMN}` int"
+            rows = rows.mapInArrow(BucketTask(spec), schema).repartition(BUCKET_COLUMN)
             # A task may have several buckets: rows of one partition still come together.
-            order = [*order, _BUCKET]
+            order = [*order, BUCKET_COLUMN]
         if order:
             rows = rows.sortWithinPartitions(*order)
-        return _collect(rows.mapInArrow(_InsertTask(spec, self._resolver), _RESULT))
+        return _collect(rows.mapInArrow(InsertTask(spec, self._resolver), _RESULT))
 
 
 def _spec(plan: WritePlan, staging: str, write_id: WriteId, statement_id: int) -> EventFileSpec:
@@ -180,54 +172,3 @@ def _collect(frame: DataFrame) -> tuple[EventFile, ...]:
         )
         for row in frame.collect()
     )
-
-
-def _report(files: Iterator[EventFile]) -> Iterator[pa.RecordBatch]:
-    found = list(files)
-    yield pa.record_batch(
-        [
-            pa.array([file.partition for file in found], pa.string()),
-            pa.array([file.path for file in found], pa.string()),
-            pa.array([file.bucket_id for file in found], pa.int32()),
-            pa.array([file.row_count for file in found], pa.int64()),
-            pa.array([file.size_bytes for file in found], pa.int64()),
-        ],
-        names=["partition", "path", "bucket", "row_count", "size_bytes"],
-    )
-
-
-def _attempt() -> tuple[int, str]:
-    """This task's number, and a text that no other try of it has."""
-    context = TaskContext.get()
-    if context is None:
-        return 0, "0"
-    return context.partitionId(), f"{context.stageId()}_{context.taskAttemptId()}"
-
-
-@dataclass(frozen=True)
-class _DeleteTask:
-    spec: EventFileSpec
-    resolver: Resolver
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        _, attempt = _attempt()
-        return _report(write_deletes(self.resolver, self.spec, batches, attempt))
-
-
-@dataclass(frozen=True)
-class _InsertTask:
-    spec: EventFileSpec
-    resolver: Resolver
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        number, attempt = _attempt()
-        return _report(write_inserts(self.resolver, self.spec, batches, number, attempt))
-
-
-@dataclass(frozen=True)
-class _BucketTask:
-    spec: EventFileSpec
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            yield batch.append_column(_BUCKET, bucket_of_rows(self.spec, batch))

@@ -1,7 +1,8 @@
 """The compaction queue: request, claim, work, ready for cleaning (facts/metastore §2.12).
 
 A claim is a lease: an entry in state working belongs to the worker that CQ_WORKER_ID names, until
-it is marked, or revoked because it was started too long ago. What a worker reports about an entry
+it is marked, given back because that worker's transaction has ended, or revoked because it was
+started too long ago. What a worker reports about an entry
 that is not its own any more is refused; so is the commit of its transaction (:mod:`commit`).
 Workers of a real Hive do not send their id; of them only the state of the entry is checked.
 """
@@ -10,10 +11,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, exists, func, insert, or_, select, update
 
 from hms_bridge.backend.dialect import now_ms, null_safe_equals
-from hms_bridge.backend.schema.txn_tables import COMPACTION_QUEUE, TXN_COMPONENTS
+from hms_bridge.backend.schema.txn_tables import COMPACTION_QUEUE, TXN_COMPONENTS, TXNS
 from hms_bridge.backend.sequences import next_compaction_id
 from hms_bridge.clock import Clock
 from hms_bridge.config.settings import TxnSettings
@@ -27,6 +28,7 @@ from hms_bridge.model.compaction import (
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
 from hms_bridge.model.lock import DataOperation
 from hms_bridge.model.property_text import format_properties
+from hms_bridge.model.txn import TxnState
 from hms_bridge.txn.compaction_rows import from_queue
 from hms_bridge.txn.mutex import Mutex, hold
 from hms_bridge.txn.names import lower_partition
@@ -39,6 +41,15 @@ _C = TXN_COMPONENTS.c
 WORKER_POOL_TIMEOUT_MS = 12 * 3_600_000
 """After it an entry of a named pool may be taken by workers without one."""
 
+GIVEN_BACK = "given back"
+"""Begins the error message of an entry whose worker died; it stays until a worker ends it."""
+
+_GIVEN_BACK: dict[str, Any] = {
+    "CQ_STATE": CompactionState.INITIATED.stored,
+    "CQ_WORKER_ID": None,
+    "CQ_START": None,
+    "CQ_TXN_ID": None,
+}
 _REFUSED = "refused"
 _CANDIDATES_MAX = 50
 
@@ -125,7 +136,6 @@ def find_next_compaction(
                     CQ_NEXT_TXN_ID=None,
                     CQ_COMMIT_TIME=None,
                     CQ_HADOOP_JOB_ID=None,
-                    CQ_ERROR_MESSAGE=None,
                 )
             )
             if claimed.rowcount == 1:
@@ -199,7 +209,11 @@ def mark_compacted(connection: Connection, compaction: Compaction) -> None:
     changed = connection.execute(
         update(COMPACTION_QUEUE)
         .where(_leased(compaction))
-        .values(CQ_STATE=CompactionState.READY_FOR_CLEANING.stored, CQ_WORKER_ID=None)
+        .values(
+            CQ_STATE=CompactionState.READY_FOR_CLEANING.stored,
+            CQ_WORKER_ID=None,
+            CQ_ERROR_MESSAGE=None,
+        )
     )
     if changed.rowcount == 1:
         return
@@ -220,17 +234,51 @@ def revoke_timed_out_workers(connection: Connection, timeout_ms: int, clock: Clo
     The worker's transaction may still run; it cannot commit its compaction any more.
     """
     started_before = now_ms(connection, clock) - timeout_ms
-    changes: dict[str, Any] = {
-        "CQ_STATE": CompactionState.INITIATED.stored,
-        "CQ_WORKER_ID": None,
-        "CQ_START": None,
-        "CQ_TXN_ID": None,
-    }
     return connection.execute(
         update(COMPACTION_QUEUE)
         .where(_Q.CQ_STATE == CompactionState.WORKING.stored, _Q.CQ_START < started_before)
-        .values(changes)
+        .values(_GIVEN_BACK)
     ).rowcount
+
+
+def abandoned(
+    connection: Connection, settings: TxnSettings, clock: Clock
+) -> tuple[Compaction, ...]:
+    """Entries whose worker can publish nothing any more: its transaction has ended, or it has not
+    named one in hive.txn.timeout, although it does so as soon as it has the entry.
+
+    Hive gives entries back by worker time alone (revokeTimedoutWorkers, 24 h by default), or when
+    the metastore of the worker's host starts anew (revokeFromLocalWorkers).
+    """
+    started_before = now_ms(connection, clock) - settings.timeout_ms
+    is_open = exists().where(TXNS.c.TXN_ID == _Q.CQ_TXN_ID, TXNS.c.TXN_STATE == TxnState.OPEN.value)
+    rows = connection.execute(
+        select(COMPACTION_QUEUE)
+        .where(
+            _Q.CQ_STATE == CompactionState.WORKING.stored,
+            or_(
+                and_(_Q.CQ_TXN_ID > 0, ~is_open),
+                and_(func.coalesce(_Q.CQ_TXN_ID, 0) == 0, _Q.CQ_START < started_before),
+            ),
+        )
+        .order_by(_Q.CQ_ID)
+    ).mappings()
+    return tuple(from_queue(row) for row in rows)
+
+
+def give_back(connection: Connection, compaction: Compaction, reason: str) -> bool:
+    """From working to initiated, with the reason; False if a worker has done something since."""
+    changed = connection.execute(
+        update(COMPACTION_QUEUE)
+        .where(
+            _Q.CQ_ID == compaction.id,
+            _Q.CQ_STATE == CompactionState.WORKING.stored,
+            null_safe_equals(_Q.CQ_TXN_ID, compaction.txn_id),
+            null_safe_equals(_Q.CQ_WORKER_ID, compaction.worker_id),
+        )
+        .values(_GIVEN_BACK | {"CQ_ERROR_MESSAGE": f"{GIVEN_BACK}: {reason}"})
+    )
+    return changed.rowcount == 1
 
 
 def is_lost(row: Compaction, claim: Compaction) -> bool:

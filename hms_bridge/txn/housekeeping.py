@@ -7,6 +7,7 @@ find something.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 
 from sqlalchemy import Connection, and_, delete, exists, func, or_, select, update
@@ -29,11 +30,14 @@ from hms_bridge.config.settings import TxnSettings
 from hms_bridge.model.compaction import Compaction, CompactionState, CompactionType
 from hms_bridge.model.ids import NO_TXN, CompactionId, TxnId, WriteId
 from hms_bridge.model.txn import AbortReason, TxnState, TxnType
+from hms_bridge.txn import compaction_queue
 from hms_bridge.txn.abort import AbortOutcome, abort_open
 from hms_bridge.txn.compaction_history import fail_queued
 from hms_bridge.txn.open_txns import low_boundary, min_open_txn_watermark
 from hms_bridge.txn.txn_state import high_watermark
 from hms_bridge.txn.write_ids import of_table
+
+_LOG = logging.getLogger(__name__)
 
 TIMED_OUT_MAX = 1000
 """How many transactions one call times out."""
@@ -176,6 +180,31 @@ def settle_compactions(connection: Connection, clock: Clock) -> tuple[Compaction
                     CQ_COMMIT_TIME=func.coalesce(_Q.CQ_COMMIT_TIME, now_ms(connection, clock)),
                 )
             )
+    return tuple(failed)
+
+
+def give_back_abandoned(
+    connection: Connection, settings: TxnSettings, clock: Clock
+) -> tuple[Compaction, ...]:
+    """Entries of dead workers go back to the queue; those that failed instead.
+
+    An entry fails if the worker before died at it, too: it may be what kills them, and it stands
+    first in the queue.
+    """
+    failed: list[Compaction] = []
+    for entry in compaction_queue.abandoned(connection, settings, clock):
+        reason = (
+            f"worker {entry.worker_id} has gone: its transaction {entry.txn_id} has ended"
+            if entry.txn_id
+            else f"worker {entry.worker_id} has gone before it began"
+        )
+        before = entry.error_message or ""
+        if before.startswith(compaction_queue.GIVEN_BACK):
+            reason = f"{reason}; {before}"
+            ended = fail_queued(connection, entry.id, reason, clock)
+            failed += [ended] if ended else []
+        elif compaction_queue.give_back(connection, entry, reason):
+            _LOG.warning("compaction %d of %s given back: %s", entry.id, entry.target, reason)
     return tuple(failed)
 
 

@@ -22,6 +22,10 @@ _STATES_BY_WORD = {state.word: state for state in CompactionState}
 _STATES_BY_CHARACTER = {state.stored: state for state in CompactionState}
 _REFUSED_ID = -1
 _NO_JOB = "None"
+"""What a client of Hive's reads where no job was sent: the default of that field, which no sender
+can take away. A HiveServer2 with the metastore inside shows blanks there."""
+DEFAULT_POOL = "default"
+"""Hive's word for no pool, in answers."""
 
 
 def compaction_request_from_struct(struct: Struct) -> CompactionRequest:
@@ -178,7 +182,7 @@ def compaction_to_element(compaction: Compaction) -> Struct:
         initiatorId=compaction.initiator_id,
         initiatorVersion=compaction.initiator_version,
         cleanerStart=compaction.cleaner_started_ms,
-        poolName=compaction.pool_name,
+        poolName=compaction.pool_name or DEFAULT_POOL,
         nextTxnId=compaction.next_txn_id or 0,
         txnId=compaction.txn_id or 0,
         commitTime=compaction.committed_ms or 0,

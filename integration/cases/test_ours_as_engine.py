@@ -56,6 +56,27 @@ def test_we_read_what_hive_wrote_through_hives_metastore(
     )
 
 
+def test_hive_reads_a_table_with_partitions_of_hives_and_of_ours(
+    hive42_on_ours: Hive42, ours: OurServer, our_session: OurSessions
+) -> None:
+    """A partition without a SerDe would keep it from reading the others too."""
+    hive = hive42_on_ours.main
+    hive.sql("create database both_wrote")
+    hive.sql(f"create table both_wrote.t (id int) partitioned by (day string) {ACID}")
+    hive.sql("insert into both_wrote.t partition (day = 'mon') values (1)")
+    our_session(ours.uri).sql("insert into both_wrote.t values (2, 'tue'), (3, 'mon')")
+    assert sorted(hive.sql("select * from both_wrote.t")) == [
+        ("1", "mon"), ("2", "tue"), ("3", "mon"),
+    ]  # fmt: skip
+    shown = [
+        [row for row in hive.sql(f"describe formatted both_wrote.t partition (day = '{day}')")
+         if row[0].startswith(("SerDe Library", "InputFormat", "OutputFormat"))]
+        for day in ("mon", "tue")
+    ]  # fmt: skip
+    assert shown[0] == shown[1]
+    assert len(shown[0]) == 3
+
+
 def test_hive_reads_changes_and_compacts_what_we_wrote(
     hive42_on_ours: Hive42, ours: OurServer, our_session: OurSessions
 ) -> None:

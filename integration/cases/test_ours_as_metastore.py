@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -12,11 +14,7 @@ import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType
 
-from integration.comparison.cases import (
-    ACID,
-    METASTORE_CASES,
-    PARTITIONS,
-)
+from integration.comparison.cases import ACID, METASTORE_CASES, PLAIN_PARTITIONS
 from integration.comparison.compare import ASPECTS, Case, Difference, differences, observe
 from integration.comparison.real_hive import RealHive42Engine
 from integration.referees.hive42 import Hive42
@@ -69,12 +67,11 @@ def test_hive_sql_runs_on_our_server_with_sqlite(hive42: Hive42, workplace: Work
     server.stop()
 
 
-BY_EXPRESSION = "partitions by a serialized Java expression, as DROP PARTITION asks, are not served"
-ALL_BUT_QUEUE = ("answers", "row", "file", "notification")
-
 # What differs today, by case; everything else has to be equal.
 WAITING: dict[str, dict[str, str]] = {
-    PARTITIONS.name: dict.fromkeys(ALL_BUT_QUEUE, BY_EXPRESSION),
+    PLAIN_PARTITIONS.name: {
+        "notification": "CREATE of an external table tells a write id, which Hive's client left out"
+    },
 }
 FOUND: dict[str, list[Difference]] = {}
 
@@ -105,6 +102,43 @@ def test_hive_does_the_same_on_our_metastore_as_on_its_own(
     """Hive's statements and Hive's own compactor threads, over two metastores."""
     found = _found(hive42, hive42_on_ours, case)
     assert [str(difference) for difference in found if difference.aspect == aspect] == []
+
+
+def _repaired(hive: Hive42, database: str) -> list[list[tuple[str, ...]]]:
+    """What MSCK says and leaves where directories came and went beside the metastore."""
+    session = hive.main
+    table = f"{database}.m"
+    session.sql(f"create database {database}")
+    session.sql(
+        f"create external table {table} (id int) partitioned by (d date, n int, s string) "
+        "stored as orc"
+    )
+    session.sql(
+        f"alter table {table} add partition (d = '2024-01-01', n = 1, s = 'a') "
+        "partition (d = '2024-01-02', n = 2, s = 'it\\'s % y/z') "
+        "partition (d = '2024-01-03', n = 3, s = 'c')"
+    )
+    (folder,) = [
+        Path(row[1].strip().removeprefix("file:"))
+        for row in session.sql(f"describe formatted {table}")
+        if row[0].startswith("Location")
+    ]
+    seen = []
+    (folder / "d=2030-01-01" / "n=9" / "s=new").mkdir(parents=True)
+    shutil.rmtree(folder / "d=2024-01-02")
+    for how in ("", " drop partitions", " sync partitions"):
+        answer = session.sql(f"msck repair table {table}{how}")
+        seen.append([tuple(text.replace(database, "db") for text in row) for row in answer])
+        seen.append(session.sql(f"show partitions {table}"))
+        shutil.rmtree(folder / "d=2024-01-01", ignore_errors=True)
+        (folder / "d=2031-01-01" / "n=10" / "s=newer").mkdir(parents=True, exist_ok=True)
+    return seen
+
+
+def test_msck_repairs_on_our_server_as_on_hives_own(hive42: Hive42, hive42_on_ours: Hive42) -> None:
+    real = _repaired(hive42, f"msck_real_{next(NUMBERS)}")
+    assert _repaired(hive42_on_ours, f"msck_ours_{next(NUMBERS)}") == real
+    assert [len(partitions) for partitions in real[1::2]] == [4, 2, 3]
 
 
 def test_spark_sql_runs_on_our_server(

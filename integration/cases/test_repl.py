@@ -171,6 +171,49 @@ def test_we_dump_from_and_load_into_a_real_metastore(
     metastore.close()
 
 
+def test_real_hive_follows_our_dumps_over_its_renames_and_drops(
+    hive42: Hive42, hive42_metastore: JavaMetastore, tmp_path: Path
+) -> None:
+    """ALTER TABLE … RENAME and DROP TABLE take a write id in a transaction of their own.
+
+    Hive archives what it renames, and stops at a name that its archive has already where the file
+    system has no checksums: so one delta, renamed once, into an empty archive.
+    """
+    hive = hive42.main
+    hive.sql("create database renaming")
+    hive.sql(f"create table renaming.t (id int, v string) {ACID}")
+    hive.sql(f"create table renaming.gone (id int, v string) {ACID}")
+    hive.sql("insert into renaming.t values (1, 'a'), (2, 'b')")
+    metastore = ThriftMetastoreClient(hive42_metastore.uri)
+    dumper = ReplDump(metastore, FsspecResolver(), SystemClock(), lambda: uuid4().hex)
+    request = DumpRequest(
+        root=str(tmp_path / "repl"),
+        database="renaming",
+        has_checksums=False,
+        wait=WaitRules(timeout_seconds=30),
+    )
+    load = f"repl load renaming into renamed with('hive.repl.rootdir'='file://{request.root}')"
+    dumper.run(dumper.plan(request))
+    hive.sql(load)
+    archive = Path(hive42.change_manager_root)
+    if archive.exists():
+        archive.rename(tmp_path / "older archive")
+    archive.mkdir(parents=True)
+    hive.sql("alter table renaming.t rename to renaming.t2")
+    hive.sql("insert into renaming.t2 values (3, 'c')")
+    hive.sql("drop table renaming.gone")
+    dumper.run(dumper.plan(request))
+    hive.sql(load)
+    assert _read(hive42, "renamed.t2") == _read(hive42, "renaming.t2")
+    hive.sql("update renaming.t2 set v = 'B' where id = 2")
+    report = dumper.run(dumper.plan(request))
+    hive.sql(load)
+    assert hive.sql("repl status renamed") == [(str(report.last_event_id),)]
+    assert _read(hive42, "renamed.t2") == _read(hive42, "renaming.t2")
+    assert [row[0] for row in hive.sql("show tables in renamed")] == ["t2"]
+    metastore.close()
+
+
 def _same(hive42: Hive42, target, resolve) -> None:
     tables = sorted(row[0] for row in hive42.main.sql("show tables in origin"))
     assert list(target.get_tables("replica")) == tables

@@ -46,6 +46,64 @@ PARTITIONS = Case(
     acid_tables=("p",),
 )
 
+PARTITIONS_BY_CONDITION = Case(
+    name="partitions pruned, dropped, renamed",
+    steps=(
+        f"create table ${{db}}.c (id int) partitioned by (d date, n int, s string) {ACID}",
+        "insert into ${db}.c partition (d, n, s) values (1, date '2024-01-01', 1, 'a'), "
+        "(2, date '2024-01-02', 2, 'b'), (3, date '2024-01-03', 10, 'c d'), "
+        "(4, date '2024-01-04', 20, null), (5, date '2024-01-05', 30, 'e'), "
+        "(6, date '2024-01-06', 40, 'f/g'), (7, date '2024-01-07', 50, 'h'), "
+        "(8, date '2024-01-08', 60, 'i')",
+        "select id from ${db}.c where d > '2024-01-02' and n in (10, 20, 50) order by id",
+        "select id from ${db}.c where d between '2024-01-02' and '2024-01-04' order by id",
+        "select id from ${db}.c where s like '%g' or n < 3 order by id",
+        "select id from ${db}.c where s is null or upper(s) = 'E' order by id",
+        "select id from ${db}.c where cast(n as string) = '50' order by id",
+        "show partitions ${db}.c where n > 9 and s <> 'e'",
+        "show partitions ${db}.c order by n desc limit 3",
+        "delete from ${db}.c where n = 40",
+        "update ${db}.c set id = 80 where d = '2024-01-08'",
+        "alter table ${db}.c drop partition (n = 1)",
+        "alter table ${db}.c drop partition (d < '2024-01-03')",
+        "alter table ${db}.c drop partition (n = 77)",
+        "alter table ${db}.c drop if exists partition (n = 77)",
+        "alter table ${db}.c drop partition (s = '__HIVE_DEFAULT_PARTITION__'), "
+        "partition (s like 'c%', n <= 10) purge",
+        "alter table ${db}.c drop partition (m = 1)",
+        "alter table ${db}.c partition (d = '2024-01-05', n = 30, s = 'e') "
+        "rename to partition (d = '2025-01-05', n = 31, s = 'e e')",
+        "alter table ${db}.c partition (d = '2024-01-05', n = 30, s = 'e') "
+        "rename to partition (d = '2025-01-05', n = 32, s = 'x')",
+        "insert into ${db}.c partition (d = '2025-01-05', n = 31, s = 'e e') values (55)",
+        "show partitions ${db}.c",
+    ),
+    acid_tables=("c",),
+)
+
+PLAIN_PARTITIONS = Case(
+    name="partitions of plain tables dropped, renamed, exchanged",
+    steps=(
+        "create external table ${db}.x (id int) partitioned by (p int, s string) stored as orc "
+        "tblproperties('external.table.purge'='true')",
+        "create external table ${db}.y (id int) partitioned by (p int, s string) stored as orc",
+        "create external table ${db}.z (id bigint) partitioned by (p int, s string) stored as orc",
+        "alter table ${db}.x add partition (p = 1, s = 'a') partition (p = 1, s = 'b') "
+        "partition (p = 2, s = 'a') partition (p = 3, s = 'a') partition (p = 4, s = 'a')",
+        "alter table ${db}.x drop partition (p = 3)",
+        "alter table ${db}.y exchange partition (p = 1) with table ${db}.x",
+        "alter table ${db}.y exchange partition (p = 2, s = 'a') with table ${db}.x",
+        "alter table ${db}.y exchange partition (p = 2, s = 'a') with table ${db}.x",
+        "alter table ${db}.y exchange partition (s = 'a') with table ${db}.x",
+        "alter table ${db}.z exchange partition (p = 4) with table ${db}.x",
+        "alter table ${db}.x partition (p = 4, s = 'a') rename to partition (p = 5, s = 'n')",
+        "alter table ${db}.x drop if exists partition (p < 9) purge",
+        "show partitions ${db}.x",
+        "show partitions ${db}.y",
+    ),
+    plain_tables=("x", "y"),
+)
+
 MERGE = Case(
     name="merge with all three clauses",
     steps=(
@@ -118,6 +176,8 @@ REFUSALS = Case(
 CASES = (
     INSERT_UPDATE_DELETE,
     PARTITIONS,
+    PARTITIONS_BY_CONDITION,
+    PLAIN_PARTITIONS,
     MERGE,
     OVERWRITE_AND_TRUNCATE,
     BUCKETS,

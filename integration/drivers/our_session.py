@@ -8,17 +8,21 @@ import re
 
 from pyspark.sql import SparkSession
 
-from changemanager.location import FsspecResolver
+from changemanager.hadoop import HadoopConfig
+from changemanager.location import Resolver
 from cleaner.daemon import Cleaner, make_cleaner
 from hms_bridge.cli.worker import make_worker
 from hms_bridge.clock import SystemClock
 from hms_bridge.compaction.kernel import BucketKernel
+from hms_bridge.config.file_systems import file_systems
+from hms_bridge.config.settings import Settings
 from hms_bridge.connect import open_local, open_metastore
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from hms_bridge.rows.transaction import Client
 from hms_bridge.spark.compaction_job import SparkExecutor
 from hms_bridge.spark.sql_session import SqlSession
+from integration.drivers import gates
 
 # Hive's own statement for it; the verb of hms-bridge is `compact`.
 COMPACT = re.compile(
@@ -34,34 +38,58 @@ def _metastore(url: str) -> Metastore:
 
 
 @functools.cache
-def _session(spark: SparkSession, url: str) -> SqlSession:
+def _settings(hadoop: str) -> Settings:
+    """With Hadoop's configuration as `HadoopConfig.to_text` gives it; empty for none."""
+    return Settings(hadoop=HadoopConfig.from_text(hadoop)) if hadoop else Settings()
+
+
+def _resolver(hadoop: str, gate: str | None) -> Resolver:
+    resolver = file_systems(_settings(hadoop))
+    return gates.GatedResolver(resolver, gate) if gate else resolver
+
+
+@functools.cache
+def _session(spark: SparkSession, url: str, hadoop: str, gate: str | None) -> SqlSession:
     return SqlSession(
         _metastore(url),
-        url,
         open_spark=lambda: spark,
-        resolver=FsspecResolver(),
+        resolver=_resolver(hadoop, gate),
         client=Client(user="referee", host="127.0.0.1"),
         clock=SystemClock(),
     )
 
 
-def sql(spark: SparkSession, *, metastore: str, statement: str) -> list[list[str]]:
-    """Rows of one statement in Hive's text form."""
+def sql(
+    spark: SparkSession,
+    *,
+    metastore: str,
+    statement: str,
+    hadoop: str = "",
+    gate: str | None = None,
+) -> list[list[str]]:
+    """Rows of one statement in Hive's text form; ``gate`` is the folder of a gate that tasks pass
+    (drivers/gates.py)."""
     compaction = COMPACT.fullmatch(statement.strip())
     if compaction:
         _compact(metastore, compaction)
         return []
-    return [
-        [_text(value) for value in row]
-        for result in _session(spark, metastore).run(statement)
-        for row in result.rows
-    ]
+    with gates.by_value():
+        return [
+            [_text(value) for value in row]
+            for result in _session(spark, metastore, hadoop, gate).run(statement)
+            for row in result.rows
+        ]
 
 
-def work(spark: SparkSession, *, metastore: str) -> str | None:
+def work(
+    spark: SparkSession, *, metastore: str, hadoop: str = "", gate: str | None = None
+) -> str | None:
     """One turn of the compaction worker: what it did, None when nothing was queued."""
-    executor = SparkExecutor(spark=spark, kernel=BucketKernel(resolver=FsspecResolver()))
-    outcome = make_worker(_metastore(metastore), executor).run_once()
+    resolver = _resolver(hadoop, gate)
+    executor = SparkExecutor(spark=spark, kernel=BucketKernel(resolver=resolver))
+    worker = make_worker(_metastore(metastore), executor, resolver=resolver)
+    with gates.by_value():
+        outcome = worker.run_once()
     return outcome.message if outcome else None
 
 

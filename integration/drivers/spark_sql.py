@@ -22,16 +22,28 @@ def main(conf_path: str) -> None:
     replies = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what Spark and its Java print must not mix with replies
     conf = json.loads(Path(conf_path).read_text())
+    spark = _ours(conf) if conf["is_ours"] else _plain(conf)
+    replies.write(json.dumps({"ready": spark.version}) + "\n")
+    for line in sys.stdin:
+        replies.write(json.dumps(_answer(spark, json.loads(line)), default=str) + "\n")
+    spark.stop()
+
+
+def _plain(conf: dict[str, Any]) -> SparkSession:
     builder = SparkSession.builder.appName("referee")
     for name, value in conf["settings"].items():
         builder = builder.config(name, value)
     if conf["is_hive"]:
         builder = builder.enableHiveSupport()
-    spark = builder.getOrCreate()
-    replies.write(json.dumps({"ready": spark.version}) + "\n")
-    for line in sys.stdin:
-        replies.write(json.dumps(_answer(spark, json.loads(line)), default=str) + "\n")
-    spark.stop()
+    return builder.getOrCreate()
+
+
+def _ours(conf: dict[str, Any]) -> SparkSession:
+    """As the verbs of hms-bridge open it."""
+    from hms_bridge.spark.session import open_session
+
+    settings = dict(conf["settings"])
+    return open_session("referee", master=settings.pop("spark.master"), settings=settings)
 
 
 def _answer(spark: SparkSession, request: dict[str, Any]) -> dict[str, Any]:

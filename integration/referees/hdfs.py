@@ -8,6 +8,8 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+from changemanager.hadoop import HadoopConfig
+from hms_bridge.config.hive_site import read_hadoop_site
 from integration.referees import install
 from integration.referees.processes import Server, Workplace, free_port
 from integration.referees.site import write_site
@@ -19,10 +21,16 @@ CLIENT_SETTINGS = {
     "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "5",
     "dfs.client.block.write.locateFollowingBlock.retries": "12",
 }
+# Hive and hms-bridge as two users of one group, as on a cluster; "stranger" is in none of theirs.
+HIVE_USER, OUR_USER, STRANGER, GROUP = "hive", "hmsbridge", "stranger", "hadoop"
+GROUPS = f"{HIVE_USER}={GROUP},hive;{OUR_USER}={GROUP},hive;{STRANGER}=strangers"
 
 
 class Hdfs:
-    """A formatted file system with one data node; permissions off, extended attributes on."""
+    """A formatted file system with one data node; permissions and extended attributes are on.
+
+    Who runs it is the superuser; `HADOOP_USER_NAME` makes a client somebody else.
+    """
 
     def __init__(self, workplace: Workplace) -> None:
         self._workplace = workplace
@@ -56,6 +64,26 @@ class Hdfs:
     def client_settings(self) -> dict[str, str]:
         """What a program needs in its configuration to use this file system as its default."""
         return {"fs.defaultFS": self.uri} | CLIENT_SETTINGS
+
+    @property
+    def http_address(self) -> str:
+        return f"127.0.0.1:{self.http_port}"
+
+    def environment(self, user: str = OUR_USER) -> dict[str, str]:
+        """What makes a program use this file system as its default, as one of its users."""
+        return {"HADOOP_CONF_DIR": str(self.conf_folder), "HADOOP_USER_NAME": user}
+
+    def hadoop(self, user: str = OUR_USER) -> HadoopConfig:
+        """The same for our own code in this process."""
+        values = read_hadoop_site({"HADOOP_CONF_DIR": str(self.conf_folder)})
+        return HadoopConfig(values=values, user=user)
+
+    def make_home(self, *paths: str, owner: str = HIVE_USER, mode: str = "775") -> None:
+        """Directories for one user and the group, as an administrator makes them."""
+        for path in paths:
+            self.shell("-mkdir", "-p", path)
+            self.shell("-chown", f"{owner}:{GROUP}", path)
+            self.shell("-chmod", mode, path)
 
     def shell(self, *arguments: str | Path) -> str:
         """Run one command of the file system shell, as in `shell("-put", local, "/there")`."""
@@ -98,6 +126,7 @@ class Hdfs:
                 **self.client_settings,
                 "hadoop.tmp.dir": f"{data}/tmp",
                 "fs.trash.interval": "1440",
+                "hadoop.user.group.static.mapping.overrides": GROUPS,
                 f"hadoop.proxyuser.{user}.hosts": "*",
                 f"hadoop.proxyuser.{user}.groups": "*",
             },
@@ -119,7 +148,8 @@ class Hdfs:
                 "dfs.namenode.safemode.extension": "0",
                 "dfs.namenode.safemode.min.datanodes": "1",
                 "dfs.namenode.fs-limits.min-block-size": "4096",
-                "dfs.permissions.enabled": "false",
+                "dfs.permissions.enabled": "true",
+                "dfs.permissions.superusergroup": "hdfs-admins",
                 "dfs.heartbeat.interval": "1",
             },
         )

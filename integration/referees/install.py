@@ -266,7 +266,16 @@ JAVA_25 = Part(
     build=_build_wheel,
 )
 
-PARTS = (JAVA_21, HADOOP, HIVE_42, HIVE_401, HIVE_313, TRINO, CLIENTS)
+SPARK_35 = Part(
+    name="spark-3.5",
+    what="PySpark 3.5.9 and what hms-bridge needs",
+    source="PyPI",
+    recipe="spark-3.5.txt",
+    build=_build_interpreter,
+    is_movable=False,
+)
+
+PARTS = (JAVA_21, HADOOP, HIVE_42, HIVE_401, HIVE_313, TRINO, CLIENTS, SPARK_35)
 
 
 def java_17() -> Path:
@@ -288,6 +297,11 @@ def java_25() -> Path:
 def interpreter() -> Path:
     """The Python that has moto, trino and pymetastore."""
     return ensure(CLIENTS) / "bin" / "python"
+
+
+def spark_35() -> Path:
+    """The Python that has PySpark 3.5."""
+    return ensure(SPARK_35) / "bin" / "python"
 
 
 def main(names: Sequence[str]) -> int:

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from changemanager.hadoop import HadoopConfig
 from integration.referees.errors import RefereeError
 from integration.referees.postgresql import Database
 from integration.referees.processes import Workplace, free_port, is_listening
@@ -29,14 +30,19 @@ class OurServer:
         database_url: str,
         *,
         store: Database | None = None,
-        warehouse: Path | None = None,
+        warehouse: Path | str | None = None,
         settings: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
+        arguments: Sequence[str] = (),
     ) -> None:
         self.database_url = database_url
         self._store = store
         self.folder = workplace.folder("ours")
-        self.warehouse = warehouse or self.folder / "warehouse"
-        self.warehouse.mkdir(exist_ok=True)
+        place = warehouse or self.folder / "warehouse"
+        if isinstance(place, Path):
+            self.warehouse = place
+            self.warehouse.mkdir(exist_ok=True)
+            place = f"file://{place}"
         self.port = free_port()
         chosen = [
             word for key, value in (settings or {}).items() for word in ("--set", f"{key}={value}")
@@ -44,8 +50,8 @@ class OurServer:
         self._server = workplace.start(
             "ours",
             [*PROGRAM, "serve", "--port", str(self.port), "--database", database_url,
-             "--warehouse", f"file://{self.warehouse}", *chosen],
-            env=ENVIRONMENT,
+             "--warehouse", place, *chosen, *arguments],
+            env=ENVIRONMENT | dict(environment or {}),
             cwd=self.folder,
         )  # fmt: skip
         self._server.wait_until(lambda: is_listening(self.port))
@@ -68,17 +74,28 @@ class OurServer:
 class OurProgram:
     """The verbs of `hms-bridge` on one metastore: a database URL, or thrift://… of any server."""
 
-    def __init__(self, workplace: Workplace, metastore: str) -> None:
+    def __init__(
+        self,
+        workplace: Workplace,
+        metastore: str,
+        *,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self._workplace = workplace
-        self._metastore = metastore
+        self.metastore = metastore
+        self._environment = ENVIRONMENT | dict(environment or {})
         self._folder = workplace.folder("ours-cli")
 
     def run(self, *arguments: str) -> str:
-        """Run one verb; RefereeError with its output if it fails."""
+        """Run one verb on the metastore; RefereeError with its output if it fails."""
+        return self.verb(*arguments, "--metastore", self.metastore)
+
+    def verb(self, *arguments: str) -> str:
+        """Run a verb that needs no metastore."""
         return self._workplace.run(
             f"hms-bridge-{arguments[0]}",
-            [*PROGRAM, *arguments, "--metastore", self._metastore],
-            env=ENVIRONMENT,
+            [*PROGRAM, *arguments],
+            env=self._environment,
             cwd=self._folder,
         )
 
@@ -93,9 +110,21 @@ class OurSession:
     Spark.
     """
 
-    def __init__(self, driver: SparkDriver, metastore: str) -> None:
+    def __init__(
+        self,
+        driver: SparkDriver,
+        metastore: str,
+        hadoop: HadoopConfig | None = None,
+        *,
+        gate: Path | None = None,
+    ) -> None:
+        """``gate``: a folder of drivers/gates.py."""
         self._driver = driver
-        self._metastore = metastore
+        self._place: dict[str, object] = {
+            "metastore": metastore,
+            "hadoop": hadoop.to_text() if hadoop else "",
+            "gate": str(gate) if gate else None,
+        }
 
     def clean(self, database_url: str) -> list[str]:
         """One turn of our cleaner, which works on the metastore's own database."""
@@ -107,13 +136,11 @@ class OurSession:
     def sql(self, statement: str) -> list[tuple[str, ...]]:
         """Rows of one statement in Hive's text form; StatementError carries our message."""
         rows = self._driver.call(
-            "integration.drivers.our_session:sql", metastore=self._metastore, statement=statement
+            "integration.drivers.our_session:sql", statement=statement, **self._place
         )
         return [tuple(row) for row in rows]
 
     def work(self) -> str | None:
         """One turn of our compaction worker."""
-        done: str | None = self._driver.call(
-            "integration.drivers.our_session:work", metastore=self._metastore
-        )
+        done: str | None = self._driver.call("integration.drivers.our_session:work", **self._place)
         return done

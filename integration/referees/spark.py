@@ -1,8 +1,9 @@
-"""Spark 4 from PySpark's jars: drivers on local[2], and a standalone master with two workers."""
+"""Spark from PySpark's jars: drivers on local[2], and standalone masters with two workers."""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping
 from functools import partial
@@ -12,7 +13,7 @@ from typing import Any
 from integration.referees import install
 from integration.referees.conversation import Conversation
 from integration.referees.java_metastore import pyspark_home
-from integration.referees.processes import Workplace, free_port
+from integration.referees.processes import Server, Workplace, free_port
 
 CHECKOUT = Path(__file__).parents[2]
 WORKERS = 2
@@ -54,16 +55,27 @@ class SparkDriver:
         }
         if metastore_uri is not None:
             chosen["spark.hadoop.hive.metastore.uris"] = metastore_uri
-        conf = folder / "conf.json"
-        conf.write_text(
-            json.dumps(
-                {"settings": chosen | dict(settings or {}), "is_hive": metastore_uri is not None}
-            )
-        )
+        conf = {
+            "settings": chosen | dict(settings or {}),
+            "is_hive": metastore_uri is not None,
+            "is_ours": False,
+        }
+        self._start(workplace, folder, conf, sys.executable, _environment())
+
+    def _start(
+        self,
+        workplace: Workplace,
+        folder: Path,
+        conf: Mapping[str, object],
+        python: str | Path,
+        environment: Mapping[str, str],
+    ) -> None:
+        path = folder / "conf.json"
+        path.write_text(json.dumps(conf))
         self._server = workplace.start(
             "spark-driver",
-            [sys.executable, "-m", "integration.drivers.spark_sql", conf],
-            env=_environment(),
+            [python, "-m", "integration.drivers.spark_sql", path],
+            env=environment,
             cwd=folder,
             is_piped=True,
         )
@@ -81,6 +93,26 @@ class SparkDriver:
 
     def stop(self) -> None:
         self._server.stop()
+
+
+class OurSparkDriver(SparkDriver):
+    """The same, with the session that hms-bridge opens: a user's settings, and no other."""
+
+    def __init__(
+        self,
+        workplace: Workplace,
+        *,
+        master: str = "local[2]",
+        settings: Mapping[str, str] | None = None,
+        python: str | Path = sys.executable,
+    ) -> None:
+        conf = {"settings": {"spark.master": master} | dict(settings or {}), "is_ours": True}
+        environment = {
+            "JAVA_HOME": str(install.java_17().parents[1]),
+            "PYTHONPATH": str(CHECKOUT),
+        }
+        folder = workplace.folder("our-spark-driver")
+        self._start(workplace, folder, conf, python, environment)
 
 
 class SparkStandalone:
@@ -139,3 +171,83 @@ class SparkStandalone:
     def stop(self) -> None:
         for server in reversed(self._servers):
             server.stop()
+
+
+HIDDEN_HOSTS = ("127.0.0.2", "127.0.0.3")
+"""Two addresses of the loopback interface: Spark takes them for two hosts, so that a speculative
+copy may run on the other."""
+
+_HIDDEN_WORKER = """
+set -e
+mount --bind "$1" "$2"
+for hidden in "$3" "$4"; do mount -t tmpfs tmpfs "$hidden"; done
+home=$2 java=$5 host=$6 master=$7 work=$8
+cd "$work"
+exec env -i PATH=/usr/bin:/bin JAVA_HOME="$java" SPARK_HOME="$home" SPARK_LOCAL_IP="$host" \\
+    SPARK_NO_DAEMONIZE=1 SPARK_DAEMON_MEMORY=256m "$home/bin/spark-class" \\
+    org.apache.spark.deploy.worker.Worker --host "$host" --cores 2 --memory 2g --webui-port 0 \\
+    --work-dir "$work" "$master"
+"""
+
+
+class HiddenStandalone:
+    """A master and two workers that see neither the checkout nor the driver's environment.
+
+    Each worker has a mount namespace of its own, in which both are empty, and an environment with
+    nothing of ours; Spark lies where only they have it. Works for root, and for others where the
+    kernel lets them have a user namespace.
+    """
+
+    def __init__(self, workplace: Workplace) -> None:
+        port = free_port()
+        self.master = f"spark://127.0.0.1:{port}"
+        self.master_server = workplace.start(
+            "hidden-master",
+            [pyspark_home() / "bin" / "spark-class", "org.apache.spark.deploy.master.Master",
+             "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"],
+            env=_environment() | {"SPARK_DAEMON_MEMORY": "256m"},
+        )  # fmt: skip
+        self.master_server.wait_until(
+            lambda: self.master_server.log_contains("Starting Spark master")
+        )
+        self.workers = [self._worker(workplace, host) for host in HIDDEN_HOSTS]
+        for worker in self.workers:
+            worker.wait_until(partial(worker.log_contains, "Successfully registered"))
+
+    def _worker(self, workplace: Workplace, host: str) -> Server:
+        own = ["unshare", "--mount"] if os.getuid() == 0 else ["unshare", "--map-root-user", "-m"]
+        return workplace.start(
+            f"hidden-worker-{host}",
+            [*own, "sh", "-c", _HIDDEN_WORKER, "sh", pyspark_home().resolve(),
+             workplace.folder(f"spark-home-{host}"), CHECKOUT.resolve(),
+             Path(sys.prefix).resolve(), install.java_17().parents[1], host, self.master,
+             workplace.folder(f"spark-work-{host}")],
+        )  # fmt: skip
+
+    def stop(self) -> None:
+        for server in [*self.workers, self.master_server]:
+            server.stop()
+
+
+def is_below(pid: int, server: Server) -> bool:
+    """Whether a process was started, through whomever, by this server."""
+    while pid > 1:
+        if pid == server.process.pid:
+            return True
+        pid = parent_of(pid)
+    return False
+
+
+def parent_of(pid: int) -> int:
+    """The process that started another one."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[1])
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process can still do anything: one that nobody has reaped cannot."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return text.rpartition(")")[2].split()[0] not in ("Z", "X")

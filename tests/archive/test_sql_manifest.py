@@ -10,6 +10,7 @@ import pytest
 from changemanager.manifest import ArchiveManifest
 from hms_bridge.service.open import open_local_metastore
 from tests.changemanager.manifest_behaviour import ManifestBehaviour
+from tests.support.databases import fresh_url
 
 
 class TestSqlManifest(ManifestBehaviour):
@@ -17,8 +18,6 @@ class TestSqlManifest(ManifestBehaviour):
 
     @pytest.fixture
     def manifest(self, tmp_path: Path) -> Iterator[ArchiveManifest]:
-        service = open_local_metastore(
-            f"sqlite:///{tmp_path}/metastore.db", warehouse=str(tmp_path / "warehouse")
-        )
+        service = open_local_metastore(fresh_url(tmp_path), warehouse=str(tmp_path / "warehouse"))
         yield service.manifest
         service.close()

@@ -152,6 +152,52 @@ def test_what_is_missing_is_named(empty: Database) -> None:
         check_schema(empty)
 
 
+@pytest.mark.parametrize(
+    ("version", "dropped", "step"),
+    [
+        ("4.0.0", None, None),
+        ("4.2.0", "table", "run 'hms-bridge schema init': it adds the missing tables"),
+        ("4.2.0", "column", "columns of Hive's are missing"),
+        ("3.1.0", None, "schematool -upgradeSchema', then run 'hms-bridge schema init'"),
+    ],
+)
+def test_the_next_step_is_told(
+    empty: Database, version: str, dropped: str | None, step: str | None
+) -> None:
+    install(empty)
+    with empty.transaction(write=True) as connection:
+        connection.execute(update(VERSION).values(SCHEMA_VERSION=version))
+        if dropped == "column":
+            connection.execute(text('ALTER TABLE "COMPACTION_QUEUE" DROP COLUMN "CQ_POOL_NAME"'))
+        elif dropped:
+            connection.execute(text(f'DROP TABLE "{_one_of_ours()}"'))
+    found = schema_info(empty).next_step
+    assert found is None if step is None else step in (found or "")
+
+
+def _one_of_ours() -> str:
+    return next(name for name in TABLES.tables if name.startswith(OURS))
+
+
+def test_an_empty_database_is_to_be_made(empty: Database) -> None:
+    assert schema_info(empty).next_step == (
+        "it holds no metastore schema; run 'hms-bridge schema init'"
+    )
+
+
+def test_old_names_in_lower_case_are_not_missed(empty: Database) -> None:
+    """As Hive 3.1 has them on PostgreSQL, and MySQL may keep them."""
+    with empty.transaction(write=True) as connection:
+        VERSION.create(connection)
+        row = {"VER_ID": 1, "SCHEMA_VERSION": "3.1.0", "VERSION_COMMENT": ""}
+        connection.execute(VERSION.insert().values(row))
+        connection.execute(text("CREATE TABLE txns (txn_id INTEGER, txn_state TEXT)"))
+    info = schema_info(empty)
+    assert "TXNS" not in info.missing_tables
+    assert "TXNS.TXN_ID" not in info.missing_columns
+    assert "TXNS.TXN_TYPE" in info.missing_columns
+
+
 def test_another_table_of_that_name(empty: Database) -> None:
     with empty.transaction(write=True) as connection:
         connection.execute(text('CREATE TABLE "VERSION" (number INTEGER)'))

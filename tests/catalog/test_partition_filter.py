@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -120,3 +122,24 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     except MetaError:
         return
     assert tree is None or isinstance(tree, Comparison | Junction) or tree is not None
+
+
+@pytest.mark.parametrize("value", ["NaN", "sNaN", "Infinity", "1_000", "٣", "0x10", "1e99999"])
+def test_numbers_that_have_no_order_or_are_none(value: str) -> None:
+    values = ("x", value, "", "", "")
+    for text in ("n < 1", "n > 1", "n = 1000", "n between 0 and 9", "n in (1, 3)"):
+        assert not selects(text, values), text
+
+
+@pytest.mark.parametrize("value", ["2024-01-01T00:00:00+00:00", "2024-01-01 00:00:00Z", "soon"])
+def test_timestamps_with_an_offset_are_none(value: str) -> None:
+    values = ("", "", "", value, "")
+    assert not selects("t < '2030-01-01 00:00:00'", values)
+    assert not selects("not t < '2030-01-01 00:00:00'", values)
+
+
+def test_wildcards_never_take_for_ever() -> None:
+    """With an expression that goes back for each wildcard this would not end in a lifetime."""
+    started = time.monotonic()
+    assert not selects(f"s like '{'%a' * 300}b'", ("a" * 3000, "", "", "", ""))
+    assert time.monotonic() - started < 5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -175,6 +176,8 @@ def test_a_file_system_without_links_renames(tmp_path: Path) -> None:
 
 def test_between_an_object_store_and_local_files(tmp_path: Path) -> None:
     world = ArchiveWorld(tmp_path)
+    world.config = replace(world.config, is_elsewhere_allowed=True)
+    world.start()
     store = FsspecResolver()("memory://archive-test")
     store.volume.write_new(store.child("wh/t/d/f").path, [b"rows"])
     report = world.archive.recycle(
@@ -400,3 +403,20 @@ def test_every_crash_in_a_recycle_leaves_each_file_somewhere(tmp_path: Path) -> 
             }
             assert whole == {name_of(name, data): data for name, data in contents.items()}
         assert crash_at > 10
+
+
+def test_an_archive_on_another_file_system_takes_nothing_unless_it_is_told_to(
+    tmp_path: Path,
+) -> None:
+    world = ArchiveWorld(tmp_path, is_cmroot_elsewhere=True)
+    world.config = replace(world.config, is_elsewhere_allowed=False)
+    world.start()
+    source = world.write("t/f", b"kept")
+    with pytest.raises(
+        ArchiveUnwritableError,
+        match=r"hive\.repl\.cmrootdir\) is on another file system than .*nothing was deleted.*"
+        r"hms\.bridge\.cm\.other\.file\.system",
+    ):
+        recycle(world, source, RecycleKind.MOVE)
+    assert source.read_bytes() == b"kept"
+    assert not world.cmroot.exists()

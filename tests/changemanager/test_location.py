@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import fsspec
 import pytest
 
 from changemanager.errors import LocationError
 from changemanager.filesystem.local import LocalVolume
+from changemanager.filesystem.opening import one_name_of, open_file_system, volume_of
 from changemanager.filesystem.plain import PlainVolume
 from changemanager.filesystem.volume import FileKind
 from changemanager.filesystem.webhdfs import WebHdfsVolume
-from changemanager.location import (
-    FsspecResolver,
-    list_tree,
-    open_file_system,
-    parse_uri,
-    volume_of,
-)
+from changemanager.hadoop import HadoopConfig
+from changemanager.location import FsspecResolver, list_tree, parse_uri
 
 
 @pytest.mark.parametrize(
@@ -91,9 +89,32 @@ def test_an_unknown_scheme_says_what_to_do() -> None:
 
 
 def test_hdfs_goes_over_http_where_an_address_is_given() -> None:
-    fs = open_file_system("hdfs", "nn:8020", {"nn:8020": "web.example:9870"})
+    hadoop = HadoopConfig(web_addresses={"nn:8020": "web.example:9870"}, is_native_allowed=False)
+    fs = open_file_system("hdfs", "nn:8020", hadoop)
     assert isinstance(volume_of(fs), WebHdfsVolume)
-    assert fs.url == "http://web.example:9870/webhdfs/v1"
+    assert fs.addresses == ("web.example:9870",)
+
+
+def test_all_names_of_a_name_node_are_one_file_system() -> None:
+    hadoop = HadoopConfig(
+        values={
+            "dfs.nameservices": "dr",
+            "dfs.ha.namenodes.dr": "a",
+            "dfs.namenode.rpc-address.dr.a": "nn:8020",
+        }
+    )
+    opened: list[str] = []
+
+    def factory(_: str, authority: str) -> object:
+        opened.append(authority)
+        return fsspec.filesystem("memory", skip_instance_cache=True)
+
+    resolve = FsspecResolver(factory, "file:/", partial(one_name_of, hadoop=hadoop))
+    assert resolve("hdfs://nn/a").volume is resolve("hdfs://NN:8020/b").volume
+    assert resolve("hdfs://nn/a").uri == "hdfs://nn/a"
+    assert resolve("hdfs://nn:8021/a").volume is not resolve("hdfs://nn/a").volume
+    assert resolve("hdfs://dr/a").volume is resolve("hdfs://dr/b").volume
+    assert opened == ["nn:8020", "nn:8021", "dr"]
 
 
 def test_memory_is_an_object_store() -> None:
@@ -146,7 +167,7 @@ def test_the_local_volume_sets_times_attributes_and_never_replaces(tmp_path) -> 
         assert volume.attribute(one, "user.original-loc") is None
         volume.set_attribute(one, "user.original-loc", b"\0x")
         assert volume.attribute(one, "user.original-loc") == b"\0x"
-    volume.make_directory(str(tmp_path / "d" / "e"))
+    volume.make_directory(str(tmp_path / "d" / "e"), 0o770)
     assert (tmp_path / "d" / "e").stat().st_mode & 0o777 == 0o770
     with pytest.raises(OSError):
         volume.remove_empty_directory(str(tmp_path / "d"))

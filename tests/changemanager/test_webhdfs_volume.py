@@ -1,97 +1,31 @@
-"""HDFS over HTTP, against a stand-in that answers as a NameNode 3.4.1 does."""
+"""HDFS over HTTP: our client against a NameNode's answers as 3.4.1 gives them."""
 
 from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import Any
 
 import pytest
-from fsspec.implementations.memory import MemoryFileSystem
 
 from changemanager.archive import ORIGINAL_LOCATION, REMAIN_IN_TRASH
 from changemanager.checksum import composite_checksum
+from changemanager.filesystem.opening import volume_of
 from changemanager.filesystem.volume import Placement
 from changemanager.filesystem.webhdfs import WebHdfsVolume
-from changemanager.location import FsspecResolver, volume_of
+from changemanager.location import FsspecResolver
 from changemanager.manifest import IntentState
 from tests.support.archive_world import ArchiveWorld, context
-
-
-class Answer:
-    def __init__(self, body: dict[str, Any]) -> None:
-        self._body = body
-
-    def json(self) -> dict[str, Any]:
-        return self._body
-
-
-class StandInWebHdfs(MemoryFileSystem):
-    """fsspec's WebHDFS as far as the volume uses it; refusals are RuntimeErrors, as there."""
-
-    protocol = ("webhdfs", "webHDFS")
-    cachable = False
-
-    def __init__(self) -> None:
-        super().__init__(global_store=False)
-        self.times: dict[str, int] = {}
-        self.attributes: dict[str, dict[str, str]] = {}
-        self.calls: list[str] = []
-        self.permissions: dict[str, str] = {}
-
-    def info(self, path: str, **given: Any) -> dict[str, Any]:
-        found = dict(super().info(path, **given))
-        found["modificationTime"] = self.times.get(found["name"], 1)
-        return found
-
-    def ls(self, path: str, detail: bool = True, **given: Any) -> list[Any]:
-        return [self.info(one["name"]) for one in super().ls(path, detail=True)]
-
-    def ukey(self, path: str) -> dict[str, Any]:
-        checksum = composite_checksum(io.BytesIO(self.cat_file(path)))
-        return {"algorithm": "MD5-of-0MD5-of-512CRC32C", "bytes": checksum, "length": 28}
-
-    def _call(self, op: str, method: str = "get", path: str = "", **args: str) -> Answer:
-        self.calls.append(op)
-        if op == "MKDIRS":
-            self.makedirs(path)
-            self.permissions[path] = args["permission"]
-        if op == "RENAME":
-            target = args["destination"]
-            if not self.exists(path) or self.exists(target):
-                return Answer({"boolean": False})
-            self.pipe_file(target, self.cat_file(path))
-            self.attributes[target] = self.attributes.pop(path, {})
-            self.times[target] = self.times.pop(path, 1)
-            self.rm_file(path)
-        if op == "DELETE":
-            if self.isdir(path) and super().ls(path):
-                raise RuntimeError(f"`{path} is non empty': Directory is not empty")
-            if self.isdir(path):
-                self.pseudo_dirs.remove(path)
-            else:
-                self.rm_file(path)
-        if op == "SETTIMES":
-            self.times[path] = int(args["modificationtime"])
-        if op == "GETXATTRS":
-            held = self.attributes.get(path, {})
-            return Answer({"XAttrs": [{"name": n, "value": v} for n, v in held.items()]})
-        if op == "SETXATTR":
-            held = self.attributes.setdefault(path, {})
-            if (args["xattr.name"] in held) is (args["flag"] == "CREATE"):
-                raise RuntimeError("The attribute exists, or does not")
-            held[args["xattr.name"]] = args["xattr.value"]
-        return Answer({"boolean": True})
+from tests.support.web_hdfs import NameNode, over_http
 
 
 @pytest.fixture
-def fs() -> StandInWebHdfs:
-    return StandInWebHdfs()
+def node() -> NameNode:
+    return NameNode()
 
 
 @pytest.fixture
-def volume(fs: StandInWebHdfs) -> WebHdfsVolume:
-    found = volume_of(fs)
+def volume(node: NameNode) -> WebHdfsVolume:
+    found = volume_of(over_http(node))
     assert isinstance(found, WebHdfsVolume)
     return found
 
@@ -111,33 +45,78 @@ def test_files_have_times_attributes_and_checksums(volume: WebHdfsVolume) -> Non
     assert volume.keeps_attributes("/d")
 
 
-def test_the_cmroot_is_for_owner_and_group(fs: StandInWebHdfs, volume: WebHdfsVolume) -> None:
+def test_directories_get_exact_permissions_or_the_umasks(
+    node: NameNode, volume: WebHdfsVolume
+) -> None:
+    volume.make_directory("/cm", 0o770)
     volume.make_directory("/cm")
-    volume.make_directory("/cm")
-    assert fs.permissions == {"/cm": "770"}
-    assert fs.calls == ["MKDIRS"]
+    volume.make_directory("/plain")
+    assert (node.nodes["/cm"].permission, node.nodes["/plain"].permission) == ("770", "755")
+    assert node.calls.count("MKDIRS") == 2
 
 
-def test_a_rename_that_answers_false_is_an_error(volume: WebHdfsVolume) -> None:
+def test_a_small_file_is_one_create(node: NameNode, volume: WebHdfsVolume) -> None:
+    volume.make_directory("/d")
+    node.calls.clear()
+    with volume.fs.open("/d/f", "wb") as output:
+        output.write(b"ro")
+        output.write(b"ws")
+    assert node.calls == ["CREATE", "CREATE"]  # to the name node, to the data node
+    assert node.nodes["/d/f"].content == b"rows"
+    assert node.nodes["/d/f"].permission == "644"
+
+
+def test_what_failed_while_it_was_written_is_not_there(
+    node: NameNode, volume: WebHdfsVolume
+) -> None:
+    with pytest.raises(ZeroDivisionError), volume.fs.open("/f", "wb") as output:
+        output.write(b"half")
+        raise ZeroDivisionError
+    assert "/f" not in node.nodes
+
+
+def test_a_rename_never_replaces_and_never_nests(volume: WebHdfsVolume) -> None:
     volume.write_new("/d/f", [b"x"])
     assert volume.place("/d/f", "/d/g") is Placement.MOVED
-    with pytest.raises(OSError, match="answered false"):
+    with pytest.raises(FileNotFoundError):
         volume.place("/d/gone", "/d/h")
     volume.write_new("/d/f", [b"y"])
-    with pytest.raises(FileExistsError):
-        volume.place("/d/f", "/d/g")
+    volume.make_directory("/e")
+    for target in ("/d/g", "/e"):
+        with pytest.raises(FileExistsError):
+            volume.place("/d/f", target)
+        with pytest.raises(FileExistsError):
+            volume.fs.mv("/d", target)
 
 
 def test_refusals_are_errors_of_the_file_system(volume: WebHdfsVolume) -> None:
     volume.write_new("/d/f", [b"x"])
     with pytest.raises(OSError, match="not empty"):
         volume.remove_empty_directory("/d")
-    with pytest.raises(FileNotFoundError):
-        volume.children("/nothing")
+    for call in (volume.children, volume.remove_file, volume.open_input, volume.fs.rm):
+        with pytest.raises(FileNotFoundError):
+            call("/nothing")
+    with pytest.raises(PermissionError):
+        volume.fs.rm("/", recursive=True)
 
 
-def test_a_victim_moves_into_the_archive_by_renames(tmp_path: Path, fs: StandInWebHdfs) -> None:
+def test_a_standby_is_passed_over_and_safe_mode_is_told() -> None:
+    first, second = NameNode(), NameNode()
+    fs = over_http(first, second)
+    first.state = "standby"
+    fs.makedirs("/d")
+    assert "/d" in second.nodes
+    second.state = "safe mode"
+    with pytest.raises(OSError, match="safe mode.*try again"):
+        fs.makedirs("/e")
+    second.state = "standby"
+    with pytest.raises(OSError, match="no NameNode of this cluster is active"):
+        fs.info("/d")
+
+
+def test_a_victim_moves_into_the_archive_by_renames(tmp_path: Path, node: NameNode) -> None:
     world = ArchiveWorld(tmp_path)
+    fs = over_http(node)
     resolve = FsspecResolver(lambda *_: fs)
     config = type(world.config)(cmroot="hdfs://nn:8020/cm", retain_ms=1000)
     victim = resolve("hdfs://nn:8020/wh/t/delta_1_1")
@@ -153,7 +132,7 @@ def test_a_victim_moves_into_the_archive_by_renames(tmp_path: Path, fs: StandInW
         victim.uri, root="hdfs://nn:8020/wh", context=context(), is_archived=True, is_purge=False
     )
     assert report.archived_count == 2
-    assert fs.calls.count("RENAME") == 2
+    assert node.calls.count("RENAME") == 2
     assert victim.status() is None
     (name,) = [
         one.name

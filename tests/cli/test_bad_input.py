@@ -254,6 +254,10 @@ def test_a_dump_with_a_missing_file(busy: BusyMetastore) -> None:
     assert answer.exit_code == FAILED
     assert "missing" in answer.out
     assert "1 missing" in answer.err
+    rows = busy.program.run("repl", "verify", str(busy.dump), "--all", "--format", "json").json
+    sizes = {row["place"]: row["size"] for row in rows}
+    assert sizes["missing"] is None  # no list of a dump tells it: 0 would be a lie
+    assert sizes["in CM"] > 0
     before = checksums(busy.program.folder / "dr")
     refused(busy.program.run("repl", "load", "sales", *busy.replica), FAILED, "bucket_")
     assert checksums(busy.program.folder / "dr") == before

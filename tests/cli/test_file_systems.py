@@ -18,16 +18,15 @@ ADDRESSES = "hms.bridge.webhdfs.addresses"
 
 
 def test_hdfs_is_spoken_to_over_http_where_an_address_is_known() -> None:
-    settings = settings_from({ADDRESSES: "dr=h1:9870, prod:8020 = h2:50070"})
-    assert settings.web_hdfs == {"dr": "h1:9870", "prod:8020": "h2:50070"}
+    settings = settings_from(
+        {ADDRESSES: "dr=h1:9870, prod:8020 = h2:50070", "hms.bridge.hdfs.client": "http"}
+    )
+    assert settings.hadoop.web_addresses == {"dr": "h1:9870", "prod:8020": "h2:50070"}
     for resolve in (file_systems(settings), pickle.loads(pickle.dumps(file_systems(settings)))):
-        for uri, url in (
-            ("hdfs://dr/w/t", "http://h1:9870/webhdfs/v1"),
-            ("hdfs://prod:8020/w", "http://h2:50070/webhdfs/v1"),
-        ):
+        for uri, address in (("hdfs://dr/w/t", "h1:9870"), ("hdfs://prod:8020/w", "h2:50070")):
             location = resolve(uri)
             assert location.uri == uri
-            assert location.volume.fs.url == url
+            assert location.volume.fs.addresses == (address,)
         assert resolve("hdfs://dr/a").volume is resolve("hdfs://dr/b").volume
 
 

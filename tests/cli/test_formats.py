@@ -65,7 +65,8 @@ LISTINGS = {
 }  # fmt: skip
 RECORDS = {
     "schema info": (
-        ("schema", "info"), ["database", "version", "usable", "missing tables", "missing columns"],
+        ("schema", "info"),
+        ["database", "version", "usable", "next step", "missing tables", "missing columns"],
     ),
     "compact": (
         ("compact", "sales.orders", "minor", "--dry-run"), ["target", "decision", "reason"],
@@ -130,6 +131,20 @@ def test_verify(busy: BusyMetastore) -> None:
     quiet = busy.program.ok(*words, "--quick")
     assert quiet.out == ""
     assert f"{len(rows)} files" in quiet.err
+
+
+def test_an_archive_of_others_has_a_retention_of_its_own(busy: BusyMetastore) -> None:
+    """The dump of a real Hive names that Hive's archive."""
+    words = ("repl", "verify", str(busy.dump))
+    assert "without pins the archive keeps them until" in busy.program.ok(*words).err
+    other = busy.program.ok(*words, "--set", "hive.repl.cmrootdir=/elsewhere/cm")
+    assert "keeps them until" not in other.err
+    assert str(busy.program.cmroot) in other.err
+    assert "its owner's hive.repl.cm.retain tells" in other.err
+    status = ("repl", "status", "sales", *busy.replica, "--format", "json")
+    assert busy.program.ok(*status).json["archive expires in"] is None
+    known = busy.program.ok(*status, "--set", f"hive.repl.cmrootdir={busy.program.cmroot}")
+    assert known.json["archive expires in"]
 
 
 def test_load(busy: BusyMetastore) -> None:

@@ -182,6 +182,7 @@ VERBS: list[tuple[str, tuple[Any, ...], dict[str, Any], Any]] = [
     ("repl_table_write_id_state", (TableWriteIdState(
         valid_write_ids="db.t:5:9::", user="u", host="h", database_name="db", table_name="t",
         partition_names=("ds=1",)),), {}, None),
+    ("add_write_ids_to_min_history", (TxnId(4), {"db.t": WriteId(7)}), {}, None),
     ("lock", (LockRequest(components=COMPONENTS, txn_id=TxnId(4), user="u", host="h", agent="a",
                           is_zero_wait_read=True, is_exclusive_ctas=True),), {},
      LockResponse(lock_id=LockId(8), state=LockState.NOT_ACQUIRED, error_message="busy")),

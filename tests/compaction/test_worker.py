@@ -45,6 +45,7 @@ from hms_bridge.rows.reader import ROW_ID_TYPE
 from hms_bridge.rows.scan import plan_scan, read_scan_split, row_type
 from hms_bridge.rows.transaction import current_snapshot
 from hms_bridge.rows.writer import DeltaTarget, write_delete_delta, write_insert_delta
+from tests.support.databases import fresh_url
 
 FS = fsspec.filesystem("file")
 COLUMNS = (Column(name="id", type="int"), Column(name="v", type="string"))
@@ -56,7 +57,7 @@ def store(tmp_path: Path) -> Iterator[LocalStore]:
     settings = Settings(
         warehouse=str(tmp_path / "warehouse"), archive=ArchiveSettings(root=str(tmp_path / "cm"))
     )
-    opened = open_local(f"sqlite:///{tmp_path / 'metastore.db'}", settings)
+    opened = open_local(fresh_url(tmp_path), settings)
     yield opened
     opened.metastore.close()
 
@@ -426,8 +427,9 @@ def test_the_plan_changes_nothing(world: World) -> None:
     assert world.state() is CompactionState.INITIATED
 
 
-def test_leftovers_of_dead_workers_are_removed(world: World) -> None:
-    dead = Path(world.root) / "_tmp_compaction_v0000001"
+@pytest.mark.parametrize("name", ["_tmp_compaction_v0000001", "_tmp_write_v0000001"])
+def test_leftovers_of_the_dead_are_removed(world: World, name: str) -> None:
+    dead = Path(world.root) / name
     dead.mkdir()
     (dead / "junk").write_text("x")
     stranger = Path(world.root) / "_somebody_elses"

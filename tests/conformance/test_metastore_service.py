@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,11 +14,10 @@ from hms_bridge.service.open import open_local_metastore
 from tests.conformance.local_behaviour import LocalBehaviour
 from tests.conformance.metastore_behaviour import MetastoreBehaviour
 from tests.conformance.notification_behaviour import OwnEventBehaviour
+from tests.support.databases import OTHER_URLS
 
-OTHER_DATABASES = os.environ.get("HMS_BRIDGE_TEST_DATABASES", "").split()
 
-
-@pytest.fixture(scope="module", params=["sqlite", *OTHER_DATABASES])
+@pytest.fixture(scope="module", params=["sqlite", *OTHER_URLS])
 def metastore(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LocalMetastore]:

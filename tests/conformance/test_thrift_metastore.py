@@ -1,4 +1,4 @@
-"""The client over a real socket, before our server on SQLite, does what the port promises."""
+"""The client over a real socket, before our server, does what the port promises."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from hms_bridge.server.serve import MetastoreServer
 from hms_bridge.service.open import open_local_metastore
 from tests.conformance.metastore_behaviour import MetastoreBehaviour
 from tests.conformance.notification_behaviour import OwnEventBehaviour
+from tests.support.databases import OTHER_URLS
 
 
-@pytest.fixture(scope="module")
-def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metastore]:
+@pytest.fixture(scope="module", params=["sqlite", *OTHER_URLS])
+def metastore(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Metastore]:
     folder: Path = tmp_path_factory.mktemp("served")
     service = open_local_metastore(
-        f"sqlite:///{folder}/metastore.db",
+        f"sqlite:///{folder}/metastore.db" if request.param == "sqlite" else request.param,
         settings=Settings(
             warehouse=str(folder / "warehouse"),
             archive=ArchiveSettings(root=str(folder / "cmroot")),

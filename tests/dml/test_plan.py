@@ -40,9 +40,9 @@ def test_star_leaves_row_ids_out_as_in_hive() -> None:
     planned = plan("select ROW__ID, t.* from d.t where s.f = 1")
     assert planned.query == (
         "SELECT ROW__ID, t.* EXCEPT (`row__id`, `row__partition`) "
-        "FROM `hive_acid__d__t` AS `t` WHERE s.f = 1"
+        "FROM `hive_acid__1__d__t` AS `t` WHERE s.f = 1"
     )
-    assert [(v.view_name, v.has_row_ids) for v in planned.sources] == [("hive_acid__d__t", True)]
+    assert [(v.view_name, v.has_row_ids) for v in planned.sources] == [("hive_acid__1__d__t", True)]
     assert not plan("select * from t").sources[0].has_row_ids
 
 
@@ -57,14 +57,14 @@ def test_update_deletes_then_inserts_whole_rows() -> None:
         "CAST(`name` AS string) AS `name`, CAST(`at` AS timestamp_ntz) AS `at`, "
         "CAST(`s` AS struct<f:int>) AS `s` FROM "
         "(SELECT `t`.`row__id`, `t`.`row__partition`, `t`.`id` AS `id`, UPPER(name) AS `name`, "
-        "`t`.`at` AS `at`, `t`.`s` AS `s` FROM `hive_acid__d__t` AS `t` WHERE id > 1) AS source"
+        "`t`.`at` AS `at`, `t`.`s` AS `s` FROM `hive_acid__1__d__t` AS `t` WHERE id > 1) AS source"
     )
 
 
 def test_delete_reads_identifiers_and_partition_only() -> None:
     planned = plan("delete from d.t where d.t.id = 1")
     assert planned.query == (
-        "SELECT `t`.`row__id`, `t`.`row__partition` FROM `hive_acid__d__t` AS `t` WHERE t.id = 1"
+        "SELECT `t`.`row__id`, `t`.`row__partition` FROM `hive_acid__1__d__t` AS `t` WHERE t.id = 1"
     )
 
 

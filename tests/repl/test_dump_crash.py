@@ -22,9 +22,8 @@ def world(fast_folder):
     world.close()
 
 
-def killed_dump(world, crash_at) -> None:
-    faults = FaultPlan()
-    faults.crash_at = crash_at
+def faulty(world, faults):
+    """The world's resolver, whose file systems die where the plan says."""
     volumes: dict[int, FaultyVolume] = {}
 
     def resolve(text: str) -> Location:
@@ -32,9 +31,15 @@ def killed_dump(world, crash_at) -> None:
         volume = volumes.setdefault(id(found.volume), FaultyVolume(found.volume, faults))
         return Location(found.uri, found.path, volume)
 
+    return resolve
+
+
+def killed_dump(world, crash_at) -> None:
+    faults = FaultPlan()
+    faults.crash_at = crash_at
     dumper = ReplDump(
         FaultyMetastore(world.source, faults),
-        resolve,
+        faulty(world, faults),
         world.clock,
         world.token,
         world.source.manifest,

@@ -13,7 +13,7 @@ from cleaner.daemon import make_cleaner
 from cleaner.plan import CleaningState
 from hms_bridge.config.settings import ArchiveSettings, Settings
 from hms_bridge.connect import LocalStore
-from hms_bridge.errors import ReplError, SourceFileMissingError
+from hms_bridge.errors import NoSuchObjectError, ReplError, SourceFileMissingError
 from hms_bridge.model.compaction import CompactionType
 from hms_bridge.repl.dump import DumpKind, ReplDump
 from hms_bridge.repl.incremental_dump import IncrementalRules
@@ -359,3 +359,86 @@ def test_a_table_that_was_dropped_since_needs_no_rows(world):
     world.create_table("t")
     world.replicate()
     world.assert_same()
+
+
+def rename(world, old, new):
+    table = world.source.get_table("src", old)
+    world.source.alter_table("src", old, replace(table, name=new))
+
+
+def test_a_rename_in_a_transaction_with_a_write_id_stops_no_later_dump(world):
+    """As Hive does it: a write id, the rename, the commit."""
+    txn = OpenWrite(world)
+    txn.write_id("t")
+    rename(world, "t", "renamed")
+    txn.commit()
+    world.insert("renamed", (3, "after"))
+    world.replicate()
+    world.assert_same()
+    rename(world, "renamed", "again")
+    world.insert("again", (4, "later"))
+    world.replicate()
+    world.assert_same()
+    assert [row["id"] for row in world.rows("dst", "again")] == [1, 2, 3, 4]
+
+
+def test_a_drop_in_a_transaction_with_a_write_id_stops_no_later_dump(world):
+    txn = OpenWrite(world)
+    txn.write_id("t")
+    world.source.drop_table("src", "t")
+    txn.commit()
+    world.replicate()
+    world.assert_same()
+
+
+def test_a_write_id_of_an_earlier_range_is_followed_through_a_rename_there(world):
+    txn = OpenWrite(world)
+    txn.is_reporting = False
+    txn.insert("t", [(3, "silent")])
+    rename(world, "t", "renamed")
+    world.replicate()
+    txn.commit()
+    world.replicate()
+    world.assert_same()
+    assert [row["id"] for row in world.rows("dst", "renamed")] == [1, 2, 3]
+
+
+def test_a_table_that_goes_while_the_log_is_read_is_looked_for_again(world):
+    silently(world, ("insert", "t", [(3, "silent")]))
+    source = world.source
+
+    class Renamed:
+        """The source; the table gets another name just before it is looked up."""
+
+        def __getattr__(self, name):
+            return getattr(source, name)
+
+        def get_table(self, database, table):
+            if table == "t":
+                rename(world, "t", "renamed")
+            return source.get_table(database, table)
+
+    world.dump(Renamed())
+    world.load()
+    world.replicate()
+    world.assert_same()
+    assert [row["id"] for row in world.rows("dst", "renamed")] == [1, 2, 3]
+
+
+def test_a_table_that_went_without_a_word_is_refused_with_a_way_out(world):
+    silently(world, ("insert", "t", [(3, "silent")]))
+    source = world.source
+
+    class Silent:
+        """The source; somebody took the table away behind the metastore's back."""
+
+        def __getattr__(self, name):
+            return getattr(source, name)
+
+        def get_table(self, database, table):
+            raise NoSuchObjectError(f"{database}.{table} table not found")
+
+    with pytest.raises(ReplError, match="log tells of no drop or rename") as refused:
+        world.dump(Silent())
+    assert "--bootstrap" in str(refused.value)
+    assert world.dump(Silent(), events=IncrementalRules(is_unknown_empty=True)).events.assumed_empty

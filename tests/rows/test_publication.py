@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ from hms_bridge.errors import AcidFormatError
 from hms_bridge.model.catalog import (
     ORC_INPUT_FORMAT,
     ORC_OUTPUT_FORMAT,
+    ORC_SERDE,
     Column,
+    SerDe,
     Storage,
     Table,
 )
@@ -40,6 +43,8 @@ class World:
                 storage=Storage(
                     columns=(Column(name="a", type="int"),), location=root,
                     input_format=ORC_INPUT_FORMAT, output_format=ORC_OUTPUT_FORMAT,
+                    serde=SerDe(library=ORC_SERDE, parameters={"serialization.format": "1"}),
+                    parameters={"k": "v"},
                 ),
                 parameters={"transactional": "true"},
             )
@@ -117,6 +122,9 @@ def test_partitions_are_made_and_told(store: LocalStore, root: str) -> None:
     assert {path.partition("/")[0] for path in world.tree()} == {"p=1", "p=2"}
     assert f"p=1/{NAME.format()}/bucket_00000_0" in world.tree()
     assert store.metastore.get_partition_names("default", "t") == ("p=1", "p=2")
+    for made in store.metastore.get_partitions("default", "t"):
+        assert made.storage == replace(world.table.storage, location=made.storage.location)
+        assert made.storage.serde.library == ORC_SERDE
 
 
 def test_two_files_of_one_bucket_are_refused_and_leave_nothing(

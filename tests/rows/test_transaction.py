@@ -22,6 +22,7 @@ from hms_bridge.model.txn import (
     TxnState,
 )
 from hms_bridge.rows.transaction import Client, open_transaction
+from tests.support.databases import fresh_url
 
 UPDATE = LockComponent(
     type=LockType.EXCL_WRITE,
@@ -36,7 +37,7 @@ UPDATE = LockComponent(
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[LocalStore]:
     settings = Settings(warehouse=str(tmp_path / "warehouse"))
-    opened = open_local(f"sqlite:///{tmp_path / 'metastore.db'}", settings)
+    opened = open_local(fresh_url(tmp_path), settings)
     storage = Storage(
         columns=(Column(name="id", type="int"),),
         input_format=ORC_INPUT_FORMAT,

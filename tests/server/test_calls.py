@@ -16,10 +16,27 @@ from hms_bridge.errors import (
     InvalidOperationError,
     MetaError,
     NoSuchObjectError,
+    TxnAbortedError,
 )
-from hms_bridge.model.catalog import Column, Partition, Storage, Table
+from hms_bridge.model.catalog import (
+    DEFAULT_PARTITION_VALUE,
+    Column,
+    Partition,
+    Storage,
+    Table,
+    TableKey,
+)
 from hms_bridge.model.compaction import CompactionState, ShowCompactionsRequest
 from hms_bridge.model.event import InsertNotification, NotificationEvent, WriteNotification
+from hms_bridge.model.expression import (
+    Call,
+    ColumnReference,
+    ConditionToDrop,
+    Constant,
+    FilterText,
+    Function,
+    Unread,
+)
 from hms_bridge.model.ids import CompactionId, EventId, LockId, TxnId
 from hms_bridge.model.statistics import ObjectStatistics, StatisticsQuery, StatisticsUpdate
 from hms_bridge.model.statistics_state import ACCURATE
@@ -34,6 +51,7 @@ from hms_bridge.wire.convert_statistics import statistics_to_structs
 from hms_bridge.wire.methods import OFFERED
 from hms_bridge.wire.structs import Struct, hive
 from tests.support.fake_metastore import FakeMetastore
+from tests.support.partition_expressions import sent_for
 from tests.support.sample_records import (
     COLUMN_STATISTICS,
     COMPACTION,
@@ -152,7 +170,7 @@ def _is_empty(value: Any) -> bool:
     return not value
 
 
-@pytest.mark.parametrize("name", ["rename_partition", "add_primary_key", "cm_recycle", "add_token",
+@pytest.mark.parametrize("name", ["add_primary_key", "cm_recycle", "add_token",
                                   "create_role", "add_master_key"])  # fmt: skip
 def test_what_is_not_offered_is_unknown(rig: Rig, name: str) -> None:
     with pytest.raises(UnknownMethodError):
@@ -401,7 +419,9 @@ def test_partitions_are_read_in_all_forms(rig: Rig) -> None:
 
 def test_partitions_by_filter_in_all_forms(rig: Rig) -> None:
     struct = partition_to_struct(PART)
+    rig.fake.answers["count_partitions_by_filter"] = 2
     assert rig("get_num_partitions_by_filter", filter="a = 1", **AT) == 2
+    assert rig.asked == [("count_partitions_by_filter", "db", "p", "a = 1", "hive")]
     request = hive.GetPartitionsByFilterRequest(dbName="db", tblName="p", filter="a = 1")
     assert rig("get_partitions_by_filter_req", req=request) == [struct, struct]
     assert rig.asked == [("get_partitions_by_filter", "db", "p", "a = 1", -1, "hive")]
@@ -422,23 +442,108 @@ def test_partition_names_by_values(rig: Rig) -> None:
     assert rig("get_partition_names_ps_req", req=request).names == ["a=2/b=x%2Fy"]
 
 
-def test_java_expressions_are_never_read(rig: Rig) -> None:
-    struct = partition_to_struct(PART)
-    request = hive.PartitionsByExprRequest(dbName="db", tblName="p", expr=b"\x01\x00org.apache")
+def test_conditions_in_all_forms(rig: Rig) -> None:
+    sent = sent_for("(i = 1)")
+    equal = Call(Function.EQUAL, (ColumnReference("i", "int"), Constant(1, "int")), "boolean")
+    rig.fake.answers["get_partitions_by_condition"] = ((PART,), True)
+    rig.fake.answers["get_partition_names_by_condition"] = NAMES
+    request = hive.PartitionsByExprRequest(dbName="db", tblName="p", expr=sent.data, maxParts=7)
     found = rig("get_partitions_by_expr", req=request)
-    assert (found.partitions, found.hasUnknownPartitions) == ([struct], True)
-    found = rig("get_partitions_spec_by_expr", req=request)
-    assert found.partitionsSpec[0].partitionList.partitions == [struct]
+    assert found.partitions == [partition_to_struct(PART)]
     assert found.hasUnknownPartitions
-    with pytest.raises(MetaError, match="serialised"):
-        rig("get_partition_names_req", req=request)
-    request.expr = b"\xff"  # how HiveServer2 says "all"
+    how = {"max_parts": 7, "default_value": DEFAULT_PARTITION_VALUE, "catalog": "hive"}
+    assert rig.asked == [("get_partitions_by_condition", "db", "p", equal, how)]
+    found = rig("get_partitions_spec_by_expr", req=request)
+    assert found.partitionsSpec[0].partitionList.partitions == [partition_to_struct(PART)]
+    request.order, request.defaultPartitionName = "1:-", "none"
     assert rig("get_partition_names_req", req=request) == list(NAMES)
-    assert not rig("get_partitions_by_expr", req=request).hasUnknownPartitions
-    exprs = hive.RequestPartsSpec(exprs=[hive.DropPartitionsExpr(expr=b"\x01")])
-    with pytest.raises(MetaError, match="by their names"):
-        rig("drop_partitions_req",
-            req=hive.DropPartitionsRequest(dbName="db", tblName="p", parts=exprs))  # fmt: skip
+    how |= {"default_value": "none", "order": "1:-"}
+    assert rig.asked == [("get_partition_names_by_condition", "db", "p", equal, how)]
+
+
+@pytest.mark.parametrize(
+    ("data", "condition"),
+    [
+        (b"", None),
+        (b"\xff", None),  # how HiveServer2 says "all"
+        (b"(a='1' AND b='x')", FilterText("(a='1' AND b='x')")),
+        (b"\x01\x00org.apache", Unread("at byte 12: the end of the bytes")),
+        (b"\x01\x00com.sun.rowset.JdbcRowSetImp\xec\x01",
+         Unread("at byte 32: class 'com.sun.rowset.JdbcRowSetImpl'")),
+    ],
+)  # fmt: skip
+def test_what_stands_where_an_expression_is_due(
+    rig: Rig, data: bytes, condition: FilterText | Unread | None
+) -> None:
+    rig.fake.answers["get_partitions_by_condition"] = ((), True)
+    request = hive.PartitionsByExprRequest(dbName="db", tblName="p", expr=data)
+    found = rig("get_partitions_spec_by_expr", req=request)
+    assert (found.partitionsSpec, found.hasUnknownPartitions) == ([], True)
+    assert rig.asked[0][3] == condition
+
+
+def test_drops_by_condition(rig: Rig) -> None:
+    rig.fake.answers["drop_partitions_by_conditions"] = (PART,)
+    exprs = [hive.DropPartitionsExpr(expr=b"(a='1')", partArchiveLevel=2)]
+    request = hive.DropPartitionsRequest(
+        dbName="db", tblName="p", parts=hive.RequestPartsSpec(exprs=exprs), deleteData=True,
+        ifExists=False, environmentContext=hive.EnvironmentContext(properties={"ifPurge": "TRUE"}),
+    )  # fmt: skip
+    assert rig("drop_partitions_req", req=request).partitions == [partition_to_struct(PART)]
+    wanted = [ConditionToDrop(condition=FilterText("(a='1')"), archive_level=2)]
+    how = {
+        "catalog": "hive", "is_data_deleted": True, "is_purge": True, "is_if_exists": False,
+    }  # fmt: skip
+    assert rig.asked == [("drop_partitions_by_conditions", "db", "p", wanted, how)]
+    request.ignoreProtection, request.needResult = True, False
+    assert rig("drop_partitions_req", req=request).partitions is None
+    assert rig.asked[0][3] == [ConditionToDrop(condition=FilterText("(a='1')"))]
+    request.parts = hive.RequestPartsSpec()
+    with pytest.raises(MetaError, match="Partition spec is not set"):
+        rig("drop_partitions_req", req=request)
+
+
+def test_renamed_and_exchanged_partitions(rig: Rig) -> None:
+    struct = partition_to_struct(PART)
+    rig("rename_partition", part_vals=["1", "x"], new_part=struct, **AT)
+    assert rig.asked == [("rename_partition", "db", "p", ("1", "x"), PART, {"catalog": "hive"})]
+    request = hive.RenamePartitionRequest(
+        dbName="db", tableName="p", partVals=["1", "x"], newPart=struct
+    )
+    rig("rename_partition_req", req=request)
+    assert rig.asked == [("rename_partition", "db", "p", ("1", "x"), PART, {"catalog": "hive"})]
+    request.clonePart = True
+    with pytest.raises(MetaError, match="makecopy"):
+        rig("rename_partition_req", req=request)
+    rig.fake.answers["exchange_partitions"] = (PART,)
+    where = {
+        "partitionSpecs": {"a": "1"}, "source_db": "db", "source_table_name": "p",
+        "dest_db": "@hive#two", "dest_table_name": "Q",
+    }  # fmt: skip
+    asked = ("exchange_partitions", {"a": "1"}, TableKey("db", "p"), TableKey("two", "q"))
+    assert rig("exchange_partitions", **where) == [struct]
+    assert rig.asked == [asked]
+    assert rig("exchange_partition", **where).values is None
+    assert rig.asked == [asked]
+
+
+def test_partitions_with_specs(rig: Rig) -> None:
+    def asked(mode: int | None, *filters: str) -> Any:
+        chosen = hive.GetPartitionsFilterSpec(filterMode=mode, filters=list(filters))
+        request = hive.GetPartitionsRequest(dbName="db", tblName="p", filterSpec=chosen)
+        (spec,) = rig("get_partitions_with_specs", request=request).partitionSpec
+        assert spec.partitionList.partitions[0] == partition_to_struct(PART)
+        return rig.asked[0]
+
+    assert asked(None) == ("get_partitions", "db", "p", -1, "hive")
+    assert asked(0, "a=1/b=x") == ("get_partitions_by_names", "db", "p", ("a=1/b=x",), "hive")
+    assert asked(1, "1") == ("get_partitions_by_values", "db", "p", ("1",), -1, "hive")
+    text = "(a = 1) and (b = 'x')"
+    assert asked(2, "a = 1", "b = 'x'") == (
+        "get_partitions_by_filter", "db", "p", text, -1, "hive",
+    )  # fmt: skip
+    with pytest.raises(MetaError, match="filter mode 9"):
+        asked(9, "x")
 
 
 def test_partition_names_as_texts(rig: Rig) -> None:
@@ -579,7 +684,10 @@ def test_transactions_in_other_forms(rig: Rig) -> None:
     rig.fake.answers["get_latest_txn_in_conflict"] = None
     assert rig("get_latest_txnid_in_conflict", txnId=5) == 0  # as Hive says "none"
     rig("add_write_ids_to_min_history", txnId=1, writeIds={"db.t": 4})
-    assert rig.asked == []
+    assert rig.asked == [("add_write_ids_to_min_history", TxnId(1), {"db.t": 4})]
+    rig.fake.answers["add_write_ids_to_min_history"] = TxnAbortedError("Transaction 1 aborted")
+    with pytest.raises(MetaError, match="aborted"):  # no other is declared
+        rig("add_write_ids_to_min_history", txnId=1, writeIds={"db.t": 4})
 
 
 def test_workers_of_old_hives(rig: Rig) -> None:

@@ -1,10 +1,13 @@
 """Conditions over tables are parsed, and never take long."""
 
+import time
+from dataclasses import replace
+
 import pytest
 
 from hms_bridge.errors import MetaError
 from hms_bridge.model.catalog import Table
-from hms_bridge.server.table_filter import parse_table_filter
+from hms_bridge.server.table_filter import LENGTH_MAX, parse_table_filter
 
 TABLE = Table(
     name="orders", database_name="db", owner="bob", last_access_time=5,
@@ -73,3 +76,19 @@ def test_a_pattern_cannot_take_for_ever() -> None:
     assert condition(long) is False
     many = parse_table_filter(f'{OWNER} like "{"a.*" * 500}b"')
     assert many(long) is False
+
+
+def test_a_filter_has_a_greatest_length() -> None:
+    key = 'hive_filter_field_owner__ = "bob"'
+    long = f" or {key}" * (LENGTH_MAX // 40)
+    assert parse_table_filter(f"{key}{long}")(TABLE) in (True, False)
+    with pytest.raises(MetaError, match="at most 100000 are read"):
+        parse_table_filter(key + " " * LENGTH_MAX)
+
+
+def test_wildcards_never_take_for_ever() -> None:
+    started = time.monotonic()
+    text = "(?i)" + ".*A" * 200 + "B"
+    table = replace(TABLE, owner="a" * 3000)
+    assert not parse_table_filter(f'hive_filter_field_owner__ like "{text}"')(table)
+    assert time.monotonic() - started < 5

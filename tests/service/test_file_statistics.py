@@ -15,6 +15,7 @@ from hms_bridge.model.event import NotificationRequest
 from hms_bridge.model.statistics_state import ACCURATE
 from hms_bridge.service.file_statistics import COUNTED, DO_NOT_UPDATE, FILES, SIZE
 from hms_bridge.service.open import open_local_metastore
+from tests.support.databases import fresh_url
 
 TRUSTED = '{"BASIC_STATS":"true","COLUMN_STATS":{"id":"true"}}'
 MM = "insert_only"
@@ -24,7 +25,7 @@ OF_TASK = {"STATS_GENERATED": "TASK"}
 @pytest.fixture
 def metastore(tmp_path: Path) -> Iterator[LocalMetastore]:
     service = open_local_metastore(
-        f"sqlite:///{tmp_path}/m.db", settings=Settings(warehouse=str(tmp_path / "warehouse"))
+        fresh_url(tmp_path), settings=Settings(warehouse=str(tmp_path / "warehouse"))
     )
     service.create_database(Database(name="d"))
     yield service
@@ -190,7 +191,7 @@ def test_which_event_a_change_of_partitions_is_can_be_set(
         warehouse=str(tmp_path / "warehouse"),
         events=EventSettings(is_alter_partitions_one_event=is_one_event),
     )
-    service = open_local_metastore(f"sqlite:///{tmp_path}/m.db", settings=settings)
+    service = open_local_metastore(fresh_url(tmp_path), settings=settings)
     service.create_database(Database(name="d"))
     added = _partitioned(service, tmp_path, EXTERNAL="TRUE")
     last = service.get_current_event_id()

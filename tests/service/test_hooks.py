@@ -14,6 +14,7 @@ from hms_bridge.model.ids import EventId
 from hms_bridge.service.hooks import HookDispatcher, load_hooks
 from hms_bridge.service.open import open_local_metastore
 from tests.conformance.objects import acid_table, commit, events_after, new_database, open_txn
+from tests.support.databases import fresh_url
 
 
 class Recorder:
@@ -43,7 +44,7 @@ NO_HOOK = object()
 
 def open_with(folder: Path, *hooks: object) -> LocalMetastore:
     return open_local_metastore(
-        f"sqlite:///{folder}/metastore.db", warehouse=str(folder / "warehouse"),
+        fresh_url(folder), warehouse=str(folder / "warehouse"),
         hooks=hooks,  # type: ignore[arg-type]
     )  # fmt: skip
 

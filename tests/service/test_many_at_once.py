@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -25,13 +24,13 @@ from tests.conformance.objects import (
     unique,
     write,
 )
+from tests.support.databases import OTHER_URLS
 
-OTHER_DATABASES = os.environ.get("HMS_BRIDGE_TEST_DATABASES", "").split()
 THREADS = 4
 ROUNDS = 5
 
 
-@pytest.fixture(params=["sqlite", *OTHER_DATABASES])
+@pytest.fixture(params=["sqlite", *OTHER_URLS])
 def metastore(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LocalMetastore]:
     url = f"sqlite:///{tmp_path}/metastore.db" if request.param == "sqlite" else request.param
     service = open_local_metastore(url, warehouse=str(tmp_path / "warehouse"))

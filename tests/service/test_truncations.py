@@ -24,6 +24,7 @@ from tests.conformance.objects import (
     partition,
     write,
 )
+from tests.support.databases import fresh_url
 
 PLAIN = {"EXTERNAL": "TRUE"}
 TRUNCATED = b'{"thisFileVersion":"0","dataFormat":"truncated"}'
@@ -32,7 +33,7 @@ TRUNCATED = b'{"thisFileVersion":"0","dataFormat":"truncated"}'
 @pytest.fixture
 def metastore(tmp_path: Path) -> Iterator[LocalMetastore]:
     service = open_local_metastore(
-        f"sqlite:///{tmp_path}/m.db",
+        fresh_url(tmp_path),
         settings=Settings(
             warehouse=str(tmp_path / "warehouse"),
             archive=ArchiveSettings(root=str(tmp_path / "cmroot")),

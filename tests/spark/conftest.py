@@ -35,23 +35,22 @@ def url(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def run(spark: Any, store: LocalStore, url: str) -> Run:
+def run(spark: Any, store: LocalStore) -> Run:
     """Run SQL; rows of queries as lists of tuples, messages of other statements."""
-    return _runner(spark, store, url, lock_wait_seconds=0.5)
+    return _runner(spark, store, lock_wait_seconds=0.5)
 
 
 @pytest.fixture
-def patient_run(spark: Any, store: LocalStore, url: str) -> Run:
+def patient_run(spark: Any, store: LocalStore) -> Run:
     """The same in a session of its own, which waits longer for its locks."""
-    return _runner(spark, store, url, lock_wait_seconds=60)
+    return _runner(spark, store, lock_wait_seconds=60)
 
 
-def _runner(spark: Any, store: LocalStore, url: str, lock_wait_seconds: float) -> Run:
+def _runner(spark: Any, store: LocalStore, lock_wait_seconds: float) -> Run:
     from hms_bridge.spark.sql_session import SqlSession
 
     session = SqlSession(
         store.metastore,
-        url,
         open_spark=lambda: spark,
         resolver=FsspecResolver(),
         client=Client(user=getpass.getuser(), host="test", lock_wait_seconds=lock_wait_seconds),

@@ -33,6 +33,23 @@ FRAMES = """Traceback (most recent call last):
         (f"Python worker:\n{FRAMES}hms_bridge.errors.DmlError: read again", "read again"),
         (f"Python worker:\n{FRAMES}", "Python worker:"),
         ("", "RuntimeError"),
+        (
+            "An error occurred while calling o101.collectToPython.\n: org.apache.spark."
+            "SparkException: Job aborted due to stage failure: Task 0 in stage 1.0 failed 4 times, "
+            "most recent failure: Lost task 0.3 in stage 1.0 (TID 4) (10.0.0.2 executor 1): "
+            'java.io.IOException: Cannot run program "/x/python": error=2, No such file or '
+            "directory\n\tat java.lang.A(A:1)\nCaused by: java.io.IOException: error=2, No such "
+            "file or directory\n\t... 3 more\n\nDriver stacktrace:\n\tat A(A:1)",
+            "org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 1.0"
+            " failed 4 times, most recent failure: Lost task 0.3 in stage 1.0 (TID 4) (10.0.0.2 "
+            'executor 1): java.io.IOException: Cannot run program "/x/python": error=2, No such '
+            "file or directory",
+        ),
+        (
+            "An error occurred while calling o1.load.\n: java.lang.RuntimeException: outer\n\tat "
+            "A\nCaused by: B: middle\n\tat B\nCaused by: java.net.ConnectException: refused\n",
+            "java.lang.RuntimeException: outer: java.net.ConnectException: refused",
+        ),
     ],
 )
 def test_the_line_that_says_something(text: str, line: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -46,6 +47,7 @@ class FaultPlan:
         self.crash_label: str | None = None
         self.is_dead = False
         self.labels: list[str] = []
+        self._lock = threading.Lock()
 
     def around(self, label: str, action: Callable[[], Any]) -> Any:
         """Two points for each step: just before it, and just after it."""
@@ -55,13 +57,14 @@ class FaultPlan:
         return result
 
     def point(self, label: str) -> None:
-        if self.is_dead:
-            raise CrashError("the process is dead")
-        self.count += 1
-        self.labels.append(label)
-        if self.count == self.crash_at or label == self.crash_label:
-            self.is_dead = True
-            raise CrashError(label)
+        with self._lock:
+            if self.is_dead:
+                raise CrashError("the process is dead")
+            self.count += 1
+            self.labels.append(label)
+            if self.count == self.crash_at or label == self.crash_label:
+                self.is_dead = True
+                raise CrashError(label)
 
 
 class FaultyVolume:
@@ -102,8 +105,11 @@ class FaultyVolume:
             output.write(whole[len(whole) // 2 :])
         self._faults.point("after write_new")
 
-    def make_directory(self, path: str) -> None:
-        self._do("make_directory", path)
+    def make_directory(self, path: str, permission: int | None = None) -> None:
+        self._do("make_directory", path, permission)
+
+    def rename(self, source: str, target: str) -> None:
+        self._do("rename", source, target)
 
     def place(self, source: str, target: str) -> Placement:
         return self._do("place", source, target)
@@ -213,6 +219,7 @@ class ArchiveWorld:
             retain_ms=retain_ms,
             name_length_max=name_length_max,
             trash=str(self.trash) if has_trash else None,
+            is_elsewhere_allowed=is_cmroot_elsewhere,
         )
         self._tokens = 0
         self.start()

@@ -140,16 +140,16 @@ class Server:
         assert self.process.stderr is not None
         for line in self.process.stderr:
             self.lines.append(line.rstrip("\n"))
-            if line.startswith("serving "):
+            if "serving thrift" in line:
                 self._ready.set()
         self._ready.set()
 
     def wait_until_ready(self, seconds: float = 120) -> str:
         """The address that the ready line tells."""
         assert self._ready.wait(seconds), self.lines
-        ready = [line for line in self.lines if line.startswith("serving ")]
+        ready = [line for line in self.lines if "serving thrift" in line]
         assert ready, self.lines
-        return ready[0].split()[1]
+        return ready[0].partition("serving ")[2].split()[0]
 
     def stop(self, number: signal.Signals = signal.SIGTERM, seconds: float = 60) -> int:
         """Send a signal; the exit code."""

@@ -321,6 +321,9 @@ class ReplMetastore:
         self.txns[txn_id] = replace(self.txns[txn_id], state=TxnState.ABORTED)
         self._tick()
 
+    def get_txn_timeout_ms(self) -> int:
+        return 300_000
+
     def heartbeat(self, txn_id: TxnId, lock_id: LockId) -> None:
         if lock_id:
             self._change_lock(lock_id, last_heartbeat_ms=self.clock.now_ms())

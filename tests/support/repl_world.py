@@ -18,7 +18,7 @@ from changemanager.manifest import ArchiveCause, ArchiveContext
 from changemanager.retention import Purge
 from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
 from hms_bridge.compaction.worker import Worker, WorkerIdentity
-from hms_bridge.config.settings import ArchiveSettings, Settings
+from hms_bridge.config.settings import ArchiveSettings, Settings, TxnSettings
 from hms_bridge.model.catalog import (
     ORC_INPUT_FORMAT,
     ORC_OUTPUT_FORMAT,
@@ -189,9 +189,10 @@ class OpenWrite:
 class ReplWorld:
     """Database `src` in one metastore, its replica `dst` in another, one archive, one dump root."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, clock: Any = None, txn: TxnSettings | None = None) -> None:
         self.folder = folder
-        self.clock = TestClock()
+        self.clock = clock or TestClock()
+        self._txn = txn or TxnSettings()
         self.resolve = FsspecResolver()
         self.cmroot = folder / "cmroot"
         self.repl_root = folder / "repl"
@@ -209,7 +210,9 @@ class ReplWorld:
 
     def _open(self, name: str) -> MetastoreService:
         settings = Settings(
-            warehouse=str(self.folder / name), archive=ArchiveSettings(root=str(self.cmroot))
+            warehouse=str(self.folder / name),
+            archive=ArchiveSettings(root=str(self.cmroot)),
+            txn=self._txn,
         )
         url = f"sqlite:///{self.folder}/{name}.db3"
         return open_local_metastore(url, settings=settings, clock=self.clock)

@@ -9,8 +9,10 @@ from sqlalchemy import MetaData, Table
 from hms_bridge.backend.schema import (
     archive_tables,
     catalog_tables,
+    dependent_tables,
+    function_tables,
     notification_tables,
-    object_tables,
+    privilege_tables,
     txn_tables,
 )
 from hms_bridge.backend.schema.metadata import METADATA
@@ -21,8 +23,10 @@ TABLES: MetaData = METADATA
 TABLE_MODULES = (
     archive_tables,
     catalog_tables,
+    dependent_tables,
+    function_tables,
     notification_tables,
-    object_tables,
+    privilege_tables,
     txn_tables,
 )
 """Who declares them."""

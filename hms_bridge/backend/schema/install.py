@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, insert, inspect, select
@@ -35,6 +34,28 @@ class SchemaInfo:
         """Whether everything that we use is there."""
         return self.version is not None and not self.missing_tables and not self.missing_columns
 
+    @property
+    def next_step(self) -> str | None:
+        """What makes the database usable; None if it is."""
+        if self.version is None:
+            return "it holds no metastore schema; run 'hms-bridge schema init'"
+        if is_old(self.version):
+            return (
+                f"{SCHEMA_VERSION} or later is needed: upgrade it with Hive's 'schematool "
+                "-upgradeSchema', then run 'hms-bridge schema init'"
+            )
+        if self.missing_columns:
+            return (
+                "columns of Hive's are missing: run Hive's 'schematool -upgradeSchema' or "
+                "'schematool -validate', then 'hms-bridge schema init'"
+            )
+        if self.missing_tables:
+            return (
+                "run 'hms-bridge schema init': it adds the missing tables and leaves all others as "
+                "they are; a Hive metastore on the same database works on"
+            )
+        return None
+
 
 def install(database: Database) -> SchemaInfo:
     """Create what is missing of the schema, its seed rows and its version; idempotent.
@@ -55,9 +76,14 @@ def schema_info(database: Database) -> SchemaInfo:
     with database.transaction(write=False) as connection:
         inspector = inspect(connection)
         existing = frozenset(inspector.get_table_names())
-        version = _version(connection) if VERSION.name in existing else None
-        columns = _missing_columns(inspector, existing, version)
-    missing = tuple(sorted(set(TABLES.tables) - existing))
+        # MySQL may keep names in lower case, and finds them all the same; so did Hive before 4.0.
+        known = {name.upper() for name in existing}
+        version = _version(connection) if VERSION.name in known else None
+        is_case_kept = connection.dialect.name == "postgresql" and not is_old(
+            version or SCHEMA_VERSION
+        )
+        columns = _missing_columns(inspector, version, is_case_kept=is_case_kept)
+    missing = tuple(sorted(set(TABLES.tables) - (existing if is_case_kept else known)))
     return SchemaInfo(version=version, missing_tables=missing, missing_columns=columns)
 
 
@@ -72,7 +98,15 @@ def check_schema(database: Database) -> SchemaInfo:
             f"{database.name} holds no metastore schema; run 'hms-bridge schema init'"
         )
     _refuse_old(found.version, database.name)
-    if not found.is_complete:
+    if not found.missing_columns and all(one.startswith("HMSB_") for one in found.missing_tables):
+        if found.missing_tables:
+            raise BackendError(
+                f"{database.name}: the database of a real Hive (schema {found.version}), without "
+                "tables of ours. Use its metastore: --metastore thrift://HOST:9083. Only if "
+                "the database is to be ours, too, 'hms-bridge schema init' adds "
+                f"{', '.join(found.missing_tables[:2])} …"
+            )
+    elif not found.is_complete:
         raise BackendError(
             f"{database.name}: schema {found.version} lacks {_shorten(found)}; 'hms-bridge schema "
             "init' adds missing tables, Hive's 'schematool -upgradeSchema' missing columns"
@@ -97,8 +131,13 @@ def _version(connection: Connection) -> str | None:
         ) from error
 
 
+def is_old(version: str) -> bool:
+    """Whether it is before the oldest that can be used."""
+    return version_number(version) < OLDEST_VERSION
+
+
 def _refuse_old(version: str, name: str) -> None:
-    if version_number(version) < OLDEST_VERSION:
+    if is_old(version):
         raise BackendError(
             f"{name} holds Hive's schema {version}; {SCHEMA_VERSION} or later is needed: upgrade "
             "it with Hive's 'schematool -upgradeSchema', or use an empty database"
@@ -106,16 +145,23 @@ def _refuse_old(version: str, name: str) -> None:
 
 
 def _missing_columns(
-    inspector: Inspector, existing: Iterable[str], version: str | None
+    inspector: Inspector, version: str | None, *, is_case_kept: bool
 ) -> tuple[str, ...]:
-    """A column with ``info["until"]`` is missed only in versions before that one."""
+    """Of the tables that are there. A column with ``info["until"]`` is missed only in versions
+    before that one."""
+
+    def spelled(name: str) -> str:
+        return name if is_case_kept else name.upper()
+
     at = version_number(version or SCHEMA_VERSION)
-    present = inspector.get_multi_columns()
-    have = {key[1]: {column["name"] for column in columns} for key, columns in present.items()}
+    have = {
+        spelled(name): {spelled(column["name"]) for column in columns}
+        for (_, name), columns in inspector.get_multi_columns().items()
+    }
     return tuple(
         f"{table.name}.{column.name}"
         for table in TABLES.sorted_tables
-        if table.name in existing
+        if table.name in have
         for column in table.columns
         if column.name not in have[table.name]
         and not ("until" in column.info and at >= version_number(column.info["until"]))

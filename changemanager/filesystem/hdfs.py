@@ -1,0 +1,348 @@
+"""HDFS by its own protocol (hdfs-native: no JVM), as an fsspec file system that never keeps quiet.
+
+Where HDFS answers "no" or "false", an OSError is raised; a rename never replaces and never nests.
+Paths are taken as Hadoop takes them: `?`, `#` and `%` are letters.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import re
+import threading
+from collections.abc import Callable, Mapping
+from io import UnsupportedOperation
+from queue import Empty, Queue
+from typing import Any, TypeVar, cast
+
+import hdfs_native
+from fsspec import AbstractFileSystem
+
+from changemanager.checksum import ChecksumLayout, composite_checksum
+from changemanager.filesystem.refusals import native_refusal, refusal
+from changemanager.filesystem.webhdfs import WebHdfsVolume
+
+_BUFFER_BYTES = 1 << 20
+FIRST_ANSWER_SECONDS = 30.0
+"""How long a cluster may take for its first answer, failing over included."""
+_PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]*")
+_DEFAULTS = {
+    # The native client's own defaults make an unreachable NameNode known after three minutes.
+    "dfs.client.failover.max.attempts": "6",
+    "dfs.client.failover.sleep.base.millis": "500",
+    "dfs.client.failover.sleep.max.millis": "5000",
+}
+_CRC_BYTES = "dfs.bytes-per-checksum"
+
+_Answer = TypeVar("_Answer")
+
+
+class HdfsFileSystem(AbstractFileSystem):  # type: ignore[misc]
+    """One cluster. `authority` is a host with its port, or a name service of the configuration.
+
+    `web` is the same cluster over HTTP, for what only HTTP offers; None if no address is known.
+    """
+
+    protocol = "hdfs"
+    root_marker = "/"
+    cachable = False
+
+    def __init__(
+        self,
+        authority: str,
+        settings: Mapping[str, str],
+        *,
+        umask: int = 0o022,
+        user: str | None = None,
+        web: Any = None,
+        **given: Any,
+    ) -> None:
+        super().__init__(**given)
+        self.authority = authority
+        self.settings = dict(settings)
+        self.umask = umask
+        self.web = web
+        if user:
+            # The native client asks the environment only; every client of a process is one user.
+            os.environ["HADOOP_USER_NAME"] = user
+        self.client = self._do(
+            "/",
+            lambda: hdfs_native.Client(
+                f"hdfs://{authority}", {**_DEFAULTS, **self.settings}, os.devnull
+            ),
+        )
+        self._require_answer()
+
+    def _require_answer(self) -> None:
+        """Raises OSError, in bounded time, if no NameNode answers.
+
+        The native client waits without end for one that takes a connection and keeps quiet.
+        """
+        done: Queue[BaseException | None] = Queue()
+
+        def ask() -> None:
+            try:
+                self.info("/")
+            except BaseException as error:
+                done.put(error)
+            else:
+                done.put(None)
+
+        # A daemon: a wait that never ends must not keep the program from ending.
+        threading.Thread(target=ask, name=f"hdfs-{self.authority}", daemon=True).start()
+        try:
+            error = done.get(timeout=FIRST_ANSWER_SECONDS)
+        except Empty:
+            raise TimeoutError(
+                errno.ETIMEDOUT,
+                f"HDFS does not answer within {FIRST_ANSWER_SECONDS:.0f} s; check the address and "
+                "that it is the NameNode's RPC port",
+                f"hdfs://{self.authority}/",
+            ) from None
+        if error is not None:
+            raise error
+
+    def _do(self, path: str, call: Callable[[], _Answer]) -> _Answer:
+        try:
+            return call()
+        except (OSError, RuntimeError) as error:
+            raise native_refusal(error, f"hdfs://{self.authority}{path}") from error
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        found = _PREFIX.match(path)
+        text = path[found.end() :] if found else path
+        return text.rstrip("/") or "/"
+
+    def info(self, path: str, **_: Any) -> dict[str, Any]:
+        """What is there. FileNotFoundError if nothing is."""
+        path = self._strip_protocol(path)
+        return _described(self._do(path, lambda: self.client.get_file_info(path)))
+
+    def exists(self, path: str, **_: Any) -> bool:
+        """Whether anything is there; a refusal is an error, not a no."""
+        try:
+            self.info(path)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def isdir(self, path: str) -> bool:
+        """Whether a directory is there."""
+        try:
+            return bool(self.info(path)["type"] == "directory")
+        except FileNotFoundError:
+            return False
+
+    def isfile(self, path: str) -> bool:
+        """Whether a file is there."""
+        try:
+            return bool(self.info(path)["type"] == "file")
+        except FileNotFoundError:
+            return False
+
+    def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
+        """What is in a directory; a file lists itself."""
+        path = self._strip_protocol(path)
+        found = self._do(path, lambda: list(self.client.list_status(path, False)))
+        infos = sorted((_described(one) for one in found), key=lambda info: str(info["name"]))
+        return infos if detail else [info["name"] for info in infos]
+
+    def mkdir(
+        self, path: str, create_parents: bool = True, permission: int | None = None, **_: Any
+    ) -> None:
+        """Make a directory. FileExistsError if one is there already."""
+        if self.exists(path):
+            raise FileExistsError(17, "HDFS: is there already", self._strip_protocol(path))
+        self._make(path, create_parents=create_parents, permission=permission)
+
+    def makedirs(self, path: str, exist_ok: bool = False, permission: int | None = None) -> None:
+        """Make a directory and those above it."""
+        if not exist_ok:
+            self.mkdir(path, permission=permission)
+        elif not self.isdir(path):
+            self._make(path, create_parents=True, permission=permission)
+
+    def _make(self, path: str, *, create_parents: bool, permission: int | None) -> None:
+        path = self._strip_protocol(path)
+        # Hadoop's clients apply the umask; the NameNode takes what it is given.
+        mode = 0o777 & ~self.umask if permission is None else permission
+        self._do(path, lambda: self.client.mkdirs(path, mode, create_parents))
+
+    def rename(self, source: str, target: str, **_: Any) -> None:
+        """Give a file or directory another name; never over another, never into a directory."""
+        source, target = self._strip_protocol(source), self._strip_protocol(target)
+        self._do(source, lambda: self.client.rename(source, target, overwrite=False))
+
+    def mv(self, path1: str, path2: str, **_: Any) -> None:
+        """As `rename`."""
+        self.rename(path1, path2)
+
+    def cp_file(self, path1: str, path2: str, **_: Any) -> None:
+        """Copy through this process; FileExistsError if the name is taken."""
+        with self.open(path1, "rb") as source, self.open(path2, "xb") as target:
+            while data := source.read(_BUFFER_BYTES):
+                target.write(data)
+
+    def rm_file(self, path: str) -> None:
+        """Remove one file; a directory only if it is empty."""
+        self._remove(path, is_recursive=False)
+
+    def rmdir(self, path: str) -> None:
+        """Remove one empty directory."""
+        self._remove(path, is_recursive=False)
+
+    def rm(self, path: Any, recursive: bool = False, maxdepth: int | None = None) -> None:
+        """Remove files or directories. FileNotFoundError for what is not there."""
+        if maxdepth is not None:
+            raise ValueError("maxdepth is not offered")
+        for one in [path] if isinstance(path, str) else path:
+            self._remove(one, is_recursive=recursive)
+
+    def _remove(self, path: str, *, is_recursive: bool) -> None:
+        path = self._strip_protocol(path)
+        if path == "/":
+            raise PermissionError(13, "the root is never removed", path)
+        if not self._do(path, lambda: self.client.delete(path, is_recursive)):
+            raise refusal("FileNotFoundException", "nothing was there to be removed", path)
+
+    def set_times(self, path: str, mtime_ms: int) -> None:
+        """Set a file's modification time; its access time stays."""
+        path = self._strip_protocol(path)
+        status = self._do(path, lambda: self.client.get_file_info(path))
+        self._do(path, lambda: self.client.set_times(path, mtime_ms, status.access_time))
+
+    def _open(self, path: str, mode: str = "rb", block_size: int | None = None, **_: Any) -> Any:
+        del block_size
+        if mode == "rb":
+            return io.BufferedReader(_Reader(self, path), _BUFFER_BYTES)
+        if mode in {"wb", "xb"}:
+            writer = _Writer(self, path, is_replacing=mode == "wb")
+            return io.BufferedWriter(cast(io.RawIOBase, writer), _BUFFER_BYTES)
+        raise ValueError(f"mode {mode} is not offered on HDFS: files are written once")
+
+
+class _Reader(io.RawIOBase):
+    """A file at HDFS as Python reads files; errors carry the path."""
+
+    def __init__(self, fs: HdfsFileSystem, path: str) -> None:
+        super().__init__()
+        self._fs = fs
+        self._path = path
+        self._inner = fs._do(path, lambda: fs.client.read(path))
+        self.size = self._inner.size
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._inner.tell(), os.SEEK_END: self.size}[whence]
+        if start + offset < 0:
+            raise OSError(22, "a position before the file's start", self._path)
+        # The native client panics past the end, where Python's files have no bytes.
+        self._inner.seek(min(start + offset, self.size))
+        return int(self._inner.tell())
+
+    def tell(self) -> int:
+        return int(self._inner.tell())
+
+    def readinto(self, buffer: Any) -> int:
+        length = min(len(buffer), self.size - self._inner.tell())
+        if length <= 0:
+            return 0
+        data = self._fs._do(self._path, lambda: self._inner.read(length))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+class _Writer(io.RawIOBase):
+    """A new file at HDFS. On `close` its bytes are on the disks and its length is known."""
+
+    def __init__(self, fs: HdfsFileSystem, path: str, *, is_replacing: bool) -> None:
+        super().__init__()
+        self._fs = fs
+        self._path = path
+        self._has_bytes = False
+        options = hdfs_native.WriteOptions(
+            overwrite=is_replacing, create_parent=False, permission=0o666 & ~fs.umask
+        )
+        self._inner = fs._do(path, lambda: fs.client.create(path, options))
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        written = bytes(data)
+        self._has_bytes = self._has_bytes or bool(written)
+        return int(self._fs._do(self._path, lambda: self._inner.write(written)))
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        try:
+            if self._has_bytes:
+                self._sync()
+            self._fs._do(self._path, self._inner.close)
+        finally:
+            super().close()
+
+    def _sync(self) -> None:
+        try:
+            self._fs._do(self._path, self._inner.hsync)
+        except OSError as error:
+            # Erasure-coded files have no sync; closing them is all there is.
+            if error.errno != errno.EOPNOTSUPP:
+                raise
+
+
+def _described(status: hdfs_native.FileStatus) -> dict[str, Any]:
+    return {
+        "name": status.path,
+        "type": "directory" if status.isdir else "file",
+        "size": status.length,
+        "modificationTime": status.modification_time,
+        "owner": status.owner,
+        "group": status.group,
+        "permission": status.permission,
+        "blocksize": status.blocksize,
+    }
+
+
+class HdfsVolume(WebHdfsVolume):
+    """HDFS by its own protocol; extended attributes, and the checksum as HDFS has it, by HTTP."""
+
+    def __init__(self, fs: HdfsFileSystem) -> None:
+        super().__init__(fs)
+        self._web = WebHdfsVolume(fs.web) if fs.web is not None else None
+
+    def native_checksum(self, path: str) -> str:
+        """HDFS's own checksum; without HTTP, the same computed from the bytes and the file's
+        block size."""
+        if self._web is not None:
+            return self._web.native_checksum(path)
+        block_bytes = int(self.fs.info(path)["blocksize"] or 0)
+        crc_bytes = int(self.fs.settings.get(_CRC_BYTES, "512"))
+        layout = ChecksumLayout(crc_bytes=crc_bytes, block_bytes=block_bytes or 128 << 20)
+        with self.open_input(path) as stream:
+            return composite_checksum(stream, layout)
+
+    def keeps_attributes(self, directory: str) -> bool:
+        """Over HTTP: HDFS has them everywhere, unless they are switched off."""
+        return self._web is not None and self._web.keeps_attributes(directory)
+
+    def attribute(self, path: str, name: str) -> bytes | None:
+        """An extended attribute; None if it is not set."""
+        return self._over_http(path).attribute(path, name)
+
+    def set_attribute(self, path: str, name: str, value: bytes) -> None:
+        """Set an extended attribute, whether it is there or not."""
+        self._over_http(path).set_attribute(path, name, value)
+
+    def _over_http(self, path: str) -> WebHdfsVolume:
+        if self._web is None:
+            raise UnsupportedOperation(f"extended attributes need HDFS over HTTP: {path}")
+        return self._web

@@ -1,0 +1,100 @@
+"""Opens file systems: the one place that knows which client speaks to which scheme."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+import fsspec
+
+from changemanager.errors import LocationError
+from changemanager.filesystem.local import LocalVolume
+from changemanager.filesystem.plain import OBJECT_STORE, PlainVolume
+from changemanager.filesystem.volume import Volume
+from changemanager.filesystem.webhdfs import HttpFileSystem, WebHdfsVolume
+from changemanager.hadoop import HadoopConfig
+
+BUCKET_SCHEMES = frozenset({"s3", "s3a", "s3n", "gs", "gcs", "abfs", "abfss"})
+"""Object stores: the authority of a URI is a bucket, the file system is the store."""
+
+_NO_HADOOP = HadoopConfig()
+
+
+def open_file_system(scheme: str, authority: str, hadoop: HadoopConfig = _NO_HADOOP) -> Any:
+    """The fsspec file system of a scheme and an authority.
+
+    `hdfs:` is spoken natively where the client is installed, over HTTP where the configuration
+    names an address, and refused else. Other schemes have fsspec's own settings (environment,
+    fsspec.json) besides. Raises LocationError for a scheme without a client, OSError for a file
+    system that cannot be reached.
+    """
+    try:
+        if scheme == "hdfs":
+            return _open_hdfs(authority, hadoop)
+        if scheme == "webhdfs":
+            return HttpFileSystem((authority,), user=hadoop.user, umask=hadoop.umask)
+        options: dict[str, Any] = {}
+        if scheme in BUCKET_SCHEMES:
+            options = {"use_listings_cache": False}
+        return fsspec.filesystem(scheme, **options)
+    except (ValueError, ImportError) as error:
+        reason = str(error).partition("\n")[0]
+        raise LocationError(
+            f"no file system for {scheme}://{authority} ({reason}); install its fsspec driver, or "
+            "write the path with another scheme"
+        ) from error
+
+
+def one_name_of(scheme: str, authority: str, hadoop: HadoopConfig = _NO_HADOOP) -> str:
+    """The authority by which a file system is known here: `nn` and `nn:8020` are one HDFS."""
+    return hadoop.one_authority(authority) if scheme == "hdfs" and authority else authority
+
+
+def _open_hdfs(authority: str, hadoop: HadoopConfig) -> Any:
+    if not authority:
+        raise LocationError(
+            "hdfs:/// names no cluster; write hdfs://HOST:PORT/…, or set fs.defaultFS to it"
+        )
+    addresses = hadoop.http_addresses(authority)
+    web = HttpFileSystem(addresses, user=hadoop.user, umask=hadoop.umask) if addresses else None
+    is_native = (
+        hadoop.is_native_allowed
+        and find_spec("hdfs_native") is not None
+        and (web is None or _has_rpc_address(authority, hadoop))
+    )
+    if not is_native and web is not None:
+        return web
+    if not is_native:
+        raise LocationError(
+            f"hdfs://{authority} needs a client: pip install 'hms-bridge[hdfs]', or name its HTTP "
+            "address in hms.bridge.webhdfs.addresses"
+        )
+    from changemanager.filesystem.hdfs import HdfsFileSystem
+
+    is_explained = _has_rpc_address(authority, hadoop)
+    return HdfsFileSystem(
+        authority if is_explained else hadoop.rpc_addresses(authority)[0],
+        dict(hadoop.values),
+        umask=hadoop.umask,
+        user=hadoop.user,
+        web=web,
+    )
+
+
+def _has_rpc_address(authority: str, hadoop: HadoopConfig) -> bool:
+    """A name without port that nothing explains has none."""
+    return ":" in authority or hadoop.is_name_service(authority)
+
+
+def volume_of(fs: Any) -> Volume:
+    """What an fsspec file system can do: the one place that knows their differences."""
+    protocols = {fs.protocol} if isinstance(fs.protocol, str) else set(fs.protocol)
+    if protocols & {"file", "local"}:
+        return LocalVolume(fs)
+    if isinstance(fs, HttpFileSystem):
+        return WebHdfsVolume(fs)
+    if "hdfs" in protocols:
+        from changemanager.filesystem.hdfs import HdfsVolume
+
+        return HdfsVolume(fs)
+    return PlainVolume(fs, OBJECT_STORE)

@@ -1,0 +1,52 @@
+"""Who may do what with tables, partitions, columns and databases (Hive's privileges).
+
+Nothing here grants or reads them; rows that Hive wrote go when their object does.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, ForeignKey, SmallInteger, String, Table
+
+from hms_bridge.backend.schema.catalog_tables import DBS, PARTITIONS, TBLS
+from hms_bridge.backend.schema.metadata import ID, METADATA, TABLE_OPTIONS
+
+_NAME = String(128)
+
+
+def _privileges(
+    name: str, key: str, privilege: str, owner: Column[int], *, of_columns: bool
+) -> Table:
+    columns = [Column("COLUMN_NAME", String(767))] if of_columns else []
+    return Table(
+        name,
+        METADATA,
+        Column(key, ID, primary_key=True, autoincrement=False),
+        *columns,
+        Column("CREATE_TIME", ID, nullable=False),
+        Column("GRANT_OPTION", SmallInteger, nullable=False),
+        Column("GRANTOR", _NAME),
+        Column("GRANTOR_TYPE", _NAME),
+        Column("PRINCIPAL_NAME", _NAME),
+        Column("PRINCIPAL_TYPE", _NAME),
+        Column(privilege, _NAME),
+        Column(owner.name, ID, ForeignKey(owner), index=True),
+        Column("AUTHORIZER", _NAME),
+        **TABLE_OPTIONS,
+    )
+
+
+TBL_PRIVS = _privileges("TBL_PRIVS", "TBL_GRANT_ID", "TBL_PRIV", TBLS.c.TBL_ID, of_columns=False)
+
+TBL_COL_PRIVS = _privileges(
+    "TBL_COL_PRIVS", "TBL_COLUMN_GRANT_ID", "TBL_COL_PRIV", TBLS.c.TBL_ID, of_columns=True
+)
+
+PART_PRIVS = _privileges(
+    "PART_PRIVS", "PART_GRANT_ID", "PART_PRIV", PARTITIONS.c.PART_ID, of_columns=False
+)
+
+PART_COL_PRIVS = _privileges(
+    "PART_COL_PRIVS", "PART_COLUMN_GRANT_ID", "PART_COL_PRIV", PARTITIONS.c.PART_ID, of_columns=True
+)
+
+DB_PRIVS = _privileges("DB_PRIVS", "DB_GRANT_ID", "DB_PRIV", DBS.c.DB_ID, of_columns=False)

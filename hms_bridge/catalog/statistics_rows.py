@@ -1,0 +1,54 @@
+"""Keep the rows of column statistics true when what they describe is renamed or changed.
+
+Up to 4.0 they name catalog, database, table and partition beside the id; later schemas do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Table, delete, select, update
+
+from hms_bridge.backend.schema.catalog_tables import PART_COL_STATS, PARTITIONS, TAB_COL_STATS
+from hms_bridge.backend.schema.present import is_present
+from hms_bridge.model.catalog import Column
+
+
+def rename_table(connection: Connection, table_id: int, database: str, name: str) -> None:
+    """The table has another name, or lies in another database."""
+    names = {"DB_NAME": database, "TABLE_NAME": name}
+    _rename(connection, TAB_COL_STATS, TAB_COL_STATS.c.TBL_ID == table_id, names)
+    own = select(PARTITIONS.c.PART_ID).where(PARTITIONS.c.TBL_ID == table_id)
+    _rename(connection, PART_COL_STATS, PART_COL_STATS.c.PART_ID.in_(own), names)
+
+
+def rename_partition(connection: Connection, partition_id: int, name: str) -> None:
+    """The partition has other values."""
+    of_partition = PART_COL_STATS.c.PART_ID == partition_id
+    _rename(connection, PART_COL_STATS, of_partition, {"PARTITION_NAME": name})
+
+
+def forget_changed_columns(
+    connection: Connection, table_id: int, old: Sequence[Column], new: Sequence[Column]
+) -> None:
+    """Columns that are gone or have another type have no statistics any more
+    (HiveAlterHandler.getColumnStats… deletes them too)."""
+    kept = {(column.name.lower(), column.type.lower()) for column in new}
+    changed = [
+        column.name.lower()
+        for column in old
+        if (column.name.lower(), column.type.lower()) not in kept
+    ]
+    if changed:
+        connection.execute(
+            delete(TAB_COL_STATS).where(
+                TAB_COL_STATS.c.TBL_ID == table_id, TAB_COL_STATS.c.COLUMN_NAME.in_(changed)
+            )
+        )
+
+
+def _rename(connection: Connection, table: Table, where: Any, names: dict[str, str]) -> None:
+    values = {name: value for name, value in names.items() if is_present(connection, table.c[name])}
+    if values:
+        connection.execute(update(table).where(where).values(**values))

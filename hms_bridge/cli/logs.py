@@ -1,0 +1,100 @@
+"""``--log-format`` and ``--log-level``: what daemons and their verbs write to standard error."""
+
+from __future__ import annotations
+
+import functools
+import json
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from datetime import UTC, datetime
+from functools import partial
+
+import click
+
+from hms_bridge.cli.output import told_to
+
+LOG_FORMATS = ("text", "json")
+LOG_LEVELS = ("debug", "info", "warning", "error")
+_TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+_PACKAGES = ("hms_bridge", "changemanager", "cleaner")
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line: time, level, logger, message; deed and facts of a journal record."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """A line without line breaks."""
+        moment = datetime.fromtimestamp(record.created, UTC)
+        line: dict[str, object] = {
+            "time": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        deed = getattr(record, "deed", None)
+        if deed is not None:
+            line |= {"deed": deed, **getattr(record, "facts", {})}
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False, default=str)
+
+
+def logging_options(command: Callable[..., object]) -> Callable[..., object]:
+    """The two options, for verbs that delete, archive, purge or compact."""
+
+    @click.option(
+        "--log-format",
+        type=click.Choice(LOG_FORMATS),
+        default="text",
+        show_default=True,
+        help="Lines for people, or one JSON object a line, on standard error.",
+    )
+    @click.option(
+        "--log-level",
+        type=click.Choice(LOG_LEVELS),
+        help="info tells every deletion, archived file, purge, compaction and drop.  "
+        "[default: info; debug with --verbose]",
+    )
+    @functools.wraps(command)
+    def with_logs(
+        *args: object, log_format: str, log_level: str | None, **kwargs: object
+    ) -> object:
+        context = click.get_current_context(silent=True)
+        told = context.find_root().obj if context is not None else None
+        is_verbose = bool((told or {}).get("verbose"))
+        with logs(log_level or ("debug" if is_verbose else "info"), log_format):
+            return command(*args, **kwargs)
+
+    return with_logs
+
+
+def _log_line(handler: logging.Handler, text: str) -> None:
+    """What a person is told, at every level: who starts a server waits for its line."""
+    fields = {"name": "hms_bridge", "levelno": logging.INFO, "levelname": "INFO", "msg": text}
+    handler.handle(logging.makeLogRecord(fields))
+
+
+@contextmanager
+def logs(level: str, log_format: str) -> Iterator[None]:
+    """Write the log of our packages in a format, from a level on, for the length of a block."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonFormatter() if log_format == "json" else logging.Formatter(_TEXT))
+    root = logging.getLogger()
+    replaced = [other for other in root.handlers if type(other) is logging.StreamHandler]
+    loggers = [logging.getLogger(name) for name in _PACKAGES]
+    levels = [logger.level for logger in loggers]
+    for other in replaced:
+        root.removeHandler(other)
+    root.addHandler(handler)
+    for logger in loggers:
+        logger.setLevel(level.upper())
+    try:
+        with told_to(partial(_log_line, handler)) if log_format == "json" else nullcontext():
+            yield
+    finally:
+        root.removeHandler(handler)
+        for other in replaced:
+            root.addHandler(other)
+        for logger, before in zip(loggers, levels, strict=True):
+            logger.setLevel(before)

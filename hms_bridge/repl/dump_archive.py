@@ -1,0 +1,32 @@
+"""The archive that a dump names for its files: in full, and where the files are."""
+
+from __future__ import annotations
+
+from changemanager.location import Resolver
+from hms_bridge.errors import ReplError
+from hms_bridge.model.catalog import Database
+
+
+def named_archive(
+    resolve: Resolver, cm_root: str | None, database: Database, *, is_elsewhere_allowed: bool
+) -> str | None:
+    """The archive's full URI; None without one.
+
+    A path without file system would be one of the reader's default file system: a load there finds
+    nothing and may not even say so. Raises ReplError for an archive on another file system than the
+    database, which is mostly another cluster's, unless that is allowed.
+    """
+    if cm_root is None:
+        return None
+    archive = resolve(cm_root)
+    location = database.managed_location or database.location
+    if is_elsewhere_allowed or not location:
+        return archive.uri
+    home = resolve(location)
+    if home.volume is not archive.volume:
+        raise ReplError(
+            f"the archive {archive.uri} (hive.repl.cmrootdir) is on another file system than "
+            f"{home.uri} of database {database.name}; set it to the archive of that database's own "
+            "metastore, or hms.bridge.cm.other.file.system to true if it is meant"
+        )
+    return archive.uri

@@ -1,0 +1,219 @@
+"""Verbs of partitions that a condition of Hive's compiler selects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from hms_bridge.archive.file_tasks import FileTask
+from hms_bridge.backend.connection import Connection
+from hms_bridge.catalog import partitions, tables
+from hms_bridge.catalog.partition_expression import BoundExpression, bind_expression
+from hms_bridge.catalog.partition_filter import parse_filter, with_texts_unescaped
+from hms_bridge.catalog.partition_order import in_order
+from hms_bridge.catalog.partition_predicate import bind_filter
+from hms_bridge.catalog.partition_values import UnknownTypeError
+from hms_bridge.catalog.partitions import Matches, StoredPartition
+from hms_bridge.catalog.row_locks import RowLock
+from hms_bridge.catalog.tables import StoredTable
+from hms_bridge.errors import MetaError, NoSuchObjectError
+from hms_bridge.model.catalog import DEFAULT_CATALOG, DEFAULT_PARTITION_VALUE, Partition
+from hms_bridge.model.expression import Condition, ConditionToDrop, FilterText, Unread
+from hms_bridge.service.partitions import PartitionVerbs
+from hms_bridge.service.unit_of_work import UnitOfWork
+
+T = TypeVar("T")
+
+_EVERYTHING = BoundExpression(lambda _: True)
+
+
+class PartitionConditionVerbs(PartitionVerbs):
+    """Not in the port: only the server is asked in this form.
+
+    What cannot be decided selects a partition for a reader, who then filters itself, and is
+    refused where partitions would be dropped.
+    """
+
+    def get_partitions_by_condition(
+        self,
+        database: str,
+        table: str,
+        condition: Condition,
+        *,
+        max_parts: int = -1,
+        default_value: str = DEFAULT_PARTITION_VALUE,
+        catalog: str = DEFAULT_CATALOG,
+    ) -> tuple[tuple[Partition, ...], bool]:
+        """Those that it selects, sorted by name, and whether some of them only perhaps."""
+
+        def load(connection: Connection, stored: StoredTable) -> tuple[tuple[Partition, ...], bool]:
+            chosen = _choose(connection, stored, condition, default_value)
+            found = partitions.load_matches(connection, stored, chosen, max_parts)
+            return tuple(one.partition for one in found), chosen.is_uncertain
+
+        return self._read_table(database, table, catalog, load)
+
+    def get_partition_names_by_condition(
+        self,
+        database: str,
+        table: str,
+        condition: Condition,
+        *,
+        max_parts: int = -1,
+        order: str = "",
+        default_value: str = DEFAULT_PARTITION_VALUE,
+        catalog: str = DEFAULT_CATALOG,
+    ) -> tuple[str, ...]:
+        """The names only; ``order`` like ``1,0:-+``: places of columns, and their directions.
+
+        Raises MetaError where the condition cannot be decided: names cannot say "perhaps".
+        """
+
+        def names(connection: Connection, stored: StoredTable) -> tuple[str, ...]:
+            chosen = _choose(connection, stored, condition, default_value)
+            if chosen.is_uncertain:
+                raise MetaError(_why_undecided(stored, condition, "their names cannot be told"))
+            found = [name for name, _ in chosen.found]
+            found = in_order(found, stored.table.partition_columns, order, default_value)
+            return tuple(found if max_parts < 0 else found[:max_parts])
+
+        return self._read_table(database, table, catalog, names)
+
+    def count_partitions_by_filter(
+        self, database: str, table: str, filter_text: str, catalog: str = DEFAULT_CATALOG
+    ) -> int:
+        """How many a filter selects; none is loaded. Raises MetaError, NoSuchObjectError."""
+        tree = parse_filter(filter_text)
+
+        def count(connection: Connection, stored: StoredTable) -> int:
+            if tree is None:
+                return len(partitions.partition_names(connection, stored))
+            chosen = bind_filter(tree, stored.table.partition_columns)
+            return len(
+                partitions.matches(connection, stored, chosen.selects, chosen.required_values).found
+            )
+
+        return self._read_table(database, table, catalog, count)
+
+    def drop_partitions_by_conditions(
+        self,
+        database: str,
+        table: str,
+        conditions: Sequence[ConditionToDrop],
+        *,
+        catalog: str = DEFAULT_CATALOG,
+        is_data_deleted: bool = True,
+        is_purge: bool = False,
+        is_if_exists: bool = False,
+    ) -> tuple[Partition, ...]:
+        """Remove what each of them selects, all or none; returns those partitions.
+
+        Raises NoSuchObjectError if one selects nothing, MetaError if one cannot be decided.
+        """
+        key = (database.lower(), table.lower(), catalog.lower())
+
+        def work(unit: UnitOfWork) -> tuple[Sequence[FileTask], tuple[Partition, ...]]:
+            stored = tables.require_table(unit.connection, *key, RowLock.SHARED)
+            found = _to_drop(unit.connection, stored, conditions, is_if_exists=is_if_exists)
+            tasks = self._drop_rows(
+                unit, stored, found, is_data_deleted=is_data_deleted, is_purge=is_purge
+            )
+            return tasks, tuple(one.partition for one in found)
+
+        tasks, dropped = self._transactions.write(work)
+        self._delete_partitions(tasks)
+        return dropped
+
+    def _read_table(
+        self, database: str, table: str, catalog: str, read: Callable[[Connection, StoredTable], T]
+    ) -> T:
+        key = (database.lower(), table.lower(), catalog.lower())
+        return self._transactions.read(lambda c: read(c, tables.require_table(c, *key)))
+
+
+def _choose(
+    connection: Connection, stored: StoredTable, condition: Condition, default_value: str
+) -> Matches:
+    bound = _bound(stored, condition, default_value)
+    return partitions.matches(connection, stored, bound.verdict, bound.required_values)
+
+
+def _bound(stored: StoredTable, condition: Condition, default_value: str) -> BoundExpression:
+    columns = stored.table.partition_columns
+    if condition is None:
+        return _EVERYTHING
+    if isinstance(condition, Unread):
+        return BoundExpression(lambda _: None)
+    if isinstance(condition, FilterText):
+        return _bound_filter(stored, condition)
+    try:
+        return bind_expression(condition, columns, default_value)
+    except UnknownTypeError:
+        return BoundExpression(lambda _: None)
+
+
+def _bound_filter(stored: StoredTable, condition: FilterText) -> BoundExpression:
+    """MSCK's text: ``(d='2024-01-01' AND n='9') OR …``. Values are compared as they are written in
+    names, whatever type their column has (MsckPartitionExpressionProxy)."""
+    tree = parse_filter(condition.text)
+    if tree is None:
+        return _EVERYTHING
+    columns = [replace(column, type="string") for column in stored.table.partition_columns]
+    chosen = bind_filter(with_texts_unescaped(tree), columns)
+    return BoundExpression(chosen.selects, chosen.required_values)
+
+
+def _to_drop(
+    connection: Connection,
+    stored: StoredTable,
+    conditions: Sequence[ConditionToDrop],
+    *,
+    is_if_exists: bool,
+) -> Sequence[StoredPartition]:
+    found: dict[str, StoredPartition] = {}
+    for wanted in conditions:
+        chosen = _choose(connection, stored, wanted.condition, DEFAULT_PARTITION_VALUE)
+        if chosen.is_uncertain:
+            reason = _why_undecided(stored, wanted.condition, "none is dropped")
+            raise MetaError(f"Unexpected unknown partitions to drop: {reason}")
+        if not chosen.found and not is_if_exists:
+            raise NoSuchObjectError(
+                f"Some partitions to drop are missing of {stored.table.full_name}"
+            )
+        loaded = partitions.load_matches(connection, stored, chosen)
+        for partition in loaded:
+            _check_archive(partition.partition, wanted.archive_level)
+        found.update({partition.name: partition for partition in loaded})
+    return list(found.values())
+
+
+def _check_archive(partition: Partition, archive_level: int) -> None:
+    """Raises MetaError for a part of a Hadoop archive (ALTER TABLE … ARCHIVE PARTITION)."""
+    if partition.parameters.get("is_archived") == "true" and (
+        _archiving_level(partition.parameters, len(partition.values)) < archive_level
+    ):
+        raise MetaError(
+            "Cannot drop a subset of partitions in an archive, partition "
+            f"{', '.join(partition.values)}"
+        )
+
+
+def _archiving_level(parameters: Mapping[str, str], default: int) -> int:
+    text = parameters.get("archiving_level", "")
+    return int(text) if text.isascii() and text.isdigit() else default
+
+
+def _why_undecided(stored: StoredTable, condition: Condition, result: str) -> str:
+    reason = "a value is none of its column's type"
+    if isinstance(condition, Unread):
+        reason = f"the condition could not be read ({condition.reason})"
+    elif not isinstance(condition, FilterText | None):
+        try:
+            bind_expression(condition, stored.table.partition_columns)
+        except UnknownTypeError as error:
+            reason = f"the condition has {error}"
+    return (
+        f"partitions of {stored.table.full_name} may match or not, because {reason}; {result}: "
+        "give a simpler condition, or their names"
+    )

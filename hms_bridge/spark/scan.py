@@ -1,0 +1,124 @@
+"""A snapshot of a full ACID table as a DataFrame: planned here, read by tasks over Arrow.
+
+One way for Spark 3.5 and 4: no data source, so that nothing of Python runs on the driver's host
+but the driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from pyspark.sql import DataFrame, SparkSession
+
+from changemanager.location import Resolver
+from hms_bridge.clock import SystemClock
+from hms_bridge.dml.named import find_table
+from hms_bridge.dml.spark_types import spark_type
+from hms_bridge.errors import DmlError
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.catalog import Column, Table
+from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockType
+from hms_bridge.model.txn import TxnType
+from hms_bridge.rows.scan import ScanSplit, plan_scan
+from hms_bridge.rows.transaction import Client, Transaction, open_transaction
+from hms_bridge.spark.tasks import NO_COLUMN, ReadTask, pack_splits
+
+ROW_ID_TYPE = "struct<writeid:bigint,bucketid:int,rowid:bigint>"
+
+
+def snapshot_frame(
+    spark: SparkSession,
+    resolver: Resolver,
+    transaction: Transaction,
+    table: Table,
+    columns: Sequence[Column],
+    *,
+    has_row_ids: bool,
+) -> DataFrame:
+    """What a transaction sees of a table: ``columns`` in their order, then if asked for ``row__id``
+    and ``row__partition``; with none of them a column of nulls, so that rows can be counted.
+
+    The frame is to be read before the transaction ends.
+    """
+    splits = plan_scan(
+        transaction.metastore,
+        resolver,
+        table,
+        txns=transaction.txns,
+        write_ids=transaction.write_ids(table.full_name),
+    )
+    return splits_frame(spark, resolver, splits, columns, has_row_ids=has_row_ids)
+
+
+def splits_frame(
+    spark: SparkSession,
+    resolver: Resolver,
+    splits: Sequence[ScanSplit],
+    columns: Sequence[Column],
+    *,
+    has_row_ids: bool,
+) -> DataFrame:
+    """One Spark task for each split: the numbers of a range, one in each partition of it."""
+    task = ReadTask(
+        resolver=resolver,
+        splits=pack_splits(splits),
+        columns=tuple(columns),
+        has_row_ids=has_row_ids,
+    )
+    numbers = spark.range(0, len(splits), 1, max(1, len(splits)))
+    return numbers.mapInArrow(task, frame_schema(columns, has_row_ids=has_row_ids))
+
+
+def frame_schema(columns: Sequence[Column], *, has_row_ids: bool) -> str:
+    """In Spark's words."""
+    fields = [f"`{column.name}` {spark_type(column.type)}" for column in columns]
+    if has_row_ids:
+        fields += [f"`row__id` {ROW_ID_TYPE}", "`row__partition` string"]
+    return ", ".join(fields or [f"`{NO_COLUMN}` boolean"])
+
+
+@contextmanager
+def read_table(
+    spark: SparkSession,
+    metastore: Metastore,
+    resolver: Resolver,
+    table_name: str,
+    *,
+    client: Client,
+    columns: Sequence[str] = (),
+    has_row_ids: bool = False,
+) -> Iterator[DataFrame]:
+    """A table as a DataFrame, for Spark 3.5, which has no ``format("hive_acid")``, and later ones.
+
+    The snapshot is protected until the end of the block: read within it. ``table_name`` is
+    ``database.table``; ``columns`` none: all. Raises NoSuchObjectError, DmlError.
+    """
+    database, _, name = table_name.lower().rpartition(".")
+    table = find_table(metastore, database or "default", name)
+    if not table.is_full_acid:
+        raise DmlError(f"{table.full_name} is no full ACID table; read it with Spark's own ORC")
+    chosen = chosen_columns(table, columns)
+    lock = LockComponent(
+        type=LockType.SHARED_READ,
+        level=LockLevel.TABLE,
+        database_name=table.database_name,
+        table_name=table.name,
+        operation=DataOperation.SELECT,
+        is_transactional=True,
+    )
+    with open_transaction(
+        metastore, client, SystemClock(), [lock], kind=TxnType.READ_ONLY
+    ) as transaction:
+        yield snapshot_frame(spark, resolver, transaction, table, chosen, has_row_ids=has_row_ids)
+
+
+def chosen_columns(table: Table, names: Sequence[str]) -> tuple[Column, ...]:
+    """Columns in the order asked, all without names. Raises DmlError for an unknown one."""
+    columns = {c.name: c for c in (*table.storage.columns, *table.partition_columns)}
+    unknown = [name for name in names if name.lower() not in columns]
+    if unknown:
+        raise DmlError(
+            f"{unknown[0]} is no column of {table.full_name}; it has {', '.join(columns)}"
+        )
+    return tuple(columns[name.lower()] for name in names or columns)

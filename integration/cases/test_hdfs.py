@@ -1,0 +1,180 @@
+"""hms-bridge where its users have it: warehouse, archive and dumps on an HDFS with permissions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import pytest
+
+from hms_bridge.client.thrift_metastore import ThriftMetastoreClient
+from hms_bridge.config.file_systems import file_systems
+from hms_bridge.config.settings import Settings
+from hms_bridge.connect import connected
+from integration.referees.hdfs import Hdfs
+from integration.referees.ours import OurProgram, OurServer, OurSession
+from integration.referees.processes import Workplace
+from integration.referees.spark import OurSparkDriver
+from tests.support.table_rows import acid_rows
+
+pytestmark = pytest.mark.hdfs
+
+ACID = "STORED AS ORC TBLPROPERTIES ('transactional'='true')"
+# Bare paths, as in a hive-site.xml: they are of fs.defaultFS, which is the HDFS.
+PLACES = {"hive.repl.cmrootdir": "/ours/cmroot", "hive.repl.rootdir": "/ours/repl"}
+
+RETAIN_NOTHING = ("--set", "hive.repl.cm.retain=1ms")
+
+
+@dataclass
+class Site:
+    """One installation: a server on HDFS, its command line, and SQL in a Spark driver."""
+
+    workplace: Workplace
+    hdfs: Hdfs
+    server: OurServer
+    driver: OurSparkDriver
+
+    @cached_property
+    def program(self) -> OurProgram:
+        """Verbs, as the same user with the same configuration."""
+        return OurProgram(
+            self.workplace, self.server.database_url, environment=self.hdfs.environment()
+        )
+
+    @cached_property
+    def session(self) -> OurSession:
+        return OurSession(self.driver, self.server.uri, self.hdfs.hadoop())
+
+    def other(self, name: str) -> OurProgram:
+        """A metastore of its own on the same HDFS."""
+        database = f"sqlite:///{self.workplace.folder(name)}/metastore.db"
+        program = OurProgram(self.workplace, database, environment=self.hdfs.environment())
+        places = ("--set", f"hive.metastore.warehouse.dir=/ours/{name}")
+        self.verb("schema", "init", *places, program=program)
+        return program
+
+    def verb(self, *arguments: str, program: OurProgram | None = None) -> str:
+        chosen = [word for key, value in PLACES.items() for word in ("--set", f"{key}={value}")]
+        return (program or self.program).run(*arguments, *chosen)
+
+    def rows(self, database: str, table: str, *, program: OurProgram | None = None) -> list[object]:
+        """All rows with their ROW__IDs."""
+        metastore = (program or self.program).metastore
+        hadoop = self.hdfs.hadoop()
+        with connected(metastore, Settings(hadoop=hadoop, warehouse="file:/unused")) as store:
+            resolve = file_systems(Settings(hadoop=hadoop))
+            return sorted(acid_rows(store, resolve, database, table), key=str)
+
+    def sql(self, *statements: str) -> list[tuple[str, ...]]:
+        """Rows of the last one."""
+        rows: list[tuple[str, ...]] = []
+        for statement in statements:
+            rows = self.session.sql(statement)
+        return rows
+
+    def names(self, path: str) -> list[str]:
+        """Files below a directory, as Hadoop's own shell lists them."""
+        lines = self.hdfs.shell("-ls", "-R", "-C", path).splitlines()
+        return sorted(line.strip().removeprefix(path).lstrip("/") for line in lines)
+
+
+@pytest.fixture(scope="module")
+def our_driver(workplace: Workplace) -> Iterator[OurSparkDriver]:
+    driver = OurSparkDriver(workplace)
+    yield driver
+    driver.stop()
+
+
+@pytest.fixture(scope="module")
+def site(workplace: Workplace, hdfs: Hdfs, our_driver: OurSparkDriver) -> Iterator[Site]:
+    hdfs.make_home("/ours", owner="hmsbridge")
+    database = f"sqlite:///{workplace.folder('hdfs-site')}/metastore.db"
+    server = OurServer(
+        workplace,
+        database,
+        warehouse="/ours/warehouse",
+        settings=PLACES,
+        environment=hdfs.environment(),
+    )
+    yield Site(workplace, hdfs, server, our_driver)
+    server.stop()
+
+
+def test_definitions_make_move_and_remove_directories(site: Site) -> None:
+    client = ThriftMetastoreClient(site.server.uri)
+    site.sql(
+        "CREATE DATABASE made",
+        f"CREATE TABLE made.t (id INT) {ACID}",
+        f"CREATE TABLE made.part (id INT) PARTITIONED BY (p STRING) {ACID}",
+        "INSERT INTO made.t VALUES (1)",
+        "INSERT INTO made.part VALUES (1, 'a b'), (2, 'c')",
+    )
+    table = client.get_table("made", "part")
+    assert table.storage.location == f"{site.hdfs.uri}/ours/warehouse/made.db/part"
+    found = site.names("/ours/warehouse/made.db")
+    assert [name for name in found if "delta" not in name] == [
+        "part",
+        "part/p=a b",
+        "part/p=c",
+        "t",
+    ]
+    assert client.drop_partition("made", "part", ["c"])
+    site.sql("ALTER TABLE made.t RENAME TO made.renamed")
+    assert site.sql("SELECT id FROM made.renamed") == [("1",)]
+    found = [name for name in site.names("/ours/warehouse/made.db") if "delta" not in name]
+    assert found == ["part", "part/p=a b", "renamed"]
+    client.truncate_table("made", "renamed")
+    assert site.sql("SELECT id FROM made.renamed") == []
+    site.sql("DROP TABLE made.renamed", "DROP TABLE made.part", "DROP DATABASE made")
+    assert [n for n in site.names("/ours/warehouse") if n.startswith("made.db")] == []
+    client.close()
+
+
+def test_rows_live_through_compaction_cleaning_replication_and_purge(site: Site) -> None:
+    site.sql(
+        "CREATE DATABASE story",
+        f"CREATE TABLE story.t (id INT, v STRING) {ACID}",
+        f"CREATE TABLE story.part (id INT) PARTITIONED BY (p STRING) {ACID}",
+        "INSERT INTO story.t VALUES (1, 'a'), (2, 'b'), (3, 'c')",
+        "INSERT INTO story.part VALUES (1, 'x'), (2, 'y')",
+        "UPDATE story.t SET v = 'B' WHERE id = 2",
+    )
+    site.verb("repl", "dump", "story")
+    at_dump = {table: site.rows("story", table) for table in ("t", "part")}
+    site.sql("DELETE FROM story.t WHERE id = 1", "INSERT INTO story.t VALUES (4, 'd')")
+    site.verb("compact", "story.t", "major")
+    assert site.session.work() is not None
+    site.verb("cleaner", "run")
+    (base,) = (name for name in site.names("/ours/warehouse/story.db/t") if "/" not in name)
+    assert base.startswith("base_0000004")
+    archived = site.names("/ours/cmroot")
+    assert len(archived) == 4
+    assert {len(name.rpartition("_")[2]) for name in archived} == {56}, "HDFS's own checksums"
+
+    replica = site.other("replica")
+    site.verb("repl", "load", "story", program=replica)
+    assert {table: site.rows("story", table, program=replica) for table in at_dump} == at_dump
+    site.verb("repl", "dump", "story")
+    site.verb("repl", "load", "story", program=replica)
+    for table in at_dump:
+        assert site.rows("story", table, program=replica) == site.rows("story", table)
+
+    purged = json.loads(site.verb("cm", "purge", "--format", "json", *RETAIN_NOTHING))
+    assert {row["what"] for row in purged} == {"deleted"}
+    assert site.names("/ours/cmroot") == []
+
+
+def test_a_directory_of_a_lost_metastore_is_adopted(site: Site) -> None:
+    site.sql(
+        "CREATE DATABASE lost",
+        f"CREATE TABLE lost.t (id INT, v STRING) {ACID}",
+        "INSERT INTO lost.t VALUES (1, 'a'), (2, 'b')",
+        "DELETE FROM lost.t WHERE id = 1",
+    )
+    again = site.other("again")
+    # bare: of the HDFS
+    site.verb("table", "adopt", "/ours/warehouse/lost.db/t", "--name", "lost.t", program=again)
+    assert site.rows("lost", "t", program=again) == site.rows("lost", "t")

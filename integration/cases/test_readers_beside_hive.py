@@ -1,0 +1,179 @@
+"""Hive 4.2's Cleaner removes nothing that a reader of ours may still read.
+
+It trusts MIN_HISTORY_WRITE_ID alone by default (metastore.txn.use.minhistorywriteid).
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from hms_bridge.clock import SystemClock
+from hms_bridge.connect import connected, open_local
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.ids import TxnId
+from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockType
+from hms_bridge.model.txn import (
+    AbortTxnRequest,
+    AllocateWriteIdsRequest,
+    CommitTxnRequest,
+    OpenTxnsRequest,
+    TxnType,
+)
+from hms_bridge.rows.transaction import Client, open_transaction
+from integration.comparison.cases import ACID
+from integration.referees.beside import Beside
+from integration.referees.hive42 import table_folder
+from integration.referees.java_metastore import JavaMetastore
+
+NUMBERS = itertools.count(1)
+CLIENT = Client(user="reader", host="127.0.0.1")
+DELTAS = {f"delta_{number:07d}_{number:07d}_0000" for number in (1, 2, 3)}
+
+
+def _open(metastore: Metastore, kind: TxnType = TxnType.DEFAULT) -> TxnId:
+    (txn_id,) = metastore.open_txns(OpenTxnsRequest(user="x", host="127.0.0.1", type=kind))
+    return txn_id
+
+
+@dataclass
+class Compacted:
+    """A table of three rows in three deltas; an aborted write id, and one that is open."""
+
+    beside: Beside
+    name: str
+    folder: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.folder = table_folder(self.beside.hive.warehouse, self.name)
+        hive = self.beside.hive.main
+        hive.sql(f"create table {self.name} (id int, v string) {ACID}")
+        for number in range(3):
+            hive.sql(f"insert into {self.name} values ({number}, 'v{number}')")
+        with connected(self.beside.store.sqlalchemy_url) as metastore:
+            aborted, self.writer = _open(metastore), _open(metastore)
+            database, _, table = self.name.partition(".")
+            for txn_id in (aborted, self.writer):
+                metastore.allocate_table_write_ids(
+                    AllocateWriteIdsRequest(
+                        database_name=database, table_name=table, txn_ids=(txn_id,)
+                    )
+                )
+            metastore.abort_txn(AbortTxnRequest(txn_id=aborted))
+
+    def compact(self) -> None:
+        """End the writer, then a major compaction by Hive's Worker, and Hive's Cleaner."""
+        hive = self.beside.hive.main
+        with connected(self.beside.store.sqlalchemy_url) as metastore:
+            metastore.commit_txn(CommitTxnRequest(txn_id=self.writer))
+        hive.sql(f"alter table {self.name} compact 'major'")
+        hive.run("Worker")
+        assert any(name.startswith("base_") for name in self.names())
+        hive.run("Cleaner")
+
+    def names(self) -> set[str]:
+        """Directories of the table."""
+        return {path.name for path in self.folder.iterdir()}
+
+
+@pytest.fixture
+def table(hive42_beside: Beside) -> Iterator[Compacted]:
+    database = f"readers_{next(NUMBERS)}"
+    hive42_beside.hive.main.sql(f"create database {database}")
+    yield Compacted(hive42_beside, f"{database}.t")
+    hive42_beside.hive.main.sql(f"drop database {database} cascade")
+
+
+@pytest.fixture(scope="module")
+def hive_metastore(hive42_beside: Beside) -> Iterator[JavaMetastore]:
+    """Hive's own metastore server on the same database."""
+    server = hive42_beside.metastore_server()
+    yield server
+    server.stop()
+
+
+@contextmanager
+def _reading(metastore: Metastore, name: str) -> Iterator[None]:
+    """As `sql` reads: a read-only transaction with a shared lock."""
+    database, _, table = name.partition(".")
+    lock = LockComponent(
+        type=LockType.SHARED_READ,
+        level=LockLevel.TABLE,
+        database_name=database,
+        table_name=table,
+        operation=DataOperation.SELECT,
+        is_transactional=True,
+    )
+    with open_transaction(metastore, CLIENT, SystemClock(), [lock], kind=TxnType.READ_ONLY):
+        yield
+
+
+@pytest.mark.parametrize("way", ["database", "our server", "Hive's own server"])
+def test_hives_cleaner_waits_for_a_reader_of_ours(
+    table: Compacted, hive_metastore: JavaMetastore, way: str
+) -> None:
+    url = {
+        "database": table.beside.store.sqlalchemy_url,
+        "our server": table.beside.ours.uri,
+        "Hive's own server": hive_metastore.uri,
+    }[way]
+    with connected(url) as metastore, _reading(metastore, table.name):
+        assert table.beside.count("MIN_HISTORY_WRITE_ID") == 1
+        table.compact()
+        assert table.names() >= DELTAS
+    assert table.beside.count("MIN_HISTORY_WRITE_ID") == 0
+    table.beside.hive.main.run("Cleaner")
+    assert not table.names() & DELTAS
+
+
+def test_hives_cleaner_waits_for_a_hive_on_our_server(table: Compacted) -> None:
+    session = table.beside.hive.session_at(table.beside.ours.uri)
+    found: list[tuple[str, ...]] = []
+
+    def read() -> None:
+        slow = "reflect('java.lang.Thread', 'sleep', cast(5000 as bigint))"
+        found.extend(session.sql(f"select id, v, {slow} from {table.name}"))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    while not table.beside.count("MIN_HISTORY_WRITE_ID"):
+        reader.join(0.05)
+    table.compact()
+    assert reader.is_alive()
+    assert table.names() >= DELTAS
+    reader.join()
+    session.close()
+    assert sorted(row[:2] for row in found) == [("0", "v0"), ("1", "v1"), ("2", "v2")]
+
+
+def test_our_cleaner_waits_for_a_reader_of_hives(table: Compacted) -> None:
+    """Hive's reader registered nothing that would hold Hive's own Cleaner."""
+    from cleaner.daemon import make_cleaner
+
+    session = table.beside.hive.session()
+    slow = "reflect('java.lang.Thread', 'sleep', cast(4000 as bigint))"
+    reader = threading.Thread(target=lambda: session.sql(f"select id, {slow} from {table.name}"))
+    with connected(table.beside.store.sqlalchemy_url) as metastore:
+        metastore.commit_txn(CommitTxnRequest(txn_id=table.writer))
+    reader.start()
+    while not table.beside.count("MIN_HISTORY_WRITE_ID"):
+        reader.join(0.05)
+    hive = table.beside.hive.main
+    hive.sql(f"alter table {table.name} compact 'major'")
+    hive.run("Worker")
+    store = open_local(table.beside.store.sqlalchemy_url)
+    cleaner = make_cleaner(store)
+    cleaner.run_once()
+    assert reader.is_alive()
+    assert table.names() >= DELTAS
+    reader.join()
+    session.close()
+    cleaner.run_once()
+    store.metastore.close()
+    assert not table.names() & DELTAS

@@ -1,0 +1,357 @@
+"""Our SQL, DML and compaction on executors that have nothing but Spark, Python and our archive.
+
+Tasks are held in the middle of their work (drivers/gates.py), so that what is killed, frozen or
+copied is known, and is really at work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from changemanager.hadoop import HadoopConfig
+from changemanager.location import Resolver
+from hms_bridge.config.file_systems import file_systems
+from hms_bridge.config.settings import Settings
+from hms_bridge.spark.request import read_properties
+from integration.drivers import gates
+from integration.referees.errors import RefereeError
+from integration.referees.hdfs import Hdfs
+from integration.referees.ours import OurProgram, OurServer, OurSession
+from integration.referees.processes import Workplace
+from integration.referees.spark import (
+    HiddenStandalone,
+    OurSparkDriver,
+    is_alive,
+    is_below,
+    parent_of,
+)
+
+DRIVER = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.executor.memory": "512m",
+    "spark.executor.cores": "1",
+    "spark.cores.max": "2",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+    "spark.scheduler.maxRegisteredResourcesWaitingTime": "60s",
+}
+PATIENCE_SECONDS = 240.0
+ROWS = 300
+ON_HDFS = pytest.mark.parametrize(
+    "place", [pytest.param("hdfs", marks=pytest.mark.hdfs)], indirect=True, scope="module"
+)
+pytestmark = pytest.mark.spark_hidden
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where databases of these cases lie."""
+
+    uri: str
+    hadoop: HadoopConfig | None = None
+    environment: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def resolver(self) -> Resolver:
+        return file_systems(Settings(hadoop=self.hadoop) if self.hadoop else Settings())
+
+    def names(self, path: str) -> list[str]:
+        """What lies in a directory below, hidden or not."""
+        location = self.resolver(f"{self.uri}/{path}")
+        return sorted(status.name for status in location.volume.children(location.path))
+
+
+@pytest.fixture(scope="module", params=[pytest.param("hdfs", marks=pytest.mark.hdfs), "file"])
+def place(request: pytest.FixtureRequest, workplace: Workplace) -> Place:
+    """HDFS with permissions, as one of its users; or a folder that all hosts share."""
+    if request.param == "file":
+        return Place(uri=f"file:{workplace.folder('cluster-warehouse')}")
+    hdfs: Hdfs = request.getfixturevalue("hdfs")
+    hdfs.make_home("/cluster")
+    return Place(uri=f"{hdfs.uri}/cluster", hadoop=hdfs.hadoop(), environment=hdfs.environment())
+
+
+@pytest.fixture(scope="module")
+def server(workplace: Workplace, place: Place) -> Iterator[OurServer]:
+    folder = workplace.folder("cluster-metastore")
+    started = OurServer(
+        workplace, f"sqlite:///{folder}/metastore.db", environment=place.environment
+    )
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="module")
+def package(workplace: Workplace) -> Path:
+    """What `hms-bridge spark package` writes."""
+    folder = workplace.folder("for-spark")
+    OurProgram(workplace, "").verb("spark", "package", "--output", str(folder),
+                                           "--environment")  # fmt: skip
+    return folder / "spark.properties"
+
+
+@pytest.fixture(scope="module")
+def open_driver(
+    workplace: Workplace, spark_hidden: HiddenStandalone, package: Path
+) -> Iterator[Callable[..., OurSparkDriver]]:
+    """A driver on the cluster with one executor of each worker."""
+    drivers: list[OurSparkDriver] = []
+
+    def open_with(**settings: str) -> OurSparkDriver:
+        own = {name.replace("__", "."): value for name, value in settings.items()}
+        drivers.append(
+            OurSparkDriver(
+                workplace,
+                master=spark_hidden.master,
+                settings=DRIVER | read_properties(package) | own,
+            )
+        )
+        return drivers[-1]
+
+    yield open_with
+    for driver in drivers:
+        driver.stop()
+
+
+@pytest.fixture(scope="module")
+def driver(open_driver: Callable[..., OurSparkDriver]) -> OurSparkDriver:
+    """Soon takes a silent executor for lost."""
+    return open_driver(
+        spark__executor__heartbeatInterval="1s",
+        spark__network__timeout="10s",
+        spark__network__timeoutInterval="2s",
+        spark__storage__blockManagerHeartbeatTimeoutMs="10s",
+    )
+
+
+class Gate:
+    """Holds the first task that wants to write."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def arm(self) -> None:
+        (self.folder / gates.ARMED).touch()
+
+    def held(self, statement: Future[Any]) -> dict[str, Any]:
+        """Process and path of the task that is held."""
+        path = self.folder / gates.HELD
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not path.exists():
+            if statement.done():
+                raise RefereeError(f"no task was held: {statement.result()}")
+            if time.monotonic() > deadline:
+                raise RefereeError("no task came to the gate")
+            time.sleep(0.05)
+        held: dict[str, Any] = json.loads(path.read_text())
+        return held
+
+    def release(self) -> None:
+        (self.folder / gates.RELEASED).touch()
+
+
+@pytest.fixture
+def gate(workplace: Workplace) -> Iterator[Gate]:
+    made = Gate(workplace.folder("gate"))
+    yield made
+    made.release()
+
+
+@contextlib.contextmanager
+def started(call: Callable[[], Any]) -> Iterator[Future[Any]]:
+    with ThreadPoolExecutor(1) as pool:
+        yield pool.submit(call)
+
+
+def make_table(session: OurSession, place: Place, database: str) -> None:
+    session.sql(f"create database {database} location '{place.uri}/{database}.db'")
+    session.sql(f"create table {database}.t (id int, n int)")
+    session.sql(f"insert into {database}.t select id, 0 from range({ROWS})")
+    session.sql(f"insert into {database}.t select id + {ROWS}, 0 from range({ROWS})")
+
+
+def check_rows(session: OurSession, database: str, *, n: int) -> None:
+    """Each row once, with an identifier of its own."""
+    (found,) = session.sql(
+        f"select count(*), count(distinct id), count(distinct row__id), min(n), max(n), sum(id) "
+        f"from {database}.t"
+    )
+    count = 2 * ROWS
+    assert found == (*(str(count),) * 3, str(n), str(n), str(count * (count - 1) // 2))
+
+
+def executor_of(held: dict[str, Any], cluster: HiddenStandalone) -> int:
+    """The Java process that runs a held Python worker: below a daemon of Python's, below it."""
+    executor = parent_of(parent_of(int(held["pid"])))
+    assert any(is_below(executor, worker) for worker in cluster.workers)
+    return executor
+
+
+@ON_HDFS
+def test_from_package_to_compaction_by_the_program(
+    workplace: Workplace,
+    spark_hidden: HiddenStandalone,
+    server: OurServer,
+    package: Path,
+    place: Place,
+) -> None:
+    program = OurProgram(workplace, server.uri, environment=place.environment)
+    told = [word for key, value in DRIVER.items() for word in ("--spark", f"{key}={value}")]
+    told += ["--master", spark_hidden.master, "--spark-properties", str(package)]
+    small = [*told, "--spark", "spark.cores.max=1"]
+    checked = program.verb("spark", "check", *small, "--location", place.uri, "--format", "json")
+    assert {one["host"] for one in json.loads(checked)}
+    assert all(not one["lacks"] for one in json.loads(checked))
+    said = program.run(
+        "sql", *told, "--format", "jsonl", "-e",
+        f"CREATE DATABASE cli LOCATION '{place.uri}/cli.db'; CREATE TABLE cli.t (id INT, v STRING);"
+        "INSERT INTO cli.t VALUES (1, 'a'), (2, 'b'), (3, 'c'); DELETE FROM cli.t WHERE id = 3;"
+        "UPDATE cli.t SET v = upper(v) WHERE id = 1; SELECT * FROM cli.t ORDER BY id;"
+        "SELECT count(*) AS n FROM cli.t",
+    )  # fmt: skip
+    assert [json.loads(line) for line in said.splitlines()] == [
+        {"id": 1, "v": "A"}, {"id": 2, "v": "b"}, {"n": 2},
+    ]  # fmt: skip
+    compacted = program.run("compact", "cli.t", "major", "--run", *small, "--format", "json")
+    assert json.loads(compacted)["state"] == "ready for cleaning"
+    assert any(name.startswith("base_0000003_v") for name in place.names("cli.db/t"))
+
+
+def test_executors_without_our_packages_are_named(
+    workplace: Workplace, spark_hidden: HiddenStandalone
+) -> None:
+    """The check comes before anything that needs a metastore's answer."""
+    folder = workplace.folder("unpackaged")
+    program = OurProgram(workplace, f"sqlite:///{folder}/metastore.db")
+    told = [word for key, value in DRIVER.items() for word in ("--spark", f"{key}={value}")]
+    told += ["--master", spark_hidden.master]
+    with pytest.raises(RefereeError, match=r"Cannot run program .*no-such-python"):
+        program.run("sql", *told, "--spark", "spark.pyspark.python=/no-such-python", "-e",
+                    "SELECT 1")  # fmt: skip
+    bare = Path(os.path.realpath("/proc/self/exe"))  # the Python below our environment
+    with pytest.raises(RefereeError, match=r"cannot run tasks: .*no package hms_bridge"):
+        program.run("sql", *told, "--spark", f"spark.pyspark.python={bare}", "-e", "SELECT 1")
+
+
+def test_an_executor_killed_in_a_compaction(
+    driver: OurSparkDriver,
+    spark_hidden: HiddenStandalone,
+    server: OurServer,
+    place: Place,
+    gate: Gate,
+) -> None:
+    session = OurSession(driver, server.uri, place.hadoop, gate=gate.folder)
+    make_table(session, place, "killed")
+    session.sql("update killed.t set n = 1")
+    session.sql("alter table killed.t compact 'major'")
+    gate.arm()
+    with started(session.work) as work:
+        held = gate.held(work)
+        os.kill(executor_of(held, spark_hidden), signal.SIGKILL)
+        said = work.result(PATIENCE_SECONDS)
+    assert "became base_0000003_v" in said
+    assert f"with {2 * ROWS} events" in said
+    check_rows(session, "killed", n=1)
+    assert not [name for name in place.names("killed.db/t") if name.startswith("_tmp")]
+
+
+def test_a_frozen_executor_that_comes_back(
+    driver: OurSparkDriver,
+    spark_hidden: HiddenStandalone,
+    server: OurServer,
+    place: Place,
+    gate: Gate,
+) -> None:
+    """Java, daemon and worker of Python stand still, as on a host that is suspended. They are given
+    up for lost, the task is done elsewhere, and then the worker goes on writing."""
+    session = OurSession(driver, server.uri, place.hadoop, gate=gate.folder)
+    make_table(session, place, "frozen")
+    gate.arm()
+    with started(lambda: session.sql("update frozen.t set n = 1")) as update:
+        held = gate.held(update)
+        executor = executor_of(held, spark_hidden)
+        worker = int(held["pid"])
+        frozen = [worker, parent_of(worker), executor]
+        for pid in frozen:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            update.result(PATIENCE_SECONDS)
+            check_rows(session, "frozen", n=1)
+            before = place.names("frozen.db/t")
+            assert not [name for name in before if name.startswith("_tmp")]
+            gate.release()
+            os.kill(worker, signal.SIGCONT)  # the others would end it before it has written
+            until(lambda: place.names("frozen.db/t") != before)
+        finally:
+            gate.release()
+            for pid in frozen:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
+    left = [name for name in place.names("frozen.db/t") if name not in before]
+    assert [name[: len("_tmp_write_v")] for name in left] == ["_tmp_write_v"]
+    check_rows(session, "frozen", n=1)
+    until(lambda: not is_alive(worker))
+    session.sql("delete from frozen.t where id < 0 or id = 5")
+    assert not [name for name in place.names("frozen.db/t") if name.startswith("_tmp")]
+
+
+@ON_HDFS
+def test_a_copy_overtakes_a_slow_task(
+    workplace: Workplace,
+    open_driver: Callable[..., OurSparkDriver],
+    server: OurServer,
+    place: Place,
+    gate: Gate,
+) -> None:
+    events = workplace.folder("events")
+    driver = open_driver(
+        spark__speculation="true", spark__speculation__interval="200ms",
+        spark__speculation__task__duration__threshold="2s", spark__speculation__quantile="0.5",
+        spark__eventLog__enabled="true", spark__eventLog__dir=f"file:{events}",
+        spark__eventLog__compress="false", spark__eventLog__rolling__enabled="false",
+    )  # fmt: skip
+    session = OurSession(driver, server.uri, place.hadoop, gate=gate.folder)
+    make_table(session, place, "copied")
+    session.sql("update copied.t set n = 1")
+    session.sql("alter table copied.t compact 'major'")
+    gate.arm()
+    with started(session.work) as work:
+        gate.held(work)
+        said = work.result(PATIENCE_SECONDS)
+    assert f"with {2 * ROWS} events" in said
+    gate.release()
+    check_rows(session, "copied", n=1)
+    assert not [name for name in place.names("copied.db/t") if name.startswith("_tmp")]
+    driver.stop()
+    ended = [
+        event["Task Info"]
+        for path in events.iterdir()
+        for event in map(json.loads, path.read_text().splitlines())
+        if event["Event"] == "SparkListenerTaskEnd"
+    ]
+    copies = [task for task in ended if task["Speculative"] and not task["Killed"]]
+    assert [task["Failed"] for task in copies] == [False]
+    (copy,) = copies
+    beaten = [t for t in ended if t["Index"] == copy["Index"] and t["Killed"]]
+    assert beaten
+    assert {t["Host"] for t in beaten}.isdisjoint({copy["Host"]})
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not is_so():
+        if time.monotonic() > deadline:
+            raise RefereeError("it did not come about in time")
+        time.sleep(0.05)

@@ -1,0 +1,83 @@
+"""The log tells every deed with its ids, and a program can read it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.busy_metastore import BusyMetastore
+from tests.support.program import Program, serving
+
+
+def deeds(text: str) -> list[dict[str, object]]:
+    lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    return [line for line in lines if "deed" in line]
+
+
+def test_the_cleaner_tells_each_file_that_it_archives_and_each_directory_that_it_deletes(
+    busy: BusyMetastore,
+) -> None:
+    answer = busy.program.ok("cleaner", "run", "--log-format", "json", "--format", "jsonl")
+    told = deeds(answer.err)
+    archived = [one for one in told if one["deed"] == "archived"]
+    deleted = [one for one in told if one["deed"] == "deleted"]
+    cleaned = [one for one in told if one["deed"] == "cleaned"]
+    rows = [row for row in answer.json_lines if row["state"] == "cleaned"]
+    assert rows
+    assert len(cleaned) == len(rows)
+    assert len(archived) == sum(row["archived"] for row in rows) > 0
+    assert len(deleted) == sum(row["directories"] for row in rows) > 0
+    for one in deleted:
+        assert one["cause"] in ("obsolete", "aborted")
+        assert str(one["path"]).startswith("file:")
+        assert not Path(str(one["path"]).removeprefix("file:")).exists()
+        assert isinstance(one["bytes"], int)
+        assert one["database"] and one["table"] and one["entry"] and one["removal"]
+        assert {"time", "level", "logger", "message"} <= one.keys()
+    for one in archived:
+        assert (Path(str(one["cmroot"]).removeprefix("file:")) / str(one["name"])).is_file()
+
+
+def test_a_purge_tells_each_file(busy: BusyMetastore) -> None:
+    busy.program.ok("cleaner", "run")
+    for pin in busy.program.ok("cm", "pins", "--format", "json").json:
+        busy.program.start("cm", "release", pin["holder"])
+    time.sleep(1.1)
+    answer = busy.program.ok(
+        "cm", "purge", "--set", "hive.repl.cm.retain=1s", "--log-format", "json",
+        "--format", "json",
+    )  # fmt: skip
+    told = [one for one in deeds(answer.err) if one["deed"] == "purged"]
+    assert [one["name"] for one in told] == [row["name"] for row in answer.json] != []
+    assert all(one["bytes"] and one["reason"] for one in told)
+
+
+def test_the_level_decides_what_is_told(busy: BusyMetastore) -> None:
+    answer = busy.program.ok("cleaner", "run", "--log-level", "warning", "--log-format", "json")
+    assert deeds(answer.err) == []
+
+
+def test_text_for_people_has_the_same_facts(busy: BusyMetastore) -> None:
+    lines = busy.program.ok("cleaner", "run").err.splitlines()
+    assert any(" deleted path=file:" in line and " cause=obsolete" in line for line in lines)
+
+
+@pytest.mark.process
+def test_a_server_s_json_log_has_nothing_else_in_it(program: Program) -> None:
+    with serving(program, "--port", "0", "--cleaner", "--log-format", "json") as server:
+        address = server.wait_until_ready()
+        program.ok("sql", "--metastore", address, "-e", "CREATE DATABASE one")
+        program.ok("sql", "--metastore", address, "-e", "CREATE TABLE one.t (id INT)")
+        program.ok("sql", "--metastore", address, "-e", "DROP TABLE one.t")
+        assert server.stop(signal.SIGTERM) == 0
+    lines = [json.loads(line) for line in server.lines]
+    assert str(lines[0]["message"]).startswith("serving thrift://")
+    told = {line["deed"]: line for line in lines if "deed" in line}
+    assert told["table dropped"]["table"] == "t"
+    assert told["table dropped"]["event"]
+    assert told["deleted"]["cause"] == "drop_table"
+    assert str(told["deleted"]["path"]).endswith("/one.db/t")

@@ -1,0 +1,253 @@
+"""Partitions by a condition of Hive's compiler: found, named, dropped; renamed and exchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hms_bridge.config.settings import ArchiveSettings, Settings
+from hms_bridge.errors import InvalidOperationError, MetaError, NoSuchObjectError
+from hms_bridge.model.catalog import Column, Database, TableKey, TableType
+from hms_bridge.model.expression import (
+    Call,
+    ColumnReference,
+    Condition,
+    ConditionToDrop,
+    Constant,
+    FilterText,
+    Function,
+    Unread,
+)
+from hms_bridge.service.metastore_service import MetastoreService
+from hms_bridge.service.open import open_local_metastore
+from tests.conformance.objects import acid_table, events_after, partition
+from tests.support.archive_world import CrashError
+
+KEYS = (Column(name="n", type="int"), Column(name="s", type="string"))
+VALUES = [("1", "a"), ("2", "b"), ("10", "it's"), ("x", "odd"), ("__HIVE_DEFAULT_PARTITION__", "d")]
+NAMES = ["n=1/s=a", "n=10/s=it%27s", "n=2/s=b", "n=__HIVE_DEFAULT_PARTITION__/s=d", "n=x/s=odd"]
+N, S = ColumnReference("n", "int"), ColumnReference("s", "string")
+PLAIN = {"type": TableType.MANAGED_TABLE.value, "parameters": {}}
+
+
+def compared(function: Function, column: ColumnReference, value: int | str) -> Call:
+    return Call(function, (column, Constant(value, column.type)), "boolean")
+
+
+LESS_THAN_9 = compared(Function.LESS, N, 9)
+IS_B = compared(Function.EQUAL, S, "b")
+
+
+@pytest.fixture
+def metastore(tmp_path: Path) -> Iterator[MetastoreService]:
+    settings = Settings(
+        warehouse=str(tmp_path / "warehouse"),
+        archive=ArchiveSettings(root=str(tmp_path / "cmroot")),
+    )
+    made = open_local_metastore(f"sqlite:///{tmp_path}/metastore.db", settings=settings)
+    made.create_database(Database(name="db"))
+    for name in ("t", "u"):
+        made.create_table(acid_table("db", name, partition_columns=KEYS, **PLAIN))
+    made.add_partitions("db", "t", [partition("db", "t", *values) for values in VALUES])
+    yield made
+    made.close()
+
+
+def place_of(metastore: MetastoreService, table: str, name: str) -> Path:
+    (found,) = metastore.get_partitions_by_names("db", table, [name])
+    assert found.storage.location is not None
+    return Path(found.storage.location.removeprefix("file:"))
+
+
+def found_by(
+    metastore: MetastoreService, condition: Condition, **how: int
+) -> tuple[set[str], bool]:
+    found, is_uncertain = metastore.get_partitions_by_condition("db", "t", condition, **how)
+    return {one.values[1] for one in found}, is_uncertain
+
+
+@pytest.mark.parametrize(
+    ("condition", "found", "is_uncertain"),
+    [
+        (None, {"a", "b", "it's", "odd", "d"}, False),
+        (LESS_THAN_9, {"a", "b", "odd"}, True),  # x is no number, so nobody knows
+        (Call(Function.AND, (IS_B, LESS_THAN_9), "boolean"), {"b"}, False),
+        (Call(Function.OR, (IS_B, LESS_THAN_9), "boolean"), {"a", "b", "odd"}, True),
+        (FilterText("(n='10' AND s='it%27s') OR (n='x' AND s='odd')"), {"it's", "odd"}, False),
+        (Unread("why"), {"a", "b", "it's", "odd", "d"}, True),
+        (Call(Function.NOT, (), "boolean"), {"a", "b", "it's", "odd", "d"}, True),
+    ],
+    ids=str,
+)
+def test_what_a_condition_selects(
+    metastore: MetastoreService, condition: Condition, found: set[str], is_uncertain: bool
+) -> None:
+    assert found_by(metastore, condition) == (found, is_uncertain)
+
+
+def test_no_more_than_asked_for(metastore: MetastoreService) -> None:
+    assert found_by(metastore, None, max_parts=2) == ({"a", "it's"}, False)
+    assert found_by(metastore, Unread("why"), max_parts=1) == ({"a"}, True)
+    names = metastore.get_partition_names_by_condition("db", "t", None, max_parts=3)
+    assert list(names) == NAMES[:3]
+
+
+def test_names_in_an_order(metastore: MetastoreService) -> None:
+    def names(order: str) -> list[str]:
+        found = metastore.get_partition_names_by_condition("db", "t", None, order=order)
+        return [name.partition("/")[0] for name in found]
+
+    assert names("0:+")[:3] == ["n=1", "n=2", "n=10"]
+    assert names("0:-")[2:] == ["n=10", "n=2", "n=1"]
+    assert names("1:-") == ["n=x", "n=10", "n=__HIVE_DEFAULT_PARTITION__", "n=2", "n=1"]
+    for order in ("0", "2:+", "0:*", "0,1:+", "a:+", ":"):
+        with pytest.raises(MetaError, match="write it like"):
+            names(order)
+
+
+def test_names_cannot_say_perhaps(metastore: MetastoreService) -> None:
+    for condition, why in ((LESS_THAN_9, "none of its column's type"), (Unread("why"), "why")):
+        with pytest.raises(MetaError, match=why):
+            metastore.get_partition_names_by_condition("db", "t", condition)
+
+
+def test_drops_by_conditions(metastore: MetastoreService) -> None:
+    metastore.add_partitions("db", "t", [partition("db", "t", "1", "c")])
+    place, sibling = place_of(metastore, "t", "n=2/s=b"), place_of(metastore, "t", "n=1/s=c")
+    before = int(metastore.get_current_event_id())
+    conditions = [IS_B, compared(Function.EQUAL, S, "a"), IS_B]
+    dropped = metastore.drop_partitions_by_conditions(
+        "db", "t", [ConditionToDrop(condition=condition) for condition in conditions]
+    )
+    assert {one.values[1] for one in dropped} == {"a", "b"}
+    assert not place.parent.exists()  # nothing else lay there
+    assert sibling.exists()
+    assert list(metastore.get_partition_names("db", "t")) == [
+        "n=1/s=c", "n=10/s=it%27s", "n=__HIVE_DEFAULT_PARTITION__/s=d", "n=x/s=odd",
+    ]  # fmt: skip
+    (event,) = events_after(metastore, before)
+    assert event.type == "DROP_PARTITION"
+
+
+@pytest.mark.parametrize("condition", [LESS_THAN_9, Unread("why"), FilterText("(")], ids=str)
+def test_nothing_is_dropped_on_a_doubt(metastore: MetastoreService, condition: Condition) -> None:
+    conditions = [ConditionToDrop(condition=one) for one in (IS_B, condition)]
+    with pytest.raises(MetaError):
+        metastore.drop_partitions_by_conditions("db", "t", conditions, is_if_exists=True)
+    assert list(metastore.get_partition_names("db", "t")) == NAMES
+
+
+def test_a_condition_that_selects_nothing(metastore: MetastoreService) -> None:
+    nothing = [ConditionToDrop(condition=one) for one in (IS_B, compared(Function.EQUAL, S, "q"))]
+    with pytest.raises(NoSuchObjectError, match="Some partitions to drop are missing"):
+        metastore.drop_partitions_by_conditions("db", "t", nothing)
+    assert list(metastore.get_partition_names("db", "t")) == NAMES
+    dropped = metastore.drop_partitions_by_conditions("db", "t", nothing, is_if_exists=True)
+    assert [one.values for one in dropped] == [("2", "b")]
+
+
+def test_an_archive_is_not_taken_apart(metastore: MetastoreService) -> None:
+    (old,) = metastore.get_partitions_by_names("db", "t", ["n=2/s=b"])
+    archived = {"is_archived": "true", "archiving_level": "1"}
+    metastore.alter_partitions("db", "t", [replace(old, parameters=archived)])
+    with pytest.raises(MetaError, match="subset of partitions in an archive"):
+        metastore.drop_partitions_by_conditions(
+            "db", "t", [ConditionToDrop(condition=IS_B, archive_level=2)]
+        )
+    assert metastore.drop_partitions_by_conditions(
+        "db", "t", [ConditionToDrop(condition=IS_B, archive_level=1)]
+    )
+
+
+def exchange(metastore: MetastoreService, **values: str) -> list[str]:
+    moved = metastore.exchange_partitions(values, TableKey("db", "t"), TableKey("db", "u"))
+    return [one.storage.location or "" for one in moved]
+
+
+def test_exchanged_partitions_take_their_files_along(metastore: MetastoreService) -> None:
+    metastore.add_partitions("db", "t", [partition("db", "t", "2", "c")])
+    old = place_of(metastore, "t", "n=2/s=b")
+    (old / "data").write_bytes(b"rows")
+    before = int(metastore.get_current_event_id())
+    places = exchange(metastore, n="2")
+    assert [place.rpartition("/u/")[2] for place in places] == ["n=2/s=b", "n=2/s=c"]
+    assert metastore.get_partition_names("db", "u") == ("n=2/s=b", "n=2/s=c")
+    assert [name for name in metastore.get_partition_names("db", "t") if "n=2" in name] == []
+    assert (place_of(metastore, "u", "n=2/s=b") / "data").read_bytes() == b"rows"
+    assert not old.exists()
+    events = events_after(metastore, before)
+    assert [(event.type, event.table_name) for event in events] == [
+        ("ADD_PARTITION", "u"), ("DROP_PARTITION", "t"), ("DROP_PARTITION", "t"),
+    ]  # fmt: skip
+
+
+def test_what_cannot_be_exchanged(metastore: MetastoreService) -> None:
+    metastore.add_partitions("db", "u", [partition("db", "u", "1", "a")])
+    for values, why in (
+        ({"n": "7"}, "No partition is found"),
+        ({"bogus": "1"}, "Invalid partition key"),
+        ({}, "Invalid partition key"),
+        ({"s": "b"}, "a value for n is missing"),
+        ({"n": "1"}, "n=1/s=a already exists"),
+    ):
+        with pytest.raises(MetaError, match=why):
+            exchange(metastore, **values)
+    other = (Column(name="n", type="bigint"), Column(name="s", type="string"))
+    metastore.create_table(acid_table("db", "v", partition_columns=other, **PLAIN))
+    metastore.create_table(acid_table("db", "acid", partition_columns=KEYS))
+    for target, why in (("v", "different schemas"), ("acid", "transactional"), ("no", "not found")):
+        with pytest.raises(MetaError, match=why):
+            metastore.exchange_partitions({"n": "2"}, TableKey("db", "t"), TableKey("db", target))
+    assert list(metastore.get_partition_names("db", "t")) == NAMES
+
+
+def test_a_directory_in_the_way_leaves_everything(metastore: MetastoreService) -> None:
+    metastore.add_partitions("db", "t", [partition("db", "t", "2", "c")])
+    (table_place := place_of(metastore, "t", "n=2/s=b").parents[2] / "u").mkdir(exist_ok=True)
+    (table_place / "n=2" / "s=c").mkdir(parents=True)
+    (place_of(metastore, "t", "n=2/s=b") / "data").write_bytes(b"rows")
+    with pytest.raises(InvalidOperationError, match="already exists"):
+        exchange(metastore, n="2")
+    assert (place_of(metastore, "t", "n=2/s=b") / "data").read_bytes() == b"rows"
+    assert metastore.get_partition_names("db", "u") == ()
+
+
+def test_a_partition_outside_its_table_is_not_moved(
+    metastore: MetastoreService, tmp_path: Path
+) -> None:
+    (old,) = metastore.get_partitions_by_names("db", "t", ["n=2/s=b"])
+    elsewhere = replace(old.storage, location=f"file:{tmp_path}/elsewhere")
+    metastore.alter_partitions("db", "t", [replace(old, storage=elsewhere)])
+    with pytest.raises(MetaError, match="outside its table"):
+        exchange(metastore, n="2")
+
+
+def test_a_failed_exchange_puts_directories_back(
+    metastore: MetastoreService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = place_of(metastore, "t", "n=2/s=b")
+    (old / "data").write_bytes(b"rows")
+
+    def fail(*_: object) -> None:
+        raise CrashError("exchange")
+
+    monkeypatch.setattr(metastore, "_exchange", fail)
+    with pytest.raises(CrashError):
+        exchange(metastore, n="2")
+    assert (old / "data").read_bytes() == b"rows"
+    assert list(metastore.get_partition_names("db", "t")) == NAMES
+
+
+def test_replication_sources_keep_their_files(metastore: MetastoreService, tmp_path: Path) -> None:
+    metastore.create_database(Database(name="two"))
+    metastore.create_table(acid_table("two", "u", partition_columns=KEYS, **PLAIN))
+    source = replace(metastore.get_database("db"), parameters={"repl.source.for": "p"})
+    metastore.alter_database("db", source)
+    with pytest.raises(MetaError, match="replication source"):
+        metastore.exchange_partitions({"n": "2"}, TableKey("db", "t"), TableKey("two", "u"))
+    (place_of(metastore, "t", "n=2/s=b") / "data").write_bytes(b"rows")
+    exchange(metastore, n="2")
+    assert {path.read_bytes() for path in (tmp_path / "cmroot").iterdir()} == {b"rows"}

@@ -1,0 +1,177 @@
+"""What every volume does alike: one suite for the local disk, HDFS in both ways, and S3.
+
+A module that uses it imports these tests and offers a fixture `place`: an empty directory (or
+prefix) of the file system in question, as a Location.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+from pyarrow import orc
+
+from changemanager.checksum import composite_checksum
+from changemanager.filesystem.volume import FileKind, Placement
+from changemanager.location import Location, list_tree
+
+ODD_NAME = "p=a%2Fb c#ä[1]{x}?+"
+
+
+def write(place: Location, content: bytes) -> Location:
+    place.volume.make_directory(place.parent.path)
+    place.volume.write_new(place.path, [content[:1], content[1:]] if content else [])
+    return place
+
+
+def names(place: Location) -> list[str]:
+    return [file.path for file in list_tree(place) if file.kind is FileKind.FILE]
+
+
+def test_a_file_is_read_as_it_was_written(place: Location) -> None:
+    file = write(place.child("d/f"), b"rows")
+    status = file.status()
+    assert status is not None
+    assert (status.name, status.kind, status.size_bytes) == ("f", FileKind.FILE, 4)
+    assert status.mtime_ms is None or status.mtime_ms > 1_600_000_000_000
+    assert b"".join(file.chunks()) == b"rows"
+    assert file.checksum() == composite_checksum(io.BytesIO(b"rows"))
+
+
+def test_an_empty_file_is_a_file(place: Location) -> None:
+    file = write(place.child("d/_finished"), b"")
+    assert file.status().size_bytes == 0  # type: ignore[union-attr]
+    assert list(file.chunks()) == []
+
+
+def test_names_are_taken_as_they_are(place: Location) -> None:
+    file = write(place.child(f"{ODD_NAME}/{ODD_NAME}"), b"x")
+    assert file.status().name == ODD_NAME  # type: ignore[union-attr]
+    assert [s.name for s in place.volume.children(place.path)] == [ODD_NAME]
+    moved = place.child(f"{ODD_NAME} 2")
+    place.volume.rename(file.parent.path, moved.path)
+    assert names(place) == [f"{ODD_NAME} 2/{ODD_NAME}"]
+
+
+def test_what_is_not_there(place: Location) -> None:
+    volume, gone = place.volume, place.child("gone")
+    assert gone.status() is None
+    assert list_tree(gone) == ()
+    with pytest.raises(FileNotFoundError):
+        volume.open_input(gone.path).read()
+    with pytest.raises(FileNotFoundError):
+        volume.rename(gone.path, place.child("new").path)
+    with pytest.raises(FileNotFoundError):
+        volume.place(gone.path, place.child("new").path)
+    assert names(place) == []
+
+
+def test_a_new_file_never_replaces(place: Location) -> None:
+    if not place.volume.capabilities.has_directories:
+        pytest.skip("an object store replaces")
+    file = write(place.child("d/f"), b"one")
+    with pytest.raises(FileExistsError):
+        file.volume.write_new(file.path, [b"two"])
+    assert b"".join(file.chunks()) == b"one"
+
+
+def test_a_rename_moves_everything_below(place: Location) -> None:
+    write(place.child("a/x/f"), b"f")
+    write(place.child("a/g"), b"g")
+    place.volume.rename(place.child("a").path, place.child("b").path)
+    assert sorted(names(place)) == ["b/g", "b/x/f"]
+    assert b"".join(place.child("b/x/f").chunks()) == b"f"
+
+
+def test_a_rename_never_replaces_and_never_nests(place: Location) -> None:
+    write(place.child("a/f"), b"a")
+    write(place.child("b/f"), b"b")
+    with pytest.raises(FileExistsError):
+        place.volume.rename(place.child("a").path, place.child("b").path)
+    with pytest.raises(FileExistsError):
+        place.volume.rename(place.child("a/f").path, place.child("b/f").path)
+    with pytest.raises(FileExistsError):
+        place.volume.place(place.child("a/f").path, place.child("b/f").path)
+    if place.volume.capabilities.has_directories:
+        place.volume.make_directory(place.child("empty").path)
+        with pytest.raises(FileExistsError):
+            place.volume.rename(place.child("a").path, place.child("empty").path)
+    assert sorted(names(place)) == ["a/f", "b/f"]
+    assert b"".join(place.child("b/f").chunks()) == b"b"
+
+
+def test_a_file_gets_another_name(place: Location) -> None:
+    file, target = write(place.child("d/f"), b"rows"), place.child("d/g")
+    placement = place.volume.place(file.path, target.path)
+    assert b"".join(target.chunks()) == b"rows"
+    assert (file.status() is None) == (placement is Placement.MOVED)
+
+
+def test_only_empty_directories_are_removed(place: Location) -> None:
+    if not place.volume.capabilities.has_directories:
+        pytest.skip("an object store has no directories")
+    write(place.child("d/f"), b"x")
+    with pytest.raises(OSError, match=r"(?i)not empty"):
+        place.volume.remove_empty_directory(place.child("d").path)
+    place.volume.remove_file(place.child("d/f").path)
+    place.volume.remove_empty_directory(place.child("d").path)
+    assert place.child("d").status() is None
+
+
+def test_times_and_attributes(place: Location) -> None:
+    file, volume = write(place.child("d/f"), b"x"), place.volume
+    if volume.capabilities.can_set_mtime:
+        volume.set_mtime(file.path, 1_700_000_000_123)
+        assert file.status().mtime_ms == 1_700_000_000_123  # type: ignore[union-attr]
+    if volume.keeps_attributes(place.path):
+        assert volume.attribute(file.path, "user.a") is None
+        for value in (b"\0", b"one", b"two"):
+            volume.set_attribute(file.path, "user.a", value)
+            assert volume.attribute(file.path, "user.a") == value
+
+
+def test_readers_seek_and_end_as_files_do(place: Location) -> None:
+    content = bytes(range(256)) * 5000
+    file = write(place.child("d/f"), content)
+    fs = file.volume.fs
+    with fs.open(file.path, "rb") as stream:
+        assert stream.seek(-5, io.SEEK_END) == len(content) - 5
+        assert stream.read(100) == content[-5:]
+        assert stream.read(1) == b""
+        assert stream.seek(1000) == 1000
+        assert stream.read(10) == content[1000:1010]
+        assert stream.tell() == 1010
+        assert stream.seek(10, io.SEEK_CUR) == 1020
+        assert stream.read(3) == content[1020:1023]
+        stream.seek(0)
+        assert stream.read() == content
+    assert fs.size(file.path) == len(content)
+    assert fs.cat_file(file.path, start=7, end=12) == content[7:12]
+    assert fs.tail(file.path, 4) == content[-4:]
+
+
+def test_pyarrow_writes_and_reads_orc(place: Location) -> None:
+    file = place.child("d/bucket_00000")
+    file.volume.make_directory(file.parent.path)
+    table = pa.table({"a": list(range(100_000)), "b": [str(n) for n in range(100_000)]})
+    with file.volume.fs.open(file.path, "wb") as sink:
+        orc.write_table(table, sink, stripe_size=1 << 16)
+    with file.volume.fs.open(file.path, "rb") as source:
+        opened = orc.ORCFile(source)
+        assert opened.nstripes > 1
+        assert opened.read().equals(table)
+
+
+def batches(count: int) -> Iterator[bytes]:
+    for _ in range(count):
+        yield b"x" * (1 << 20)
+
+
+def test_a_large_file_comes_back_whole(place: Location) -> None:
+    file = place.child("d/large")
+    file.volume.make_directory(file.parent.path)
+    file.volume.write_new(file.path, batches(20))
+    assert file.status().size_bytes == 20 << 20  # type: ignore[union-attr]
+    assert file.checksum() == composite_checksum(io.BytesIO(b"x" * (20 << 20)))
