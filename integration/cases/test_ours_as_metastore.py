@@ -193,7 +193,7 @@ def test_trino_keeps_statistics_on_our_server(trino476: Trino, ours: OurServer) 
     shown = {row[0]: row for row in trino476.sql(f"show stats for {table}")}
     assert (shown["id"][2], shown["id"][5], shown["id"][6]) == (3.0, "1", "4")
     assert (shown["v"][3], shown[None][4]) == (0.25, 4.0)
-    assert elapsed_seconds < 15
+    assert elapsed_seconds < 55  # retries of the three statements take 60; a busy machine takes 40
 
 
 def test_pyiceberg_keeps_a_table_on_our_server(
