@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import signal
+import tarfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -103,8 +104,20 @@ def package(workplace: Workplace) -> Path:
 
 
 @pytest.fixture(scope="module")
+def unpacked(workplace: Workplace, package: Path) -> dict[str, str]:
+    """Settings for hosts that have the packages in one place: executors unpack nothing."""
+    folder = workplace.folder("packages-of-hosts")
+    with tarfile.open(package.parent / "environment.tar.gz") as archive:
+        archive.extractall(folder, filter="fully_trusted")
+    return {
+        "spark.submit.pyFiles": read_properties(package)["spark.submit.pyFiles"],
+        "spark.pyspark.python": f"{folder}/bin/python",
+    }
+
+
+@pytest.fixture(scope="module")
 def open_driver(
-    workplace: Workplace, spark_hidden: HiddenStandalone, package: Path
+    workplace: Workplace, spark_hidden: HiddenStandalone, unpacked: dict[str, str]
 ) -> Iterator[Callable[..., OurSparkDriver]]:
     """A driver on the cluster with one executor of each worker."""
     drivers: list[OurSparkDriver] = []
@@ -115,7 +128,7 @@ def open_driver(
             OurSparkDriver(
                 workplace,
                 master=spark_hidden.master,
-                settings=DRIVER | read_properties(package) | own,
+                settings=DRIVER | unpacked | own,
             )
         )
         return drivers[-1]

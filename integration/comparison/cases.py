@@ -60,7 +60,7 @@ PARTITIONS_BY_CONDITION = Case(
         "select id from ${db}.c where s like '%g' or n < 3 order by id",
         "select id from ${db}.c where s is null or upper(s) = 'E' order by id",
         "select id from ${db}.c where cast(n as string) = '50' order by id",
-        "show partitions ${db}.c where n > 9 and s <> 'e'",
+        "show partitions ${db}.c where n > 9 and s in ('c d', 'h', 'x')",
         "show partitions ${db}.c order by n desc limit 3",
         "delete from ${db}.c where n = 40",
         "update ${db}.c set id = 80 where d = '2024-01-08'",
