@@ -33,6 +33,10 @@ def open_file_system(scheme: str, authority: str, hadoop: HadoopConfig = _NO_HAD
             return _open_hdfs(authority, hadoop)
         if scheme == "webhdfs":
             return HttpFileSystem((authority,), user=hadoop.user, umask=hadoop.umask)
+        if scheme == "s3":
+            from changemanager.filesystem.s3 import open_s3
+
+            return open_s3(hadoop)
         options: dict[str, Any] = {}
         if scheme in BUCKET_SCHEMES:
             options = {"use_listings_cache": False}

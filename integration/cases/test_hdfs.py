@@ -41,23 +41,28 @@ class Site:
     def program(self) -> OurProgram:
         """Verbs, as the same user with the same configuration."""
         return OurProgram(
-            self.workplace, self.server.database_url, environment=self.hdfs.environment()
+            self.workplace,
+            self.server.database_url,
+            environment=self.hdfs.environment() | {"HOME_OF_TABLES": "/ours/warehouse"},
         )
 
     @cached_property
     def session(self) -> OurSession:
-        return OurSession(self.driver, self.server.uri, self.hdfs.hadoop())
+        known = self.hdfs.hadoop()
+        configuration = {**known.values, "hms.bridge.hadoop.user": str(known.user)}
+        return OurSession(self.driver, self.server.uri, configuration=configuration)
 
     def other(self, name: str) -> OurProgram:
         """A metastore of its own on the same HDFS."""
         database = f"sqlite:///{self.workplace.folder(name)}/metastore.db"
-        program = OurProgram(self.workplace, database, environment=self.hdfs.environment())
-        places = ("--set", f"hive.metastore.warehouse.dir=/ours/{name}")
-        self.verb("schema", "init", *places, program=program)
+        environment = self.hdfs.environment() | {"HOME_OF_TABLES": f"/ours/{name}"}
+        program = OurProgram(self.workplace, database, environment=environment)
+        self.verb("schema", "init", program=program)
         return program
 
     def verb(self, *arguments: str, program: OurProgram | None = None) -> str:
-        chosen = [word for key, value in PLACES.items() for word in ("--set", f"{key}={value}")]
+        places = PLACES | {"hive.metastore.warehouse.dir": "${env:HOME_OF_TABLES}"}
+        chosen = [word for key, value in places.items() for word in ("--set", f"{key}={value}")]
         return (program or self.program).run(*arguments, *chosen)
 
     def rows(self, database: str, table: str, *, program: OurProgram | None = None) -> list[object]:
@@ -121,7 +126,7 @@ def test_definitions_make_move_and_remove_directories(site: Site) -> None:
         "part/p=c",
         "t",
     ]
-    assert client.drop_partition("made", "part", ["c"])
+    assert client.drop_partitions("made", "part", ["p=c"])
     site.sql("ALTER TABLE made.t RENAME TO made.renamed")
     assert site.sql("SELECT id FROM made.renamed") == [("1",)]
     found = [name for name in site.names("/ours/warehouse/made.db") if "delta" not in name]
