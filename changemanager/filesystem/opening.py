@@ -59,7 +59,8 @@ def _open_hdfs(authority: str, hadoop: HadoopConfig) -> Any:
         raise LocationError(
             "hdfs:/// names no cluster; write hdfs://HOST:PORT/…, or set fs.defaultFS to it"
         )
-    addresses = hadoop.http_addresses(authority)
+    # HTTP would need SPNEGO, which is not offered; the native client has Kerberos.
+    addresses = () if hadoop.is_kerberos else hadoop.http_addresses(authority)
     web = HttpFileSystem(addresses, user=hadoop.user, umask=hadoop.umask) if addresses else None
     is_native = (
         hadoop.is_native_allowed
@@ -68,6 +69,12 @@ def _open_hdfs(authority: str, hadoop: HadoopConfig) -> Any:
     )
     if not is_native and web is not None:
         return web
+    if not is_native and hadoop.is_kerberos:
+        raise LocationError(
+            f"hdfs://{authority} asks for Kerberos (hadoop.security.authentication), which only "
+            "the native client has: pip install 'hms-bridge[hdfs]', and let "
+            "hms.bridge.hdfs.client be auto"
+        )
     if not is_native:
         raise LocationError(
             f"hdfs://{authority} needs a client: pip install 'hms-bridge[hdfs]', or name its HTTP "

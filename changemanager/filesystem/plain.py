@@ -57,7 +57,8 @@ def _give_up(output: Any) -> None:
         return
     with suppress(OSError):
         discard()
-    output.closed = True
+    with suppress(AttributeError):
+        output.closed = True
 
 
 class PlainVolume:
