@@ -15,7 +15,12 @@ from hms_bridge.config.settings import settings_from
 from hms_bridge.connect import connected
 from hms_bridge.errors import MetaError
 from hms_bridge.model.catalog import Table
-from hms_bridge.model.txn import TxnState
+from hms_bridge.model.txn import (
+    AllocateWriteIdsRequest,
+    CommitTxnRequest,
+    OpenTxnsRequest,
+    TxnState,
+)
 from integration.referees.errors import RefereeError, StatementError
 from integration.referees.hdfs import STRANGER, Hdfs
 from integration.referees.ours import OurProgram, OurServer, OurSession
@@ -138,7 +143,7 @@ def test_definitions_make_move_and_remove_directories(site: Site) -> None:
     assert site.sql("SELECT id FROM made.renamed") == [("1",)]
     found = [name for name in site.names("/ours/warehouse/made.db") if "delta" not in name]
     assert found == ["part", "part/p=a b", "renamed"]
-    client.truncate_table("made", "renamed")
+    _truncate(client, "made", "renamed")
     assert site.sql("SELECT id FROM made.renamed") == []
     site.sql("DROP TABLE made.renamed", "DROP TABLE made.part", "DROP DATABASE made")
     assert [n for n in site.names("/ours/warehouse") if n.startswith("made.db")] == []
@@ -219,7 +224,7 @@ def test_a_full_quota_leaves_nothing_half_done(site: Site) -> None:
     with pytest.raises(StatementError, match=r"quota.*raise the quota"):
         site.sql("INSERT INTO full.t VALUES (2)")
     with pytest.raises(MetaError, match=r"full\.db/t2.*quota.*raise the quota"):
-        client.create_table(replace_name(client.get_table("full", "t"), "t2"))
+        client.create_table(_without_place(client.get_table("full", "t"), "t2"))
     assert client.get_tables("full") == ("t",)
     assert [one.state for one in client.get_open_txns_info() if one.state is TxnState.OPEN] == []
     site.hdfs.admin("-clrQuota", directory)
@@ -235,7 +240,7 @@ def test_a_name_node_in_safe_mode_is_waited_for_by_people(site: Site) -> None:
     site.hdfs.admin("-safemode", "enter")
     try:
         with pytest.raises(MetaError, match=r"safe mode.*wait until the NameNode has left"):
-            client.create_table(replace_name(client.get_table("safe", "t"), "t2"))
+            client.create_table(_without_place(client.get_table("safe", "t"), "t2"))
         with pytest.raises(StatementError, match=r"safe mode.*wait until the NameNode has left"):
             site.sql("INSERT INTO safe.t VALUES (2)")
         assert client.get_tables("safe") == ("t",)
@@ -245,6 +250,14 @@ def test_a_name_node_in_safe_mode_is_waited_for_by_people(site: Site) -> None:
     client.close()
 
 
-def replace_name(table: Table, name: str) -> Table:
+def _truncate(client: ThriftMetastoreClient, database: str, table: str) -> None:
+    (txn,) = client.open_txns(OpenTxnsRequest(user="hmsbridge", host="localhost"))
+    request = AllocateWriteIdsRequest(database_name=database, table_name=table, txn_ids=(txn,))
+    (given,) = client.allocate_write_ids(request)
+    client.truncate_table(database, table, write_id=given.write_id)
+    client.commit_txn(CommitTxnRequest(txn_id=txn))
+
+
+def _without_place(table: Table, name: str) -> Table:
     """The same table without a place, to be made anew."""
     return replace(table, name=name, storage=replace(table.storage, location=None))
