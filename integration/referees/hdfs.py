@@ -91,6 +91,12 @@ class Hdfs:
             "hdfs-shell", self._command("org.apache.hadoop.fs.FsShell", *map(str, arguments))
         )
 
+    def admin(self, *arguments: str) -> str:
+        """Run one command of the administrator, as in `admin("-safemode", "enter")`."""
+        return self._workplace.run(
+            "hdfs-admin", self._command("org.apache.hadoop.hdfs.tools.DFSAdmin", *arguments)
+        )
+
     def stop(self) -> None:
         for server in reversed(self._servers):
             server.stop()
