@@ -58,15 +58,22 @@ class Hive42:
         name: str = "hive-4.2.0",
         warehouse: Path | None = None,
         settings: Mapping[str, str] | None = None,
+        hadoop: Mapping[str, str] | None = None,
+        user: str | None = None,
     ) -> None:
+        """`hadoop` is its core-site.xml, whose default file system holds everything that is not of
+        this process alone; `user` is who it is there.
+        """
         self.database = database
         self.folder = workplace.folder(name)
         self.warehouse = warehouse or self.folder / "warehouse"
         self.external_warehouse = self.folder / "external"
         self.change_manager_root = self.folder / "cmroot"
         conf = self.folder / "conf"
-        self.settings = self._settings() | dict(settings or {})
+        self.settings = self._settings() | dict(hadoop or {}) | dict(settings or {})
         write_site(conf / "hive-site.xml", self.settings)
+        if hadoop is not None:
+            write_site(conf / "core-site.xml", hadoop)
         write_log_conf(conf)
         jars = install.ensure(install.HIVE_42)
         (py4j_jar,) = (pyspark_home() / "jars").glob("py4j-*.jar")
@@ -77,6 +84,7 @@ class Hive42:
              *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENS),
              "-cp", f"{conf}:{jars}/*:{py4j_jar}",
              "py4j.GatewayServer", "--die-on-broken-pipe", "0"],
+            env={"HADOOP_USER_NAME": user} if user else {},
             cwd=self.folder,
             is_piped=True,
         )  # fmt: skip
