@@ -101,9 +101,10 @@ class NotificationVerbs(VerbFamily):
         stored = tables.require_table(unit.connection, *key)
         stored = view_creation.with_creation(unit.connection, stored)
         partition = _partition(unit.connection, stored, given.partition_values)
-        database = databases.require_database(unit.connection, key[0], key[2]).database
-        cmroot = self._files.cmroot if database.is_replication_source else None
-        files = write_log.encoded_files(given.files, given.checksums, given.subdirectories, cmroot)
+        # Hive names the change manager's root here whether or not the database is a source.
+        files = write_log.encoded_files(
+            given.files, given.checksums, given.subdirectories, self._files.cmroot
+        )
         return events.inserted(
             stored.table, partition, files, unit.now_seconds, is_replace=given.is_replace
         )

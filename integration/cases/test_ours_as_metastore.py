@@ -14,7 +14,7 @@ import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType
 
-from integration.comparison.cases import ACID, METASTORE_CASES, PLAIN_PARTITIONS
+from integration.comparison.cases import ACID, METASTORE_CASES
 from integration.comparison.compare import ASPECTS, Case, Difference, differences, observe
 from integration.comparison.real_hive import RealHive42Engine
 from integration.referees.hive42 import Hive42
@@ -68,11 +68,7 @@ def test_hive_sql_runs_on_our_server_with_sqlite(hive42: Hive42, workplace: Work
 
 
 # What differs today, by case; everything else has to be equal.
-WAITING: dict[str, dict[str, str]] = {
-    PLAIN_PARTITIONS.name: {
-        "notification": "CREATE of an external table tells a write id, which Hive's client left out"
-    },
-}
+WAITING: dict[str, dict[str, str]] = {}
 FOUND: dict[str, list[Difference]] = {}
 
 
@@ -193,7 +189,7 @@ def test_trino_keeps_statistics_on_our_server(trino476: Trino, ours: OurServer) 
     shown = {row[0]: row for row in trino476.sql(f"show stats for {table}")}
     assert (shown["id"][2], shown["id"][5], shown["id"][6]) == (3.0, "1", "4")
     assert (shown["v"][3], shown[None][4]) == (0.25, 4.0)
-    assert elapsed_seconds < 15
+    assert elapsed_seconds < 55  # retries of the three statements take 60; a busy machine takes 40
 
 
 def test_pyiceberg_keeps_a_table_on_our_server(
