@@ -33,6 +33,10 @@ def open_file_system(scheme: str, authority: str, hadoop: HadoopConfig = _NO_HAD
             return _open_hdfs(authority, hadoop)
         if scheme == "webhdfs":
             return HttpFileSystem((authority,), user=hadoop.user, umask=hadoop.umask)
+        if scheme == "s3":
+            from changemanager.filesystem.s3 import open_s3
+
+            return open_s3(hadoop)
         options: dict[str, Any] = {}
         if scheme in BUCKET_SCHEMES:
             options = {"use_listings_cache": False}
@@ -55,7 +59,8 @@ def _open_hdfs(authority: str, hadoop: HadoopConfig) -> Any:
         raise LocationError(
             "hdfs:/// names no cluster; write hdfs://HOST:PORT/…, or set fs.defaultFS to it"
         )
-    addresses = hadoop.http_addresses(authority)
+    # HTTP would need SPNEGO, which is not offered; the native client has Kerberos.
+    addresses = () if hadoop.is_kerberos else hadoop.http_addresses(authority)
     web = HttpFileSystem(addresses, user=hadoop.user, umask=hadoop.umask) if addresses else None
     is_native = (
         hadoop.is_native_allowed
@@ -64,6 +69,12 @@ def _open_hdfs(authority: str, hadoop: HadoopConfig) -> Any:
     )
     if not is_native and web is not None:
         return web
+    if not is_native and hadoop.is_kerberos:
+        raise LocationError(
+            f"hdfs://{authority} asks for Kerberos (hadoop.security.authentication), which only "
+            "the native client has: pip install 'hms-bridge[hdfs]', and let "
+            "hms.bridge.hdfs.client be auto"
+        )
     if not is_native:
         raise LocationError(
             f"hdfs://{authority} needs a client: pip install 'hms-bridge[hdfs]', or name its HTTP "

@@ -83,6 +83,31 @@ MASKS = (
     ),
     Mask(
         kind="notification",
+        path=r"MESSAGE\..*\.last_modified_time|MESSAGE\.colStatsJson\.1\.rec\.5\.i64",
+        reason=CLOCK,
+    ),
+    Mask(
+        kind="notification",
+        path=r"MESSAGE\.functionObjJson\.(4\.str|6\.i32)",
+        reason="when a function was made, and for whom if nobody said so: Hive names its own user",
+    ),
+    Mask(
+        kind="notification",
+        path=rf"{THRIFT_OBJECT}\.16\.rec\.(6\.i64|7\.lst\.\[\]\.1\.rec\.(4\.i32|25\.i64))",
+        reason=f"when a materialized view and its tables were made, and their ids: {CLOCK}",
+    ),
+    Mask(
+        kind="notification",
+        path=rf"{THRIFT_OBJECT}\.16\.rec\.5\.str\.validTxnList",
+        reason="transaction ids, and write ids in the order of a Java hash map of table names",
+    ),
+    Mask(
+        kind="notification",
+        path=rf"{THRIFT_OBJECT}\.16\.rec\.7\.lst\.\[\]\.1\.rec\.22\.i8",
+        reason="what the client may do with a view's table, which it heard from the metastore",
+    ),
+    Mask(
+        kind="notification",
         path=rf"{THRIFT_OBJECT}\.(4|5|9)\.i32",
         reason=f"create and last access time inside a thrift object: {CLOCK}",
     ),
