@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import getpass
+import os
 from importlib.util import find_spec
 from typing import Any
 
@@ -32,7 +34,7 @@ def open_file_system(scheme: str, authority: str, hadoop: HadoopConfig = _NO_HAD
         if scheme == "hdfs":
             return _open_hdfs(authority, hadoop)
         if scheme == "webhdfs":
-            return HttpFileSystem((authority,), user=hadoop.user, umask=hadoop.umask)
+            return HttpFileSystem((authority,), user=_user(hadoop), umask=hadoop.umask)
         if scheme == "s3":
             from changemanager.filesystem.s3 import open_s3
 
@@ -61,7 +63,7 @@ def _open_hdfs(authority: str, hadoop: HadoopConfig) -> Any:
         )
     # HTTP would need SPNEGO, which is not offered; the native client has Kerberos.
     addresses = () if hadoop.is_kerberos else hadoop.http_addresses(authority)
-    web = HttpFileSystem(addresses, user=hadoop.user, umask=hadoop.umask) if addresses else None
+    web = HttpFileSystem(addresses, user=_user(hadoop), umask=hadoop.umask) if addresses else None
     is_native = (
         hadoop.is_native_allowed
         and find_spec("hdfs_native") is not None
@@ -90,6 +92,11 @@ def _open_hdfs(authority: str, hadoop: HadoopConfig) -> Any:
         user=hadoop.user,
         web=web,
     )
+
+
+def _user(hadoop: HadoopConfig) -> str:
+    """As Hadoop's client without Kerberos; without a name HTTP's user would be `dr.who`."""
+    return hadoop.user or os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
 
 
 def _has_rpc_address(authority: str, hadoop: HadoopConfig) -> bool:

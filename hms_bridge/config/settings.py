@@ -7,7 +7,7 @@ import getpass
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from changemanager.errors import ChangeManagerConfigError
 from changemanager.hadoop import DEFAULT_FS, HadoopConfig
@@ -186,10 +186,11 @@ class _Values:
         text = self.text(key).strip()
         is_given = any(name in self._given for name in (key.name, *key.aliases))
         if not is_given and not self.default_fs.startswith("file:"):
-            text = _HIVE_PLACES.get(key.name, text).replace("USER", self._hadoop_user())
+            text = _HIVE_PLACES.get(key.name, text).replace("USER", self.hadoop_user())
         return self._qualified(key, text)
 
-    def _hadoop_user(self) -> str:
+    def hadoop_user(self) -> str:
+        """Who HDFS takes us for where it believes names."""
         given = self.text(keys.HADOOP_USER).strip() or os.environ.get("HADOOP_USER_NAME", "")
         return given.strip() or getpass.getuser()
 
@@ -360,6 +361,9 @@ def _hadoop(v: _Values, site: Mapping[str, str]) -> HadoopConfig:
         is_native_allowed=client == "auto",
         web_addresses=v.addresses(keys.WEB_HDFS),
     )
+    if not config.is_kerberos:
+        # Said outright: another process, an executor of Spark, is to be the same user.
+        config = replace(config, user=v.hadoop_user())
     try:
         config.require_consistent()
     except ChangeManagerConfigError as error:

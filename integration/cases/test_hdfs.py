@@ -253,7 +253,7 @@ def test_a_name_node_in_safe_mode_is_waited_for_by_people(site: Site) -> None:
 def _truncate(client: ThriftMetastoreClient, database: str, table: str) -> None:
     (txn,) = client.open_txns(OpenTxnsRequest(user="hmsbridge", host="localhost"))
     request = AllocateWriteIdsRequest(database_name=database, table_name=table, txn_ids=(txn,))
-    (given,) = client.allocate_write_ids(request)
+    (given,) = client.allocate_table_write_ids(request)
     client.truncate_table(database, table, write_id=given.write_id)
     client.commit_txn(CommitTxnRequest(txn_id=txn))
 
