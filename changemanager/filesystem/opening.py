@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import getpass
+import os
 from importlib.util import find_spec
 from typing import Any
 
@@ -32,7 +34,11 @@ def open_file_system(scheme: str, authority: str, hadoop: HadoopConfig = _NO_HAD
         if scheme == "hdfs":
             return _open_hdfs(authority, hadoop)
         if scheme == "webhdfs":
-            return HttpFileSystem((authority,), user=hadoop.user, umask=hadoop.umask)
+            return HttpFileSystem((authority,), user=_user(hadoop), umask=hadoop.umask)
+        if scheme == "s3":
+            from changemanager.filesystem.s3 import open_s3
+
+            return open_s3(hadoop)
         options: dict[str, Any] = {}
         if scheme in BUCKET_SCHEMES:
             options = {"use_listings_cache": False}
@@ -55,8 +61,9 @@ def _open_hdfs(authority: str, hadoop: HadoopConfig) -> Any:
         raise LocationError(
             "hdfs:/// names no cluster; write hdfs://HOST:PORT/…, or set fs.defaultFS to it"
         )
-    addresses = hadoop.http_addresses(authority)
-    web = HttpFileSystem(addresses, user=hadoop.user, umask=hadoop.umask) if addresses else None
+    # HTTP would need SPNEGO, which is not offered; the native client has Kerberos.
+    addresses = () if hadoop.is_kerberos else hadoop.http_addresses(authority)
+    web = HttpFileSystem(addresses, user=_user(hadoop), umask=hadoop.umask) if addresses else None
     is_native = (
         hadoop.is_native_allowed
         and find_spec("hdfs_native") is not None
@@ -64,6 +71,12 @@ def _open_hdfs(authority: str, hadoop: HadoopConfig) -> Any:
     )
     if not is_native and web is not None:
         return web
+    if not is_native and hadoop.is_kerberos:
+        raise LocationError(
+            f"hdfs://{authority} asks for Kerberos (hadoop.security.authentication), which only "
+            "the native client has: pip install 'hms-bridge[hdfs]', and let "
+            "hms.bridge.hdfs.client be auto"
+        )
     if not is_native:
         raise LocationError(
             f"hdfs://{authority} needs a client: pip install 'hms-bridge[hdfs]', or name its HTTP "
@@ -79,6 +92,11 @@ def _open_hdfs(authority: str, hadoop: HadoopConfig) -> Any:
         user=hadoop.user,
         web=web,
     )
+
+
+def _user(hadoop: HadoopConfig) -> str:
+    """As Hadoop's client without Kerberos; without a name HTTP's user would be `dr.who`."""
+    return hadoop.user or os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
 
 
 def _has_rpc_address(authority: str, hadoop: HadoopConfig) -> bool:

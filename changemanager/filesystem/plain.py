@@ -49,6 +49,18 @@ def name_of(path: str) -> str:
     return path.rstrip("/").rpartition("/")[2]
 
 
+def _give_up(output: Any) -> None:
+    """End a stream without its file: closing it would keep what was written so far."""
+    discard = getattr(output, "discard", None)
+    if discard is None:
+        output.close()
+        return
+    with suppress(OSError):
+        discard()
+    with suppress(AttributeError):
+        output.closed = True
+
+
 class PlainVolume:
     """An fsspec file system, used through what every one of them offers."""
 
@@ -96,10 +108,18 @@ class PlainVolume:
         return cast(BinaryIO, self.fs.open(path, "rb"))
 
     def write_new(self, path: str, chunks: Iterable[bytes]) -> None:
-        """Write a whole file; an object store keeps it once the stream is closed."""
-        with self.fs.open(path, "wb") as output:
+        """Write a whole file; an object store keeps it once the stream is closed.
+
+        What could not be written in full is given up there: no file, no parts of an upload.
+        """
+        output = self.fs.open(path, "wb")
+        try:
             for chunk in chunks:
                 output.write(chunk)
+        except BaseException:
+            _give_up(output)
+            raise
+        output.close()
 
     def make_directory(self, path: str, permission: int | None = None) -> None:
         """Make a directory; an object store needs none, and knows no permissions."""

@@ -63,7 +63,8 @@ def _time(
 
 WAREHOUSE = _text(
     "hive.metastore.warehouse.dir", "warehouse",
-    "Where managed tables live: a path or a URI.", "metastore.warehouse.dir",
+    "Where managed tables live: a path or a URI. Where fs.defaultFS is a cluster: "
+    "/user/hive/warehouse, if nothing is set.", "metastore.warehouse.dir",
 )  # fmt: skip
 EXTERNAL_WAREHOUSE = _text(
     "hive.metastore.warehouse.external.dir", "",
@@ -213,8 +214,11 @@ CM_ENABLED = _flag(
     "metastore.repl.cm.enabled",
 )  # fmt: skip
 CM_ROOT = _text(
-    "hive.repl.cmrootdir", "cmroot", "The archive: a path or a URI.", "metastore.repl.cmrootdir"
-)
+    "hive.repl.cmrootdir", "cmroot",
+    "The archive: a path or a URI, on the file system of the warehouse. Where fs.defaultFS is a "
+    "cluster: /user/USER/cmroot, if nothing is set.",
+    "metastore.repl.cmrootdir",
+)  # fmt: skip
 CM_RETAIN = _time(
     "hive.repl.cm.retain", "10d", "h",
     "How long archived files are kept. A bare number means HOURS, as in Hive's metastore.",
@@ -251,7 +255,11 @@ HADOOP_USER = _text(
     "Who HDFS takes this program for, where there is no Kerberos; empty means HADOOP_USER_NAME, "
     "or who runs it.",
 )  # fmt: skip
-REPL_ROOT = _text("hive.repl.rootdir", "repl", "Where dumps are written: a path or a URI.")
+REPL_ROOT = _text(
+    "hive.repl.rootdir", "repl",
+    "Where dumps are written: a path or a URI. Where fs.defaultFS is a cluster: /user/USER/repl, "
+    "if nothing is set.",
+)  # fmt: skip
 REPL_OPEN_TXN_TIMEOUT = _time(
     "hive.repl.bootstrap.dump.open.txn.timeout",
     "1h",

@@ -7,7 +7,7 @@ import getpass
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from changemanager.errors import ChangeManagerConfigError
 from changemanager.hadoop import DEFAULT_FS, HadoopConfig
@@ -138,6 +138,14 @@ class Settings:
     metastore: MetastorePlace = field(default_factory=MetastorePlace)
 
 
+# What Hive takes where nothing is set (MetastoreConf.WAREHOUSE, HiveConf.REPL_CM_ROOT, REPL_DIR).
+_HIVE_PLACES = {
+    keys.WAREHOUSE.name: "/user/hive/warehouse",
+    keys.CM_ROOT.name: "/user/USER/cmroot",
+    keys.REPL_ROOT.name: "/user/USER/repl",
+}
+
+
 class _Values:
     """The given values, by key, checked."""
 
@@ -172,14 +180,19 @@ class _Values:
     def place(self, key: Key) -> str:
         """Of a path or URI; a bare path gets the default file system if that is not this machine.
 
-        A relative path would be in the home directory of a user of it: refused. A default that is
-        one stays, for who never asks for it; `connect.absolute_location` refuses it.
+        A relative path would be in the home directory of a user of it: refused. Our defaults are
+        relative, for a trial on one machine; on a cluster they are Hive's.
         """
         text = self.text(key).strip()
-        return text if self._is_default(key) else self._qualified(key, text)
+        is_given = any(name in self._given for name in (key.name, *key.aliases))
+        if not is_given and not self.default_fs.startswith("file:"):
+            text = _HIVE_PLACES.get(key.name, text).replace("USER", self.hadoop_user())
+        return self._qualified(key, text)
 
-    def _is_default(self, key: Key) -> bool:
-        return not any(name in self._given for name in (key.name, *key.aliases))
+    def hadoop_user(self) -> str:
+        """Who HDFS takes us for where it believes names."""
+        given = self.text(keys.HADOOP_USER).strip() or os.environ.get("HADOOP_USER_NAME", "")
+        return given.strip() or getpass.getuser()
 
     def places(self, key: Key) -> tuple[str, ...]:
         """Of a list of them."""
@@ -348,6 +361,9 @@ def _hadoop(v: _Values, site: Mapping[str, str]) -> HadoopConfig:
         is_native_allowed=client == "auto",
         web_addresses=v.addresses(keys.WEB_HDFS),
     )
+    if not config.is_kerberos:
+        # Said outright: another process, an executor of Spark, is to be the same user.
+        config = replace(config, user=v.hadoop_user())
     try:
         config.require_consistent()
     except ChangeManagerConfigError as error:

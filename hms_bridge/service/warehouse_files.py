@@ -18,6 +18,7 @@ from changemanager.archive import ChangeManager, RecycleKind
 from changemanager.delete_protocol import DeleteProtocol
 from changemanager.errors import ChangeManagerError, DirectoryChangedError, PathNotContainedError
 from changemanager.manifest import ArchiveContext
+from changemanager.uri import EncodedUri, encode_uri
 from hms_bridge.acid.markers import METADATA_FILE, DataFormat, format_metadata
 from hms_bridge.acid.names import DirectoryName
 from hms_bridge.archive import file_tasks
@@ -87,6 +88,14 @@ class WarehouseFiles:
             _LOG.warning("the files at %s could not be counted: %s", location, error)
             return None
         return FileCount(file_count=len(sizes_bytes), size_bytes=sum(sizes_bytes))
+
+    def references(self, location: str) -> list[str]:
+        """The files at a place, as events name them. Raises MetaError."""
+        try:
+            paths = sorted(self._directories.visible_files(location))
+            return [encode_uri(EncodedUri(uri=f"{location.rstrip('/')}/{path}")) for path in paths]
+        except (OSError, ChangeManagerError, ValueError) as error:
+            raise MetaError(f"the files at {location} cannot be listed: {error}") from error
 
     def add_truncated_base(self, location: str, write_id: WriteId) -> None:
         """Say that nothing is left of a place once this write id is committed. Raises MetaError."""

@@ -16,6 +16,8 @@ import pytest
 
 from integration.referees import debian, install
 from integration.referees.errors import InstallError, RefereeError, StartError
+from integration.referees.hive42 import Hive42
+from integration.referees.hive42_departures import DEPARTURES, departing_settings
 from integration.referees.processes import Workplace, free_port, is_listening
 from integration.story.writer import Ledger
 from integration.systems import SYSTEMS
@@ -212,6 +214,24 @@ def test_recipes_name_no_host() -> None:
         if "://" in line
     ]
     assert named == []
+
+
+def test_every_setting_of_hive_that_is_no_default_has_a_reason(hive42: Hive42) -> None:
+    assert hive42.settings.keys() == departing_settings()
+    known = hive42.main.jvm.org.apache.hadoop.hive.conf.HiveConf
+    defaults = {
+        name: variable.getDefaultValue()
+        for name in hive42.settings
+        if (variable := known.getConfVars(name)) is not None
+    }
+    assert [name for name, default in defaults.items() if hive42.settings[name] == default] == []
+    assert [one for one in DEPARTURES if len(one.reason) < 20 or not one.end] == []
+
+
+def test_hive_on_our_metastore_has_no_other_settings(
+    hive42: Hive42, hive42_on_ours: Hive42
+) -> None:
+    assert hive42_on_ours.settings.keys() - hive42.settings.keys() == {"hive.metastore.uris"}
 
 
 def test_a_lost_row_a_doubled_one_and_a_ghost_are_told() -> None:

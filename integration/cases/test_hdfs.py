@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pytest
 
 from hms_bridge.client.thrift_metastore import ThriftMetastoreClient
 from hms_bridge.config.file_systems import file_systems
-from hms_bridge.config.settings import Settings
+from hms_bridge.config.settings import settings_from
 from hms_bridge.connect import connected
-from integration.referees.hdfs import Hdfs
+from hms_bridge.errors import MetaError
+from hms_bridge.model.catalog import Table
+from hms_bridge.model.txn import (
+    AllocateWriteIdsRequest,
+    CommitTxnRequest,
+    OpenTxnsRequest,
+    TxnState,
+)
+from integration.referees.errors import RefereeError, StatementError
+from integration.referees.hdfs import STRANGER, Hdfs
 from integration.referees.ours import OurProgram, OurServer, OurSession
 from integration.referees.processes import Workplace
 from integration.referees.spark import OurSparkDriver
@@ -41,32 +50,40 @@ class Site:
     def program(self) -> OurProgram:
         """Verbs, as the same user with the same configuration."""
         return OurProgram(
-            self.workplace, self.server.database_url, environment=self.hdfs.environment()
+            self.workplace,
+            self.server.database_url,
+            environment=self.hdfs.environment() | {"HOME_OF_TABLES": "/ours/warehouse"},
         )
 
     @cached_property
     def session(self) -> OurSession:
-        return OurSession(self.driver, self.server.uri, self.hdfs.hadoop())
+        return OurSession(self.driver, self.server.uri, configuration=self.configuration)
+
+    @cached_property
+    def configuration(self) -> dict[str, str]:
+        """For our code in a process without Hadoop's environment."""
+        known = self.hdfs.hadoop()
+        return {**known.values, "hms.bridge.hadoop.user": str(known.user)}
 
     def other(self, name: str) -> OurProgram:
         """A metastore of its own on the same HDFS."""
         database = f"sqlite:///{self.workplace.folder(name)}/metastore.db"
-        program = OurProgram(self.workplace, database, environment=self.hdfs.environment())
-        places = ("--set", f"hive.metastore.warehouse.dir=/ours/{name}")
-        self.verb("schema", "init", *places, program=program)
+        environment = self.hdfs.environment() | {"HOME_OF_TABLES": f"/ours/{name}"}
+        program = OurProgram(self.workplace, database, environment=environment)
+        self.verb("schema", "init", program=program)
         return program
 
     def verb(self, *arguments: str, program: OurProgram | None = None) -> str:
-        chosen = [word for key, value in PLACES.items() for word in ("--set", f"{key}={value}")]
+        places = PLACES | {"hive.metastore.warehouse.dir": "${env:HOME_OF_TABLES}"}
+        chosen = [word for key, value in places.items() for word in ("--set", f"{key}={value}")]
         return (program or self.program).run(*arguments, *chosen)
 
     def rows(self, database: str, table: str, *, program: OurProgram | None = None) -> list[object]:
         """All rows with their ROW__IDs."""
         metastore = (program or self.program).metastore
-        hadoop = self.hdfs.hadoop()
-        with connected(metastore, Settings(hadoop=hadoop, warehouse="file:/unused")) as store:
-            resolve = file_systems(Settings(hadoop=hadoop))
-            return sorted(acid_rows(store, resolve, database, table), key=str)
+        settings = settings_from(self.configuration)
+        with connected(metastore, settings) as store:
+            return sorted(acid_rows(store, file_systems(settings), database, table), key=str)
 
     def sql(self, *statements: str) -> list[tuple[str, ...]]:
         """Rows of the last one."""
@@ -121,12 +138,12 @@ def test_definitions_make_move_and_remove_directories(site: Site) -> None:
         "part/p=c",
         "t",
     ]
-    assert client.drop_partition("made", "part", ["c"])
-    site.sql("ALTER TABLE made.t RENAME TO made.renamed")
+    client.drop_partitions("made", "part", ["p=c"])
+    client.alter_table("made", "t", replace(client.get_table("made", "t"), name="renamed"))
     assert site.sql("SELECT id FROM made.renamed") == [("1",)]
     found = [name for name in site.names("/ours/warehouse/made.db") if "delta" not in name]
     assert found == ["part", "part/p=a b", "renamed"]
-    client.truncate_table("made", "renamed")
+    _truncate(client, "made", "renamed")
     assert site.sql("SELECT id FROM made.renamed") == []
     site.sql("DROP TABLE made.renamed", "DROP TABLE made.part", "DROP DATABASE made")
     assert [n for n in site.names("/ours/warehouse") if n.startswith("made.db")] == []
@@ -178,3 +195,69 @@ def test_a_directory_of_a_lost_metastore_is_adopted(site: Site) -> None:
     # bare: of the HDFS
     site.verb("table", "adopt", "/ours/warehouse/lost.db/t", "--name", "lost.t", program=again)
     assert site.rows("lost", "t", program=again) == site.rows("lost", "t")
+
+
+def test_a_stranger_is_told_what_it_may_not_do(site: Site) -> None:
+    site.sql("CREATE DATABASE closed", f"CREATE TABLE closed.t (id INT) {ACID}",
+             "INSERT INTO closed.t VALUES (1)")  # fmt: skip
+    stranger = OurProgram(
+        site.workplace,
+        site.server.database_url,
+        environment=site.hdfs.environment(STRANGER) | {"HOME_OF_TABLES": "/ours/warehouse"},
+    )
+    site.hdfs.shell("-chmod", "770", "/ours/warehouse/closed.db")
+    for words in (("repl", "dump", "closed"), ("compact", "closed.t", "major", "--run")):
+        with pytest.raises(RefereeError) as refused:
+            site.verb(*words, program=stranger)
+        text = str(refused.value)
+        assert "user=stranger, access=" in text
+        assert "HADOOP_USER_NAME" in text
+        assert "Traceback" not in text
+
+
+def test_a_full_quota_leaves_nothing_half_done(site: Site) -> None:
+    client = ThriftMetastoreClient(site.server.uri)
+    site.sql("CREATE DATABASE full", f"CREATE TABLE full.t (id INT) {ACID}",
+             "INSERT INTO full.t VALUES (1)")  # fmt: skip
+    directory = "/ours/warehouse/full.db"
+    site.hdfs.admin("-setQuota", "5", directory)
+    with pytest.raises(StatementError, match=r"quota.*raise the quota"):
+        site.sql("INSERT INTO full.t VALUES (2)")
+    with pytest.raises(MetaError, match=r"full\.db/t2.*quota.*raise the quota"):
+        client.create_table(_without_place(client.get_table("full", "t"), "t2"))
+    assert client.get_tables("full") == ("t",)
+    assert [one.state for one in client.get_open_txns_info() if one.state is TxnState.OPEN] == []
+    site.hdfs.admin("-clrQuota", directory)
+    site.sql("INSERT INTO full.t VALUES (3)")
+    assert site.sql("SELECT id FROM full.t ORDER BY id") == [("1",), ("3",)]
+    client.close()
+
+
+def test_a_name_node_in_safe_mode_is_waited_for_by_people(site: Site) -> None:
+    client = ThriftMetastoreClient(site.server.uri)
+    site.sql("CREATE DATABASE safe", f"CREATE TABLE safe.t (id INT) {ACID}",
+             "INSERT INTO safe.t VALUES (1)")  # fmt: skip
+    site.hdfs.admin("-safemode", "enter")
+    try:
+        with pytest.raises(MetaError, match=r"safe mode.*wait until the NameNode has left"):
+            client.create_table(_without_place(client.get_table("safe", "t"), "t2"))
+        with pytest.raises(StatementError, match=r"safe mode.*wait until the NameNode has left"):
+            site.sql("INSERT INTO safe.t VALUES (2)")
+        assert client.get_tables("safe") == ("t",)
+        assert site.sql("SELECT id FROM safe.t") == [("1",)]
+    finally:
+        site.hdfs.admin("-safemode", "leave")
+    client.close()
+
+
+def _truncate(client: ThriftMetastoreClient, database: str, table: str) -> None:
+    (txn,) = client.open_txns(OpenTxnsRequest(user="hmsbridge", host="localhost"))
+    request = AllocateWriteIdsRequest(database_name=database, table_name=table, txn_ids=(txn,))
+    (given,) = client.allocate_table_write_ids(request)
+    client.truncate_table(database, table, write_id=given.write_id)
+    client.commit_txn(CommitTxnRequest(txn_id=txn))
+
+
+def _without_place(table: Table, name: str) -> Table:
+    """The same table without a place, to be made anew."""
+    return replace(table, name=name, storage=replace(table.storage, location=None))

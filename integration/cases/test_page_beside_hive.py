@@ -105,7 +105,7 @@ def test_there_and_back(hive: Hive42, postgresql: PostgreSql, workplace: Workpla
     told = admin.types(looks)
     assert re.search(r"next step +none", told)
     server = admin.serves(*_blocks("sh server"))
-    own.sql("alter table page.t compact 'minor'")
+    own.sql("alter table page.t compact 'major'")
     for statement in _statements(*_blocks("sql"), "page"):
         assert len(own.sql(statement)) >= 1
     assert "page.t" in admin.types(compares)
@@ -118,7 +118,6 @@ def test_there_and_back(hive: Hive42, postgresql: PostgreSql, workplace: Workpla
     moved.close()
     server.stop()
     worker = admin.serves(*_blocks("sh worker"))
-    own.sql("alter table page.t compact 'major'")
     folder = table_folder(hive.warehouse, "page.t")
     _wait_until_compacted(folder)
     worker.stop()

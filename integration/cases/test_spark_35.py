@@ -53,6 +53,9 @@ def test_changes_and_compactions(session: OurSession, server: OurServer) -> None
     assert session.sql("select count(*) from one.t") == [("3",)]
     assert compact(session, "one.t", "minor") is not None
     assert session.sql("select row__id, id, name from one.t order by id") == rows
+    with pytest.raises(StatementError, match="already scheduled with state='ready for cleaning'"):
+        compact(session, "one.t", "major")  # Hive's rule: the cleaner comes first
+    session.clean(server.database_url)
     said = compact(session, "one.t", "major")
     assert said is not None
     assert "became base_0000003_v" in said

@@ -88,7 +88,11 @@ def place(request: pytest.FixtureRequest, workplace: Workplace) -> Place:
 def server(workplace: Workplace, place: Place) -> Iterator[OurServer]:
     folder = workplace.folder("cluster-metastore")
     started = OurServer(
-        workplace, f"sqlite:///{folder}/metastore.db", environment=place.environment
+        workplace,
+        f"sqlite:///{folder}/metastore.db",
+        warehouse=f"{place.uri}/warehouse",
+        settings={"hive.repl.cmrootdir": f"{place.uri}/cmroot"},
+        environment=place.environment,
     )
     yield started
     started.stop()

@@ -108,6 +108,12 @@ class Hdfs:
         with urllib.request.urlopen(request, timeout=30):
             pass
 
+    def admin(self, *arguments: str) -> str:
+        """Run one command of the administrator, as in `admin("-safemode", "enter")`."""
+        return self._workplace.run(
+            "hdfs-admin", self._command("org.apache.hadoop.hdfs.tools.DFSAdmin", *arguments)
+        )
+
     def stop(self) -> None:
         for server in reversed(self._servers):
             server.stop()

@@ -56,8 +56,6 @@ def database_settings(database: Database) -> dict[str, str]:
         "javax.jdo.option.ConnectionPassword": USER,
         # A process opens several pools; ten connections each would use up the server.
         "datanucleus.connectionPool.maxPoolSize": "4",
-        # Filling the schema by itself can dead-lock with the metastore's own transaction.
-        "datanucleus.schema.autoCreateAll": "false",
     }
 
 

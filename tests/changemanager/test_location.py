@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import re
+from collections.abc import Iterator
 from functools import partial
 
 import fsspec
@@ -10,7 +13,8 @@ import pytest
 from changemanager.errors import LocationError
 from changemanager.filesystem.local import LocalVolume
 from changemanager.filesystem.opening import one_name_of, open_file_system, volume_of
-from changemanager.filesystem.plain import PlainVolume
+from changemanager.filesystem.plain import OBJECT_STORE, PlainVolume
+from changemanager.filesystem.s3 import s3_options
 from changemanager.filesystem.volume import FileKind
 from changemanager.filesystem.webhdfs import WebHdfsVolume
 from changemanager.hadoop import HadoopConfig
@@ -171,3 +175,63 @@ def test_the_local_volume_sets_times_attributes_and_never_replaces(tmp_path) -> 
     assert (tmp_path / "d" / "e").stat().st_mode & 0o777 == 0o770
     with pytest.raises(OSError):
         volume.remove_empty_directory(str(tmp_path / "d"))
+
+
+def test_kerberos_is_never_spoken_to_over_http() -> None:
+    hadoop = HadoopConfig(
+        values={"hadoop.security.authentication": "kerberos"},
+        web_addresses={"nn:8020": "web.example:9870"},
+        is_native_allowed=False,
+    )
+    with pytest.raises(LocationError, match="asks for Kerberos.*native client"):
+        open_file_system("hdfs", "nn:8020", hadoop)
+
+
+def test_settings_of_s3a_are_taken() -> None:
+    hadoop = HadoopConfig(
+        values={
+            "fs.s3a.endpoint": "store.example:9000",
+            "fs.s3a.connection.ssl.enabled": "false",
+            "fs.s3a.access.key": "a",
+            "fs.s3a.secret.key": "s",
+            "fs.s3a.endpoint.region": "eu-central-1",
+            "fs.s3a.path.style.access": "true",
+        }
+    )
+    options = dict(s3_options(hadoop))
+    config = options.pop("config_kwargs")
+    assert options == {
+        "key": "a",
+        "secret": "s",
+        "endpoint_url": "http://store.example:9000",
+        "client_kwargs": {"region_name": "eu-central-1"},
+    }
+    assert config["s3"] == {"addressing_style": "path"}
+    assert s3_options(HadoopConfig(values={"fs.s3a.endpoint": "h"}))["endpoint_url"] == "https://h"
+    assert "key" not in s3_options(HadoopConfig())
+
+
+def test_settings_of_one_bucket_are_refused_by_name() -> None:
+    name = "fs.s3a.bucket.logs.endpoint"
+    with pytest.raises(LocationError, match=re.escape(name)):
+        s3_options(HadoopConfig(values={name: "h"}))
+
+
+def test_a_file_that_fails_in_the_middle_is_not_there() -> None:
+    class Stream(io.BytesIO):
+        discarded = False
+
+        def discard(self) -> None:
+            Stream.discarded = True
+
+    class Store:
+        def open(self, path: str, mode: str) -> Stream:
+            return Stream()
+
+    def chunks() -> Iterator[bytes]:
+        yield b"x"
+        raise OSError("the source went away")
+
+    with pytest.raises(OSError, match="went away"):
+        PlainVolume(Store(), OBJECT_STORE).write_new("b/f", chunks())
+    assert Stream.discarded

@@ -1,0 +1,80 @@
+"""S3 by s3fs, with the settings that Hadoop's S3A has, and with OSErrors only."""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from botocore.exceptions import BotoCoreError
+from s3fs import S3FileSystem
+
+from changemanager.errors import LocationError
+from changemanager.hadoop import HadoopConfig
+
+_ANONYMOUS = "AnonymousAWSCredentialsProvider"
+_TIMES_SECONDS = {"connect_timeout": 10, "read_timeout": 60}
+_PATH_STYLE = "fs.s3a.path.style.access"
+_PER_BUCKET = re.compile(
+    r"fs\.s3a\.bucket\.[^.]+(\.[^.]+)*\.(endpoint(\.region)?|access\.key|secret\.key|session\.token)"
+)
+
+
+class S3(S3FileSystem):  # type: ignore[misc]
+    """s3fs, whose errors of network and credentials are OSErrors as those of every file system."""
+
+    cachable = False
+
+    async def _call_s3(self, method: str, *args: Any, **given: Any) -> Any:
+        try:
+            return await super()._call_s3(method, *args, **given)
+        except BotoCoreError as error:
+            place = given.get("Bucket") or self.endpoint_url or "S3"
+            raise OSError(
+                errno.EIO,
+                f"S3 cannot be used: {error}; check fs.s3a.endpoint, fs.s3a.access.key and "
+                "fs.s3a.secret.key, or the AWS_… environment",
+                str(place),
+            ) from error
+
+
+def open_s3(hadoop: HadoopConfig) -> S3:
+    """The object store of all buckets. Raises LocationError for settings of one bucket alone."""
+    return S3(use_listings_cache=False, skip_instance_cache=True, **s3_options(hadoop))
+
+
+def s3_options(hadoop: HadoopConfig) -> Mapping[str, Any]:
+    """S3A's settings as s3fs takes them; what is not set is left to the AWS environment.
+
+    As S3A: an endpoint without scheme is https unless fs.s3a.connection.ssl.enabled is false.
+    """
+    for name in hadoop.values:
+        if _PER_BUCKET.fullmatch(name):
+            raise LocationError(
+                f"{name}: settings of one bucket are not understood; set fs.s3a.endpoint, "
+                "fs.s3a.access.key and fs.s3a.secret.key for all of them"
+            )
+    options: dict[str, Any] = {
+        "key": hadoop.get("fs.s3a.access.key") or None,
+        "secret": hadoop.get("fs.s3a.secret.key") or None,
+        "token": hadoop.get("fs.s3a.session.token") or None,
+        "endpoint_url": _endpoint(hadoop),
+    }
+    found = {name: value for name, value in options.items() if value is not None}
+    if hadoop.get("fs.s3a.aws.credentials.provider").endswith(_ANONYMOUS):
+        found["anon"] = True
+    region = hadoop.get("fs.s3a.endpoint.region")
+    if region:
+        found["client_kwargs"] = {"region_name": region}
+    style = {"addressing_style": "path"} if hadoop.flag(_PATH_STYLE, default=False) else {}
+    found["config_kwargs"] = {**_TIMES_SECONDS, **({"s3": style} if style else {})}
+    return found
+
+
+def _endpoint(hadoop: HadoopConfig) -> str | None:
+    endpoint = hadoop.get("fs.s3a.endpoint")
+    if not endpoint or "://" in endpoint:
+        return endpoint or None
+    is_encrypted = hadoop.flag("fs.s3a.connection.ssl.enabled", default=True)
+    return f"{'https' if is_encrypted else 'http'}://{endpoint}"
