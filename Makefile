@@ -1,10 +1,10 @@
 # Everything a person or CI does here, one line each: `make help`.
 PY := .venv/bin/python
 
-.PHONY: help setup demo test lint types docs bench integration lock clean
+.PHONY: help setup demo test lint types docs bench bench-cluster integration lock clean
 
 help:            ## list these
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 16
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 16
 
 setup:           ## make .venv with the program hms-bridge; find or install Java
 	@bash scripts/setup.sh
@@ -27,6 +27,9 @@ docs: setup      ## write the generated pages again
 
 bench: setup     ## ratios: ours against a peer or a limit, in one run
 	$(PY) -m benchmarks
+
+bench-cluster: setup  ## a dump to HDFS, ours against Hive's, on the real systems
+	$(PY) -m benchmarks.cluster
 
 integration: setup  ## the real systems judge: Hive, HDFS, Trino, PostgreSQL, MariaDB, S3
 	bash integration/run.sh

@@ -1,9 +1,10 @@
 """The port: what every room that needs a metastore sees of it.
 
-``Metastore`` is the sum of five protocols. It is implemented by ``service.MetastoreService``
-(over SQL), by ``client.ThriftMetastoreClient`` (ours or a real Hive metastore), and both pass
-the same behaviour suite. ``LocalMetastore`` adds what Hive offers to its own threads only:
-the initiator's, cleaner's and housekeeper's queries, which have no thrift method.
+``Metastore`` is the sum of eight protocols, of which four stand in
+:mod:`hms_bridge.metadata_store`. It is implemented by ``service.MetastoreService`` (over SQL), by
+``client.ThriftMetastoreClient`` (ours or a real Hive metastore), and both pass the same behaviour
+suite. ``LocalMetastore`` adds what Hive offers to its own threads only: the initiator's, cleaner's
+and housekeeper's queries, which have no thrift method.
 
 Names are given and returned in lower case. Every method raises the errors of
 ``hms_bridge.errors`` that its docstring names, MetaError for a refusal without a class of its
@@ -15,6 +16,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from hms_bridge.metadata_store import (
+    FunctionStore,
+    MaterializedViewStore,
+    NotificationStore,
+    StatisticsStore,
+)
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Partition, Table
 from hms_bridge.model.compaction import (
     Compaction,
@@ -23,8 +30,7 @@ from hms_bridge.model.compaction import (
     PotentialCompaction,
     ShowCompactionsRequest,
 )
-from hms_bridge.model.event import NotificationEvent, NotificationRequest, WriteNotification
-from hms_bridge.model.ids import CompactionId, EventId, LockId, TxnId, WriteId
+from hms_bridge.model.ids import CompactionId, LockId, TxnId, WriteId
 from hms_bridge.model.lock import LockFilter, LockInfo, LockRequest, LockResponse
 from hms_bridge.model.txn import (
     AbortReason,
@@ -39,7 +45,6 @@ from hms_bridge.model.txn import (
     TxnInfo,
     TxnToWriteId,
     TxnType,
-    WriteEvent,
 )
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 
@@ -81,8 +86,9 @@ class CatalogStore(Protocol):
         was asked, or when the database is a replication source."""
         ...
 
-    def create_table(self, table: Table) -> None:
-        """Create it, and its directory if it is managed and gives no location. Raises
+    def create_table(self, table: Table, *, trusted_columns: Sequence[str] = ()) -> None:
+        """Create it, and its directory if it is managed and gives no location. If it has no
+        files, the statistics of ``trusted_columns`` can be believed from the start. Raises
         AlreadyExistsError, InvalidObjectError, NoSuchObjectError (its database)."""
         ...
 
@@ -218,6 +224,7 @@ class CatalogStore(Protocol):
         environment: Mapping[str, str] | None = None,
         catalog: str = DEFAULT_CATALOG,
         is_event_each: bool = False,
+        valid_write_ids: str | None = None,
     ) -> None:
         """Replace those with their values, all or none; ``is_event_each``: an event for each,
         not one for all. Raises NoSuchObjectError."""
@@ -401,36 +408,16 @@ class CompactionStore(Protocol):
         ...
 
 
-class NotificationStore(Protocol):
-    """Notification events (facts/metastore §2.17, §3)."""
-
-    def get_next_notification(self, request: NotificationRequest) -> tuple[NotificationEvent, ...]:
-        """Ascending, gap-free."""
-        ...
-
-    def get_current_event_id(self) -> EventId:
-        """The newest id; 0 before the first event."""
-        ...
-
-    def get_notification_events_count(
-        self, from_event_id: EventId, database: str, catalog: str = DEFAULT_CATALOG
-    ) -> int:
-        """How many events of one database came after an id."""
-        ...
-
-    def add_write_notifications(self, notifications: Sequence[WriteNotification]) -> None:
-        """Remember which files a transaction wrote; a repeated call adds nothing twice."""
-        ...
-
-    def get_write_events(
-        self, txn_id: TxnId, database: str | None = None, table: str | None = None
-    ) -> tuple[WriteEvent, ...]:
-        """What add_write_notifications recorded for a transaction."""
-        ...
-
-
 class Metastore(
-    CatalogStore, TransactionStore, LockStore, CompactionStore, NotificationStore, Protocol
+    CatalogStore,
+    TransactionStore,
+    LockStore,
+    CompactionStore,
+    NotificationStore,
+    StatisticsStore,
+    FunctionStore,
+    MaterializedViewStore,
+    Protocol,
 ):
     """All that a remote metastore offers."""
 

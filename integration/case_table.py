@@ -1,4 +1,4 @@
-"""The table of the README: system, version, what is compared, number of cases. `--write` renews it.
+"""The tables of the README: systems with their cases, and settings. `--write` renews them.
 
 A case counts for every system whose fixture it names; cases marked as expected failures are counted
 apart.
@@ -14,11 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from integration.referees.hive42_departures import departures_table
 from integration.systems import SYSTEMS
 
 HERE = Path(__file__).parent
 README = HERE / "README.md"
 BEGIN, END = "<!-- table: begin -->\n", "<!-- table: end -->\n"
+SETTINGS_BEGIN, SETTINGS_END = "<!-- settings: begin -->\n", "<!-- settings: end -->\n"
 OTHER = "the harness itself"
 
 
@@ -68,17 +70,21 @@ def table(counter: Counter) -> str:
 
 def main(arguments: list[str]) -> int:
     text = README.read_text()
-    before, _, rest = text.partition(BEGIN)
-    old, _, after = rest.partition(END)
-    new = table(count())
+    new = _with(text, BEGIN, END, table(count()))
+    new = _with(new, SETTINGS_BEGIN, SETTINGS_END, departures_table())
     if "--write" in arguments:
-        README.write_text(before + BEGIN + new + END + after)
+        README.write_text(new)
         return 0
-    if old != new:
-        print("integration/README.md: the table is not what the cases say; renew it with")
+    if text != new:
+        print("integration/README.md: a table is not what the cases say; renew them with")
         print("    python -m integration.case_table --write")
-        print(new)
-    return int(old != new)
+    return int(text != new)
+
+
+def _with(text: str, begin: str, end: str, content: str) -> str:
+    before, _, rest = text.partition(begin)
+    after = rest.partition(end)[2]
+    return before + begin + content + end + after
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ import pytest
 
 from integration.referees import install, java_metastore, outside
 from integration.referees.beside import Beside
+from integration.referees.cluster import Cluster
 from integration.referees.hdfs import Hdfs
 from integration.referees.hive42 import Hive42
 from integration.referees.hive_schema import HiveSchemas
@@ -286,6 +287,14 @@ def hive42_on_ours(workplace: Workplace, ours: OurServer) -> Iterator[Hive42]:
             settings={"hive.metastore.uris": ours.uri},
         )
     )
+
+
+@pytest.fixture(scope="session")
+def cluster(workplace: Workplace, hdfs: Hdfs, hive_schemas: HiveSchemas) -> Iterator[Cluster]:
+    """HDFS with permissions, PostgreSQL, Hive 4.2 with and without our server, each started by the
+    first case that asks for it.
+    """
+    yield from _running(lambda: Cluster(workplace, hdfs, hive_schemas))
 
 
 @pytest.fixture(scope="session")

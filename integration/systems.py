@@ -127,6 +127,12 @@ SYSTEMS = (
         compared="files, checksums, extended attributes",
     ),
     System(
+        fixture="cluster",
+        name="A cluster: HDFS with permissions, PostgreSQL, Hive on our metastore and its own",
+        version="3.4.1, 15, 4.2.0",
+        compared="a replica's rows and ROW__IDs after dumps, compactions, kills; the how-to page",
+    ),
+    System(
         fixture="s3",
         name="S3 by moto's server",
         version="5.2.5",

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from hms_bridge.errors import InvalidObjectError
 from hms_bridge.model.catalog import Column, Database, Partition, Storage, Table
+from hms_bridge.model.function import Function
 
 DATABASE_NAME_LENGTH_MAX = 128
 TABLE_NAME_LENGTH_MAX = 256
@@ -25,6 +26,7 @@ TEXT_LENGTH_MAX = 4000
 OWNER_LENGTH_MAX = 767
 DATABASE_OWNER_LENGTH_MAX = 128
 SKEWED_VALUE_LENGTH_MAX = 256
+FUNCTION_NAME_LENGTH_MAX = 128
 
 
 def check_database(database: Database) -> None:
@@ -72,6 +74,16 @@ def check_partition(partition: Partition, name: str) -> None:
         _limit(value, PARTITION_VALUE_LENGTH_MAX, f"{what}: partition value")
     _check_parameters(partition.parameters, what)
     check_storage(partition.storage, what)
+
+
+def check_function(function: Function) -> None:
+    """Raises InvalidObjectError for names and texts that cannot be stored."""
+    what = f"function '{_short(function.name)}'"
+    _limit(function.name, FUNCTION_NAME_LENGTH_MAX, f"{what}: its name")
+    _limit(function.class_name, TEXT_LENGTH_MAX, f"{what}: its class")
+    _limit(function.owner_name, DATABASE_OWNER_LENGTH_MAX, f"{what}: its owner")
+    for resource in function.resources:
+        _limit(resource.uri, TEXT_LENGTH_MAX, f"{what}: a resource's place")
 
 
 def check_storage(storage: Storage, what: str) -> None:

@@ -23,7 +23,7 @@ from hms_bridge.config.settings import Settings
 from hms_bridge.dml.named import find_database
 
 if TYPE_CHECKING:
-    from hms_bridge.repl.dump import DumpPlan, DumpReport
+    from hms_bridge.repl.dump import DumpPlan, DumpReport, DumpRequest
     from hms_bridge.repl.load import LoadPlan, LoadReport
 
 
@@ -119,8 +119,6 @@ def dump(
     """
     from hms_bridge.cli.repl_discard import discard_dump
     from hms_bridge.cli.repl_requests import discard_request, dump_request
-    from hms_bridge.config.file_systems import file_systems
-    from hms_bridge.repl.dump import DumpKind, ReplDump
 
     if discarded is not None:
         if is_forced:
@@ -142,6 +140,21 @@ def dump(
         is_abort_allowed=is_abort_allowed,
         is_unknown_empty=is_unknown_empty,
     )
+    _dump(request, metastore_url, settings, output_format, is_dry_run=is_dry_run)
+
+
+def _dump(
+    request: DumpRequest,
+    metastore_url: str,
+    settings: Settings,
+    output_format: str,
+    *,
+    is_dry_run: bool,
+) -> None:
+    from hms_bridge.config.file_systems import file_systems
+    from hms_bridge.repl.dump import DumpKind, ReplDump
+
+    database = request.database
     with source_side(metastore_url, settings) as (metastore, manifest):
         find_database(metastore, database)
         dumper = ReplDump(

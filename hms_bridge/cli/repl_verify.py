@@ -14,6 +14,7 @@ from hms_bridge.config.settings import Settings
 from hms_bridge.model.counted import counted
 
 if TYPE_CHECKING:
+    from changemanager.location import Resolver
     from hms_bridge.repl.verify import VerifiedFile
 
 _COLUMNS = (
@@ -25,13 +26,21 @@ _SHOWN = (
 
 
 @click.command()
-@click.argument("directory", metavar="DUMP")
+@click.argument("directory", metavar="[DUMP]", required=False)
+@click.option("--newest", metavar="DATABASE", help="The newest dump of DATABASE.")
+@click.option("--root", "given_root", metavar="DIR", help="Where dumps are.  [default: setting]")
 @click.option("--quick", "is_quick", is_flag=True, help="Look for names and sizes only.")
 @click.option("--all", "is_all", is_flag=True, help="List every file, not only the missing ones.")
 @format_option
 @settings_options
 def verify(
-    directory: str, is_quick: bool, is_all: bool, output_format: str, settings: Settings
+    directory: str | None,
+    newest: str | None,
+    given_root: str | None,
+    is_quick: bool,
+    is_all: bool,
+    output_format: str,
+    settings: Settings,
 ) -> None:
     """Look for every file that a dump names: at its source, in the archive, or missing.
 
@@ -41,18 +50,16 @@ def verify(
     Examples:
       hms-bridge repl verify /dr/dumps/c2FsZXM=/7f3c0d8e-…
       hms-bridge repl verify /dr/dumps/c2FsZXM=/7f3c0d8e-… --all --format jsonl
+      hms-bridge repl verify --newest sales --root /dr/dumps
     """
     from changemanager.whereabouts import Whereabouts
     from hms_bridge.cli.repl_requests import dump_rules
     from hms_bridge.config.file_systems import file_systems
-    from hms_bridge.connect import absolute_location, archive_root
-    from hms_bridge.errors import ReplError
-    from hms_bridge.repl.layout import HIVE_DIRECTORY
+    from hms_bridge.connect import archive_root
     from hms_bridge.repl.verify import verify_dump
 
-    resolver, location = file_systems(settings), absolute_location(directory, settings.hadoop)
-    if resolver(f"{location}/{HIVE_DIRECTORY}").status() is None:
-        raise ReplError(f"there is no dump in {location}; give the dump_dir that repl dump told")
+    resolver = file_systems(settings)
+    location = _dump(directory, newest, given_root, resolver, settings)
     counts: Counter[str] = Counter()
     with working("looking for files") as show:
 
@@ -87,6 +94,34 @@ def verify(
         )
     if report.exit_code:
         raise SystemExit(report.exit_code)
+
+
+def _dump(
+    directory: str | None,
+    newest: str | None,
+    given_root: str | None,
+    resolver: Resolver,
+    settings: Settings,
+) -> str:
+    """The dump that is meant. Raises UsageError for none or two, ReplError if it is not there."""
+    from hms_bridge.cli.repl_requests import repl_root
+    from hms_bridge.connect import absolute_location
+    from hms_bridge.errors import ReplError
+    from hms_bridge.repl.dump_directories import list_dumps, newest_finished
+    from hms_bridge.repl.layout import HIVE_DIRECTORY
+
+    if (directory is None) == (newest is None):
+        raise click.UsageError("name a dump's directory, or a database with --newest")
+    if newest is not None:
+        root = repl_root(given_root, settings)
+        dump = newest_finished(list_dumps(resolver, root, newest.lower()))
+        if dump is None:
+            raise ReplError(f"there is no finished dump of {newest} below {root}; give its --root")
+        return dump.paths.root
+    location = absolute_location(str(directory), settings.hadoop)
+    if resolver(f"{location}/{HIVE_DIRECTORY}").status() is None:
+        raise ReplError(f"there is no dump in {location}; give the dump_dir that repl dump told")
+    return location
 
 
 def _row(file: VerifiedFile) -> dict[str, object]:

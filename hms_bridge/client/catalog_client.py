@@ -28,6 +28,7 @@ from hms_bridge.wire.convert_catalog import (
     partition_to_struct,
     table_from_struct,
     table_to_struct,
+    trusted_columns_to_struct,
 )
 from hms_bridge.wire.structs import Struct, hive
 
@@ -80,9 +81,11 @@ class CatalogClient:
             cascade=is_cascade,
         )
 
-    def create_table(self, table: Table) -> None:
+    def create_table(self, table: Table, *, trusted_columns: Sequence[str] = ()) -> None:
         """Raises AlreadyExistsError, InvalidObjectError, NoSuchObjectError (its database)."""
-        struct = table_to_struct(table)
+        struct: Any = table_to_struct(table)
+        if trusted_columns:
+            struct.dictionary = trusted_columns_to_struct(trusted_columns)
         request = hive.CreateTableRequest(
             table=struct,
             processorCapabilities=list(PROCESSOR_CAPABILITIES),
@@ -376,6 +379,7 @@ class CatalogClient:
         environment: Mapping[str, str] | None = None,
         catalog: str = DEFAULT_CATALOG,
         is_event_each: bool = False,
+        valid_write_ids: str | None = None,
     ) -> None:
         """Raises NoSuchObjectError. With ``is_event_each``, each is a call of its own."""
         if is_event_each and len(partitions) > 1:
@@ -387,6 +391,7 @@ class CatalogClient:
                     environment=environment,
                     catalog=catalog,
                     is_event_each=True,
+                    valid_write_ids=valid_write_ids,
                 )
             return
         structs = [partition_to_struct(partition) for partition in partitions]
@@ -399,6 +404,7 @@ class CatalogClient:
             partitions=structs,
             environmentContext=context,
             writeId=write_ids.pop() if len(write_ids) == 1 else None,
+            validWriteIdList=valid_write_ids,
         )
         old = {
             "db_name": join_catalog(catalog, database),

@@ -16,7 +16,12 @@ from hms_bridge.model.compaction import (
     CompactionResponse,
     ShowCompactionsRequest,
 )
-from hms_bridge.model.event import NotificationEvent, NotificationRequest, WriteNotification
+from hms_bridge.model.event import (
+    InsertNotification,
+    NotificationEvent,
+    NotificationRequest,
+    WriteNotification,
+)
 from hms_bridge.model.ids import CompactionId, EventId, TxnId
 from hms_bridge.model.txn import WriteEvent
 from hms_bridge.wire import convert_compaction, convert_event, convert_txn
@@ -169,6 +174,15 @@ class NotificationClient:
                 catalog=DEFAULT_CATALOG, db=database, table=table, requestList=structs
             )
             self._add_batch(batch)
+
+    def fire_inserts(self, notifications: Sequence[InsertNotification]) -> tuple[EventId, ...]:
+        """Raises NoSuchObjectError. Never repeated: each call is an event."""
+        ids: list[EventId] = []
+        for one in notifications:
+            struct = convert_event.insert_notification_to_struct(one)
+            found = self._caller.call("fire_listener_event", rqst=struct)
+            ids += [EventId(number) for number in found.eventIds or ()]
+        return tuple(ids)
 
     def get_write_events(
         self, txn_id: TxnId, database: str | None = None, table: str | None = None

@@ -7,13 +7,22 @@ from types import TracebackType
 from hms_bridge.client.addresses import parse_addresses
 from hms_bridge.client.caller import Caller, CallSettings
 from hms_bridge.client.catalog_client import CatalogClient
+from hms_bridge.client.object_client import FunctionClient, MaterializedViewClient
 from hms_bridge.client.queue_client import CompactionClient, NotificationClient
+from hms_bridge.client.statistics_client import StatisticsClient
 from hms_bridge.client.txn_client import LockClient, TransactionClient
 from hms_bridge.clock import Clock, SystemClock
 
 
 class ThriftMetastoreClient(
-    CatalogClient, TransactionClient, LockClient, CompactionClient, NotificationClient
+    CatalogClient,
+    TransactionClient,
+    LockClient,
+    CompactionClient,
+    NotificationClient,
+    StatisticsClient,
+    FunctionClient,
+    MaterializedViewClient,
 ):
     """A remote metastore: ours, or a real Hive's of 2.3 or later.
 

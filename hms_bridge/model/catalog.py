@@ -137,8 +137,39 @@ class Storage:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class SourceTable:
+    """A table that a materialized view reads, and how many of its rows changed since the view was
+    made or rebuilt."""
+
+    table: Table
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CreationMetadata:
+    """Of which tables, and of which state of them, a materialized view was made.
+
+    ``snapshot`` is the text of the snapshot that its query saw. ``table_names`` are
+    ``database.table``.
+    """
+
+    database_name: str
+    table_name: str
+    catalog_name: str = DEFAULT_CATALOG
+    table_names: frozenset[str] = frozenset()
+    snapshot: str | None = None
+    materialized_ms: int | None = None
+    sources: tuple[SourceTable, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Table:
-    """A table or view. ``id`` and ``write_id`` are set by the metastore."""
+    """A table or view. ``id`` and ``write_id`` are set by the metastore.
+
+    ``is_statistics_compliant`` is told to a reader that names its snapshot.
+    """
 
     name: str
     database_name: str
@@ -158,6 +189,8 @@ class Table:
     is_temporary: bool = False
     write_id: int = -1
     id: int | None = None
+    creation: CreationMetadata | None = None
+    is_statistics_compliant: bool | None = None
     sent: SentFields | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -211,4 +244,5 @@ class Partition:
     storage: Storage = field(default_factory=Storage)
     parameters: Mapping[str, str] = field(default_factory=dict)
     write_id: int = -1
+    is_statistics_compliant: bool | None = None
     sent: SentFields | None = field(default=None, compare=False, repr=False)

@@ -27,6 +27,12 @@ class EventType(StrEnum):
     ALTER_PARTITIONS = "ALTER_PARTITIONS"
     DROP_PARTITION = "DROP_PARTITION"
     INSERT = "INSERT"
+    UPDATE_TABLE_STATISTICS = "UPDATE_TBL_COL_STAT_EVENT"
+    DELETE_TABLE_STATISTICS = "DELETE_TBL_COL_STAT_EVENT"
+    UPDATE_PARTITION_STATISTICS = "UPDATE_PART_COL_STAT_EVENT"
+    DELETE_PARTITION_STATISTICS = "DELETE_PART_COL_STAT_EVENT"
+    CREATE_FUNCTION = "CREATE_FUNCTION"
+    DROP_FUNCTION = "DROP_FUNCTION"
     OPEN_TXN = "OPEN_TXN"
     COMMIT_TXN = "COMMIT_TXN"
     ABORT_TXN = "ABORT_TXN"
@@ -79,3 +85,17 @@ class WriteNotification:
     files: tuple[str, ...] = ()
     checksums: tuple[str, ...] = ()
     subdirectories: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class InsertNotification:
+    """Files that came into a table that is not transactional, or into one partition of it."""
+
+    database_name: str
+    table_name: str
+    catalog_name: str = DEFAULT_CATALOG
+    partition_values: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    checksums: tuple[str, ...] = ()
+    subdirectories: tuple[str, ...] = ()
+    is_replace: bool = False

@@ -93,12 +93,13 @@ def _table_head(table: Table) -> dict[str, Any]:
     }
 
 
-def table_created(table: Table, now_seconds: int) -> EventDraft:
-    """CREATE_TABLE; files stay empty, because writes have events of their own."""
+def table_created(table: Table, now_seconds: int, files: Sequence[str] = ()) -> EventDraft:
+    """CREATE_TABLE. ``files`` (references) are those that were there before a table that is
+    managed and not transactional; later ones have events of their own."""
     message = _table_head(table) | {
         "tableObjJson": table_to_json(table),
         "timestamp": now_seconds,
-        "files": [],
+        "files": list(files),
     }
     return _of_table(EventType.CREATE_TABLE, table, message)
 

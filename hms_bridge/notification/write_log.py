@@ -70,19 +70,27 @@ def _event_of(one: Written) -> WriteEvent:
         partition=name,
         table_object=table_to_json(table),
         partition_object=None if one.partition is None else partition_to_json(one.partition),
-        files=tuple(_encoded_files(notification, one.cmroot)),
+        files=tuple(
+            encoded_files(
+                notification.files,
+                notification.checksums,
+                notification.subdirectories,
+                one.cmroot,
+            )
+        ),
     )
 
 
-def _encoded_files(notification: WriteNotification, cmroot: str | None) -> list[str]:
-    files = notification.files
-    checksums = notification.checksums or ("",) * len(files)
-    directories = notification.subdirectories or ("",) * len(files)
+def encoded_files(
+    files: Sequence[str], checksums: Sequence[str], directories: Sequence[str], cmroot: str | None
+) -> list[str]:
+    """References as events hold them. Raises InvalidObjectError for lists of different lengths."""
+    checksums = checksums or ("",) * len(files)
+    directories = directories or ("",) * len(files)
     if not len(files) == len(checksums) == len(directories):
         raise InvalidObjectError(
-            f"write notification of transaction {notification.txn_id} on "
-            f"{notification.database_name}.{notification.table_name}: {len(files)} files, "
-            f"{len(checksums)} checksums, {len(directories)} sub-directories; give as many of each"
+            f"{len(files)} files, {len(checksums)} checksums, {len(directories)} sub-directories "
+            "were sent; give as many of each"
         )
     return [
         encode_uri(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hms_bridge.errors import EventGapError
-from hms_bridge.metastore import NotificationStore
+from hms_bridge.metadata_store import NotificationStore
 from hms_bridge.model.event import EventType, NotificationEvent, NotificationRequest
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.event_payload import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hms_bridge.metastore import NotificationStore
+from hms_bridge.metadata_store import NotificationStore
 from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.event_payload import Payload, message_json

@@ -8,6 +8,7 @@ from dataclasses import replace
 from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import Database, Partition, PrincipalType, Table, TableType
 from hms_bridge.model.ids import EventId
+from hms_bridge.model.statistics_state import without_columns, without_trust
 from hms_bridge.repl.external_list import external_target
 
 CHECKPOINT = "hive.repl.ckpt.key"
@@ -138,7 +139,7 @@ def target_table(
 
     Raises ReplError for an external table without a base directory for such data.
     """
-    parameters = replicated_parameters(source.parameters) | {LAST_EVENT: str(last_event)}
+    parameters = _of_copy(source.parameters, source) | {LAST_EVENT: str(last_event)}
     location = _location(source, source, existing, external_base)
     return replace(
         source,
@@ -166,9 +167,16 @@ def target_partition(
         database_name=database_name,
         table_name=table.name,
         storage=replace(source.storage, location=location),
-        parameters=replicated_parameters(source.parameters) | {LAST_EVENT: str(last_event)},
+        parameters=_of_copy(source.parameters, table) | {LAST_EVENT: str(last_event)},
         write_id=-1,
     )
+
+
+def _of_copy(parameters: Mapping[str, str], table: Table) -> dict[str, str]:
+    """Column statistics do not come along. Were they said to be right, an INSERT there would take
+    those of its own rows for those of all; and of a transactional table nothing can be proved."""
+    copied = replicated_parameters(parameters)
+    return without_trust(copied) if table.is_transactional else without_columns(copied, None)
 
 
 def _location(

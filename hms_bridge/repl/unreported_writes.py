@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from changemanager.location import Resolver
 from changemanager.uri import encode_uri
 from hms_bridge.errors import EventGapError, NoSuchObjectError, ReplError
-from hms_bridge.metastore import Metastore, NotificationStore
+from hms_bridge.metadata_store import NotificationStore
+from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.event import EventType, NotificationEvent, NotificationRequest
 from hms_bridge.model.ids import EventId, TxnId, WriteId

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hms_bridge.metastore import CompactionStore, NotificationStore
+from hms_bridge.errors import MetaError
+from hms_bridge.metadata_store import NotificationStore
+from hms_bridge.metastore import CompactionStore
 from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.model.compaction import Compaction, CompactionState, ShowCompactionsRequest
 from hms_bridge.model.event import NotificationRequest
@@ -91,11 +93,6 @@ class CompactionCalls:
     def mark_refused(self, args: Struct) -> None:
         """Refused."""
         self._store.mark_refused(_entry(args))
-
-    @answers("find_columns_with_stats")
-    def find_columns_with_statistics(self, _: Struct) -> list[str]:
-        """None: column statistics are not kept here."""
-        return []
 
     @answers("abort_Compactions")
     def abort_compactions(self, args: Struct) -> Struct:
@@ -200,6 +197,18 @@ class NotificationCalls:
         ]
         self._store.add_write_notifications(notifications)
         return hive.WriteNotificationLogBatchResponse()
+
+    @answers("fire_listener_event")
+    def fire_event(self, args: Struct) -> Struct:
+        """Log that files came into tables that are not transactional."""
+        request = given(args.rqst, "rqst")
+        told = convert_event.insert_notifications_from_struct(request)
+        if not told:
+            raise MetaError(
+                "fire_listener_event tells of inserted files only here; events of a refresh are "
+                "not written"
+            )
+        return hive.FireEventResponse(eventIds=list(self._store.fire_inserts(told)))
 
     @answers("get_all_write_event_info")
     def get_write_events(self, args: Struct) -> list[Struct]:

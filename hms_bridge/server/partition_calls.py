@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from hms_bridge.errors import InvalidObjectError, MetaError, NoSuchObjectError
 from hms_bridge.model.catalog import DEFAULT_PARTITION_VALUE, Partition, Table
 from hms_bridge.model.partition_name import parse_partition_name
+from hms_bridge.model.statistics_state import seen_partition
 from hms_bridge.server.answers import answers
 from hms_bridge.server.names import TableName, limit_of, table_name, values_of_name
 from hms_bridge.server.served_partitions import ServedPartitions
@@ -35,6 +36,9 @@ class PartitionCalls:
         request = given(args.req, "req")
         name = table_name(request.dbName, request.tblName, request.catName)
         found = self._get(name, request.partVals)
+        if request.validWriteIdList is not None:
+            table = self._store.get_table(name.database, name.table, name.catalog)
+            found = seen_partition(table, found, request.validWriteIdList)
         return hive.GetPartitionResponse(partition=partition_to_struct(found))
 
     @answers("get_partition_by_name")

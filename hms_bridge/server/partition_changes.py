@@ -122,7 +122,8 @@ class PartitionChangeCalls:
             for part in parts:
                 part.writeId = request.writeId
         columns = columns_from_structs(request.partitionColSchema)
-        self._alter(name, parts, environment_of(request.environmentContext), columns)
+        environment = environment_of(request.environmentContext)
+        self._alter(name, parts, environment, columns, valid_write_ids=request.validWriteIdList)
         return hive.AlterPartitionsResponse()
 
     @answers("drop_partition")
@@ -296,6 +297,7 @@ class PartitionChangeCalls:
         columns: tuple[Column, ...] = (),
         *,
         is_event_each: bool = False,
+        valid_write_ids: str | None = None,
     ) -> None:
         self._store.alter_partitions(
             name.database,
@@ -304,6 +306,7 @@ class PartitionChangeCalls:
             environment=environment,
             catalog=name.catalog,
             is_event_each=is_event_each,
+            valid_write_ids=valid_write_ids,
         )
 
     def _drop(

@@ -16,12 +16,16 @@ from hms_bridge.server.answers import collect_answers
 from hms_bridge.server.compaction_calls import CompactionCalls, NotificationCalls
 from hms_bridge.server.database_calls import DatabaseCalls
 from hms_bridge.server.dispatch import Dispatcher
+from hms_bridge.server.function_calls import FunctionCalls
 from hms_bridge.server.limits import DEFAULT_LIMITS, ServerLimits
+from hms_bridge.server.materialized_view_calls import MaterializedViewCalls
 from hms_bridge.server.partition_calls import PartitionCalls
 from hms_bridge.server.partition_changes import PartitionChangeCalls
 from hms_bridge.server.partition_spec_calls import PartitionSpecCalls
+from hms_bridge.server.privilege_calls import PrivilegeCalls
 from hms_bridge.server.served_partitions import ServedMetastore
 from hms_bridge.server.service_calls import AbsentCalls, ServiceCalls
+from hms_bridge.server.statistics_calls import StatisticsCalls
 from hms_bridge.server.table_calls import TableCalls
 from hms_bridge.server.transaction_calls import LockCalls, TransactionCalls
 
@@ -54,6 +58,10 @@ def dispatcher_of(
         LockCalls(metastore),
         CompactionCalls(metastore),
         NotificationCalls(metastore),
+        StatisticsCalls(metastore),
+        FunctionCalls(metastore),
+        MaterializedViewCalls(metastore),
+        PrivilegeCalls(metastore),
     )
     return Dispatcher(collect_answers(handlers), limits)
 

@@ -138,23 +138,10 @@ class ServiceCalls:
 class AbsentCalls:
     """Kinds of objects that cannot be created here: there are none, and clients may ask."""
 
-    @answers(
-        "get_all_materialized_view_objects_for_rewriting", "get_functions",
-        "get_materialized_views_for_rewriting", "get_runtime_stats",
-    )  # fmt: skip
+    @answers("get_runtime_stats")
     def nothing(self, _: Struct) -> list[Struct]:
         """An empty list."""
         return []
-
-    @answers("get_all_functions")
-    def functions(self, _: Struct) -> Struct:
-        """No functions."""
-        return hive.GetAllFunctionsResponse(functions=[])
-
-    @answers("get_functions_req")
-    def functions_of_database(self, _: Struct) -> Struct:
-        """No functions."""
-        return hive.GetFunctionsResponse(function_names=[], functions=[])
 
     @answers("get_primary_keys")
     def primary_keys(self, _: Struct) -> Struct:
@@ -194,21 +181,6 @@ class AbsentCalls:
             defaultConstraints=[], checkConstraints=[],
         )  # fmt: skip
         return hive.AllTableConstraintsResponse(allTableConstraints=none)
-
-    @answers("get_table_statistics_req")
-    def table_statistics(self, _: Struct) -> Struct:
-        """No column statistics."""
-        return hive.TableStatsResult(tableStats=[])
-
-    @answers("get_partitions_statistics_req")
-    def partition_statistics(self, _: Struct) -> Struct:
-        """No column statistics."""
-        return hive.PartitionsStatsResult(partStats={})
-
-    @answers("get_aggr_stats_for")
-    def aggregated_statistics(self, _: Struct) -> Struct:
-        """No column statistics."""
-        return hive.AggrStats(colStats=[], partsFound=0)
 
     @answers("get_active_resource_plan")
     def active_resource_plan(self, _: Struct) -> Struct:

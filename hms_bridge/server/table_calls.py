@@ -7,9 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from hms_bridge.errors import InvalidOperationError, MetaError
-from hms_bridge.metastore import CatalogStore
+from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.ids import WriteId
+from hms_bridge.model.statistics import HIVE, StatisticsQuery
+from hms_bridge.model.statistics_state import accurate_columns, seen_table
 from hms_bridge.server.access_types import access_type
 from hms_bridge.server.answers import answers
 from hms_bridge.server.names import (
@@ -25,7 +27,9 @@ from hms_bridge.wire.catalog_names import split_catalog
 from hms_bridge.wire.convert_catalog import (
     columns_to_structs,
     table_to_struct,
+    take_trusted_columns,
 )
+from hms_bridge.wire.convert_statistics import object_to_struct
 from hms_bridge.wire.received import received_table
 from hms_bridge.wire.required import given
 from hms_bridge.wire.structs import Struct, hive
@@ -42,7 +46,7 @@ class TableCalls:
     """Tables. ``is_capability_checked``: refuse to show insert-only tables to clients that do
     not say that they understand them; they would read aborted rows."""
 
-    def __init__(self, store: CatalogStore, is_capability_checked: bool) -> None:
+    def __init__(self, store: Metastore, is_capability_checked: bool) -> None:
         self._store = store
         self._is_capability_checked = is_capability_checked
 
@@ -57,8 +61,11 @@ class TableCalls:
         """One by name, to a client that tells what it understands."""
         request = given(args.req, "req")
         name = table_name(request.dbName, request.tblName, request.catName)
-        table = self._get(name, request.capabilities)
-        return hive.GetTableResult(table=_with_access(table, request.processorCapabilities))
+        table = seen_table(self._get(name, request.capabilities), request.validWriteIdList)
+        struct = _with_access(table, request.processorCapabilities)
+        if request.getColumnStats:
+            self._put_statistics(struct, table, request)
+        return hive.GetTableResult(table=struct)
 
     @answers("get_table_objects_by_name")
     def get_tables_by_names(self, args: Struct) -> list[Struct]:
@@ -158,7 +165,7 @@ class TableCalls:
     @answers("create_table")
     def create_table(self, args: Struct) -> None:
         """Create one."""
-        self._store.create_table(received_table(given(args.tbl, "tbl")))
+        self._create(args.tbl, None)
 
     @answers("create_table_with_environment_context")
     def create_table_with_environment(self, args: Struct) -> None:
@@ -169,7 +176,7 @@ class TableCalls:
     def create_table_with_constraints(self, args: Struct) -> None:
         """Create one without constraints."""
         _refuse_constraints(args)
-        self._store.create_table(received_table(given(args.tbl, "tbl")))
+        self._create(args.tbl, None)
 
     @answers("create_table_req")
     def create_table_req(self, args: Struct) -> None:
@@ -258,12 +265,33 @@ class TableCalls:
         )
         return hive.TruncateTableResponse()
 
+    def _put_statistics(self, struct: Any, table: Table, request: Any) -> None:
+        engine = request.engine or HIVE
+        query = StatisticsQuery(
+            database_name=table.database_name,
+            table_name=table.name,
+            catalog_name=table.catalog_name,
+            columns=accurate_columns(table.parameters),
+            engine=engine,
+            valid_write_ids=request.validWriteIdList,
+        )
+        for found in self._store.get_column_statistics(query):
+            struct.colStats = object_to_struct(
+                found,
+                database=table.database_name,
+                table=table.name,
+                catalog=table.catalog_name,
+                engine=engine,
+            )
+
     def _create(self, struct: Struct | None, context: Struct | None) -> None:
-        table = received_table(given(struct, "the new table"))
+        sent = given(struct, "the new table")
+        trusted = take_trusted_columns(sent)
+        table = received_table(sent)
         if environment_of(context).get(_DO_NOT_COUNT, "").lower() == "true":
             # Hive takes this word from either place; as a parameter it is not stored.
             table = replace(table, parameters={**table.parameters, _DO_NOT_COUNT: "true"})
-        self._store.create_table(table)
+        self._store.create_table(table, trusted_columns=trusted)
 
     def _names(
         self, database: str | None, pattern: str | None, table_type: str | None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from changemanager.manifest import ArchiveCause, ArchiveContext
 from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.backend.connection import Connection
-from hms_bridge.catalog import databases, partitions, places, tables
+from hms_bridge.catalog import databases, partitions, places, tables, view_creation
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.table_rules import (
     check_alteration,
@@ -21,7 +21,7 @@ from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import InvalidOperationError, MetaError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Table
 from hms_bridge.notification import events
-from hms_bridge.service import file_statistics
+from hms_bridge.service import altered_statistics, file_statistics
 from hms_bridge.service.drops import DropVerbs
 from hms_bridge.service.foundation import normal_table, with_ddl_time
 from hms_bridge.service.unit_of_work import UnitOfWork
@@ -40,6 +40,15 @@ class _Move:
     is_archived: bool
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Alteration:
+    """What to change: the table's name till now, and what the statement says of itself."""
+
+    old_name: tuple[str, str]
+    is_cascade: bool
+    valid_write_ids: str | None
+
+
 class AlterTableVerbs(DropVerbs):
     """alter_table (CatalogStore)."""
 
@@ -50,25 +59,25 @@ class AlterTableVerbs(DropVerbs):
         table: Table,
         *,
         environment: Mapping[str, str] | None = None,
-        valid_write_ids: str | None = None,  # noqa: ARG002 (the port: for column statistics)
+        valid_write_ids: str | None = None,
     ) -> None:
         """Replace it (also renames). Raises NoSuchObjectError, InvalidOperationError."""
         wanted = normal_table(table)
         old_name = (database.lower(), name.lower())
-        is_cascade = (environment or {}).get(CASCADE, "").lower() == "true"
+        alteration = _Alteration(
+            old_name=old_name,
+            is_cascade=(environment or {}).get(CASCADE, "").lower() == "true",
+            valid_write_ids=valid_write_ids,
+        )
         if old_name == (wanted.database_name, wanted.name):
             counted = self._with_file_statistics(wanted, environment or {})
-            self._transactions.write(
-                lambda unit: self._alter(unit, old_name, counted, is_cascade=is_cascade)
-            )
+            self._transactions.write(lambda unit: self._alter(unit, alteration, counted))
             return
         move = self._move_for(old_name, wanted)
         if move is None:
-            self._transactions.write(
-                lambda unit: self._alter(unit, old_name, wanted, is_cascade=is_cascade)
-            )
+            self._transactions.write(lambda unit: self._alter(unit, alteration, wanted))
             return
-        self._alter_with_move(old_name, wanted, move, is_cascade=is_cascade)
+        self._alter_with_move(alteration, wanted, move)
 
     def _with_file_statistics(self, wanted: Table, environment: Mapping[str, str]) -> Table:
         """Counted before the transaction, which must not wait for a file system."""
@@ -88,9 +97,8 @@ class AlterTableVerbs(DropVerbs):
             parameters=file_statistics.of_table(wanted.parameters, counted, environment),
         )
 
-    def _alter_with_move(
-        self, old_name: tuple[str, str], wanted: Table, move: _Move, *, is_cascade: bool
-    ) -> None:
+    def _alter_with_move(self, alteration: _Alteration, wanted: Table, move: _Move) -> None:
+        old_name = alteration.old_name
         self._files.settle(move.source)
         self._files.settle(move.target)
         task = self._files.move(
@@ -106,9 +114,7 @@ class AlterTableVerbs(DropVerbs):
         )
         moved = replace(wanted, storage=replace(wanted.storage, location=move.target))
         try:
-            self._transactions.write(
-                lambda unit: self._alter(unit, old_name, moved, is_cascade=is_cascade, move=task)
-            )
+            self._transactions.write(lambda unit: self._alter(unit, alteration, moved, move=task))
         except BaseException:
             self._files.undo_move(task)
             raise
@@ -153,17 +159,17 @@ class AlterTableVerbs(DropVerbs):
     def _alter(
         self,
         unit: UnitOfWork,
-        old_name: tuple[str, str],
+        alteration: _Alteration,
         wanted: Table,
         *,
-        is_cascade: bool,
         move: FileTask | None = None,
     ) -> None:
-        connection = unit.connection
+        connection, old_name = unit.connection, alteration.old_name
         stored = _require(
             tables.find_table(connection, *old_name, wanted.catalog_name, RowLock.EXCLUSIVE),
             old_name,
         )
+        stored = view_creation.with_creation(connection, stored)
         new_database = stored.database_id
         if old_name != (wanted.database_name, wanted.name):
             found = databases.require_database(
@@ -171,8 +177,16 @@ class AlterTableVerbs(DropVerbs):
             )
             new_database = found.id
             _check_name_is_free(connection, new_database, wanted)
-        after = self._altered(unit, stored.table, wanted)
+        after = altered_statistics.altered_table(
+            connection,
+            stored,
+            self._altered(unit, stored.table, wanted),
+            alteration.valid_write_ids,
+        )
         tables.update_table(connection, stored, after, new_database)
+        altered_statistics.settle_partitions_of(
+            connection, stored, after, is_cascade=alteration.is_cascade
+        )
         if move is not None:
             if stored.table.storage.location != move.location or not self._files.finish(unit, move):
                 raise MetaError(
@@ -182,7 +196,7 @@ class AlterTableVerbs(DropVerbs):
             places.move_partitions(
                 connection, stored.id, move.location, after.storage.location or ""
             )
-        if is_cascade and stored.table.storage.columns != after.storage.columns:
+        if alteration.is_cascade and stored.table.storage.columns != after.storage.columns:
             self._cascade_columns(unit, stored, after)
         if stored.table.is_transactional and wanted.catalog_name == DEFAULT_CATALOG:
             resources.rename_table(connection, old_name, (after.database_name, after.name))

@@ -33,12 +33,16 @@ class Directories:
     def file_sizes_bytes(self, uri: str) -> list[int]:
         """Of each file below a place; names that begin with ``_`` or ``.`` are hidden, and what
         is below them."""
-        return [
-            file.size_bytes
+        return list(self.visible_files(uri).values())
+
+    def visible_files(self, uri: str) -> dict[str, int]:
+        """Sizes in bytes of the same files, by path below the place."""
+        return {
+            file.path: file.size_bytes
             for file in list_tree(self._resolve(uri))
             if file.kind is FileKind.FILE
             and not any(name.startswith(("_", ".")) for name in file.path.split("/"))
-        ]
+        }
 
     def visible_children(self, uri: str) -> list[str]:
         """Names of what is in a directory and not hidden."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from changemanager.manifest import ArchiveCause, ArchiveContext
 from hms_bridge.archive import file_tasks
 from hms_bridge.archive.file_tasks import FileTask
-from hms_bridge.catalog import partitions, places, tables
+from hms_bridge.catalog import partitions, places, tables, view_creation
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.table_rules import has_own_files, parameter
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Table
@@ -37,7 +37,7 @@ class DropVerbs(VerbFamily):
         stored = tables.require_table(
             unit.connection, database.name, name, database.catalog_name, RowLock.EXCLUSIVE
         )
-        table = stored.table
+        table = view_creation.with_creation(unit.connection, stored).table
         places_of_partitions = partitions.delete_all_of(unit.connection, stored)
         tables.delete_table(unit.connection, stored)
         if table.is_transactional and table.catalog_name == DEFAULT_CATALOG:

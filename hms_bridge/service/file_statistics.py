@@ -8,20 +8,25 @@ listing is given.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hms_bridge.catalog.table_rules import is_view
 from hms_bridge.model.catalog import Partition, Table
+from hms_bridge.model.statistics_state import (
+    with_accurate_basic,
+    with_accurate_columns,
+    without_trust,
+)
 
 FILES, SIZE, ERASURE_CODED = "numFiles", "totalSize", "numFilesErasureCoded"
 COUNTED = (FILES, SIZE, ERASURE_CODED)
-ACCURATE = "COLUMN_STATS_ACCURATE"
+_ROWS = ("numRows", "rawDataSize")
+_HOW_CREATED = ("created_with_ctas", "created_with_ctlt")
+"""What a client says of its statement; not kept."""
 DO_NOT_UPDATE = "DO_NOT_UPDATE_STATS"
 _DO_NOT_COUNT = "DO_NOT_POPULATE_QUICK_STATS"
 _GENERATED_BY = "STATS_GENERATED"
-_BASIC = "BASIC_STATS"
 
 Parameters = Mapping[str, str]
 
@@ -40,11 +45,22 @@ def is_due_for_altered(table: Table, environment: Parameters) -> bool:
     return is_wanted and _may_update(table, environment) and not table.is_partitioned
 
 
-def is_due_for_created(table: Table) -> bool:
-    """Whether the files of a new table are counted, if its directory was there before."""
+NO_FILES = FileCount(file_count=0, size_bytes=0)
+
+
+def of_created(
+    table: Table, counted: FileCount | None, trusted_columns: Sequence[str]
+) -> dict[str, str]:
+    """A new table's parameters (MetaStoreServerUtils.updateTableStatsForCreateTable): what was
+    counted, and that the statistics of columns are right if there are no rows to know of."""
+    parameters = {k: v for k, v in table.parameters.items() if k not in _HOW_CREATED}
+    if counted == NO_FILES and trusted_columns:
+        parameters |= dict.fromkeys((*COUNTED, *_ROWS), "0")
+        parameters = with_accurate_basic(with_accurate_columns(parameters, trusted_columns))
     is_wanted = not _is_true(table.parameters.get(DO_NOT_UPDATE))
-    has_all = _has_all(table.parameters)
-    return is_wanted and not has_all and not is_view(table) and not table.is_partitioned
+    if not is_wanted or _has_all(parameters) or is_view(table) or table.is_partitioned:
+        return parameters
+    return of_table(parameters, counted, {})
 
 
 def is_due_for_added(table: Table, partition: Partition) -> bool:
@@ -106,8 +122,8 @@ def of_added(parameters: Parameters, counted: FileCount | None) -> Parameters:
 
 def of_nothing(parameters: Parameters) -> dict[str, str]:
     """The parameters of what has just been emptied: no rows, and that can be trusted."""
-    zeros = {name: "0" for name in (*COUNTED, "numRows", "rawDataSize") if name in parameters}
-    return {**parameters, **zeros, ACCURATE: _trusted(None)}
+    zeros = {name: "0" for name in (*COUNTED, *_ROWS) if name in parameters}
+    return with_accurate_basic({**without_trust(parameters), **zeros})
 
 
 def _may_update(table: Table, environment: Parameters) -> bool:
@@ -143,18 +159,8 @@ def _with(parameters: dict[str, str], counted: FileCount) -> dict[str, str]:
 def _with_trust(parameters: dict[str, str], environment: Parameters) -> dict[str, str]:
     """Counted files say nothing about rows: trust goes unless the statement computed those."""
     if environment.get(_GENERATED_BY) != "TASK":
-        return {name: value for name, value in parameters.items() if name != ACCURATE}
-    return parameters | {ACCURATE: _trusted(parameters.get(ACCURATE))}
-
-
-def _trusted(known: str | None) -> str:
-    try:
-        parts = json.loads(known or "{}")
-    except json.JSONDecodeError:
-        parts = {}
-    columns = parts.get("COLUMN_STATS") if isinstance(parts, dict) else None
-    trusted = {_BASIC: "true"} | ({"COLUMN_STATS": columns} if columns else {})
-    return json.dumps(trusted, ensure_ascii=False, separators=(",", ":"))
+        return without_trust(parameters)
+    return with_accurate_basic(parameters)
 
 
 def _is_true(text: str | None) -> bool:

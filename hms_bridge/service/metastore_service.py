@@ -9,10 +9,13 @@ from hms_bridge.service.compactions import CompactionVerbs
 from hms_bridge.service.databases import DatabaseVerbs
 from hms_bridge.service.exchange_partitions import ExchangePartitionVerbs
 from hms_bridge.service.foundation import Foundation
+from hms_bridge.service.functions import FunctionVerbs
 from hms_bridge.service.locks import LockVerbs
+from hms_bridge.service.materialized_views import MaterializedViewVerbs
 from hms_bridge.service.notifications import NotificationVerbs
 from hms_bridge.service.partition_conditions import PartitionConditionVerbs
 from hms_bridge.service.rename_partitions import RenamePartitionVerbs
+from hms_bridge.service.statistics import StatisticsVerbs
 from hms_bridge.service.tables import TableVerbs
 from hms_bridge.service.truncations import TruncationVerbs
 
@@ -29,6 +32,9 @@ class MetastoreService(
     LockVerbs,
     CompactionVerbs,
     NotificationVerbs,
+    StatisticsVerbs,
+    FunctionVerbs,
+    MaterializedViewVerbs,
 ):
     """Implements ``LocalMetastore``. One verb is one database transaction."""
 

@@ -6,14 +6,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hms_bridge.backend.connection import Connection
-from hms_bridge.catalog import databases, partitions, tables
+from hms_bridge.catalog import databases, partitions, tables, view_creation
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Partition
-from hms_bridge.model.event import NotificationEvent, NotificationRequest, WriteNotification
+from hms_bridge.model.event import (
+    InsertNotification,
+    NotificationEvent,
+    NotificationRequest,
+    WriteNotification,
+)
 from hms_bridge.model.ids import EventId, TxnId
 from hms_bridge.model.txn import WriteEvent
 from hms_bridge.notification import event_log, events, write_log
+from hms_bridge.notification.events import EventDraft
 from hms_bridge.notification.write_log import Written
 from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.unit_of_work import UnitOfWork
@@ -77,33 +83,31 @@ class NotificationVerbs(VerbFamily):
             )
         )
 
-    def fire_insert(
-        self,
-        database: str,
-        table: str,
-        *,
-        partition_values: Sequence[str] = (),
-        files: Sequence[str] = (),
-        is_replace: bool = False,
-        catalog: str = DEFAULT_CATALOG,
-    ) -> EventId:
-        """Log that files (encoded URIs) came into a table that is not transactional.
+    def fire_inserts(self, notifications: Sequence[InsertNotification]) -> tuple[EventId, ...]:
+        """Log that files came into tables that are not transactional, one event for each.
 
-        Raises NoSuchObjectError.
+        Raises NoSuchObjectError, InvalidObjectError.
         """
 
         def work(unit: UnitOfWork) -> None:
-            stored = tables.require_table(
-                unit.connection, database.lower(), table.lower(), catalog.lower()
-            )
-            partition = _partition(unit.connection, stored, partition_values)
-            unit.events.append(
-                events.inserted(
-                    stored.table, partition, files, unit.now_seconds, is_replace=is_replace
-                )
-            )
+            unit.events += [self._inserted(unit, one) for one in notifications]
 
-        return self._transactions.write_logged(work)[-1].id
+        if not notifications:
+            return ()
+        return tuple(event.id for event in self._transactions.write_logged(work))
+
+    def _inserted(self, unit: UnitOfWork, given: InsertNotification) -> EventDraft:
+        key = (given.database_name.lower(), given.table_name.lower(), given.catalog_name.lower())
+        stored = tables.require_table(unit.connection, *key)
+        stored = view_creation.with_creation(unit.connection, stored)
+        partition = _partition(unit.connection, stored, given.partition_values)
+        # Hive names the change manager's root here whether or not the database is a source.
+        files = write_log.encoded_files(
+            given.files, given.checksums, given.subdirectories, self._files.cmroot
+        )
+        return events.inserted(
+            stored.table, partition, files, unit.now_seconds, is_replace=given.is_replace
+        )
 
 
 def _partition(

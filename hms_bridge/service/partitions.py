@@ -25,7 +25,7 @@ from hms_bridge.errors import (
 )
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Partition, Table
 from hms_bridge.notification import events
-from hms_bridge.service import file_statistics
+from hms_bridge.service import altered_statistics, file_statistics
 from hms_bridge.service.drops import DropVerbs
 from hms_bridge.service.file_statistics import FileCount
 from hms_bridge.service.foundation import normal_partition, with_ddl_time
@@ -43,6 +43,7 @@ class _Alteration:
     environment: Mapping[str, str]
     counts: Mapping[tuple[str, ...], FileCount | None]
     is_one_event: bool
+    valid_write_ids: str | None
 
     def with_statistics(self, table: Table, old: Partition, new: Partition) -> Partition:
         counted = self.counts.get(new.values)
@@ -236,6 +237,7 @@ class PartitionVerbs(DropVerbs):
         environment: Mapping[str, str] | None = None,
         catalog: str = DEFAULT_CATALOG,
         is_event_each: bool = False,
+        valid_write_ids: str | None = None,
     ) -> None:
         """Replace them, found by their values; all or none. Raises NoSuchObjectError."""
         key = (database.lower(), table.lower(), catalog.lower())
@@ -246,6 +248,7 @@ class PartitionVerbs(DropVerbs):
             environment=given,
             counts=self._count(key, partitions, given),
             is_one_event=self._settings.events.is_alter_partitions_one_event and not is_event_each,
+            valid_write_ids=valid_write_ids,
         )
         self._transactions.write(lambda unit: self._alter_partitions(unit, alteration))
 
@@ -283,10 +286,16 @@ class PartitionVerbs(DropVerbs):
         changes = [
             (
                 found[name],
-                _altered(
-                    found[name].partition,
-                    alteration.with_statistics(stored.table, found[name].partition, partition),
-                    unit.now_seconds,
+                altered_statistics.altered_partition(
+                    unit.connection,
+                    stored.table,
+                    found[name],
+                    _altered(
+                        found[name].partition,
+                        alteration.with_statistics(stored.table, found[name].partition, partition),
+                        unit.now_seconds,
+                    ),
+                    alteration.valid_write_ids,
                 ),
             )
             for name, partition in named.items()

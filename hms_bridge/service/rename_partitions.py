@@ -17,7 +17,9 @@ from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import InvalidOperationError, MetaError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Partition
 from hms_bridge.notification import events
+from hms_bridge.service import file_statistics
 from hms_bridge.service.drops import DropVerbs
+from hms_bridge.service.file_statistics import FileCount
 from hms_bridge.service.foundation import normal_partition, with_ddl_time
 from hms_bridge.service.locations import partition_location
 from hms_bridge.service.unit_of_work import UnitOfWork
@@ -31,6 +33,7 @@ class _Renaming:
     table_key: tuple[str, str, str]
     old_name: str
     wanted: Partition
+    counted: FileCount | None
 
 
 class RenamePartitionVerbs(DropVerbs):
@@ -51,8 +54,14 @@ class RenamePartitionVerbs(DropVerbs):
         """
         key = (database.lower(), table.lower(), catalog.lower())
         stored, old, is_source = self._transactions.read(lambda c: _look_up(c, key, values))
-        renaming = _Renaming(table_key=key, old_name=old.name, wanted=partition)
         source = old.partition.storage.location
+        is_due = file_statistics.is_due_for_partition(stored.table, old.partition, partition, {})
+        renaming = _Renaming(
+            table_key=key,
+            old_name=old.name,
+            wanted=partition,
+            counted=self._files.count(source) if is_due else None,
+        )
         target = partition_location(stored.table, name_of(stored.table, partition.values))
         is_moved = (
             not is_view(stored.table)
@@ -95,11 +104,14 @@ class RenamePartitionVerbs(DropVerbs):
         _require_free(unit.connection, stored, renaming.wanted)
         place = move.target if move else renaming.wanted.storage.location
         normal = normal_partition(renaming.wanted, table)
+        parameters = file_statistics.of_partition(
+            table, old.partition, normal, renaming.counted, {}
+        )
         new = replace(
             normal,
             create_time=old.partition.create_time,
             storage=replace(normal.storage, location=place or old.partition.storage.location),
-            parameters=with_ddl_time(dict(normal.parameters), unit.now_seconds),
+            parameters=with_ddl_time(dict(parameters), unit.now_seconds),
         )
         name = name_of(table, new.values)
         check_partition(new, name)
@@ -115,7 +127,8 @@ class RenamePartitionVerbs(DropVerbs):
             resources.rename_partition(
                 unit.connection, table.database_name, table.name, old.name, name
             )
-        unit.events.append(events.partition_altered(table, old.partition, new, unit.now_seconds))
+        before = replace(old.partition, write_id=-1)  # as Hive 4.2 tells it
+        unit.events.append(events.partition_altered(table, before, new, unit.now_seconds))
 
 
 def _look_up(

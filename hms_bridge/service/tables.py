@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hms_bridge.archive.file_tasks import FileTask
-from hms_bridge.catalog import databases, tables
+from hms_bridge.backend.connection import Connection
+from hms_bridge.catalog import databases, tables, view_creation
 from hms_bridge.catalog.column_types import check_column_types
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.table_rules import is_external, is_view, with_acid_properties
@@ -22,8 +23,9 @@ from hms_bridge.service.unit_of_work import UnitOfWork
 class TableVerbs(DropVerbs):
     """create, get, drop of tables (CatalogStore)."""
 
-    def create_table(self, table: Table) -> None:
-        """Create it, and its directory if it is managed and gives no location.
+    def create_table(self, table: Table, *, trusted_columns: Sequence[str] = ()) -> None:
+        """Create it, and its directory if it is managed and gives no location. If it has no
+        files, the statistics of ``trusted_columns`` can be believed from the start.
 
         Raises AlreadyExistsError, InvalidObjectError, NoSuchObjectError (its database).
         """
@@ -32,16 +34,17 @@ class TableVerbs(DropVerbs):
         database = self._database_for(wanted)
         wanted = self._with_location(wanted, database)
         location = wanted.storage.location
-        is_made = False
+        is_made, files = False, []
         if location is not None and not is_view(wanted):
             self._files.settle(location)
             is_made = self._files.make_directory(location)
-            if not is_made and file_statistics.is_due_for_created(wanted):
-                counted = self._files.count(location)
-                parameters = file_statistics.of_table(wanted.parameters, counted, {})
-                wanted = replace(wanted, parameters=parameters)
+            counted = file_statistics.NO_FILES if is_made else self._files.count(location)
+            parameters = file_statistics.of_created(wanted, counted, trusted_columns)
+            wanted = replace(wanted, parameters=parameters)
+            if not is_made and not is_external(wanted) and not wanted.is_transactional:
+                files = self._files.references(location)
         try:
-            self._transactions.write(lambda unit: self._insert_table(unit, wanted))
+            self._transactions.write(lambda unit: self._insert_table(unit, wanted, files))
         except BaseException:
             if is_made and location is not None:
                 self._files.undo_made([location])
@@ -71,7 +74,7 @@ class TableVerbs(DropVerbs):
         location = self._roots.uri(location, f"location of table '{table.full_name}'")
         return replace(table, storage=replace(table.storage, location=location))
 
-    def _insert_table(self, unit: UnitOfWork, table: Table) -> None:
+    def _insert_table(self, unit: UnitOfWork, table: Table, files: Sequence[str]) -> None:
         stored = databases.require_database(
             unit.connection, table.database_name, table.catalog_name, RowLock.SHARED
         )
@@ -83,13 +86,23 @@ class TableVerbs(DropVerbs):
             parameters=with_ddl_time(file_statistics.stored(table.parameters), unit.now_seconds),
         )
         key = tables.insert_table(unit.connection, stored.id, complete)
-        unit.events.append(events.table_created(replace(complete, id=key), unit.now_seconds))
+        if complete.creation is not None and view_creation.is_materialized(complete):
+            view_creation.put_creation(
+                unit.connection, complete, complete.creation, self._clock.now_ms()
+            )
+        created = replace(complete, id=key)
+        unit.events.append(events.table_created(created, unit.now_seconds, files))
 
     def get_table(self, database: str, name: str, catalog: str = DEFAULT_CATALOG) -> Table:
         """Raises NoSuchObjectError."""
-        return self._transactions.read(
-            lambda c: tables.require_table(c, database.lower(), name.lower(), catalog.lower())
-        ).table
+
+        def work(connection: Connection) -> Table:
+            stored = tables.require_table(
+                connection, database.lower(), name.lower(), catalog.lower()
+            )
+            return view_creation.with_creation(connection, stored).table
+
+        return self._transactions.read(work)
 
     def get_tables(
         self,
@@ -108,10 +121,12 @@ class TableVerbs(DropVerbs):
     ) -> tuple[Table, ...]:
         """Those that exist."""
         lowered = [name.lower() for name in names]
-        found = self._transactions.read(
-            lambda c: tables.find_tables(c, database.lower(), lowered, catalog.lower())
-        )
-        return tuple(stored.table for stored in found)
+
+        def work(connection: Connection) -> tuple[Table, ...]:
+            found = tables.find_tables(connection, database.lower(), lowered, catalog.lower())
+            return tuple(view_creation.with_creation(connection, stored).table for stored in found)
+
+        return self._transactions.read(work)
 
     def drop_table(
         self,

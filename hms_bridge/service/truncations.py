@@ -49,7 +49,7 @@ class TruncationVerbs(DropVerbs):
         partition_names: Sequence[str] | None = None,
         *,
         write_id: WriteId | None = None,
-        valid_write_ids: str | None = None,  # noqa: ARG002 (the port: for column statistics)
+        valid_write_ids: str | None = None,  # noqa: ARG002 (all rows go, so all may believe it)
         is_data_deleted: bool = True,
         catalog: str = DEFAULT_CATALOG,
     ) -> None:

@@ -18,6 +18,7 @@ from changemanager.archive import ChangeManager, RecycleKind
 from changemanager.delete_protocol import DeleteProtocol
 from changemanager.errors import ChangeManagerError, DirectoryChangedError, PathNotContainedError
 from changemanager.manifest import ArchiveContext
+from changemanager.uri import EncodedUri, encode_uri
 from hms_bridge.acid.markers import METADATA_FILE, DataFormat, format_metadata
 from hms_bridge.acid.names import DirectoryName
 from hms_bridge.archive import file_tasks
@@ -36,6 +37,8 @@ LEASE_MS = 600_000
 """How long one process may work on a task before another one takes it over."""
 WAIT_SECONDS = 30.0
 WAIT_STEP_SECONDS = 0.1
+CLAIMED_AT_ONCE = 20
+"""Few, so that a lease is long enough for all of them."""
 TRIES_MAX = 3
 """How often a directory is tried again that changes while it is deleted."""
 
@@ -85,6 +88,14 @@ class WarehouseFiles:
             _LOG.warning("the files at %s could not be counted: %s", location, error)
             return None
         return FileCount(file_count=len(sizes_bytes), size_bytes=sum(sizes_bytes))
+
+    def references(self, location: str) -> list[str]:
+        """The files at a place, as events name them. Raises MetaError."""
+        try:
+            paths = sorted(self._directories.visible_files(location))
+            return [encode_uri(EncodedUri(uri=f"{location.rstrip('/')}/{path}")) for path in paths]
+        except (OSError, ChangeManagerError, ValueError) as error:
+            raise MetaError(f"the files at {location} cannot be listed: {error}") from error
 
     def add_truncated_base(self, location: str, write_id: WriteId) -> None:
         """Say that nothing is left of a place once this write id is committed. Raises MetaError."""
@@ -156,12 +167,36 @@ class WarehouseFiles:
         return parent(location)
 
     def carry_out(self, tasks: Sequence[FileTask]) -> None:
-        """Do what a committed transaction left. Failures are logged; the tasks stay."""
+        """Do what a committed transaction left. Failures are logged; the tasks stay.
+
+        Several are claimed, and recorded as done, in one transaction each: a statement may leave
+        thousands.
+        """
+        for start in range(0, len(tasks), CLAIMED_AT_ONCE):
+            claimed = self._claim_all(tasks[start : start + CLAIMED_AT_ONCE])
+            done = [task for task in claimed if self._is_carried_out(task)]
+            if done:
+                self._transactions.write(partial(self._finish_all, tasks=done))
+            for task in claimed:
+                if task not in done:
+                    self._try_again(task)
+
+    def _claim_all(self, tasks: Sequence[FileTask]) -> list[FileTask]:
+        return self._transactions.write(
+            lambda unit: [
+                claimed for task in tasks if (claimed := self._claim_within(unit, task)) is not None
+            ]
+        )
+
+    def _finish_all(self, unit: UnitOfWork, tasks: Sequence[FileTask]) -> None:
         for task in tasks:
-            for _ in range(TRIES_MAX):
-                claimed = self._claim(task)
-                if claimed is None or self._try(claimed):
-                    break
+            self.finish(unit, task)
+
+    def _try_again(self, task: FileTask) -> None:
+        for _ in range(TRIES_MAX - 1):
+            claimed = self._claim(task)
+            if claimed is None or self._try(claimed):
+                return
 
     def resume(self) -> int:
         """Do what crashed or failing verbs left behind; how many tasks are done."""
@@ -198,17 +233,25 @@ class WarehouseFiles:
         )
 
     def _claim(self, task: FileTask) -> FileTask | None:
-        return self._transactions.write(
-            lambda unit: file_tasks.claim(
-                unit.connection,
-                task.id,
-                owner=self._new_id(),
-                now_ms=self._clock.now_ms(),
-                lease_ms=LEASE_MS,
-            )
+        return self._transactions.write(lambda unit: self._claim_within(unit, task))
+
+    def _claim_within(self, unit: UnitOfWork, task: FileTask) -> FileTask | None:
+        return file_tasks.claim(
+            unit.connection,
+            task.id,
+            owner=self._new_id(),
+            now_ms=self._clock.now_ms(),
+            lease_ms=LEASE_MS,
         )
 
     def _try(self, task: FileTask) -> bool:
+        if not self._is_carried_out(task):
+            return False
+        self._transactions.write(lambda unit: self.finish(unit, task))
+        return True
+
+    def _is_carried_out(self, task: FileTask) -> bool:
+        """Do it; a failure gives the task back."""
         try:
             if task.kind is FileTaskKind.DELETE:
                 self._delete(task)
@@ -223,7 +266,6 @@ class WarehouseFiles:
                 lambda unit: file_tasks.give_back(unit.connection, task, reason)
             )
             return False
-        self._transactions.write(lambda unit: self.finish(unit, task))
         return True
 
     def _delete(self, task: FileTask) -> None:

@@ -13,8 +13,9 @@ MODULES: Mapping[str, str] = {
     "fsspec": "fsspec",
     "crc32c": "crc32c",
     "google.protobuf": "protobuf",
+    "requests": "requests",
 }
 """What tasks import, and the distributions that have it."""
 
-OPTIONAL_DISTRIBUTIONS = ("s3fs", "hdfs-native", "requests", "zstandard")
+OPTIONAL_DISTRIBUTIONS = ("s3fs", "hdfs-native", "zstandard")
 """Drivers of file systems, and what else tasks use where it is there."""

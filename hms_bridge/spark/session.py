@@ -87,7 +87,7 @@ def open_session(
 
 def require_exact_casts(spark: SparkSession) -> None:
     """Raises ConfigError for a session that turns values that do not fit into NULL."""
-    if spark.conf.get(ANSI, "false") != "true":
+    if spark.conf.get(ANSI) != "true":  # with a default given, Spark would not tell its own
         raise ConfigError(
             f"this Spark session has {ANSI}=false, so a value that does not fit its column would "
             f"be written as NULL; set {ANSI}=true"

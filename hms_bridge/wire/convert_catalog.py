@@ -6,18 +6,21 @@ filled as Hive 4 fills them: the fields that Java clients need are always there,
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hms_bridge.errors import InvalidObjectError
 from hms_bridge.model.catalog import (
     Column,
+    CreationMetadata,
     Database,
     Partition,
     PrincipalType,
     SerDe,
     Skew,
     SortColumn,
+    SourceTable,
     Storage,
     Table,
     TableType,
@@ -26,6 +29,7 @@ from hms_bridge.wire.catalog_names import split_catalog
 from hms_bridge.wire.structs import Struct, hive
 
 _NATIVE_DATABASE = 1
+_TRUST = "setStatsStateForCreateTable"
 
 
 def database_to_struct(database: Database) -> Struct:
@@ -81,6 +85,8 @@ def table_to_struct(table: Table) -> Struct:
         ownerType=int(table.owner_type),
         writeId=table.write_id,
         id=table.id,
+        isStatsCompliant=table.is_statistics_compliant,
+        creationMetadata=None if table.creation is None else creation_to_struct(table.creation),
     )
 
 
@@ -109,6 +115,81 @@ def table_from_struct(struct: Struct) -> Table:
         is_temporary=bool(struct.temporary),
         write_id=-1 if struct.writeId is None else struct.writeId,
         id=struct.id,
+        creation=(
+            None
+            if struct.creationMetadata is None
+            else creation_from_struct(struct.creationMetadata)
+        ),
+        is_statistics_compliant=struct.isStatsCompliant,
+    )
+
+
+def trusted_columns_to_struct(columns: Iterable[str]) -> Struct:
+    """How Hive 4 says whose statistics are right in a new table: an ObjectDictionary."""
+    wish = json.dumps({"enabled": True, "columnNames": list(columns)}, separators=(",", ":"))
+    return hive.ObjectDictionary(values={_TRUST: [wish.encode()]})
+
+
+def take_trusted_columns(struct: Any) -> tuple[str, ...]:
+    """Take that wish out of a new table's struct; all columns if it names none. Raises
+    InvalidObjectError."""
+    values = struct.dictionary.values if struct.dictionary is not None else None
+    wishes = values.pop(_TRUST, None) if values else None
+    if not wishes:
+        return ()
+    try:
+        wish = json.loads(wishes[0])
+        is_enabled, named = bool(wish.get("enabled")), wish.get("columnNames") or ()
+    except (ValueError, AttributeError) as error:
+        raise InvalidObjectError(f"{_TRUST} is no JSON object: {wishes[0]!r}") from error
+    if not is_enabled:
+        return ()
+    columns = columns_from_structs(None if struct.sd is None else struct.sd.cols)
+    return tuple(str(name) for name in named) or tuple(column.name for column in columns)
+
+
+def creation_to_struct(creation: CreationMetadata) -> Struct:
+    """A CreationMetadata struct."""
+    return hive.CreationMetadata(
+        catName=creation.catalog_name,
+        dbName=creation.database_name,
+        tblName=creation.table_name,
+        tablesUsed=set(creation.table_names),
+        validTxnList=creation.snapshot,
+        materializationTime=creation.materialized_ms,
+        sourceTables=[
+            hive.SourceTable(
+                table=table_to_struct(source.table),
+                insertedCount=source.inserted,
+                updatedCount=source.updated,
+                deletedCount=source.deleted,
+            )
+            for source in creation.sources
+        ]
+        or None,
+    )
+
+
+def creation_from_struct(struct: Struct) -> CreationMetadata:
+    """What a materialized view was made of. Raises InvalidObjectError if it has no name."""
+    table = _required(struct.tblName, "creation metadata", "tblName")
+    catalog, database = split_catalog(_required(struct.dbName, "creation metadata", "dbName"))
+    return CreationMetadata(
+        catalog_name=(struct.catName or catalog).lower(),
+        database_name=database or "",
+        table_name=table.lower(),
+        table_names=frozenset(name.lower() for name in struct.tablesUsed or ()),
+        snapshot=struct.validTxnList,
+        materialized_ms=struct.materializationTime,
+        sources=tuple(
+            SourceTable(
+                table=table_from_struct(one.table),
+                inserted=one.insertedCount or 0,
+                updated=one.updatedCount or 0,
+                deleted=one.deletedCount or 0,
+            )
+            for one in struct.sourceTables or ()
+        ),
     )
 
 
@@ -124,6 +205,7 @@ def partition_to_struct(partition: Partition) -> Struct:
         parameters=dict(partition.parameters),
         catName=partition.catalog_name,
         writeId=partition.write_id,
+        isStatsCompliant=partition.is_statistics_compliant,
     )
 
 
@@ -150,6 +232,7 @@ def partition_from_struct(
         storage=storage_from_struct(struct.sd),
         parameters=_text_map(struct.parameters),
         write_id=-1 if struct.writeId is None else struct.writeId,
+        is_statistics_compliant=struct.isStatsCompliant,
     )
 
 

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from hms_bridge.errors import MetaError
-from hms_bridge.model.event import NotificationEvent, NotificationRequest, WriteNotification
+from hms_bridge.model.event import (
+    InsertNotification,
+    NotificationEvent,
+    NotificationRequest,
+    WriteNotification,
+)
 from hms_bridge.model.ids import EventId
+from hms_bridge.wire.catalog_names import split_catalog
 from hms_bridge.wire.required import given, given_name
 from hms_bridge.wire.structs import Struct, hive
 
@@ -67,23 +73,15 @@ def notification_request_to_struct(request: NotificationRequest) -> Struct:
 def write_notification_from_struct(struct: Struct) -> WriteNotification:
     """From a WriteNotificationLogRequest. Raises MetaError if the parallel lists differ."""
     info = struct.fileInfo
-    files, checksums = tuple(info.filesAdded or ()), tuple(info.filesAddedChecksum or ())
-    subdirectories = tuple(info.subDirectoryList or ())
-    for name, values in (("filesAddedChecksum", checksums), ("subDirectoryList", subdirectories)):
-        if values and len(values) != len(files):
-            raise MetaError(
-                f"{name} has {len(values)} entries for the {len(files)} of filesAdded; "
-                "send one for each file, or none"
-            )
     return WriteNotification(
         txn_id=struct.txnId,
         write_id=struct.writeId,
         database_name=given_name(struct.db, "db"),
         table_name=given_name(struct.table, "table"),
         partition_values=tuple(struct.partitionVals or ()),
-        files=files,
-        checksums=checksums,
-        subdirectories=subdirectories,
+        files=tuple(info.filesAdded or ()),
+        checksums=_parallel(info, "filesAddedChecksum"),
+        subdirectories=_parallel(info, "subDirectoryList"),
     )
 
 
@@ -102,3 +100,57 @@ def write_notification_to_struct(notification: WriteNotification) -> Struct:
         ),
         partitionVals=list(notification.partition_values) or None,
     )
+
+
+def insert_notifications_from_struct(struct: Struct) -> tuple[InsertNotification, ...]:
+    """From a FireEventRequest: one for each partition that files came into; none for a request
+    that only asks for a refresh. Raises MetaError."""
+    data = given(struct.data, "data")
+    if data.insertData is not None:
+        several = [(data.insertData, struct.partitionVals)]
+    else:
+        several = [(one, one.partitionVal) for one in data.insertDatas or ()]
+    catalog, database = split_catalog(given(struct.dbName, "dbName"))
+    return tuple(
+        InsertNotification(
+            catalog_name=(struct.catName or catalog).lower(),
+            database_name=database or "",
+            table_name=given_name(struct.tableName, "tableName"),
+            partition_values=tuple(values or ()),
+            files=tuple(one.filesAdded or ()),
+            checksums=_parallel(one, "filesAddedChecksum"),
+            subdirectories=_parallel(one, "subDirectoryList"),
+            is_replace=bool(one.replace),
+        )
+        for one, values in several
+    )
+
+
+def insert_notification_to_struct(notification: InsertNotification) -> Struct:
+    """A FireEventRequest."""
+    return hive.FireEventRequest(
+        successful=True,
+        data=hive.FireEventRequestData(
+            insertData=hive.InsertEventRequestData(
+                replace=notification.is_replace,
+                filesAdded=list(notification.files),
+                filesAddedChecksum=list(notification.checksums) or None,
+                subDirectoryList=list(notification.subdirectories) or None,
+            )
+        ),
+        dbName=notification.database_name,
+        tableName=notification.table_name,
+        partitionVals=list(notification.partition_values) or None,
+        catName=notification.catalog_name,
+    )
+
+
+def _parallel(info: Struct, name: str) -> tuple[str, ...]:
+    """A list of as many texts as there are files. Raises MetaError for another number."""
+    files, values = info.filesAdded or (), tuple(getattr(info, name) or ())
+    if values and len(values) != len(files):
+        raise MetaError(
+            f"{name} has {len(values)} entries for the {len(files)} of filesAdded; "
+            "send one for each file, or none"
+        )
+    return values

@@ -74,29 +74,43 @@ OFFERED: dict[str, tuple[str, ...]] = {
     ),
     "Locks": ("check_lock", "lock", "show_locks", "unlock"),
     "Compactions": (
-        "abort_Compactions", "compact", "compact2", "find_columns_with_stats",
-        "find_next_compact", "find_next_compact2", "get_latest_committed_compaction_info",
-        "mark_cleaned", "mark_compacted", "mark_failed", "mark_refused", "set_hadoop_jobid",
-        "show_compact", "update_compactor_state",
+        "abort_Compactions", "compact", "compact2", "find_next_compact", "find_next_compact2",
+        "get_latest_committed_compaction_info", "mark_cleaned", "mark_compacted", "mark_failed",
+        "mark_refused", "set_hadoop_jobid", "show_compact", "update_compactor_state",
     ),
     "Notifications": (
         "add_write_notification_log", "add_write_notification_log_in_batch",
-        "get_all_write_event_info", "get_current_notificationEventId", "get_next_notification",
-        "get_notification_events_count",
+        "fire_listener_event", "get_all_write_event_info", "get_current_notificationEventId",
+        "get_next_notification", "get_notification_events_count",
     ),
+    "Column statistics": (
+        "delete_column_statistics_req", "delete_partition_column_statistics",
+        "delete_table_column_statistics", "find_columns_with_stats", "get_aggr_stats_for",
+        "get_partition_column_statistics", "get_partitions_statistics_req",
+        "get_table_column_statistics", "get_table_statistics_req", "set_aggr_stats_for",
+        "update_partition_column_statistics", "update_partition_column_statistics_req",
+        "update_table_column_statistics", "update_table_column_statistics_req",
+        "update_transaction_statistics",
+    ),
+    "Functions": (
+        "alter_function", "create_function", "drop_function", "get_all_functions",
+        "get_function", "get_functions", "get_functions_req",
+    ),
+    "Materialized views": (
+        "get_all_materialized_view_objects_for_rewriting", "get_lock_materialization_rebuild",
+        "get_materialization_invalidation_info", "get_materialized_views_for_rewriting",
+        "heartbeat_lock_materialization_rebuild", "update_creation_metadata",
+    ),
+    "Privileges": ("get_privilege_set", "get_role_grants_for_principal"),
     "Always empty": (
-        "get_active_resource_plan", "get_aggr_stats_for", "get_all_functions",
-        "get_all_materialized_view_objects_for_rewriting", "get_all_resource_plans",
-        "get_all_table_constraints", "get_check_constraints", "get_default_constraints",
-        "get_foreign_keys", "get_functions", "get_functions_req",
-        "get_materialized_views_for_rewriting",
-        "get_not_null_constraints", "get_partitions_statistics_req", "get_primary_keys",
-        "get_runtime_stats", "get_table_statistics_req", "get_unique_constraints",
-        "scheduled_query_poll",
+        "get_active_resource_plan", "get_all_resource_plans", "get_all_table_constraints",
+        "get_check_constraints", "get_default_constraints", "get_foreign_keys",
+        "get_not_null_constraints", "get_primary_keys", "get_runtime_stats",
+        "get_unique_constraints", "scheduled_query_poll",
     ),
 }  # fmt: skip
 """The methods that the server answers, by family. The last family answers that there is nothing:
-what would create such objects is refused, and materialized views are not offered for rewriting."""
+what would create such objects is refused."""
 
 OLDER_METHODS = (
     "add_index", "alter_index", "drop_index_by_name", "get_index_by_name", "get_index_names",

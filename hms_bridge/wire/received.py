@@ -26,7 +26,7 @@ _STORAGE = ("sd.skewedInfo", "sd.storedAsSubDirectories")
 def received_table(struct: Struct) -> Table:
     """A table. Raises InvalidObjectError as :func:`table_from_struct` does."""
     table = table_from_struct(struct)
-    optional = ("temporary", "rewriteEnabled", *_STORAGE)
+    optional = ("temporary", "rewriteEnabled", "writeId", *_STORAGE)
     return replace(table, sent=sent_fields(struct, table_to_struct(table), optional))
 
 

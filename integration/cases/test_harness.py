@@ -16,7 +16,10 @@ import pytest
 
 from integration.referees import debian, install
 from integration.referees.errors import InstallError, RefereeError, StartError
+from integration.referees.hive42 import Hive42
+from integration.referees.hive42_departures import DEPARTURES, departing_settings
 from integration.referees.processes import Workplace, free_port, is_listening
+from integration.story.writer import Ledger
 from integration.systems import SYSTEMS
 
 CHECKOUT = Path(__file__).parents[2]
@@ -211,3 +214,37 @@ def test_recipes_name_no_host() -> None:
         if "://" in line
     ]
     assert named == []
+
+
+def test_every_setting_of_hive_that_is_no_default_has_a_reason(hive42: Hive42) -> None:
+    assert hive42.settings.keys() == departing_settings()
+    known = hive42.main.jvm.org.apache.hadoop.hive.conf.HiveConf
+    defaults = {
+        name: variable.getDefaultValue()
+        for name in hive42.settings
+        if (variable := known.getConfVars(name)) is not None
+    }
+    assert [name for name, default in defaults.items() if hive42.settings[name] == default] == []
+    assert [one for one in DEPARTURES if len(one.reason) < 20 or not one.end] == []
+
+
+def test_hive_on_our_metastore_has_no_other_settings(
+    hive42: Hive42, hive42_on_ours: Hive42
+) -> None:
+    assert hive42_on_ours.settings.keys() - hive42.settings.keys() == {"hive.metastore.uris"}
+
+
+def test_a_lost_row_a_doubled_one_and_a_ghost_are_told() -> None:
+    """The writer of the cases with kills; an answer that never came may mean either."""
+    ledger = Ledger()
+    ledger.acknowledged({1: "a", 2: "b"})
+    ledger.failed({2: "B", 3: "c"})
+    ledger.acknowledged({1: None, 4: "d"})
+    rows = [("id2", "2", "b", "p"), ("id4", "4", "d", "p")]
+    assert ledger.differences(rows) == []
+    assert ledger.differences([("id2", "2", "B", "p"), ("id3", "3", "c", "p"), rows[1]]) == []
+    assert ledger.differences(rows[:1]) == ["4 is None, may be ['d']"]
+    assert ledger.differences([*rows, ("id1", "1", "a", "p")]) == ["1 is a, may be ['None']"]
+    assert ledger.differences([*rows, ("id9", "9", "x", "p")]) == ["9 was never written"]
+    assert ledger.differences([*rows, ("new", "4", "d", "p")]) == ["4 is there 2 times"]
+    assert ledger.differences([*rows, ("id4", "3", "c", "p")]) == ["('id4', 'p') twice"]

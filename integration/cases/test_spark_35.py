@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from integration.referees.ours import OurServer, OurSession
 from integration.referees.processes import Workplace
 from integration.referees.spark import OurSparkDriver
 
-Work = Callable[[str, str], str]
+pytestmark = pytest.mark.spark_35
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +53,9 @@ def test_changes_and_compactions(session: OurSession, server: OurServer) -> None
     assert session.sql("select count(*) from one.t") == [("3",)]
     assert compact(session, "one.t", "minor") is not None
     assert session.sql("select row__id, id, name from one.t order by id") == rows
+    with pytest.raises(StatementError, match="already scheduled with state='ready for cleaning'"):
+        compact(session, "one.t", "major")  # Hive's rule: the cleaner comes first
+    session.clean(server.database_url)
     said = compact(session, "one.t", "major")
     assert said is not None
     assert "became base_0000003_v" in said

@@ -10,24 +10,33 @@ import contextlib
 import json
 import os
 import signal
+import tarfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from changemanager.hadoop import HadoopConfig
 from changemanager.location import Resolver
 from hms_bridge.config.file_systems import file_systems
-from hms_bridge.config.settings import settings_from
+from hms_bridge.config.settings import Settings
 from hms_bridge.spark.request import read_properties
 from integration.drivers import gates
 from integration.referees.errors import RefereeError
+from integration.referees.hdfs import Hdfs
 from integration.referees.ours import OurProgram, OurServer, OurSession
 from integration.referees.processes import Workplace
-from integration.referees.spark import HiddenStandalone, OurSparkDriver, is_below, parent_of
+from integration.referees.spark import (
+    HiddenStandalone,
+    OurSparkDriver,
+    is_alive,
+    is_below,
+    parent_of,
+)
 
 DRIVER = {
     "spark.driver.host": "127.0.0.1",
@@ -39,8 +48,12 @@ DRIVER = {
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",
     "spark.scheduler.maxRegisteredResourcesWaitingTime": "60s",
 }
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 240.0
 ROWS = 300
+ON_HDFS = pytest.mark.parametrize(
+    "place", [pytest.param("hdfs", marks=pytest.mark.hdfs)], indirect=True, scope="module"
+)
+pytestmark = pytest.mark.spark_hidden
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,11 +61,12 @@ class Place:
     """Where databases of these cases lie."""
 
     uri: str
-    configuration: dict[str, str]
+    hadoop: HadoopConfig | None = None
+    environment: dict[str, str] = field(default_factory=dict)
 
     @property
     def resolver(self) -> Resolver:
-        return file_systems(settings_from(self.configuration, "the case"))
+        return file_systems(Settings(hadoop=self.hadoop) if self.hadoop else Settings())
 
     def names(self, path: str) -> list[str]:
         """What lies in a directory below, hidden or not."""
@@ -60,31 +74,54 @@ class Place:
         return sorted(status.name for status in location.volume.children(location.path))
 
 
-@pytest.fixture(scope="module")
-def place(workplace: Workplace) -> Place:
-    return Place(uri=f"file:{workplace.folder('cluster-warehouse')}", configuration={})
+@pytest.fixture(scope="module", params=[pytest.param("hdfs", marks=pytest.mark.hdfs), "file"])
+def place(request: pytest.FixtureRequest, workplace: Workplace) -> Place:
+    """HDFS with permissions, as one of its users; or a folder that all hosts share."""
+    if request.param == "file":
+        return Place(uri=f"file:{workplace.folder('cluster-warehouse')}")
+    hdfs: Hdfs = request.getfixturevalue("hdfs")
+    hdfs.make_home("/cluster")
+    return Place(uri=f"{hdfs.uri}/cluster", hadoop=hdfs.hadoop(), environment=hdfs.environment())
 
 
 @pytest.fixture(scope="module")
 def server(workplace: Workplace, place: Place) -> Iterator[OurServer]:
     folder = workplace.folder("cluster-metastore")
-    started = OurServer(workplace, f"sqlite:///{folder}/metastore.db", settings=place.configuration)
+    started = OurServer(
+        workplace,
+        f"sqlite:///{folder}/metastore.db",
+        warehouse=f"{place.uri}/warehouse",
+        settings={"hive.repl.cmrootdir": f"{place.uri}/cmroot"},
+        environment=place.environment,
+    )
     yield started
     started.stop()
 
 
 @pytest.fixture(scope="module")
-def package(workplace: Workplace, server: OurServer) -> Path:
+def package(workplace: Workplace) -> Path:
     """What `hms-bridge spark package` writes."""
     folder = workplace.folder("for-spark")
-    OurProgram(workplace, server.uri).verb("spark", "package", "--output", str(folder),
+    OurProgram(workplace, "").verb("spark", "package", "--output", str(folder),
                                            "--environment")  # fmt: skip
     return folder / "spark.properties"
 
 
 @pytest.fixture(scope="module")
+def unpacked(workplace: Workplace, package: Path) -> dict[str, str]:
+    """Settings for hosts that have the packages in one place: executors unpack nothing."""
+    folder = workplace.folder("packages-of-hosts")
+    with tarfile.open(package.parent / "environment.tar.gz") as archive:
+        archive.extractall(folder, filter="fully_trusted")
+    return {
+        "spark.submit.pyFiles": read_properties(package)["spark.submit.pyFiles"],
+        "spark.pyspark.python": f"{folder}/bin/python",
+    }
+
+
+@pytest.fixture(scope="module")
 def open_driver(
-    workplace: Workplace, spark_hidden: HiddenStandalone, package: Path
+    workplace: Workplace, spark_hidden: HiddenStandalone, unpacked: dict[str, str]
 ) -> Iterator[Callable[..., OurSparkDriver]]:
     """A driver on the cluster with one executor of each worker."""
     drivers: list[OurSparkDriver] = []
@@ -95,7 +132,7 @@ def open_driver(
             OurSparkDriver(
                 workplace,
                 master=spark_hidden.master,
-                settings=DRIVER | read_properties(package) | own,
+                settings=DRIVER | unpacked | own,
             )
         )
         return drivers[-1]
@@ -179,6 +216,7 @@ def executor_of(held: dict[str, Any], cluster: HiddenStandalone) -> int:
     return executor
 
 
+@ON_HDFS
 def test_from_package_to_compaction_by_the_program(
     workplace: Workplace,
     spark_hidden: HiddenStandalone,
@@ -186,10 +224,9 @@ def test_from_package_to_compaction_by_the_program(
     package: Path,
     place: Place,
 ) -> None:
-    program = OurProgram(workplace, server.uri)
+    program = OurProgram(workplace, server.uri, environment=place.environment)
     told = [word for key, value in DRIVER.items() for word in ("--spark", f"{key}={value}")]
     told += ["--master", spark_hidden.master, "--spark-properties", str(package)]
-    told += [word for k, v in place.configuration.items() for word in ("--set", f"{k}={v}")]
     small = [*told, "--spark", "spark.cores.max=1"]
     checked = program.verb("spark", "check", *small, "--location", place.uri, "--format", "json")
     assert {one["host"] for one in json.loads(checked)}
@@ -210,9 +247,11 @@ def test_from_package_to_compaction_by_the_program(
 
 
 def test_executors_without_our_packages_are_named(
-    workplace: Workplace, spark_hidden: HiddenStandalone, server: OurServer
+    workplace: Workplace, spark_hidden: HiddenStandalone
 ) -> None:
-    program = OurProgram(workplace, server.uri)
+    """The check comes before anything that needs a metastore's answer."""
+    folder = workplace.folder("unpackaged")
+    program = OurProgram(workplace, f"sqlite:///{folder}/metastore.db")
     told = [word for key, value in DRIVER.items() for word in ("--spark", f"{key}={value}")]
     told += ["--master", spark_hidden.master]
     with pytest.raises(RefereeError, match=r"Cannot run program .*no-such-python"):
@@ -230,7 +269,7 @@ def test_an_executor_killed_in_a_compaction(
     place: Place,
     gate: Gate,
 ) -> None:
-    session = OurSession(driver, server.uri, configuration=place.configuration, gate=gate.folder)
+    session = OurSession(driver, server.uri, place.hadoop, gate=gate.folder)
     make_table(session, place, "killed")
     session.sql("update killed.t set n = 1")
     session.sql("alter table killed.t compact 'major'")
@@ -252,14 +291,16 @@ def test_a_frozen_executor_that_comes_back(
     place: Place,
     gate: Gate,
 ) -> None:
-    """It is given up for lost, its task is done elsewhere, and then it goes on writing."""
-    session = OurSession(driver, server.uri, configuration=place.configuration, gate=gate.folder)
+    """Java, daemon and worker of Python stand still, as on a host that is suspended. They are given
+    up for lost, the task is done elsewhere, and then the worker goes on writing."""
+    session = OurSession(driver, server.uri, place.hadoop, gate=gate.folder)
     make_table(session, place, "frozen")
     gate.arm()
     with started(lambda: session.sql("update frozen.t set n = 1")) as update:
         held = gate.held(update)
         executor = executor_of(held, spark_hidden)
-        frozen = [int(held["pid"]), executor]
+        worker = int(held["pid"])
+        frozen = [worker, parent_of(worker), executor]
         for pid in frozen:
             os.kill(pid, signal.SIGSTOP)
         try:
@@ -268,7 +309,7 @@ def test_a_frozen_executor_that_comes_back(
             before = place.names("frozen.db/t")
             assert not [name for name in before if name.startswith("_tmp")]
             gate.release()
-            os.kill(frozen[0], signal.SIGCONT)  # the zombie writes; its Java still stands still
+            os.kill(worker, signal.SIGCONT)  # the others would end it before it has written
             until(lambda: place.names("frozen.db/t") != before)
         finally:
             gate.release()
@@ -278,11 +319,12 @@ def test_a_frozen_executor_that_comes_back(
     left = [name for name in place.names("frozen.db/t") if name not in before]
     assert [name[: len("_tmp_write_v")] for name in left] == ["_tmp_write_v"]
     check_rows(session, "frozen", n=1)
-    until(lambda: not Path(f"/proc/{frozen[0]}").exists())
+    until(lambda: not is_alive(worker))
     session.sql("delete from frozen.t where id < 0 or id = 5")
     assert not [name for name in place.names("frozen.db/t") if name.startswith("_tmp")]
 
 
+@ON_HDFS
 def test_a_copy_overtakes_a_slow_task(
     workplace: Workplace,
     open_driver: Callable[..., OurSparkDriver],
@@ -297,7 +339,7 @@ def test_a_copy_overtakes_a_slow_task(
         spark__eventLog__enabled="true", spark__eventLog__dir=f"file:{events}",
         spark__eventLog__compress="false", spark__eventLog__rolling__enabled="false",
     )  # fmt: skip
-    session = OurSession(driver, server.uri, configuration=place.configuration, gate=gate.folder)
+    session = OurSession(driver, server.uri, place.hadoop, gate=gate.folder)
     make_table(session, place, "copied")
     session.sql("update copied.t set n = 1")
     session.sql("alter table copied.t compact 'major'")

@@ -60,7 +60,7 @@ PARTITIONS_BY_CONDITION = Case(
         "select id from ${db}.c where s like '%g' or n < 3 order by id",
         "select id from ${db}.c where s is null or upper(s) = 'E' order by id",
         "select id from ${db}.c where cast(n as string) = '50' order by id",
-        "show partitions ${db}.c where n > 9 and s <> 'e'",
+        "show partitions ${db}.c where n > 9 and s in ('c d', 'h', 'x')",
         "show partitions ${db}.c order by n desc limit 3",
         "delete from ${db}.c where n = 40",
         "update ${db}.c set id = 80 where d = '2024-01-08'",
@@ -86,7 +86,7 @@ PLAIN_PARTITIONS = Case(
     steps=(
         "create external table ${db}.x (id int) partitioned by (p int, s string) stored as orc "
         "tblproperties('external.table.purge'='true')",
-        "create external table ${db}.y like ${db}.x",
+        "create external table ${db}.y (id int) partitioned by (p int, s string) stored as orc",
         "create external table ${db}.z (id bigint) partitioned by (p int, s string) stored as orc",
         "alter table ${db}.x add partition (p = 1, s = 'a') partition (p = 1, s = 'b') "
         "partition (p = 2, s = 'a') partition (p = 3, s = 'a') partition (p = 4, s = 'a')",
@@ -184,3 +184,84 @@ CASES = (
     INSERT_ONLY_TABLE,
     REFUSALS,
 )
+
+STATISTICS = Case(
+    name="statistics of ACID tables",
+    steps=(
+        f"create table ${{db}}.t (id int, v string) {ACID}",
+        "insert into ${db}.t values (1, 'a'), (2, 'b')",
+        "insert into ${db}.t values (3, 'c')",
+        "describe formatted ${db}.t id",
+        "insert overwrite table ${db}.t select id + 10, v from ${db}.t",
+        f"create table ${{db}}.c {ACID} as select * from ${{db}}.t",
+        "update ${db}.t set v = 'xyz' where id = 11",
+        "delete from ${db}.t where id = 12",
+        "describe formatted ${db}.t v",
+        "analyze table ${db}.t compute statistics",
+        "analyze table ${db}.t compute statistics for columns",
+        "describe formatted ${db}.t v",
+        "select count(*), min(id), max(id) from ${db}.t",
+        "merge into ${db}.t using ${db}.c on t.id = c.id when matched then update set v = 'm' "
+        "when not matched then insert values (c.id, c.v)",
+        f"create table ${{db}}.p (id int) partitioned by (d string) {ACID}",
+        "insert into ${db}.p partition (d) values (1, 'x')",
+        "insert into ${db}.p partition (d = 'x') values (2), (3)",
+        "analyze table ${db}.p partition (d = 'x') compute statistics for columns",
+        "describe formatted ${db}.p partition (d = 'x') id",
+        "truncate table ${db}.t",
+        "select count(*), max(id) from ${db}.t",
+        "alter table ${db}.t change v w string",
+        "alter table ${db}.t rename to ${db}.u",
+        "describe formatted ${db}.u id",
+    ),
+    acid_tables=("u", "c", "p"),
+)
+
+PLAIN_TABLES = Case(
+    name="plain tables: all kinds of columns, DML events, functions",
+    steps=(
+        "create external table ${db}.e (i int, s string, f double, b boolean, d date, "
+        "t timestamp, n decimal(10,2), y binary) stored as orc",
+        "insert into ${db}.e values (1, 'a', 1.5, true, date '2020-01-02', "
+        "timestamp '2020-01-02 03:04:05', 2.57, 'xx')",
+        "insert into ${db}.e values (2, 'abc', -2.5, false, date '1999-01-02', "
+        "timestamp '2030-01-02 03:04:05', -12.50, 'y')",
+        *(f"describe formatted ${{db}}.e {column}" for column in "isfbdtny"),
+        "insert overwrite table ${db}.e values (7, 'z', 0, true, date '2021-01-01', "
+        "timestamp '2021-01-01 00:00:00', 1, 'z')",
+        "analyze table ${db}.e compute statistics for columns i, n",
+        "create external table ${db}.p (i int) partitioned by (d string) stored as orc",
+        "insert into ${db}.p partition (d) values (1, 'x')",
+        "insert into ${db}.p partition (d = 'x') values (2)",
+        "describe formatted ${db}.p partition (d = 'x') i",
+        "create function ${db}.up as 'org.apache.hadoop.hive.ql.udf.generic.GenericUDFUpper'",
+        "create function ${db}.up as 'org.apache.hadoop.hive.ql.udf.generic.GenericUDFUpper'",
+        "select ${db}.up('a')",
+        "drop function ${db}.up",
+        "drop function ${db}.up",
+    ),
+    plain_tables=("e", "p"),
+)
+
+MATERIALIZED_VIEW = Case(
+    name="materialized view, rebuilt from what changed and as a whole",
+    steps=(
+        f"create table ${{db}}.t (id int, v string) {ACID}",
+        "insert into ${db}.t values (1, 'a'), (2, 'b')",
+        f"create materialized view ${{db}}.m {ACID} as select id, v from ${{db}}.t where id > 0",
+        "insert into ${db}.t values (3, 'c')",
+        "alter materialized view ${db}.m rebuild",
+        "select * from ${db}.m order by id",
+        "delete from ${db}.t where id = 1",
+        "alter materialized view ${db}.m rebuild",
+        "select * from ${db}.m order by id",
+        "show materialized views in ${db}",
+        "drop table ${db}.t",
+        "alter materialized view ${db}.m disable rewrite",
+        "drop materialized view ${db}.m",
+    ),
+    acid_tables=("t",),
+)
+
+METASTORE_CASES = (*CASES, STATISTICS, PLAIN_TABLES, MATERIALIZED_VIEW)
+"""More that Hive does over two metastores; our own SQL has none of it yet."""

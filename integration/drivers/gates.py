@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 ARMED, TAKEN, HELD, RELEASED = "armed", "taken", "held", "released"
-_HELD_CALLS = frozenset({"makedirs", "open", "make_directory", "open_output"})
+_HELD_CALLS = frozenset({"makedirs", "open", "make_directory", "write_new"})
 
 
 class GatedResolver:

@@ -8,13 +8,14 @@ import re
 
 from pyspark.sql import SparkSession
 
+from changemanager.hadoop import HadoopConfig
 from changemanager.location import Resolver
 from cleaner.daemon import Cleaner, make_cleaner
 from hms_bridge.cli.worker import make_worker
 from hms_bridge.clock import SystemClock
 from hms_bridge.compaction.kernel import BucketKernel
 from hms_bridge.config.file_systems import file_systems
-from hms_bridge.config.settings import settings_from
+from hms_bridge.config.settings import Settings
 from hms_bridge.connect import open_local, open_metastore
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
@@ -36,17 +37,23 @@ def _metastore(url: str) -> Metastore:
     return open_metastore(url)
 
 
-def _resolver(configuration: str, gate: str | None) -> Resolver:
-    resolver = file_systems(settings_from(json.loads(configuration), "the case"))
+@functools.cache
+def _settings(hadoop: str) -> Settings:
+    """With Hadoop's configuration as `HadoopConfig.to_text` gives it; empty for none."""
+    return Settings(hadoop=HadoopConfig.from_text(hadoop)) if hadoop else Settings()
+
+
+def _resolver(hadoop: str, gate: str | None) -> Resolver:
+    resolver = file_systems(_settings(hadoop))
     return gates.GatedResolver(resolver, gate) if gate else resolver
 
 
 @functools.cache
-def _session(spark: SparkSession, url: str, configuration: str, gate: str | None) -> SqlSession:
+def _session(spark: SparkSession, url: str, hadoop: str, gate: str | None) -> SqlSession:
     return SqlSession(
         _metastore(url),
         open_spark=lambda: spark,
-        resolver=_resolver(configuration, gate),
+        resolver=_resolver(hadoop, gate),
         client=Client(user="referee", host="127.0.0.1"),
         clock=SystemClock(),
     )
@@ -57,11 +64,11 @@ def sql(
     *,
     metastore: str,
     statement: str,
-    configuration: str = "{}",
+    hadoop: str = "",
     gate: str | None = None,
 ) -> list[list[str]]:
-    """Rows of one statement in Hive's text form. ``configuration`` is JSON of settings of ours;
-    ``gate`` the folder of a gate that tasks pass (drivers/gates.py)."""
+    """Rows of one statement in Hive's text form; ``gate`` is the folder of a gate that tasks pass
+    (drivers/gates.py)."""
     compaction = COMPACT.fullmatch(statement.strip())
     if compaction:
         _compact(metastore, compaction)
@@ -69,16 +76,16 @@ def sql(
     with gates.by_value():
         return [
             [_text(value) for value in row]
-            for result in _session(spark, metastore, configuration, gate).run(statement)
+            for result in _session(spark, metastore, hadoop, gate).run(statement)
             for row in result.rows
         ]
 
 
 def work(
-    spark: SparkSession, *, metastore: str, configuration: str = "{}", gate: str | None = None
+    spark: SparkSession, *, metastore: str, hadoop: str = "", gate: str | None = None
 ) -> str | None:
     """One turn of the compaction worker: what it did, None when nothing was queued."""
-    resolver = _resolver(configuration, gate)
+    resolver = _resolver(hadoop, gate)
     executor = SparkExecutor(spark=spark, kernel=BucketKernel(resolver=resolver))
     worker = make_worker(_metastore(metastore), executor, resolver=resolver)
     with gates.by_value():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import json
 import urllib.error
+import urllib.parse
 import urllib.request
 from pathlib import Path
 
@@ -87,9 +88,25 @@ class Hdfs:
 
     def shell(self, *arguments: str | Path) -> str:
         """Run one command of the file system shell, as in `shell("-put", local, "/there")`."""
-        return self._workplace.run(
-            "hdfs-shell", self._command("org.apache.hadoop.fs.FsShell", *map(str, arguments))
-        )
+        return self._workplace.run("hdfs-shell", [*self.shell_command, *map(str, arguments)])
+
+    @property
+    def shell_command(self) -> list[str]:
+        """What `hdfs dfs` is here, as the superuser."""
+        return [str(word) for word in self._command("org.apache.hadoop.fs.FsShell")]
+
+    def make_directory(self, path: str, *, owner: str, group: str, mode: str) -> None:
+        """Make a directory of somebody's, as the superuser."""
+        self._put(path, "MKDIRS")
+        self._put(path, "SETOWNER", owner=owner, group=group)
+        self._put(path, "SETPERMISSION", permission=mode)
+
+    def _put(self, path: str, operation: str, **parameters: str) -> None:
+        words = {"op": operation, "user.name": getpass.getuser(), **parameters}
+        address = f"http://127.0.0.1:{self.http_port}/webhdfs/v1{path}?"
+        request = urllib.request.Request(address + urllib.parse.urlencode(words), method="PUT")
+        with urllib.request.urlopen(request, timeout=30):
+            pass
 
     def admin(self, *arguments: str) -> str:
         """Run one command of the administrator, as in `admin("-safemode", "enter")`."""
@@ -135,6 +152,9 @@ class Hdfs:
                 "hadoop.user.group.static.mapping.overrides": GROUPS,
                 f"hadoop.proxyuser.{user}.hosts": "*",
                 f"hadoop.proxyuser.{user}.groups": "*",
+                # Hive's compactor works as the owner of the table's directory.
+                f"hadoop.proxyuser.{HIVE_USER}.hosts": "*",
+                f"hadoop.proxyuser.{HIVE_USER}.groups": "*",
             },
         )
         write_site(

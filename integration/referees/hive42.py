@@ -58,14 +58,22 @@ class Hive42:
         name: str = "hive-4.2.0",
         warehouse: Path | None = None,
         settings: Mapping[str, str] | None = None,
+        hadoop: Mapping[str, str] | None = None,
+        user: str | None = None,
     ) -> None:
+        """`hadoop` is its core-site.xml, whose default file system holds everything that is not of
+        this process alone; `user` is who it is there.
+        """
         self.database = database
         self.folder = workplace.folder(name)
         self.warehouse = warehouse or self.folder / "warehouse"
         self.external_warehouse = self.folder / "external"
         self.change_manager_root = self.folder / "cmroot"
         conf = self.folder / "conf"
-        write_site(conf / "hive-site.xml", self._settings() | dict(settings or {}))
+        self.settings = self._settings() | dict(hadoop or {}) | dict(settings or {})
+        write_site(conf / "hive-site.xml", self.settings)
+        if hadoop is not None:
+            write_site(conf / "core-site.xml", hadoop)
         write_log_conf(conf)
         jars = install.ensure(install.HIVE_42)
         (py4j_jar,) = (pyspark_home() / "jars").glob("py4j-*.jar")
@@ -76,6 +84,7 @@ class Hive42:
              *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENS),
              "-cp", f"{conf}:{jars}/*:{py4j_jar}",
              "py4j.GatewayServer", "--die-on-broken-pipe", "0"],
+            env={"HADOOP_USER_NAME": user} if user else {},
             cwd=self.folder,
             is_piped=True,
         )  # fmt: skip
@@ -114,42 +123,34 @@ class Hive42:
         return int(line)
 
     def _settings(self) -> dict[str, str]:
+        """Why each of them is not as in a stock Hive stands in `hive42_departures`."""
         folder = self.folder
         for path in (self.warehouse, self.external_warehouse):
             path.mkdir(exist_ok=True)
         return {
             **database_settings(self.database),
-            "hive.metastore.schema.verification": "true",
             "hive.metastore.warehouse.dir": str(self.warehouse),
             "metastore.warehouse.dir": str(self.warehouse),
             "hive.metastore.warehouse.external.dir": str(self.external_warehouse),
             "hive.support.concurrency": "true",
             "hive.txn.manager": "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager",
-            "hive.execution.engine": "tez",
             "tez.local.mode": "true",
             "tez.local.mode.without.network": "true",
             "tez.runtime.optimize.local.fetch": "true",
             "tez.ignore.lib.uris": "true",
             "tez.staging-dir": str(folder / "staging"),
             "hive.tez.container.size": "512",
-            "hive.tez.auto.reducer.parallelism": "false",
             "hive.jar.directory": str(folder / "jars"),
             "hive.user.install.directory": str(folder / "jars"),
-            # The compactor's own jobs; it asks every 5 s whether one has ended, unless told
-            # otherwise.
             "mapreduce.framework.name": "local",
             "mapreduce.client.completion.pollinterval": "100",
             "fs.defaultFS": "file:///",
             "hadoop.tmp.dir": str(folder / "tmp"),
-            "hive.exec.dynamic.partition.mode": "nonstrict",
             "hive.exec.scratchdir": str(folder / "scratch"),
             "hive.exec.local.scratchdir": str(folder / "scratch-local"),
-            "hive.compactor.initiator.on": "false",
-            # What a case leaves locked or open fails the next one, it does not hang it.
             "hive.lock.numretries": "20",
             "hive.lock.sleep.between.retries": "1s",
             "hive.repl.bootstrap.dump.open.txn.timeout": "20s",
-            # The default names Iceberg's optimizer too, whose jar is not there.
             "hive.compactor.table.optimizers": ACID_OPTIMIZER,
             "hive.metastore.transactional.event.listeners": LISTENER,
             "hive.metastore.dml.events": "true",
@@ -157,8 +158,6 @@ class Hive42:
             "hive.repl.rootdir": str(folder / "repl"),
             "hive.repl.cm.enabled": "true",
             "hive.repl.cmrootdir": str(self.change_manager_root),
-            "hive.stats.autogather": "false",
-            "hive.security.authorization.enabled": "false",
             "hive.query.results.cache.enabled": "false",
         }
 

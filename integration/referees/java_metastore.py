@@ -56,8 +56,6 @@ def database_settings(database: Database) -> dict[str, str]:
         "javax.jdo.option.ConnectionPassword": USER,
         # A process opens several pools; ten connections each would use up the server.
         "datanucleus.connectionPool.maxPoolSize": "4",
-        # Filling the schema by itself can dead-lock with the metastore's own transaction.
-        "datanucleus.schema.autoCreateAll": "false",
     }
 
 
@@ -139,7 +137,10 @@ class JavaMetastore:
         warehouse: Path | None = None,
         external_warehouse: Path | None = None,
         settings: Mapping[str, str] | None = None,
+        hadoop: Mapping[str, str] | None = None,
+        user: str | None = None,
     ) -> None:
+        """`hadoop` is its core-site.xml, `user` who it is on that file system."""
         self.version = flavour.version
         self.database = database
         self.folder = workplace.folder(f"metastore-{flavour.version}")
@@ -156,6 +157,8 @@ class JavaMetastore:
                 **(settings or {}),
             },
         )
+        if hadoop is not None:
+            write_site(conf / "core-site.xml", hadoop)
         write_log_conf(conf)
         self._server = workplace.start(
             f"metastore-{flavour.version}",
@@ -163,6 +166,7 @@ class JavaMetastore:
              *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENS),
              "-Dlog4j2.contextSelector=org.apache.logging.log4j.core.selector.ClassLoaderContextSelector",
              "-cp", ":".join([str(conf), *flavour.class_path]), SERVER_CLASS, "-p", str(self.port)],
+            env={"HADOOP_USER_NAME": user} if user else {},
             cwd=self.folder,
         )  # fmt: skip
         self._server.wait_until(lambda: is_listening(self.port))

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from changemanager.hadoop import HadoopConfig
 from integration.referees.errors import RefereeError
 from integration.referees.postgresql import Database
 from integration.referees.processes import Workplace, free_port, is_listening
@@ -113,15 +114,15 @@ class OurSession:
         self,
         driver: SparkDriver,
         metastore: str,
+        hadoop: HadoopConfig | None = None,
         *,
-        configuration: Mapping[str, str] | None = None,
         gate: Path | None = None,
     ) -> None:
-        """``configuration``: settings of ours; ``gate``: a folder of drivers/gates.py."""
+        """``gate``: a folder of drivers/gates.py."""
         self._driver = driver
         self._place: dict[str, object] = {
             "metastore": metastore,
-            "configuration": json.dumps(dict(configuration or {})),
+            "hadoop": hadoop.to_text() if hadoop else "",
             "gate": str(gate) if gate else None,
         }
 

@@ -242,3 +242,12 @@ def parent_of(pid: int) -> int:
     """The process that started another one."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return int(fields[1])
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process can still do anything: one that nobody has reaped cannot."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return text.rpartition(")")[2].split()[0] not in ("Z", "X")

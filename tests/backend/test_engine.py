@@ -27,6 +27,10 @@ def _count(database: Database) -> int:
         return len(connection.execute(select(AUX_TABLE)).all())
 
 
+def _quoted(connection, name: str) -> str:
+    return connection.dialect.identifier_preparer.quote(name)
+
+
 @pytest.mark.parametrize(
     "url", ["", "nonsense", "oracle://u:secret@h/d", "http://x", "sqlite", "://", "mysql"]
 )
@@ -194,6 +198,30 @@ class TestRetry:
         assert not isinstance(caught.value, RetryableBackendError)
         assert len(clock.slept_seconds) == 3
         assert max(clock.slept_seconds) < 0.06
+
+    def test_a_taken_key_is_tried_again_but_not_for_ever(self, database: Database) -> None:
+        clock = SimulatedClock()
+
+        def work(connection) -> None:
+            _put(connection, 1)
+            _put(connection, 1)
+
+        with pytest.raises(BackendError, match="such a row is there already") as caught:
+            run_in_transaction(database, work, write=True, clock=clock)
+        assert not isinstance(caught.value, RetryableBackendError)
+        assert len(clock.slept_seconds) == 2
+
+    def test_a_row_that_is_referred_to_is_an_error_at_once(self, database: Database) -> None:
+        clock = SimulatedClock()
+
+        def work(connection) -> None:
+            wanted = {"TC_TXNID": 0, "TC_DATABASE": "d", "TC_OPERATION_TYPE": "i"}
+            connection.execute(insert(TXN_COMPONENTS).values(**wanted))
+            connection.execute(text(f"DELETE FROM {_quoted(connection, 'TXNS')}"))
+
+        with pytest.raises(BackendError, match="(?i)foreign key.*nothing was changed"):
+            run_in_transaction(database, work, write=True, clock=clock)
+        assert clock.slept_seconds == []
 
     def test_other_errors_pass_at_once(self, database: Database) -> None:
         clock = SimulatedClock()

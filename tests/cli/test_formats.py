@@ -133,6 +133,16 @@ def test_verify(busy: BusyMetastore) -> None:
     assert f"{len(rows)} files" in quiet.err
 
 
+def test_verify_finds_the_newest_dump_by_itself(busy: BusyMetastore) -> None:
+    named = busy.program.ok("repl", "verify", str(busy.dump), "--format", "json").json
+    assert busy.program.ok("repl", "verify", "--newest", "SALES", "--format", "json").json == named
+    elsewhere = ("--root", str(busy.program.warehouse))
+    answer = busy.program.run("repl", "verify", "--newest", "sales", *elsewhere)
+    assert (answer.exit_code, "no finished dump of sales" in answer.err) == (1, True)
+    for words in ((), ("--newest", "sales", str(busy.dump))):
+        assert busy.program.run("repl", "verify", *words).exit_code == 2
+
+
 def test_an_archive_of_others_has_a_retention_of_its_own(busy: BusyMetastore) -> None:
     """The dump of a real Hive names that Hive's archive."""
     words = ("repl", "verify", str(busy.dump))

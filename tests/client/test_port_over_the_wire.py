@@ -16,7 +16,12 @@ from hms_bridge.model.compaction import (
     CompactionType,
     ShowCompactionsRequest,
 )
-from hms_bridge.model.event import NotificationEvent, NotificationRequest, WriteNotification
+from hms_bridge.model.event import (
+    InsertNotification,
+    NotificationEvent,
+    NotificationRequest,
+    WriteNotification,
+)
 from hms_bridge.model.ids import CompactionId, EventId, LockId, TxnId, WriteId
 from hms_bridge.model.lock import (
     DataOperation,
@@ -28,6 +33,14 @@ from hms_bridge.model.lock import (
     LockResponse,
     LockState,
     LockType,
+)
+from hms_bridge.model.materialization import MaterializationChanges
+from hms_bridge.model.statistics import (
+    AggregatedStatistics,
+    ChangedRows,
+    ObjectStatistics,
+    StatisticsQuery,
+    StatisticsUpdate,
 )
 from hms_bridge.model.txn import (
     AbortReason,
@@ -51,7 +64,18 @@ from hms_bridge.model.txn import (
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.server.serve import MetastoreServer
 from tests.support.fake_metastore import FakeMetastore
-from tests.support.sample_records import COMPACTION, DATABASE, HISTORY, PARTITION, TABLE, VIEW
+from tests.support.sample_records import (
+    COLUMN_STATISTICS,
+    COMPACTION,
+    CREATION,
+    DATABASE,
+    FUNCTION,
+    HISTORY,
+    MATERIALIZED,
+    PARTITION,
+    TABLE,
+    VIEW,
+)
 
 WRITE_EVENT = WriteEvent(
     write_id=WriteId(3), database_name="db", table_name="t", partition="ds=1",
@@ -196,6 +220,47 @@ VERBS: list[tuple[str, tuple[Any, ...], dict[str, Any], Any]] = [
         txn_id=1, write_id=2, database_name="db", table_name="t", partition_values=("1",),
         files=("f",), checksums=("c",), subdirectories=("d",))],), {}, None),
     ("get_write_events", (TxnId(1), "db", "t"), {}, (WRITE_EVENT,)),
+    ("fire_inserts", ([InsertNotification(
+        database_name="db", table_name="t", partition_values=("1",), files=("f",),
+        checksums=("c",), subdirectories=("d",), is_replace=True)],), {}, (EventId(9),)),
+    ("create_table", (TABLE,), {"trusted_columns": ("id", "v")}, None),
+    ("get_table", ("db", "mv"), {}, MATERIALIZED),
+    ("alter_partitions", ("db", "t", [PARTITION]), {"valid_write_ids": "db.t:5:9::"}, None),
+    ("set_column_statistics", (StatisticsUpdate(
+        database_name="db", table_name="t", engine="impala", is_merge=True, write_id=WriteId(5),
+        valid_write_ids="db.t:5:9::",
+        objects=(ObjectStatistics(columns=COLUMN_STATISTICS, analyzed_seconds=7),)),), {}, True),
+    ("set_column_statistics", (StatisticsUpdate(
+        database_name="db", table_name="t",
+        objects=tuple(ObjectStatistics(columns=COLUMN_STATISTICS[:1], partition_name=name)
+                      for name in ("ds=1", "ds=2"))),), {}, False),
+    ("get_column_statistics", (StatisticsQuery(
+        database_name="db", table_name="t", columns=["l", "s"], engine="impala",
+        valid_write_ids="db.t:5:9::"),), {}, (ObjectStatistics(columns=COLUMN_STATISTICS),)),
+    ("get_column_statistics", (StatisticsQuery(
+        database_name="db", table_name="t", columns=["l"], partition_names=["ds=1", "ds=2"]),), {},
+     (ObjectStatistics(columns=COLUMN_STATISTICS[1:2], partition_name="ds=1"),)),
+    ("get_aggregated_statistics", (StatisticsQuery(
+        database_name="db", table_name="t", columns=["l"], partition_names=["ds=1"]),), {},
+     AggregatedStatistics(columns=COLUMN_STATISTICS[1:2], partition_count=1)),
+    ("delete_column_statistics", ("db", "t"),
+     {"columns": ["l", "s"], "partition_names": ["ds=1"], "engine": "hive"}, True),
+    ("delete_column_statistics", ("db", "t"), {"partition_names": None, "engine": None}, True),
+    ("get_columns_with_statistics", ("db", "t", "ds=1"), {}, ("l", "s")),
+    ("count_changed_rows", (ChangedRows(table_id=4, inserted=1, updated=2, deleted=3),), {}, None),
+    ("create_function", (FUNCTION,), {}, None),
+    ("alter_function", ("db", "fn", FUNCTION), {}, None),
+    ("drop_function", ("db", "fn"), {}, None),
+    ("get_function", ("db", "fn"), {}, FUNCTION),
+    ("get_functions", (), {}, (FUNCTION,)),
+    ("update_creation_metadata", ("db", "mv", CREATION), {}, None),
+    ("get_materialized_views", (), {}, (MATERIALIZED,)),
+    ("get_materialization_changes", (CREATION, ValidTxnList.parse("9:2:2,5:7")), {},
+     MaterializationChanges(has_updates_or_deletes=True, has_compactions=False)),
+    ("get_materialization_changes", (CREATION, ValidTxnList.parse("9:2:2,5:7")), {}, None),
+    ("lock_materialization_rebuild", ("db", "mv", TxnId(4)), {}, True),
+    ("lock_materialization_rebuild", ("db", "mv", TxnId(4)), {}, False),
+    ("heartbeat_materialization_rebuild", ("db", "mv", TxnId(4)), {}, False),
 ]  # fmt: skip
 
 
@@ -244,7 +309,8 @@ def test_every_verb_of_the_port_is_tried() -> None:
         for name, value in vars(protocol).items()
         if callable(value) and not name.startswith("_")
     }
-    assert port - {"close"} == {verb for verb, *_ in VERBS}
+    # The timeout is asked of the server's settings: tests/rows/test_heartbeat.py
+    assert port - {"close", "get_txn_timeout_ms"} == {verb for verb, *_ in VERBS}
 
 
 @pytest.mark.parametrize(

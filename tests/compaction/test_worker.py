@@ -427,8 +427,9 @@ def test_the_plan_changes_nothing(world: World) -> None:
     assert world.state() is CompactionState.INITIATED
 
 
-def test_leftovers_of_dead_workers_are_removed(world: World) -> None:
-    dead = Path(world.root) / "_tmp_compaction_v0000001"
+@pytest.mark.parametrize("name", ["_tmp_compaction_v0000001", "_tmp_write_v0000001"])
+def test_leftovers_of_the_dead_are_removed(world: World, name: str) -> None:
+    dead = Path(world.root) / name
     dead.mkdir()
     (dead / "junk").write_text("x")
     stranger = Path(world.root) / "_somebody_elses"

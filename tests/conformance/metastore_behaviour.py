@@ -17,6 +17,11 @@ from tests.conformance.catalog_behaviour import DatabaseBehaviour, TableBehaviou
 from tests.conformance.compaction_behaviour import CompactionBehaviour
 from tests.conformance.notification_behaviour import NotificationBehaviour
 from tests.conformance.partition_behaviour import PartitionBehaviour
+from tests.conformance.statistics_behaviour import (
+    FunctionBehaviour,
+    StatisticsBehaviour,
+    TransactionalStatisticsBehaviour,
+)
 from tests.conformance.transaction_behaviour import LockBehaviour, TransactionBehaviour
 
 
@@ -28,5 +33,8 @@ class MetastoreBehaviour(
     LockBehaviour,
     CompactionBehaviour,
     NotificationBehaviour,
+    StatisticsBehaviour,
+    TransactionalStatisticsBehaviour,
+    FunctionBehaviour,
 ):
     """What Metastore promises. Inherit, and give the fixture `metastore`."""

@@ -27,7 +27,7 @@ from hms_bridge.model.catalog import (
     TableKey,
 )
 from hms_bridge.model.compaction import CompactionState, ShowCompactionsRequest
-from hms_bridge.model.event import NotificationEvent, WriteNotification
+from hms_bridge.model.event import InsertNotification, NotificationEvent, WriteNotification
 from hms_bridge.model.expression import (
     Call,
     ColumnReference,
@@ -38,6 +38,8 @@ from hms_bridge.model.expression import (
     Unread,
 )
 from hms_bridge.model.ids import CompactionId, EventId, LockId, TxnId
+from hms_bridge.model.statistics import ObjectStatistics, StatisticsQuery, StatisticsUpdate
+from hms_bridge.model.statistics_state import ACCURATE
 from hms_bridge.model.txn import AbortReason, OpenTxns, TxnType
 from hms_bridge.server.serve import MetastoreServer
 from hms_bridge.wire.convert_catalog import (
@@ -45,11 +47,21 @@ from hms_bridge.wire.convert_catalog import (
     partition_to_struct,
     table_to_struct,
 )
+from hms_bridge.wire.convert_statistics import statistics_to_structs
 from hms_bridge.wire.methods import OFFERED
 from hms_bridge.wire.structs import Struct, hive
 from tests.support.fake_metastore import FakeMetastore
 from tests.support.partition_expressions import sent_for
-from tests.support.sample_records import COMPACTION, DATABASE, HISTORY, TABLE, VIEW
+from tests.support.sample_records import (
+    COLUMN_STATISTICS,
+    COMPACTION,
+    DATABASE,
+    FUNCTION,
+    HISTORY,
+    MATERIALIZED,
+    TABLE,
+    VIEW,
+)
 
 MM = replace(TABLE, name="mm", parameters={
     "transactional": "true", "transactional_properties": "insert_only"})  # fmt: skip
@@ -158,8 +170,8 @@ def _is_empty(value: Any) -> bool:
     return not value
 
 
-@pytest.mark.parametrize("name", ["create_function", "cm_recycle", "add_token",
-                                  "update_table_column_statistics", "add_master_key"])  # fmt: skip
+@pytest.mark.parametrize("name", ["add_primary_key", "cm_recycle", "add_token",
+                                  "create_role", "add_master_key"])  # fmt: skip
 def test_what_is_not_offered_is_unknown(rig: Rig, name: str) -> None:
     with pytest.raises(UnknownMethodError):
         rig(name)
@@ -313,7 +325,7 @@ def test_create_table_in_all_forms(rig: Rig) -> None:
     for name in ("create_table", "create_table_with_environment_context",
                  "create_table_with_constraints"):  # fmt: skip
         rig(name, tbl=struct)
-        assert rig.asked == [("create_table", TABLE)]
+        assert rig.asked == [("create_table", TABLE, {"trusted_columns": ()})]
     dry = rig("translate_table_dryrun", request=hive.CreateTableRequest(table=struct))
     assert dry == struct
     assert rig.asked == []
@@ -608,7 +620,10 @@ def test_partitions_are_altered_in_all_forms(rig: Rig) -> None:
     context = hive.EnvironmentContext(properties={"k": "v"})
 
     def asked(*, is_event_each: bool, **environment: str) -> Any:
-        flags = {"environment": environment, "catalog": "hive", "is_event_each": is_event_each}
+        flags = {
+            "environment": environment, "catalog": "hive", "is_event_each": is_event_each,
+            "valid_write_ids": None,
+        }  # fmt: skip
         return [("alter_partitions", "db", "p", [PART], flags)]
 
     rig("alter_partition", new_part=struct, **AT)
@@ -681,7 +696,10 @@ def test_workers_of_old_hives(rig: Rig) -> None:
     assert rig.asked == [("find_next_compaction", "w", "")]
     rig("compact", rqst=hive.CompactionRequest(dbname="D", tablename="T", type=2))
     assert rig.asked[0][1].database_name == "d"
-    assert rig("find_columns_with_stats", cr=hive.CompactionInfoStruct()) == []
+    rig.fake.answers["get_columns_with_statistics"] = ("id", "v")
+    target = hive.CompactionInfoStruct(dbname="D", tablename="T", partitionname="p=1")
+    assert rig("find_columns_with_stats", cr=target) == ["id", "v"]
+    assert rig.asked == [("get_columns_with_statistics", "d", "t", "p=1")]
 
 
 def test_the_latest_committed_compaction_of_each_partition(rig: Rig) -> None:
@@ -758,6 +776,180 @@ def test_write_notifications_in_a_batch(rig: Rig) -> None:
         files=("f",),
     )  # fmt: skip
     assert rig.asked == [("add_write_notifications", [expected])]
+
+
+# Statistics, functions, materialized views, privileges
+
+LONGS = COLUMN_STATISTICS[1:2]
+DESCRIBED = {"dbName": "DB", "tableName": "T", "isTblLevel": True}
+
+
+def _column_statistics(**description: Any) -> Struct:
+    return hive.ColumnStatistics(
+        statsDesc=hive.ColumnStatisticsDesc(**(DESCRIBED | description)),
+        statsObj=statistics_to_structs(LONGS),
+    )
+
+
+def test_statistics_are_updated_in_all_forms(rig: Rig) -> None:
+    rig.fake.answers["set_column_statistics"] = True
+    one = StatisticsUpdate(
+        database_name="db", table_name="t", objects=(ObjectStatistics(columns=LONGS),)
+    )
+    of_partition = replace(one, objects=(replace(one.objects[0], partition_name="ds=1"),))
+    named = _column_statistics(isTblLevel=False, partName="ds=1")
+    assert rig("update_table_column_statistics", stats_obj=_column_statistics()) is True
+    assert rig.asked == [("set_column_statistics", one)]
+    assert rig("update_partition_column_statistics", stats_obj=named) is True
+    assert rig.asked == [("set_column_statistics", of_partition)]
+    told = {"writeId": 5, "validWriteIdList": "db.t:5:9::", "engine": "impala"}
+    in_txn = {"write_id": 5, "valid_write_ids": "db.t:5:9::", "engine": "impala"}
+    for name, sent, expected in (
+        ("update_table_column_statistics_req", _column_statistics(), one),
+        ("update_partition_column_statistics_req", named, of_partition),
+    ):
+        request = hive.SetPartitionsStatsRequest(colStats=[sent], **told)
+        assert rig(name, req=request).result is True
+        assert rig.asked == [("set_column_statistics", replace(expected, **in_txn))]
+        request.needMerge = True
+        with pytest.raises(InvalidObjectError, match="Merge is not supported"):
+            rig(name, req=request)
+    assert rig("set_aggr_stats_for", request=hive.SetPartitionsStatsRequest(colStats=[])) is True
+    assert rig.asked == []
+
+
+def test_statistics_of_several_tables_or_none_are_refused(rig: Rig) -> None:
+    two = [_column_statistics(), _column_statistics(tableName="u")]
+    twice = [_column_statistics(), _column_statistics()]
+    for several in (two, twice):
+        with pytest.raises(InvalidObjectError):
+            rig("set_aggr_stats_for", request=hive.SetPartitionsStatsRequest(colStats=several))
+    empty = _column_statistics()
+    empty.statsObj[0].statsData = hive.ColumnStatisticsData()
+    with pytest.raises(InvalidObjectError, match="column l have 0 kinds"):
+        rig("update_table_column_statistics", stats_obj=empty)
+    assert rig.asked == []
+
+
+def test_statistics_of_a_column(rig: Rig) -> None:
+    at = {"db_name": "DB", "tbl_name": "T", "col_name": "L"}
+    rig.fake.answers["get_column_statistics"] = (
+        ObjectStatistics(columns=LONGS, analyzed_seconds=7),
+    )
+    found = rig("get_table_column_statistics", **at)
+    assert (found.statsDesc.tableName, found.statsDesc.isTblLevel) == ("t", True)
+    assert found.statsDesc.lastAnalyzed == 7
+    assert found.statsObj == statistics_to_structs(LONGS)
+    query = StatisticsQuery(database_name="db", table_name="t", columns=("l",))
+    assert rig.asked == [("get_column_statistics", query)]
+    rig("get_partition_column_statistics", part_name="DS=A", **at)
+    assert rig.asked == [("get_column_statistics", replace(query, partition_names=("ds=A",)))]
+    rig.fake.answers["get_column_statistics"] = ()
+    with pytest.raises(NoSuchObjectError, match="columnName=l"):
+        rig("get_table_column_statistics", **at)
+
+
+def test_statistics_that_a_snapshot_may_not_believe_are_left_out(rig: Rig) -> None:
+    rig.fake.answers["get_column_statistics"] = tuple(
+        ObjectStatistics(columns=LONGS, partition_name=name, is_compliant=is_compliant)
+        for name, is_compliant in (("a=1", True), ("a=2", False), ("a=3", None))
+    )
+    request = {"dbName": "db", "tblName": "t", "colNames": ["l"]}
+    of_partitions = hive.PartitionsStatsRequest(partNames=["a=1", "a=2", "a=3"], **request)
+    found = rig("get_partitions_statistics_req", request=of_partitions)
+    assert set(found.partStats) == {"a=1", "a=3"}
+    found = rig("get_table_statistics_req", request=hive.TableStatsRequest(**request))
+    assert len(found.tableStats) == 2
+
+
+def test_statistics_are_deleted_in_all_forms(rig: Rig) -> None:
+    rig.fake.answers["delete_column_statistics"] = True
+    at = {"db_name": "DB", "tbl_name": "T", "col_name": "l", "engine": "hive"}
+
+    def asked(partitions: Any) -> Any:
+        told = {"columns": ("l",), "partition_names": partitions, "engine": "hive"}
+        return [("delete_column_statistics", "db", "t", told | {"catalog": "hive"})]
+
+    assert rig("delete_table_column_statistics", **at) is True
+    assert rig.asked == asked(None)
+    assert rig("delete_partition_column_statistics", part_name="DS=1", **at) is True
+    assert rig.asked == asked(["ds=1"])
+
+
+def test_a_table_comes_with_its_statistics(rig: Rig) -> None:
+    """REPL DUMP asks so; and a snapshot that did not see the last writer gets none."""
+    plain = replace(
+        PARTITIONED, partition_columns=(), write_id=5,
+        parameters={"transactional": "true",
+                    ACCURATE: '{"BASIC_STATS":"true","COLUMN_STATS":{"l":"true"}}'},
+    )  # fmt: skip
+    rig.fake.answers["get_table"] = plain
+    rig.fake.answers["get_column_statistics"] = (ObjectStatistics(columns=LONGS),)
+    request = hive.GetTableRequest(dbName="db", tblName="p", getColumnStats=True, engine="hive")
+    assert rig("get_table_req", req=request).table.colStats.statsObj[0].colName == "l"
+    request.validWriteIdList = "db.p:5:9223372036854775807::"
+    found = rig("get_table_req", req=request).table
+    assert (found.isStatsCompliant, found.parameters) == (True, plain.parameters)
+    request.validWriteIdList = "db.p:4:9223372036854775807::"
+    found = rig("get_table_req", req=request).table
+    assert (found.isStatsCompliant, found.parameters) == (False, {"transactional": "true"})
+
+
+def test_functions_by_pattern(rig: Rig) -> None:
+    rig.fake.answers["get_functions"] = (FUNCTION,)
+    assert rig("get_functions", dbName="DB", pattern="F*") == ["fn"]
+    assert rig.asked == [("get_functions", "db", "F*", "hive")]
+    request = hive.GetFunctionsRequest(dbName="db", catalogName="hive", pattern="*")
+    assert rig("get_functions_req", request=request).functions[0].className == "org.example.Fn"
+    assert rig.asked == [("get_functions", "db", None, "hive")]
+    request.returnNames = True
+    assert rig("get_functions_req", request=request).function_names == ["fn"]
+
+
+def test_names_of_materialized_views(rig: Rig) -> None:
+    rig.fake.answers["get_materialized_views"] = (MATERIALIZED,)
+    assert rig("get_materialized_views_for_rewriting", db_name="DB") == ["mv"]
+    assert rig.asked == [("get_materialized_views", "db", "hive")]
+
+
+def test_an_event_for_several_partitions_and_none_for_a_refresh(rig: Rig) -> None:
+    rig.fake.answers["fire_inserts"] = (EventId(4), EventId(5))
+    inserted = [
+        hive.InsertEventRequestData(filesAdded=["f"], partitionVal=[value]) for value in "12"
+    ]
+    request = hive.FireEventRequest(
+        successful=True, dbName="DB", tableName="T",
+        data=hive.FireEventRequestData(insertDatas=inserted),
+    )  # fmt: skip
+    assert rig("fire_listener_event", rqst=request).eventIds == [4, 5]
+    told = [
+        InsertNotification(
+            database_name="db", table_name="t", partition_values=(value,), files=("f",)
+        )
+        for value in "12"
+    ]
+    assert rig.asked == [("fire_inserts", tuple(told))]
+    request.data = hive.FireEventRequestData(refreshEvent=True)
+    with pytest.raises(MetaError, match="refresh"):
+        rig("fire_listener_event", rqst=request)
+
+
+def test_owners_may_do_with_their_tables_what_hive_grants_them(rig: Rig) -> None:
+    table = hive.HiveObjectRef(objectType=3, dbName="db", objectName="p")
+    rig.fake.answers["get_table"] = replace(PARTITIONED, owner="bob")
+    found = rig("get_privilege_set", hiveObject=table, user_name="bob", group_names=["g"])
+    given = [grant.privilege for grant in found.userPrivileges["bob"]]
+    assert given == ["DELETE", "INSERT", "SELECT", "UPDATE"]
+    assert (found.groupPrivileges, found.rolePrivileges) == ({"g": []}, {"public": []})
+    found = rig("get_privilege_set", hiveObject=table, user_name="eve")
+    assert found.userPrivileges == {"eve": []}
+    rig.fake.answers["get_table"] = NoSuchObjectError("gone")
+    assert rig("get_privilege_set", hiveObject=table, user_name="bob").userPrivileges == {"bob": []}
+    request = hive.GetRoleGrantsForPrincipalRequest(principal_name="bob", principal_type=1)
+    grants = rig("get_role_grants_for_principal", request=request).principalGrants
+    assert [grant.roleName for grant in grants] == ["public"]
+    request.principal_type = 3
+    assert rig("get_role_grants_for_principal", request=request).principalGrants == []
 
 
 def test_every_answered_method_is_called_here_or_by_our_client() -> None:

@@ -12,7 +12,8 @@ from hms_bridge.config.settings import EventSettings, Settings
 from hms_bridge.metastore import LocalMetastore
 from hms_bridge.model.catalog import Column, Database, Partition, Storage, Table
 from hms_bridge.model.event import NotificationRequest
-from hms_bridge.service.file_statistics import ACCURATE, COUNTED, DO_NOT_UPDATE, FILES, SIZE
+from hms_bridge.model.statistics_state import ACCURATE
+from hms_bridge.service.file_statistics import COUNTED, DO_NOT_UPDATE, FILES, SIZE
 from hms_bridge.service.open import open_local_metastore
 from tests.support.databases import fresh_url
 
@@ -86,13 +87,29 @@ def test_a_table_is_not_always_counted(
     assert DO_NOT_UPDATE not in parameters
 
 
-def test_a_new_directory_is_not_counted(metastore: LocalMetastore, tmp_path: Path) -> None:
+def test_a_new_directory_has_no_files(metastore: LocalMetastore, tmp_path: Path) -> None:
     metastore.create_table(_table(tmp_path))
-    assert _counted(metastore.get_table("d", "t").parameters) == {}
+    parameters = metastore.get_table("d", "t").parameters
+    assert _counted(parameters) == dict.fromkeys(COUNTED, "0")
+    assert ACCURATE not in parameters
+
+
+@pytest.mark.parametrize("has_files", [True, False])
+def test_a_new_table_without_files_is_known_completely(
+    metastore: LocalMetastore, tmp_path: Path, has_files: bool
+) -> None:
+    """As Hive 4.2 asks for it in CREATE TABLE: nothing can be wrong about no rows."""
+    if has_files:
+        _write_files(tmp_path / "place")
+    metastore.create_table(_table(tmp_path), trusted_columns=["id"])
+    parameters = metastore.get_table("d", "t").parameters
+    assert parameters.get(ACCURATE) == (None if has_files else TRUSTED)
+    assert parameters.get("numRows") == (None if has_files else "0")
+    assert _counted(parameters) == (BOTH if has_files else dict.fromkeys(COUNTED, "0"))
 
 
 def test_a_changed_table_is_counted_again(metastore: LocalMetastore, tmp_path: Path) -> None:
-    metastore.create_table(_table(tmp_path, parameters={ACCURATE: TRUSTED}))
+    metastore.create_table(_table(tmp_path), trusted_columns=["id"])
     _write_files(tmp_path / "place")
     made = metastore.get_table("d", "t")
     metastore.alter_table("d", "t", made, environment={DO_NOT_UPDATE: "true"})

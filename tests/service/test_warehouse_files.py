@@ -30,7 +30,6 @@ from tests.conformance.objects import (
     write_id,
 )
 from tests.support.archive_world import CrashError, FaultPlan, FaultyVolume
-from tests.support.databases import fresh_url
 
 START_MS = 1_700_000_000_000
 FILES = {"delta_1_1/bucket_00000": b"one", "delta_2_2/bucket_00000": b"two", "x": b"three"}
@@ -102,7 +101,7 @@ class World:
 
         self._volumes: dict[int, FaultyVolume] = {}
         self.metastore = open_local_metastore(
-            fresh_url(self.folder),
+            f"sqlite:///{self.folder}/metastore.db",
             settings=self.settings,
             clock=self.clock,
             resolve=resolve,

@@ -28,7 +28,6 @@ from hms_bridge.model.txn import (
     OpenTxnsRequest,
     TxnType,
 )
-from tests.support.databases import fresh_url
 
 WORKER = "worker-1"
 
@@ -69,7 +68,7 @@ class CleaningWorld:
             compactor=CompactorSettings(aborted_txn_threshold=0),
             txn=TxnSettings(),
         )
-        self.url = fresh_url(folder)
+        self.url = f"sqlite:///{folder / 'metastore.db'}"
         self.store: LocalStore = open_local(self.url, self.settings, self.clock)
         self.metastore = self.store.metastore
         source = {"repl.source.for": "policy"} if is_source else {}

@@ -2,18 +2,22 @@
 
 from hms_bridge.model.catalog import (
     Column,
+    CreationMetadata,
     Database,
     Partition,
     PrincipalType,
     SerDe,
     Skew,
     SortColumn,
+    SourceTable,
     Storage,
     Table,
     TableType,
 )
 from hms_bridge.model.compaction import Compaction, CompactionState, CompactionType
+from hms_bridge.model.function import Function, Resource, ResourceType
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
+from hms_bridge.model.statistics import ColumnStatistics, StatisticsKind
 
 STORAGE = Storage(
     columns=(Column(name="id", type="int"), Column(name="v", type="string", comment="é")),
@@ -120,3 +124,70 @@ HISTORY = Compaction(
     error_message="m",
     pool_name="p",
 )
+
+CREATION = CreationMetadata(
+    database_name="db",
+    table_name="mv",
+    table_names=frozenset({"db.t"}),
+    snapshot='{"validTxnList":"5$db.t:5:9::","tableSnapshots":null}',
+    materialized_ms=1_700_000_000_123,
+    sources=(SourceTable(table=TABLE, inserted=1, updated=2, deleted=3),),
+)
+
+MATERIALIZED = Table(
+    name="mv",
+    database_name="db",
+    storage=STORAGE,
+    type=TableType.MATERIALIZED_VIEW.value,
+    is_rewrite_enabled=True,
+    is_statistics_compliant=True,
+    creation=CREATION,
+)
+
+FUNCTION = Function(
+    name="fn",
+    database_name="db",
+    class_name="org.example.Fn",
+    owner_name="bob",
+    owner_type=PrincipalType.USER,
+    create_time=1_700_000_000,
+    resources=(
+        Resource(type=ResourceType.JAR, uri="hdfs://nn/a.jar"),
+        Resource(type=ResourceType.ARCHIVE, uri="hdfs://nn/b.zip"),
+    ),
+)
+
+COLUMN_STATISTICS = (
+    ColumnStatistics(
+        column="b", type="boolean", kind=StatisticsKind.BOOLEAN, null_count=1, true_count=2,
+        false_count=3, bit_vector=b"v",
+    ),
+    ColumnStatistics(
+        column="l", type="bigint", kind=StatisticsKind.LONG, low=-5, high=2**62, null_count=1,
+        distinct_count=4, bit_vector=b"HLL\xa0\x00", histogram=b"\x00kll",
+    ),
+    ColumnStatistics(
+        column="d", type="double", kind=StatisticsKind.DOUBLE, low=-0.5, high=1.5,
+        distinct_count=2,
+    ),
+    ColumnStatistics(
+        column="s", type="varchar(9)", kind=StatisticsKind.STRING, distinct_count=7,
+        average_length=4.5, length_max=9,
+    ),
+    ColumnStatistics(
+        column="y", type="binary", kind=StatisticsKind.BINARY, average_length=2.0, length_max=4,
+    ),
+    ColumnStatistics(
+        column="n", type="decimal(38,10)", kind=StatisticsKind.DECIMAL, low="-12345678901234567.89",
+        high="1.29E-8", distinct_count=3,
+    ),
+    ColumnStatistics(
+        column="e", type="date", kind=StatisticsKind.DATE, low=-1, high=20, distinct_count=4,
+    ),
+    ColumnStatistics(
+        column="w", type="timestamp", kind=StatisticsKind.TIMESTAMP, low=10, high=99,
+        distinct_count=4,
+    ),
+    ColumnStatistics(column="u", type="int", kind=StatisticsKind.LONG, distinct_count=0),
+)  # fmt: skip
+"""One of each kind, and one of which nothing is known."""

@@ -1,0 +1,441 @@
+"""TAB_COL_STATS and PART_COL_STATS: statistics of the columns of tables and partitions.
+
+One row for a column and an engine. Up to Hive 4.0 the rows also name their table and partition,
+which a rename has to follow; later they have the key alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Table,
+    and_,
+    delete,
+    insert,
+    or_,
+    select,
+    update,
+)
+
+from hms_bridge.backend.batches import batches
+from hms_bridge.backend.columns import columns_of
+from hms_bridge.backend.schema.catalog_tables import (
+    PART_COL_STATS,
+    PARTITION_PARAMS,
+    PARTITIONS,
+    TAB_COL_STATS,
+    TABLE_PARAMS,
+    TBLS,
+)
+from hms_bridge.backend.sequences import next_sequence_values
+from hms_bridge.catalog.row_locks import RowLock, hold
+from hms_bridge.catalog.tables import StoredTable
+from hms_bridge.model.catalog import Column
+from hms_bridge.model.ids import WriteId
+from hms_bridge.model.statistics import (
+    Bound,
+    ColumnStatistics,
+    ObjectStatistics,
+    StatisticsKind,
+)
+from hms_bridge.model.statistics_state import ACCURATE, without_columns
+
+_SEQUENCES = {
+    TAB_COL_STATS: "org.apache.hadoop.hive.metastore.model.MTableColumnStatistics",
+    PART_COL_STATS: "org.apache.hadoop.hive.metastore.model.MPartitionColumnStatistics",
+}
+_KEYS = {TAB_COL_STATS: "TBL_ID", PART_COL_STATS: "PART_ID"}
+_LONGS = frozenset({StatisticsKind.LONG, StatisticsKind.DATE, StatisticsKind.TIMESTAMP})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PartitionState:
+    """A partition, and what is stored about trust in its statistics."""
+
+    id: int
+    name: str
+    write_id: int
+    parameters: Mapping[str, str]
+    """COLUMN_STATS_ACCURATE alone, if it is there."""
+
+
+def of_table(
+    connection: Connection, stored: StoredTable, columns: Sequence[str], engine: str
+) -> ObjectStatistics | None:
+    """Of those columns that have statistics, in the order asked; None if none has."""
+    found = _find(connection, TAB_COL_STATS, [stored.id], columns, engine)
+    rows = found.get(stored.id, {})
+    return _object(rows, columns, None) if rows else None
+
+
+def of_partitions(
+    connection: Connection,
+    partitions: Mapping[int, str],
+    columns: Sequence[str],
+    engine: str,
+) -> dict[str, ObjectStatistics]:
+    """By name, of those partitions (names by key) that have any."""
+    found = _find(connection, PART_COL_STATS, list(partitions), columns, engine)
+    named = {
+        partitions[key]: _object(rows, columns, partitions[key]) for key, rows in found.items()
+    }
+    return dict(sorted(named.items()))
+
+
+def columns_with_statistics(
+    connection: Connection, stored: StoredTable, partition: str | None = None
+) -> tuple[str, ...]:
+    """Names, sorted, of the table's columns with statistics, or of one partition's."""
+    if partition is None:
+        table, where = TAB_COL_STATS, TAB_COL_STATS.c.TBL_ID == stored.id
+    else:
+        keys = select(PARTITIONS.c.PART_ID).where(
+            PARTITIONS.c.TBL_ID == stored.id, PARTITIONS.c.PART_NAME == partition
+        )
+        table, where = PART_COL_STATS, PART_COL_STATS.c.PART_ID.in_(keys)
+    return tuple(sorted(set(connection.scalars(select(table.c.COLUMN_NAME).where(where)))))
+
+
+def put_of_table(
+    connection: Connection,
+    stored: StoredTable,
+    columns: Sequence[ColumnStatistics],
+    *,
+    engine: str,
+    now_seconds: int,
+) -> None:
+    """Replace the statistics of these columns."""
+    names = _names(connection, TAB_COL_STATS, stored)
+    _put(connection, TAB_COL_STATS, {stored.id: (names, columns)}, engine, now_seconds)
+
+
+def put_of_partitions(
+    connection: Connection,
+    stored: StoredTable,
+    found: Sequence[tuple[PartitionState, Sequence[ColumnStatistics]]],
+    *,
+    engine: str,
+    now_seconds: int,
+) -> None:
+    """Replace the statistics of these columns of each partition."""
+    names = _names(connection, PART_COL_STATS, stored)
+    given = {
+        state.id: (names | ({"PARTITION_NAME": state.name} if names else {}), columns)
+        for state, columns in found
+    }
+    _put(connection, PART_COL_STATS, given, engine, now_seconds)
+
+
+def delete_of_table(
+    connection: Connection, stored: StoredTable, columns: Sequence[str], engine: str | None
+) -> int:
+    """Remove the statistics of some columns, or of all for none given; how many there were."""
+    return _delete(connection, TAB_COL_STATS, [stored.id], columns, engine)
+
+
+def delete_of_partitions(
+    connection: Connection, keys: Sequence[int], columns: Sequence[str], engine: str | None
+) -> int:
+    """As :func:`delete_of_table`."""
+    return _delete(connection, PART_COL_STATS, keys, columns, engine)
+
+
+def forget_lost_columns(
+    connection: Connection, stored: StoredTable, columns: Sequence[Column]
+) -> frozenset[str]:
+    """Remove a table's statistics of columns that it has no more, or with another type; their
+    names (HiveAlterHandler.deleteTableColumnStats)."""
+    s = TAB_COL_STATS.c
+    rows = connection.execute(
+        select(s.CS_ID, s.COLUMN_NAME, s.COLUMN_TYPE).where(s.TBL_ID == stored.id)
+    )
+    lost = _lost(rows, columns)
+    _delete_rows(connection, TAB_COL_STATS, [key for key, _ in lost])
+    return frozenset(name for _, name in lost)
+
+
+def forget_lost_columns_of_partitions(
+    connection: Connection, keys: Sequence[int], columns: Sequence[Column]
+) -> Mapping[int, frozenset[str]]:
+    """As :func:`forget_lost_columns`, by partition; their parameters do not name them any more
+    (HiveAlterHandler.updateOrGetPartitionColumnStats)."""
+    s = PART_COL_STATS.c
+    forgotten: dict[int, frozenset[str]] = {}
+    for piece in batches(keys):
+        rows = connection.execute(
+            select(s.CS_ID, s.COLUMN_NAME, s.COLUMN_TYPE, s.PART_ID).where(s.PART_ID.in_(piece))
+        ).all()
+        owners = {row.CS_ID: row.PART_ID for row in rows}
+        lost = _lost(rows, columns)
+        _delete_rows(connection, PART_COL_STATS, [key for key, _ in lost])
+        for key, name in lost:
+            owner = owners[key]
+            forgotten[owner] = forgotten.get(owner, frozenset()) | {name}
+    return forgotten
+
+
+def keys_of_partitions(connection: Connection, stored: StoredTable) -> list[int]:
+    """The keys of all partitions of a table."""
+    query = select(PARTITIONS.c.PART_ID).where(PARTITIONS.c.TBL_ID == stored.id)
+    return list(connection.scalars(query))
+
+
+def distrust_columns(connection: Connection, forgotten: Mapping[int, frozenset[str]]) -> None:
+    """Take columns out of the parameters of partitions that say whose statistics are right."""
+    states = _states(connection, PARTITIONS.c.PART_ID, list(forgotten))
+    put_partition_states(
+        connection,
+        [(state, without_columns(state.parameters, forgotten[state.id]), None) for state in states],
+    )
+
+
+def partition_states(
+    connection: Connection, stored: StoredTable, names: Collection[str], lock: RowLock
+) -> dict[str, PartitionState]:
+    """Those that exist, by name, sorted."""
+    found: dict[str, PartitionState] = {}
+    for piece in batches(sorted(set(names))):
+        where = and_(PARTITIONS.c.TBL_ID == stored.id, PARTITIONS.c.PART_NAME.in_(piece))
+        hold(connection, PARTITIONS.c.PART_ID, where, lock)
+        keys = list(connection.scalars(select(PARTITIONS.c.PART_ID).where(where)))
+        found |= {state.name: state for state in _states(connection, PARTITIONS.c.PART_ID, keys)}
+    return dict(sorted(found.items()))
+
+
+def put_partition_states(
+    connection: Connection,
+    changes: Sequence[tuple[PartitionState, Mapping[str, str], WriteId | None]],
+) -> None:
+    """Store COLUMN_STATS_ACCURATE of partitions, and the write id of those that get one."""
+    changed = [(s, new.get(ACCURATE)) for s, new, _ in changes if dict(s.parameters) != dict(new)]
+    p = PARTITION_PARAMS.c
+    for piece in batches([state.id for state, _ in changed]):
+        gone = and_(p.PART_ID.in_(piece), p.PARAM_KEY == ACCURATE)
+        connection.execute(delete(PARTITION_PARAMS).where(gone))
+    rows = [
+        {"PART_ID": state.id, "PARAM_KEY": ACCURATE, "PARAM_VALUE": text}
+        for state, text in changed
+        if text is not None
+    ]
+    if rows:
+        connection.execute(insert(PARTITION_PARAMS), rows)
+    by_write_id: dict[WriteId, list[int]] = {}
+    for state, _, write_id in changes:
+        if write_id is not None:
+            by_write_id.setdefault(write_id, []).append(state.id)
+    for write_id, keys in by_write_id.items():
+        for piece in batches(keys):
+            here = PARTITIONS.c.PART_ID.in_(piece)
+            connection.execute(update(PARTITIONS).where(here).values(WRITE_ID=write_id))
+
+
+def put_table_state(
+    connection: Connection, stored: StoredTable, new: Mapping[str, str], write_id: WriteId | None
+) -> None:
+    """Store COLUMN_STATS_ACCURATE of a table, and its write id if one is given."""
+    p = TABLE_PARAMS.c
+    here = and_(p.TBL_ID == stored.id, p.PARAM_KEY == ACCURATE)
+    if stored.table.parameters.get(ACCURATE) != new.get(ACCURATE):
+        connection.execute(delete(TABLE_PARAMS).where(here))
+        if ACCURATE in new:
+            row = {"TBL_ID": stored.id, "PARAM_KEY": ACCURATE, "PARAM_VALUE": new[ACCURATE]}
+            connection.execute(insert(TABLE_PARAMS).values(row))
+    if write_id is not None:
+        connection.execute(update(TBLS).where(TBLS.c.TBL_ID == stored.id).values(WRITE_ID=write_id))
+
+
+def _states(
+    connection: Connection, column: ColumnElement[Any], values: Sequence[int]
+) -> list[PartitionState]:
+    found = []
+    of_key = PARTITION_PARAMS.c.PART_ID == PARTITIONS.c.PART_ID
+    for piece in batches(values):
+        rows = connection.execute(
+            select(
+                PARTITIONS.c.PART_ID,
+                PARTITIONS.c.PART_NAME,
+                PARTITIONS.c.WRITE_ID,
+                PARTITION_PARAMS.c.PARAM_VALUE,
+            )
+            .outerjoin(PARTITION_PARAMS, and_(of_key, PARTITION_PARAMS.c.PARAM_KEY == ACCURATE))
+            .where(column.in_(piece))
+        )
+        found += [
+            PartitionState(
+                id=row.PART_ID,
+                name=row.PART_NAME,
+                write_id=row.WRITE_ID or 0,
+                parameters={} if row.PARAM_VALUE is None else {ACCURATE: row.PARAM_VALUE},
+            )
+            for row in rows
+        ]
+    return found
+
+
+def _find(
+    connection: Connection, table: Table, keys: Sequence[int], columns: Sequence[str], engine: str
+) -> dict[int, dict[str, Row[Any]]]:
+    owner = table.c[_KEYS[table]]
+    found: dict[int, dict[str, Row[Any]]] = {}
+    selected = [c for c in table.c if c.name not in ("BIT_VECTOR", "HISTOGRAM") and _is_kept(c)]
+    for names in batches(list(dict.fromkeys(columns))):
+        for piece in batches(keys):
+            query = select(*selected).where(
+                owner.in_(piece), table.c.ENGINE == engine, table.c.COLUMN_NAME.in_(names)
+            )
+            for row in connection.execute(query):
+                found.setdefault(row._mapping[owner.name], {})[row.COLUMN_NAME] = row
+    return found
+
+
+def _is_kept(column: Any) -> bool:
+    """Not of those columns that only some versions of the schema have."""
+    return "until" not in column.info
+
+
+def _object(
+    rows: Mapping[str, Row[Any]], columns: Sequence[str], partition: str | None
+) -> ObjectStatistics:
+    ordered = [rows[name] for name in dict.fromkeys(columns) if name in rows]
+    return ObjectStatistics(
+        columns=tuple(one for row in ordered if (one := _record(row)) is not None),
+        partition_name=partition,
+        analyzed_seconds=min(row.LAST_ANALYZED for row in ordered),
+    )
+
+
+def _record(row: Row[Any]) -> ColumnStatistics | None:
+    kind = StatisticsKind.of_type(row.COLUMN_TYPE or "")
+    if kind is None:
+        return None
+    low: Bound | None
+    high: Bound | None
+    if kind is StatisticsKind.DOUBLE:
+        low, high = row.DOUBLE_LOW_VALUE, row.DOUBLE_HIGH_VALUE
+    elif kind is StatisticsKind.DECIMAL:
+        low, high = row.BIG_DECIMAL_LOW_VALUE, row.BIG_DECIMAL_HIGH_VALUE
+    else:
+        low, high = row.LONG_LOW_VALUE, row.LONG_HIGH_VALUE
+    return ColumnStatistics(
+        column=row.COLUMN_NAME,
+        type=row.COLUMN_TYPE,
+        kind=kind,
+        low=low,
+        high=high,
+        null_count=row.NUM_NULLS,
+        distinct_count=row.NUM_DISTINCTS,
+        average_length=row.AVG_COL_LEN,
+        length_max=row.MAX_COL_LEN,
+        true_count=row.NUM_TRUES,
+        false_count=row.NUM_FALSES,
+    )
+
+
+def _row(of: ColumnStatistics) -> dict[str, Any]:
+    bounds: dict[str, Any] = dict.fromkeys(
+        f"{kind}_{end}_VALUE"
+        for kind in ("LONG", "DOUBLE", "BIG_DECIMAL")
+        for end in ("LOW", "HIGH")
+    )
+    prefix = (
+        "LONG"
+        if of.kind in _LONGS
+        else {StatisticsKind.DOUBLE: "DOUBLE", StatisticsKind.DECIMAL: "BIG_DECIMAL"}.get(of.kind)
+    )
+    if prefix is not None:
+        bounds |= {f"{prefix}_LOW_VALUE": of.low, f"{prefix}_HIGH_VALUE": of.high}
+    return bounds | {
+        "COLUMN_NAME": of.column,
+        "COLUMN_TYPE": of.type,
+        "NUM_NULLS": of.null_count,
+        "NUM_DISTINCTS": of.distinct_count,
+        "BIT_VECTOR": of.bit_vector,
+        "AVG_COL_LEN": of.average_length,
+        "MAX_COL_LEN": of.length_max,
+        "NUM_TRUES": of.true_count,
+        "NUM_FALSES": of.false_count,
+        "HISTOGRAM": of.histogram,
+    }
+
+
+_Given = tuple[Mapping[str, str], Sequence[ColumnStatistics]]
+
+
+def _put(
+    connection: Connection,
+    table: Table,
+    given: Mapping[int, _Given],
+    engine: str,
+    now_seconds: int,
+) -> None:
+    owner = _KEYS[table]
+    wanted = {(key, one.column) for key, (_, columns) in given.items() for one in columns}
+    old: list[int] = []
+    for piece in batches(list(given)):
+        query = select(table.c.CS_ID, table.c[owner], table.c.COLUMN_NAME)
+        found = connection.execute(query.where(table.c[owner].in_(piece), table.c.ENGINE == engine))
+        old += [key for key, owner_key, column in found if (owner_key, column) in wanted]
+    _delete_rows(connection, table, old)
+    rows = [
+        {**names, owner: key, "ENGINE": engine, "LAST_ANALYZED": now_seconds, **_row(one)}
+        for key, (names, columns) in given.items()
+        for one in columns
+    ]
+    if not rows:
+        return
+    first = next_sequence_values(connection, _SEQUENCES[table], len(rows))
+    numbered = [row | {"CS_ID": first + place} for place, row in enumerate(rows)]
+    for batch in batches(numbered):
+        connection.execute(insert(table), list(batch))
+
+
+def _delete(
+    connection: Connection,
+    table: Table,
+    keys: Sequence[int],
+    columns: Sequence[str],
+    engine: str | None,
+) -> int:
+    count = 0
+    for piece in batches(keys):
+        where: list[ColumnElement[bool]] = [table.c[_KEYS[table]].in_(piece)]
+        if columns:
+            where.append(or_(*(table.c.COLUMN_NAME.in_(part) for part in batches(columns))))
+        if engine is not None:
+            where.append(table.c.ENGINE == engine)
+        count += connection.execute(delete(table).where(*where)).rowcount
+    return count
+
+
+def _delete_rows(connection: Connection, table: Table, keys: Sequence[int]) -> None:
+    for piece in batches(keys):
+        connection.execute(delete(table).where(table.c.CS_ID.in_(piece)))
+
+
+def _lost(rows: Iterable[Any], columns: Sequence[Column]) -> list[tuple[int, str]]:
+    kept = {(column.name.lower(), column.type.lower()) for column in columns}
+    return [
+        (row.CS_ID, row.COLUMN_NAME)
+        for row in rows
+        if (row.COLUMN_NAME.lower(), (row.COLUMN_TYPE or "").lower()) not in kept
+    ]
+
+
+def _has_names(connection: Connection, table: Table) -> bool:
+    return "TABLE_NAME" in columns_of(connection, table)
+
+
+def _names(connection: Connection, table: Table, stored: StoredTable) -> dict[str, str]:
+    if not _has_names(connection, table):
+        return {}
+    return {
+        "CAT_NAME": stored.table.catalog_name,
+        "DB_NAME": stored.table.database_name,
+        "TABLE_NAME": stored.table.name,
+    }

@@ -1,0 +1,166 @@
+"""Statistics of rows together: of new rows and old ones, and of several partitions. Pure.
+
+As a Hive with its default settings: numbers of distinct values are the larger of two, because bit
+vectors are not read back (metastore.stats.fetch.bitvector, .kll). A merged column keeps the bit
+vector and histogram of the newer rows (columnstats.merge.*, MetastoreDirectSql's aggrStatsUseDB).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any, TypeVar
+
+from hms_bridge.model.statistics import Bound, ColumnStatistics
+
+_N = TypeVar("_N", int, float)
+
+
+def merged(new: ColumnStatistics, old: ColumnStatistics | None) -> ColumnStatistics:
+    """Of new rows and those that were there; as ``new`` where the column had other values."""
+    if old is None or old.kind is not new.kind:
+        return new
+    return replace(
+        new,
+        low=_lowest((new.low, old.low)),
+        high=_highest((new.high, old.high)),
+        null_count=new.null_count + old.null_count,
+        distinct_count=_largest((new.distinct_count, old.distinct_count)),
+        average_length=_largest((new.average_length, old.average_length)),
+        length_max=_largest((new.length_max, old.length_max)),
+        true_count=_sum((new.true_count, old.true_count)),
+        false_count=_sum((new.false_count, old.false_count)),
+    )
+
+
+def all_merged(
+    new: Iterable[ColumnStatistics], old: Iterable[ColumnStatistics]
+) -> tuple[ColumnStatistics, ...]:
+    """Of each column of ``new``."""
+    known = {one.column: one for one in old}
+    return tuple(merged(one, known.get(one.column)) for one in new)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlacedStatistics:
+    """Statistics of a column in one of the partitions asked for, and its place among them."""
+
+    place: int
+    column: ColumnStatistics
+
+
+def aggregated(found: Sequence[PlacedStatistics], partition_count: int) -> ColumnStatistics:
+    """Of a column in all of ``partition_count`` partitions, where some have none.
+
+    What is missing is extrapolated along the order of the partitions, as Hive does from two known
+    ones on (LinearExtrapolatePartStatus).
+    """
+    columns = [one.column for one in found]
+    whole = replace(
+        columns[0],
+        low=_lowest([one.low for one in columns]),
+        high=_highest([one.high for one in columns]),
+        null_count=sum(one.null_count for one in columns),
+        distinct_count=_largest([one.distinct_count for one in columns]),
+        average_length=_largest([one.average_length for one in columns]),
+        length_max=_largest([one.length_max for one in columns]),
+        true_count=_sum([one.true_count for one in columns]),
+        false_count=_sum([one.false_count for one in columns]),
+        bit_vector=None,
+        histogram=None,
+    )
+    if len(found) < 2 or len(found) == partition_count:
+        return whole
+    scale = _Scale(known=len(found), wanted=partition_count)
+    line = _Line(found, partition_count - 1)
+    return replace(
+        whole,
+        low=line.extrapolated(lambda one: one.low, is_highest=False),
+        high=line.extrapolated(lambda one: one.high, is_highest=True),
+        null_count=scale.up(whole.null_count) or 0,
+        distinct_count=line.count(lambda one: one.distinct_count),
+        average_length=line.length(lambda one: one.average_length),
+        length_max=line.count(lambda one: one.length_max),
+        true_count=scale.up(whole.true_count),
+        false_count=scale.up(whole.false_count),
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Scale:
+    known: int
+    wanted: int
+
+    def up(self, total: int | None) -> int | None:
+        return None if total is None else total // self.known * self.wanted
+
+
+_Value = Callable[[ColumnStatistics], Bound | None]
+
+
+class _Line:
+    """The line through the partitions with the lowest and the highest value of something."""
+
+    def __init__(self, found: Sequence[PlacedStatistics], last_place: int) -> None:
+        self._found = found
+        self._last_place = last_place
+
+    def count(self, value: _Value) -> int | None:
+        found = self.extrapolated(value, is_highest=True)
+        return None if found is None else int(found)
+
+    def length(self, value: _Value) -> float | None:
+        found = self.extrapolated(value, is_highest=True)
+        return None if found is None else float(found)
+
+    def extrapolated(self, value: _Value, *, is_highest: bool) -> Bound | None:
+        """The value at the end of the line that is the higher, or the lower."""
+        known = [
+            (_number(bound), one.place)
+            for one in self._found
+            if (bound := value(one.column)) is not None
+        ]
+        if len(known) < len(self._found):
+            return None
+        (low, low_place), (high, high_place) = min(known), max(known, key=lambda pair: pair[0])
+        if low_place == high_place:
+            return _text(low)
+        rises = low_place < high_place
+        steps = abs(high_place - low_place)
+        if is_highest:
+            distance = self._last_place - low_place if rises else low_place
+            return _text(low + _part((high - low) * distance, steps))
+        distance = high_place if rises else self._last_place - high_place
+        return _text(high - _part((high - low) * distance, steps))
+
+
+def _part(whole: Any, steps: int) -> Any:
+    return whole // steps if isinstance(whole, int) else whole / steps
+
+
+def _number(bound: Bound) -> Any:
+    """An int, a float, or a Decimal: bounds of one column are of one of them."""
+    return Decimal(bound) if isinstance(bound, str) else bound
+
+
+def _text(number: Any) -> Bound:
+    found: Bound = str(number) if isinstance(number, Decimal) else number
+    return found
+
+
+def _lowest(bounds: Iterable[Bound | None]) -> Bound | None:
+    return min((one for one in bounds if one is not None), key=_number, default=None)
+
+
+def _highest(bounds: Iterable[Bound | None]) -> Bound | None:
+    return max((one for one in bounds if one is not None), key=_number, default=None)
+
+
+def _largest(numbers: Iterable[_N | None]) -> _N | None:
+    return max((one for one in numbers if one is not None), default=None)
+
+
+def _sum(numbers: Iterable[int | None]) -> int | None:
+    known = [one for one in numbers if one is not None]
+    return sum(known) if known else None

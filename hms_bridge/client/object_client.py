@@ -1,0 +1,147 @@
+"""Functions and materialized views over thrift."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+from hms_bridge.client.caller import Caller
+from hms_bridge.errors import MetaError
+from hms_bridge.model.catalog import DEFAULT_CATALOG, CreationMetadata, Table
+from hms_bridge.model.function import Function
+from hms_bridge.model.ids import TxnId
+from hms_bridge.model.lock import LockState
+from hms_bridge.model.materialization import MaterializationChanges
+from hms_bridge.model.valid_ids import ValidTxnList
+from hms_bridge.wire.catalog_names import join_catalog
+from hms_bridge.wire.convert_catalog import creation_to_struct, table_from_struct
+from hms_bridge.wire.convert_function import function_from_struct, function_to_struct
+
+_NO_ANSWER = "without a result"
+"""How the caller tells of a metastore that answered nothing."""
+
+
+class FunctionClient:
+    """FunctionStore over thrift."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def create_function(self, function: Function) -> None:
+        """Raises AlreadyExistsError, InvalidObjectError, NoSuchObjectError."""
+        self._caller.call("create_function", func=function_to_struct(function))
+
+    def alter_function(
+        self, database: str, name: str, function: Function, catalog: str = DEFAULT_CATALOG
+    ) -> None:
+        """Raises MetaError for an unknown one."""
+        self._caller.call(
+            "alter_function",
+            dbName=join_catalog(catalog, database),
+            funcName=name,
+            newFunc=function_to_struct(function),
+        )
+
+    def drop_function(self, database: str, name: str, catalog: str = DEFAULT_CATALOG) -> None:
+        """Raises NoSuchObjectError."""
+        full = join_catalog(catalog, database)
+        self._caller.call("drop_function", dbName=full, funcName=name)
+
+    def get_function(self, database: str, name: str, catalog: str = DEFAULT_CATALOG) -> Function:
+        """Raises NoSuchObjectError."""
+        full = join_catalog(catalog, database)
+        found = self._caller.call("get_function", is_repeatable=True, dbName=full, funcName=name)
+        return function_from_struct(found)
+
+    def get_functions(
+        self,
+        database: str | None = None,
+        pattern: str | None = None,
+        catalog: str = DEFAULT_CATALOG,
+    ) -> tuple[Function, ...]:
+        """Of one database or of all, sorted."""
+        found = self._caller.call("get_all_functions", is_repeatable=True)
+        functions = [function_from_struct(one) for one in found.functions or ()]
+        chosen = [
+            one
+            for one in functions
+            if one.catalog_name == catalog
+            and (database is None or one.database_name == database.lower())
+            and (pattern is None or _is_match(one.name, pattern))
+        ]
+        return tuple(sorted(chosen, key=lambda one: (one.database_name, one.name)))
+
+
+class MaterializedViewClient:
+    """MaterializedViewStore over thrift."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def update_creation_metadata(
+        self, database: str, view: str, creation: CreationMetadata, catalog: str = DEFAULT_CATALOG
+    ) -> None:
+        """Raises NoSuchObjectError, InvalidOperationError."""
+        self._caller.call(
+            "update_creation_metadata",
+            catName=catalog,
+            dbname=database,
+            tbl_name=view,
+            creation_metadata=creation_to_struct(creation),
+        )
+
+    def get_materialized_views(
+        self, database: str | None = None, catalog: str = DEFAULT_CATALOG
+    ) -> tuple[Table, ...]:
+        """Those that queries may be rewritten to; sorted."""
+        name = "get_all_materialized_view_objects_for_rewriting"
+        views = [table_from_struct(one) for one in self._caller.call(name, is_repeatable=True)]
+        chosen = [
+            view
+            for view in views
+            if view.catalog_name == catalog
+            and (database is None or view.database_name == database.lower())
+        ]
+        return tuple(sorted(chosen, key=lambda view: (view.database_name, view.name)))
+
+    def get_materialization_changes(
+        self, creation: CreationMetadata, valid_txns: ValidTxnList
+    ) -> MaterializationChanges | None:
+        """None where only a whole rebuild is right."""
+        try:
+            found = self._caller.call(
+                "get_materialization_invalidation_info",
+                is_repeatable=True,
+                creation_metadata=creation_to_struct(creation),
+                validTxnList=valid_txns.format(),
+            )
+        except MetaError as error:
+            if _NO_ANSWER in str(error):
+                return None
+            raise
+        return MaterializationChanges(
+            has_updates_or_deletes=bool(found.sourceTablesUpdateDeleteModified),
+            has_compactions=bool(found.sourceTablesCompacted),
+        )
+
+    def lock_materialization_rebuild(self, database: str, view: str, txn_id: TxnId) -> bool:
+        """Whether this transaction may rebuild the view."""
+        found = self._caller.call(
+            "get_lock_materialization_rebuild", dbName=database, tableName=view, txnId=txn_id
+        )
+        return bool(found.state == LockState.ACQUIRED.number)
+
+    def heartbeat_materialization_rebuild(self, database: str, view: str, txn_id: TxnId) -> bool:
+        """Whether the transaction still has that right."""
+        kept: bool = self._caller.call(
+            "heartbeat_lock_materialization_rebuild",
+            is_repeatable=True,
+            dbName=database,
+            tableName=view,
+            txnId=txn_id,
+        )
+        return kept
+
+
+def _is_match(name: str, pattern: str) -> bool:
+    texts = pattern.lower().replace(".*", "*").split("|")
+    return any(fnmatchcase(name, text.replace("[", "[[]")) for text in texts)

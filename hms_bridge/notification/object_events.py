@@ -1,0 +1,133 @@
+"""Events of column statistics and functions, as :mod:`hms_bridge.notification.events` has others.
+
+Names and their order are those of Hive's JSON messages (golden: notifications of 4.0.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hms_bridge.model.catalog import Table
+from hms_bridge.model.event import EventType
+from hms_bridge.model.function import Function
+from hms_bridge.model.ids import WriteId
+from hms_bridge.model.statistics import ObjectStatistics
+from hms_bridge.notification.events import EventDraft
+from hms_bridge.wire.convert_function import function_to_struct
+from hms_bridge.wire.convert_statistics import object_to_struct
+from hms_bridge.wire.object_json import struct_to_json, table_to_json
+
+_ORIGIN = {"server": "", "servicePrincipal": ""}
+
+
+def table_statistics_updated(
+    table: Table,
+    statistics: ObjectStatistics,
+    now_seconds: int,
+    *,
+    engine: str,
+    write_id: WriteId,
+    parameters: Mapping[str, str],
+) -> EventDraft:
+    """UPDATE_TBL_COL_STAT_EVENT; the message names the table only in its parts. ``parameters`` are
+    the stored ones; those of ``table`` are as the statement's snapshot sees them."""
+    message = _updated_head(table, statistics, now_seconds, engine, write_id) | {
+        "parameters": dict(parameters),
+        "tableObjJson": table_to_json(table),
+    }
+    return _of_table(EventType.UPDATE_TABLE_STATISTICS, table, message)
+
+
+def partition_statistics_updated(
+    table: Table,
+    values: Sequence[str],
+    statistics: ObjectStatistics,
+    now_seconds: int,
+    *,
+    engine: str,
+    write_id: WriteId,
+    parameters: Mapping[str, str],
+) -> EventDraft:
+    """UPDATE_PART_COL_STAT_EVENT, one for each partition."""
+    message = _updated_head(table, statistics, now_seconds, engine, write_id) | {
+        "parameters": dict(parameters),
+        "partVals": list(values),
+        "tableObjJson": table_to_json(table),
+    }
+    return _of_table(EventType.UPDATE_PARTITION_STATISTICS, table, message)
+
+
+def table_statistics_deleted(table: Table, column: str, now_seconds: int) -> EventDraft:
+    """DELETE_TBL_COL_STAT_EVENT, one for each column."""
+    message = _deleted_head(table, column, now_seconds)
+    return _of_table(EventType.DELETE_TABLE_STATISTICS, table, message)
+
+
+def partition_statistics_deleted(
+    table: Table, partition: str, values: Sequence[str], column: str, now_seconds: int
+) -> EventDraft:
+    """DELETE_PART_COL_STAT_EVENT, one for each column and partition."""
+    message = _deleted_head(table, column, now_seconds)
+    message |= {"partName": partition, "partValues": list(values)}
+    return _of_table(EventType.DELETE_PARTITION_STATISTICS, table, message)
+
+
+def function_created(function: Function, now_seconds: int) -> EventDraft:
+    """CREATE_FUNCTION."""
+    struct: Any = function_to_struct(function)
+    struct.resourceUris = struct.resourceUris or None
+    message = {"functionObjJson": struct_to_json(struct)}
+    return _of_function(EventType.CREATE_FUNCTION, function, message, now_seconds)
+
+
+def function_dropped(function: Function, now_seconds: int) -> EventDraft:
+    """DROP_FUNCTION."""
+    message = {"functionName": function.name}
+    return _of_function(EventType.DROP_FUNCTION, function, message, now_seconds)
+
+
+def _updated_head(
+    table: Table, statistics: ObjectStatistics, now_seconds: int, engine: str, write_id: WriteId
+) -> dict[str, Any]:
+    struct = object_to_struct(
+        statistics,
+        database=table.database_name,
+        table=table.name,
+        catalog=table.catalog_name,
+        engine=engine,
+    )
+    return {
+        "writeId": write_id,
+        "timestamp": now_seconds,
+        **_ORIGIN,
+        "database": table.database_name,
+        "colStatsJson": struct_to_json(struct),
+    }
+
+
+def _deleted_head(table: Table, column: str, now_seconds: int) -> dict[str, Any]:
+    head = {"timestamp": now_seconds, **_ORIGIN, "database": table.database_name}
+    return head | {"colName": column}
+
+
+def _of_table(event: EventType, table: Table, message: dict[str, Any]) -> EventDraft:
+    return EventDraft(
+        type=event,
+        catalog_name=table.catalog_name,
+        database_name=table.database_name,
+        table_name=table.name,
+        message=message,
+    )
+
+
+def _of_function(
+    event: EventType, function: Function, more: dict[str, Any], now_seconds: int
+) -> EventDraft:
+    message = {**_ORIGIN, "db": function.database_name, **more, "timestamp": now_seconds}
+    return EventDraft(
+        type=event,
+        catalog_name=function.catalog_name,
+        database_name=function.database_name,
+        message=message,
+    )

@@ -1,0 +1,459 @@
+"""Verbs of column statistics (Hive 4.2: SetAggrStatsHandler, ObjectStore, HMSHandler)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NoReturn
+
+from hms_bridge.backend.connection import Connection
+from hms_bridge.catalog import statistics, tables, view_creation
+from hms_bridge.catalog.partitions import partition_names
+from hms_bridge.catalog.row_locks import RowLock
+from hms_bridge.catalog.statistics import PartitionState
+from hms_bridge.catalog.statistics_merge import PlacedStatistics, aggregated, all_merged
+from hms_bridge.catalog.tables import StoredTable
+from hms_bridge.errors import MetaError, NoSuchObjectError
+from hms_bridge.model.catalog import DEFAULT_CATALOG, Table
+from hms_bridge.model.ids import WriteId
+from hms_bridge.model.partition_name import parse_partition_name
+from hms_bridge.model.statistics import (
+    AggregatedStatistics,
+    ChangedRows,
+    ColumnStatistics,
+    ObjectStatistics,
+    StatisticsQuery,
+    StatisticsUpdate,
+)
+from hms_bridge.model.statistics_state import (
+    ACCURATE,
+    Parameters,
+    accurate_columns,
+    change_needs_write_id,
+    is_believable,
+    seen_table,
+    with_accurate_columns,
+    without_trust,
+)
+from hms_bridge.notification import object_events
+from hms_bridge.notification.events import EventDraft
+from hms_bridge.service.foundation import VerbFamily
+from hms_bridge.service.unit_of_work import UnitOfWork
+
+_LOG = logging.getLogger(__name__)
+
+
+class StatisticsVerbs(VerbFamily):
+    """The StatisticsStore."""
+
+    def set_column_statistics(self, update: StatisticsUpdate) -> bool:
+        """Replace statistics, or merge them with what can be believed of the old ones; false if
+        nothing could be merged, and the old ones are not to be believed any more."""
+
+        def work(unit: UnitOfWork) -> bool:
+            stored = _require(unit.connection, update, RowLock.EXCLUSIVE)
+            if update.objects[0].partition_name is None:
+                return _set_of_table(unit, stored, update)
+            return _set_of_partitions(unit, stored, update)
+
+        return self._transactions.write(work)
+
+    def get_column_statistics(self, query: StatisticsQuery) -> tuple[ObjectStatistics, ...]:
+        """Of the table, or of those of the partitions, that have any."""
+
+        def work(connection: Connection) -> tuple[ObjectStatistics, ...]:
+            stored = _require(connection, query)
+            if query.partition_names is None:
+                found = _of_table(connection, stored, query)
+                return () if found is None else (found,)
+            return tuple(_of_partitions(connection, stored, query).values())
+
+        return self._transactions.read(work)
+
+    def get_aggregated_statistics(self, query: StatisticsQuery) -> AggregatedStatistics:
+        """Of partitions together; nothing if a snapshot is given that may not believe one."""
+        names = list(dict.fromkeys(query.partition_names or ()))
+
+        def work(connection: Connection) -> Mapping[str, ObjectStatistics] | None:
+            stored = _require(connection, query)
+            states = statistics.partition_states(connection, stored, names, RowLock.NONE)
+            if query.valid_write_ids is not None and not all(
+                is_believable(state.parameters, state.write_id, query.valid_write_ids)
+                for state in states.values()
+            ):
+                return None
+            keys = {state.id: name for name, state in states.items()}
+            columns = [name.lower() for name in query.columns]
+            return statistics.of_partitions(connection, keys, columns, query.engine)
+
+        found = self._transactions.read(work)
+        if not found or not query.columns:
+            return AggregatedStatistics()
+        return _together(found, names, [name.lower() for name in query.columns])
+
+    def delete_column_statistics(
+        self,
+        database: str,
+        table: str,
+        *,
+        columns: Sequence[str] = (),
+        partition_names: Sequence[str] | None = None,
+        engine: str | None = None,
+        catalog: str = DEFAULT_CATALOG,
+    ) -> bool:
+        """Remove those of some columns, or of all for none given; of the table, or of partitions
+        (all for an empty list). Raises NoSuchObjectError, MetaError for a transactional table."""
+        names = [name.lower() for name in columns]
+
+        def work(unit: UnitOfWork) -> bool:
+            key = (database.lower(), table.lower(), catalog.lower())
+            stored = _require_named(unit.connection, key, RowLock.EXCLUSIVE)
+            if stored.table.is_transactional:
+                raise MetaError(
+                    "Cannot delete stats via this API for a transactional table: "
+                    f"{stored.table.full_name}"
+                )
+            if partition_names is None or not stored.table.is_partitioned:
+                _delete_of_table(unit, stored, names, engine)
+            else:
+                _delete_of_partitions(unit, stored, partition_names, names, engine)
+            return True
+
+        return self._transactions.write(work)
+
+    def get_columns_with_statistics(
+        self,
+        database: str,
+        table: str,
+        partition_name: str | None = None,
+        catalog: str = DEFAULT_CATALOG,
+    ) -> tuple[str, ...]:
+        """Names, sorted."""
+        key = (database.lower(), table.lower(), catalog.lower())
+        return self._transactions.read(
+            lambda c: statistics.columns_with_statistics(c, _require_named(c, key), partition_name)
+        )
+
+    def count_changed_rows(self, changed: ChangedRows) -> None:
+        """Add to what the materialized views that read a table know of its changes."""
+        self._transactions.write(
+            lambda unit: view_creation.count_changed_rows(unit.connection, changed)
+        )
+
+
+def _require(
+    connection: Connection,
+    named: StatisticsUpdate | StatisticsQuery,
+    lock: RowLock = RowLock.NONE,
+) -> StoredTable:
+    key = (named.database_name.lower(), named.table_name.lower(), named.catalog_name.lower())
+    return _require_named(connection, key, lock)
+
+
+def _require_named(
+    connection: Connection, key: tuple[str, str, str], lock: RowLock = RowLock.NONE
+) -> StoredTable:
+    stored = tables.find_table(connection, *key, lock)
+    if stored is None:
+        raise NoSuchObjectError(
+            f"Specified catalog.database.table does not exist : {key[2]}.{key[0]}.{key[1]}"
+        )
+    return stored
+
+
+def _of_table(
+    connection: Connection, stored: StoredTable, query: StatisticsQuery
+) -> ObjectStatistics | None:
+    columns = [name.lower() for name in query.columns]
+    found = statistics.of_table(connection, stored, columns, query.engine)
+    if found is None or query.valid_write_ids is None:
+        return found
+    table = stored.table
+    is_compliant = not table.is_transactional or is_believable(
+        table.parameters, table.write_id, query.valid_write_ids
+    )
+    return replace(found, is_compliant=is_compliant)
+
+
+def _of_partitions(
+    connection: Connection, stored: StoredTable, query: StatisticsQuery
+) -> dict[str, ObjectStatistics]:
+    states = statistics.partition_states(
+        connection, stored, query.partition_names or (), RowLock.NONE
+    )
+    keys = {state.id: name for name, state in states.items()}
+    columns = [name.lower() for name in query.columns]
+    found = statistics.of_partitions(connection, keys, columns, query.engine)
+    if query.valid_write_ids is None:
+        return found
+    return {
+        name: replace(
+            one,
+            is_compliant=is_believable(
+                states[name].parameters, states[name].write_id, query.valid_write_ids
+            ),
+        )
+        for name, one in found.items()
+    }
+
+
+def _together(
+    found: Mapping[str, ObjectStatistics], names: Sequence[str], columns: Sequence[str]
+) -> AggregatedStatistics:
+    places = {name: place for place, name in enumerate(names)}
+    by_column: dict[str, list[PlacedStatistics]] = {}
+    for name, one in found.items():
+        for column in one.columns:
+            placed = PlacedStatistics(place=places[name], column=column)
+            by_column.setdefault(column.column, []).append(placed)
+    wanted = set(columns)
+    return AggregatedStatistics(
+        columns=tuple(
+            aggregated(by_column[name], len(names))
+            for name in dict.fromkeys(columns)
+            if name in by_column
+        ),
+        partition_count=sum(len(one.columns) == len(wanted) for one in found.values()),
+    )
+
+
+def _set_of_table(unit: UnitOfWork, stored: StoredTable, update: StatisticsUpdate) -> bool:
+    stored = view_creation.with_creation(unit.connection, stored)
+    table, columns = stored.table, update.objects[0].columns
+    if update.is_merge:
+        query = _query_for(update, columns)
+        old = _of_table(unit.connection, stored, query)
+        if old is not None and old.is_compliant is False:
+            _distrust_table(unit, stored, update.write_id)
+            return False
+        columns = _mergeable(columns, table.parameters, old)
+        if not columns:
+            return True
+    _check_columns(table, columns)
+    names = [one.column for one in columns]
+    parameters, write_id = _state_after(
+        table, table.parameters, table.write_id, names, update, table.full_name
+    )
+    statistics.put_of_table(
+        unit.connection, stored, columns, engine=update.engine, now_seconds=unit.now_seconds
+    )
+    statistics.put_table_state(unit.connection, stored, parameters, write_id)
+    after = replace(
+        table, parameters=parameters, write_id=table.write_id if write_id is None else write_id
+    )
+    told = ObjectStatistics(columns=columns, analyzed_seconds=unit.now_seconds)
+    unit.events.append(
+        object_events.table_statistics_updated(
+            seen_table(after, update.valid_write_ids),
+            told,
+            unit.now_seconds,
+            engine=update.engine,
+            write_id=update.write_id,
+            parameters=parameters,
+        )
+    )
+    return True
+
+
+def _set_of_partitions(unit: UnitOfWork, stored: StoredTable, update: StatisticsUpdate) -> bool:
+    given = _distinct(update.objects)
+    states = statistics.partition_states(unit.connection, stored, given, RowLock.EXCLUSIVE)
+    for name in given.keys() - states.keys():
+        if not update.is_merge:
+            raise NoSuchObjectError(
+                f"Partition for which stats is gathered doesn't exist: {name} of "
+                f"{stored.table.full_name}"
+            )
+        _LOG.warning("%s has no partition %s: no statistics", stored.table.full_name, name)
+    old: Mapping[str, ObjectStatistics] = {}
+    if update.is_merge:
+        first = next(iter(given.values()))
+        query = replace(_query_for(update, first), partition_names=tuple(states))
+        old = _of_partitions(unit.connection, stored, query)
+    is_complete = True
+    changes: list[tuple[PartitionState, tuple[ColumnStatistics, ...]]] = []
+    states_after: list[tuple[PartitionState, Mapping[str, str], WriteId | None]] = []
+    for name, state in states.items():
+        columns, known = given[name], old.get(name)
+        if update.is_merge:
+            if known is not None and known.is_compliant is False:
+                states_after.append((state, {}, _given(update.write_id)))
+                is_complete = False
+                continue
+            columns = _mergeable(columns, state.parameters, known)
+            if not columns:
+                continue
+        what = f"{stored.table.full_name} {name}"
+        parameters, write_id = _state_after(
+            stored.table,
+            state.parameters,
+            state.write_id,
+            [one.column for one in columns],
+            update,
+            what,
+        )
+        changes.append((state, columns))
+        states_after.append((state, parameters, write_id))
+        unit.events.append(
+            _partition_updated(unit, stored.table, state, columns, parameters, update)
+        )
+    statistics.put_of_partitions(
+        unit.connection, stored, changes, engine=update.engine, now_seconds=unit.now_seconds
+    )
+    statistics.put_partition_states(unit.connection, states_after)
+    return is_complete
+
+
+def _partition_updated(
+    unit: UnitOfWork,
+    table: Table,
+    state: PartitionState,
+    columns: tuple[ColumnStatistics, ...],
+    parameters: Mapping[str, str],
+    update: StatisticsUpdate,
+) -> EventDraft:
+    return object_events.partition_statistics_updated(
+        table,
+        [value for _, value in parse_partition_name(state.name)],
+        ObjectStatistics(
+            columns=columns, partition_name=state.name, analyzed_seconds=unit.now_seconds
+        ),
+        unit.now_seconds,
+        engine=update.engine,
+        write_id=update.write_id,
+        parameters=parameters,
+    )
+
+
+def _distinct(
+    objects: Sequence[ObjectStatistics],
+) -> dict[str, tuple[ColumnStatistics, ...]]:
+    """One statement may tell twice of a partition, if two of its tasks wrote there."""
+    found: dict[str, tuple[ColumnStatistics, ...]] = {}
+    for one in objects:
+        name = one.partition_name or ""
+        found[name] = all_merged(one.columns, found.get(name, ()))
+    return found
+
+
+def _query_for(update: StatisticsUpdate, columns: Sequence[ColumnStatistics]) -> StatisticsQuery:
+    return StatisticsQuery(
+        database_name=update.database_name,
+        table_name=update.table_name,
+        catalog_name=update.catalog_name,
+        columns=[one.column for one in columns],
+        engine=update.engine,
+        valid_write_ids=update.valid_write_ids,
+    )
+
+
+def _mergeable(
+    columns: Sequence[ColumnStatistics], parameters: Parameters, old: ObjectStatistics | None
+) -> tuple[ColumnStatistics, ...]:
+    """Those whose old statistics were right, with them (MetaStoreServerUtils.getMergableCols)."""
+    accurate = set(accurate_columns(parameters))
+    kept = [one for one in columns if one.column in accurate]
+    return all_merged(kept, () if old is None else old.columns)
+
+
+def _state_after(
+    table: Table,
+    parameters: Parameters,
+    stored_write_id: int,
+    columns: Sequence[str],
+    update: StatisticsUpdate,
+    what: str,
+) -> tuple[dict[str, str], WriteId | None]:
+    """What is stored beside new statistics: the parameters, and a write id for those of
+    transactional tables. Raises MetaError where nobody could know who may believe them."""
+    after = with_accurate_columns(parameters, columns)
+    if not table.is_transactional:
+        return after, None
+    if change_needs_write_id(
+        parameters, after, update.write_id, update.valid_write_ids, is_of_columns=True
+    ):
+        refuse_untold_change(what, parameters, after, update.write_id, update.valid_write_ids)
+    is_writer_current = is_believable(
+        parameters, stored_write_id, update.valid_write_ids, is_writer=True
+    )
+    return after if is_writer_current else without_trust(after), _given(update.write_id)
+
+
+def refuse_untold_change(
+    what: str,
+    old: Parameters,
+    new: Parameters,
+    write_id: WriteId | int,
+    valid_write_ids: str | None,
+) -> NoReturn:
+    """Raises MetaError, in Hive's words (ObjectStore.verifyStatsChangeCtx)."""
+    raise MetaError(
+        f"Cannot change stats state for a transactional table {what} without providing the "
+        f"transactional write state for verification (new write ID {write_id}, valid write IDs "
+        f"{valid_write_ids}; current state {old.get(ACCURATE)}; new state {new.get(ACCURATE)}"
+    )
+
+
+def _given(write_id: WriteId) -> WriteId | None:
+    return write_id if write_id > 0 else None
+
+
+def _distrust_table(unit: UnitOfWork, stored: StoredTable, write_id: WriteId) -> None:
+    parameters = without_trust(stored.table.parameters)
+    statistics.put_table_state(unit.connection, stored, parameters, _given(write_id))
+
+
+def _check_columns(table: Table, columns: Sequence[ColumnStatistics]) -> None:
+    known = {column.name for column in table.storage.columns}
+    unknown = sorted({one.column for one in columns} - known)
+    if unknown:
+        raise MetaError(
+            f"Column {', '.join(unknown)} doesn't exist in table {table.name} in database "
+            f"{table.database_name}"
+        )
+
+
+def _delete_of_table(
+    unit: UnitOfWork, stored: StoredTable, columns: Sequence[str], engine: str | None
+) -> None:
+    table = stored.table
+    if not statistics.delete_of_table(unit.connection, stored, columns, engine):
+        raise NoSuchObjectError(
+            f"Column stats doesn't exist for db={table.database_name} table={table.name} "
+            f"col={', '.join(columns) or 'any'}"
+        )
+    named = columns or [column.name for column in table.storage.columns]
+    unit.events += [
+        object_events.table_statistics_deleted(table, name, unit.now_seconds) for name in named
+    ]
+
+
+def _delete_of_partitions(
+    unit: UnitOfWork,
+    stored: StoredTable,
+    partitions: Sequence[str],
+    columns: Sequence[str],
+    engine: str | None,
+) -> None:
+    table = stored.table
+    chosen = partitions or partition_names(unit.connection, stored)
+    states = statistics.partition_states(unit.connection, stored, chosen, RowLock.EXCLUSIVE)
+    keys = [state.id for state in states.values()]
+    if chosen and not statistics.delete_of_partitions(unit.connection, keys, columns, engine):
+        raise NoSuchObjectError(
+            f"Column stats doesn't exist for db={table.database_name} table={table.name} "
+            f"partition={', '.join(chosen[:5])} col={', '.join(columns) or 'any'}"
+        )
+    named = columns or [column.name for column in table.storage.columns]
+    unit.events += [
+        object_events.partition_statistics_deleted(
+            table,
+            name,
+            [value for _, value in parse_partition_name(name)],
+            column,
+            unit.now_seconds,
+        )
+        for column in named
+        for name in states
+    ]

@@ -1,0 +1,76 @@
+"""Tables as DataFrames on any Spark: `read_table`, and what statements read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from changemanager.location import FsspecResolver
+from hms_bridge.connect import LocalStore
+from hms_bridge.errors import DmlError, NoSuchObjectError
+from hms_bridge.rows.transaction import Client
+from hms_bridge.spark.scan import read_table
+
+pytestmark = pytest.mark.spark
+
+CLIENT = Client(user="test", host="test", lock_wait_seconds=0.5)
+
+
+def test_a_table_is_a_frame_under_a_transaction(run: Any, spark: Any, store: LocalStore) -> None:
+    run("CREATE TABLE t (id INT, v STRING) PARTITIONED BY (p INT)")
+    run("INSERT INTO t VALUES (1, 'a', 7), (2, 'b', 8); DELETE FROM t WHERE id = 2")
+    metastore, resolver = store.metastore, FsspecResolver()
+    with read_table(
+        spark, metastore, resolver, "t", client=CLIENT, columns=("p", "ID"), has_row_ids=True
+    ) as frame:
+        assert frame.columns == ["p", "id", "row__id", "row__partition"]
+        (lock,) = metastore.show_locks()
+        assert lock.table_name == "t"
+        assert [tuple(row)[:2] + (row.row__partition,) for row in frame.collect()] == [
+            (7, 1, "p=7")
+        ]
+        assert frame.count() == 1
+    assert metastore.show_locks() == ()
+
+
+def test_what_is_no_table_to_read(run: Any, spark: Any, store: LocalStore) -> None:
+    run("CREATE TABLE t (id INT)")
+    for name, columns, error in (("t", ("x",), DmlError), ("nope", (), NoSuchObjectError)):
+        with (
+            pytest.raises(error),
+            read_table(
+                spark, store.metastore, FsspecResolver(), name, client=CLIENT, columns=columns
+            ),
+        ):
+            pass
+
+
+def test_databases_whose_names_run_together(run: Any) -> None:
+    """A view for each, although a__b and c look like a and b__c."""
+    run("CREATE DATABASE a__b; CREATE DATABASE a")
+    run("CREATE TABLE a__b.c (x INT); CREATE TABLE a.b__c (x INT)")
+    run("INSERT INTO a__b.c VALUES (1); INSERT INTO a.b__c VALUES (2)")
+    (rows,) = run("SELECT l.x, r.x FROM a__b.c l CROSS JOIN a.b__c r")
+    assert rows == [(1, 2)]
+    assert run("DELETE FROM a__b.c WHERE x IN (SELECT x FROM a.b__c)") == [
+        "0 rows deleted, nothing was written"
+    ]
+
+
+def test_no_view_is_left_behind(run: Any, spark: Any) -> None:
+    run("CREATE TABLE t (id INT); INSERT INTO t VALUES (1)")
+    run("SELECT * FROM t; UPDATE t SET id = 2")
+    with pytest.raises(DmlError):
+        run("SELECT nope(id) FROM t")
+    assert not [view for view in spark.catalog.listTables() if view.name.startswith("hive_acid")]
+
+
+def test_rows_are_counted_without_columns(run: Any) -> None:
+    run("CREATE TABLE t (id INT, v STRING); INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'c')")
+    run("DELETE FROM t WHERE id = 2")
+    (rows,) = run("SELECT count(*), 'x' FROM t")
+    assert rows == [(2, "x")]
+    run("CREATE TABLE empty (id INT)")
+    (rows,) = run("SELECT count(*) FROM empty")
+    assert rows == [(0,)]
