@@ -123,7 +123,8 @@ class OurSide:
     def serve(self, *words: str) -> Server:
         """The metastore server, once it is ready."""
         server = self.start("serve", "--port", str(self.port), *words)
-        server.wait_until(lambda: server.log_contains("serving thrift://"))
+        # a start of Spark takes minutes on a machine where others work too
+        server.wait_until(lambda: server.log_contains("serving thrift://"), timeout_seconds=400)
         return server
 
     def run(self, *words: str, timeout_seconds: float = 300) -> Answer:
