@@ -86,8 +86,12 @@ def java_split(text: str, separator: re.Pattern[str]) -> list[str]:
 
 
 def encode_uri(file: EncodedUri) -> str:
-    """Write a file reference in the form of Hive 3 and 4. Raises EncodedUriError."""
-    has_archive = bool(file.checksum) and bool(file.cmroot)
+    """Write a file reference in the form of Hive 3 and 4. Raises EncodedUriError.
+
+    A checksum of "" is what Hive's clients send where the file system has none: the archive is
+    named then, as ReplChangeManager.encodeFileUri does; read again it is none.
+    """
+    has_archive = file.checksum is not None and bool(file.cmroot)
     parts = (
         file.uri,
         file.checksum or "" if has_archive else "",

@@ -24,7 +24,6 @@ from sqlalchemy import (
 )
 
 from hms_bridge.backend.batches import batches
-from hms_bridge.backend.columns import columns_of
 from hms_bridge.backend.schema.catalog_tables import (
     PART_COL_STATS,
     PARTITION_PARAMS,
@@ -33,6 +32,7 @@ from hms_bridge.backend.schema.catalog_tables import (
     TABLE_PARAMS,
     TBLS,
 )
+from hms_bridge.backend.schema.present import is_present
 from hms_bridge.backend.sequences import next_sequence_values
 from hms_bridge.catalog.row_locks import RowLock, hold
 from hms_bridge.catalog.tables import StoredTable
@@ -428,7 +428,7 @@ def _lost(rows: Iterable[Any], columns: Sequence[Column]) -> list[tuple[int, str
 
 
 def _has_names(connection: Connection, table: Table) -> bool:
-    return "TABLE_NAME" in columns_of(connection, table)
+    return is_present(connection, table.c.TABLE_NAME)
 
 
 def _names(connection: Connection, table: Table, stored: StoredTable) -> dict[str, str]:

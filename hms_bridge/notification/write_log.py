@@ -85,23 +85,23 @@ def encoded_files(
     files: Sequence[str], checksums: Sequence[str], directories: Sequence[str], cmroot: str | None
 ) -> list[str]:
     """References as events hold them. Raises InvalidObjectError for lists of different lengths."""
-    checksums = checksums or ("",) * len(files)
+    known: Sequence[str | None] = checksums or (None,) * len(files)
     directories = directories or ("",) * len(files)
-    if not len(files) == len(checksums) == len(directories):
+    if not len(files) == len(known) == len(directories):
         raise InvalidObjectError(
-            f"{len(files)} files, {len(checksums)} checksums, {len(directories)} sub-directories "
+            f"{len(files)} files, {len(known)} checksums, {len(directories)} sub-directories "
             "were sent; give as many of each"
         )
     return [
         encode_uri(
             EncodedUri(
                 uri=uri,
-                checksum=checksum or None,
+                checksum=checksum,
                 cmroot=cmroot,
                 sub_directory=directory or None,
             )
         )
-        for uri, checksum, directory in zip(files, checksums, directories, strict=True)
+        for uri, checksum, directory in zip(files, known, directories, strict=True)
     ]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hms_bridge.archive.file_tasks import FileTask
-from hms_bridge.catalog import databases, tables
+from hms_bridge.catalog import databases, functions, tables
 from hms_bridge.catalog.databases import DEFAULT_DATABASE, StoredDatabase
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.errors import (
@@ -16,7 +16,7 @@ from hms_bridge.errors import (
     NoSuchObjectError,
 )
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, TableType
-from hms_bridge.notification import events
+from hms_bridge.notification import events, object_events
 from hms_bridge.service.drops import DropVerbs
 from hms_bridge.service.foundation import normal_database
 from hms_bridge.service.unit_of_work import UnitOfWork
@@ -144,6 +144,7 @@ class DatabaseVerbs(DropVerbs):
             raise InvalidOperationError(
                 f"Database {database.name} is not empty. One or more {content} exist."
             )
+        self._drop_functions(unit, database)
         for table in self._names_in_order(unit, database):
             tasks += self._drop_table_rows(
                 unit, database, table, is_data_deleted=is_data_deleted, is_purge=False
@@ -152,6 +153,14 @@ class DatabaseVerbs(DropVerbs):
         self._forget_database(unit, database)
         unit.events.append(events.database_dropped(database, unit.now_seconds))
         return tasks
+
+    def _drop_functions(self, unit: UnitOfWork, database: Database) -> None:
+        """Before the tables, each with its event (HMSHandler.drop_database_core of Hive 4.2)."""
+        found = functions.find_functions(unit.connection, database.catalog_name, database.name)
+        functions.delete_functions(unit.connection, found)
+        unit.events += [
+            object_events.function_dropped(one.function, unit.now_seconds) for one in found
+        ]
 
     def _names_in_order(self, unit: UnitOfWork, database: Database) -> Sequence[str]:
         """Materialized views first: a table that one reads cannot be dropped."""

@@ -57,7 +57,8 @@ def test_rows_live_through_compaction_cleaning_and_replication(
     settings = _settings(s3)
     database = f"sqlite:///{workplace.folder('s3-site')}/metastore.db"
     server = OurServer(workplace, database, warehouse="s3a://lake/warehouse", settings=settings)
-    session = OurSession(driver, server.uri, configuration=settings)
+    hadoop = settings_from(settings, "the case").hadoop
+    session = OurSession(driver, server.uri, hadoop)
     for statement in (
         "CREATE DATABASE story",
         f"CREATE TABLE story.t (id INT, v STRING) {ACID}",

@@ -239,6 +239,15 @@ PLAIN_TABLES = Case(
         "select ${db}.up('a')",
         "drop function ${db}.up",
         "drop function ${db}.up",
+        "create database ${db}_other",
+        "create external table ${db}_other.e (i int) stored as orc",
+        *(
+            f"create function ${{db}}_other.{name} "
+            "as 'org.apache.hadoop.hive.ql.udf.generic.GenericUDFUpper'"
+            for name in ("up", "above")
+        ),
+        "drop database ${db}_other",
+        "drop database ${db}_other cascade",
     ),
     plain_tables=("e", "p"),
 )

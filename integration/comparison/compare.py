@@ -180,8 +180,7 @@ def _list_differences(
     kind: Kind, place: str, ours: list[dict[str, Any]], theirs: list[dict[str, Any]]
 ) -> list[Difference]:
     if len(ours) != len(theirs):
-        left = [record for record in ours if record not in theirs]
-        right = [record for record in theirs if record not in ours]
+        left, right = _left_over(ours, theirs), _left_over(theirs, ours)
         path = f"has {len(ours)} against {len(theirs)}, only there"
         return [Difference(aspect=kind, place=place, path=path, left=left, right=right)]
     return [
@@ -189,6 +188,17 @@ def _list_differences(
         for number, (our, their) in enumerate(zip(ours, theirs, strict=True), start=1)
         for path, one, other in _value_differences(our, their, "")
     ]
+
+
+def _left_over(records: list[dict[str, Any]], others: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The records without a partner; one that stands twice needs two."""
+    partners, alone = list(others), []
+    for record in records:
+        if record in partners:
+            partners.remove(record)
+        else:
+            alone.append(record)
+    return alone
 
 
 def _value_differences(one: Any, other: Any, path: str) -> Iterable[tuple[str, Any, Any]]:

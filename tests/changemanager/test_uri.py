@@ -87,6 +87,13 @@ def test_checksum_and_cmroot_are_written_together_or_not_at_all(file: EncodedUri
     assert encode_uri(file) == "/a###"
 
 
+def test_a_checksum_of_a_file_system_without_any() -> None:
+    line = "/a##/cm#d"  # as Hive 4.2 logs files on a local file system
+    assert encode_uri(decode_uri(line)) == "/a###d"
+    assert encode_uri(EncodedUri(uri="/a", checksum="", cmroot="/cm", sub_directory="d")) == line
+    assert not decode_uri(line).is_in_archive_form
+
+
 PATH = st.text(st.characters(exclude_characters="#]\r\n\0", codec="utf-8"), min_size=1).map(
     lambda text: "/" + text.strip("/ ")
 )

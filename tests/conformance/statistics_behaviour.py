@@ -10,6 +10,7 @@ import pytest
 from hms_bridge.errors import (
     AlreadyExistsError,
     InvalidObjectError,
+    InvalidOperationError,
     MetaError,
     NoSuchObjectError,
 )
@@ -298,15 +299,25 @@ class FunctionBehaviour:
 
     def test_a_database_takes_its_functions_along(self, metastore: Metastore) -> None:
         name = new_database(metastore)
-        metastore.create_function(
-            Function(
-                name="fn",
-                database_name=name,
-                class_name="c",
-                owner_name="bob",
-                owner_type=PrincipalType.USER,
-            )  # fmt: skip
-        )
+        new_table(metastore, name)
+        for function in ("fn", "a"):
+            metastore.create_function(
+                Function(
+                    name=function,
+                    database_name=name,
+                    class_name="c",
+                    owner_name="bob",
+                    owner_type=PrincipalType.USER,
+                )  # fmt: skip
+            )
+        with pytest.raises(InvalidOperationError):
+            metastore.drop_database(name)
+        last = metastore.get_current_event_id()
         metastore.drop_database(name, is_cascade=True)
         with pytest.raises(NoSuchObjectError):
             metastore.get_function(name, "fn")
+        told = events_after(metastore, last)
+        assert [event.type for event in told] == [
+            "DROP_FUNCTION", "DROP_FUNCTION", "DROP_TABLE", "DROP_DATABASE",
+        ]  # fmt: skip
+        assert [read_message(event)["functionName"] for event in told[:2]] == ["a", "fn"]
