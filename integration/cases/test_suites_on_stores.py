@@ -41,7 +41,7 @@ SUITES = {
 # Files that are synced cost nothing in memory, and say nothing about a database.
 MEMORY = Path("/dev/shm")
 FILES = {"TMPDIR": str(MEMORY)} if os.access(MEMORY, os.W_OK) else {}
-# Together they take about two minutes a store; each has as long on a machine that does more.
+# Far more than each takes on a machine of its own.
 TIMEOUT_SECONDS = 800
 
 
