@@ -12,6 +12,8 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
+import pytest
+
 from hms_bridge.connect import connected
 from hms_bridge.model.event import NotificationEvent, NotificationRequest
 from hms_bridge.model.ids import EventId
@@ -22,6 +24,9 @@ from integration.referees.ours import OurSession
 
 SECONDS = float(os.environ.get("HMS_BRIDGE_STORM_SECONDS", "90"))
 OFTEN = "'transactional'='true', 'compactorthreshold.hive.compactor.delta.num.threshold'='4'"
+# Of each writer, or nothing was shown: a busy machine gets seven more minutes for it.
+FEWEST = max(5, int(SECONDS / 18))
+LATEST_SECONDS = SECONDS + 420
 QUIET_SECONDS = 180
 # With fewer statements, on a machine that is busy otherwise, no table may have needed a compaction.
 ENOUGH = 60
@@ -34,6 +39,7 @@ MADE = (
 )
 
 
+@pytest.mark.timeout(SECONDS + 900)
 def test_both_at_full_work_lose_nothing(
     hive42_beside: Beside, our_session: Callable[[str], OurSession]
 ) -> None:
@@ -52,8 +58,12 @@ def test_both_at_full_work_lose_nothing(
     turns = [
         lambda session=session, name=name: session.run(name) for name, session in sessions.items()
     ]
-    until = time.monotonic() + SECONDS
-    threads = [threading.Thread(target=writer.work, args=(until,)) for writer in writers]
+    now = time.monotonic()
+    limits = {"fewest": FEWEST, "latest": now + LATEST_SECONDS}
+    threads = [
+        threading.Thread(target=writer.work, args=(now + SECONDS,), kwargs=limits)
+        for writer in writers
+    ]
     with Turns(turns) as hives:
         for thread in threads:
             thread.start()
@@ -64,13 +74,13 @@ def test_both_at_full_work_lose_nothing(
     print(_told(beside, writers))
     assert [one for writer in writers for one in writer.wrong] == []
     assert hives.errors == []
-    assert all(writer.done for writer in writers)
+    assert min(writer.done.total() for writer in writers) >= FEWEST
     for run in (beside.hive.main.sql, writers[1].run, ours.sql):
         for writer in writers:
             for table in TABLES:
                 assert writer.read(run, table) == writer.models[table], (writer.name, table)
     _check_events(beside, first)
-    if sum(sum(writer.done.values()) for writer in writers) > ENOUGH:
+    if sum(writer.done.total() for writer in writers) > ENOUGH:
         assert _by_state(beside)["s"] > 0, "nothing was compacted and cleaned"
 
 

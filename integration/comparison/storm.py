@@ -50,10 +50,14 @@ class Writer:
     failed: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
 
-    def work(self, until: float) -> None:
-        """Statements until a moment of `time.monotonic`; each is followed by a look."""
+    def work(self, until: float, *, fewest: int, latest: float) -> None:
+        """Statements until a moment of `time.monotonic`, and on until the `fewest` succeeded, but
+        not after the `latest` moment; each is followed by a look.
+        """
         dice = random.Random(self.seed)
-        while time.monotonic() < until and not self.wrong:
+        while not self.wrong and (now := time.monotonic()) < latest:
+            if now >= until and self.done.total() >= fewest:
+                return
             table = dice.choice(TABLES)
             self._change(dice, table)
             self._look(table)

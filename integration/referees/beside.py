@@ -12,9 +12,6 @@ from integration.referees.processes import Workplace
 # What the other cases switch off for speed; here it is as Hive ships it.
 DEFAULTS = {"hive.stats.autogather": "true"}
 
-# Until our server takes column statistics: INSERT sends them, and fails if it cannot.
-WITHOUT_STATISTICS = {"hive.stats.autogather": "false"}
-
 
 class Beside:
     """`hive` has the metastore inside; `ours` is our server on the same database; `on_ours` is a
@@ -33,7 +30,7 @@ class Beside:
             warehouse=self.hive.warehouse,
             settings={"hive.repl.cmrootdir": f"file://{self.hive.change_manager_root}"},
         )
-        self.on_ours = self.hive.session_at(self.ours.uri, WITHOUT_STATISTICS)
+        self.on_ours = self.hive.session_at(self.ours.uri)
 
     def metastore_server(self) -> JavaMetastore:
         """Hive's metastore server on the same database and warehouse; the caller stops it."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hms_bridge.config.settings import Settings, TxnSettings
 from hms_bridge.errors import AlreadyExistsError, ConfigError
 from hms_bridge.metastore import LocalMetastore
 from hms_bridge.model.event import NotificationEvent
@@ -44,9 +45,13 @@ NO_HOOK = object()
 
 def open_with(folder: Path, *hooks: object) -> LocalMetastore:
     return open_local_metastore(
-        fresh_url(folder), warehouse=str(folder / "warehouse"),
+        fresh_url(folder),
+        # A transaction that a busy machine opens late would be aborted, which is heard too.
+        settings=Settings(
+            warehouse=str(folder / "warehouse"), txn=TxnSettings(open_timeout_ms=60_000)
+        ),
         hooks=hooks,  # type: ignore[arg-type]
-    )  # fmt: skip
+    )
 
 
 def event(number: int) -> NotificationEvent:

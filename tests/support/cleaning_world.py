@@ -1,10 +1,11 @@
-"""A warehouse with a metastore in SQLite, writers, readers and compactions made by hand.
+"""A warehouse with a metastore, writers, readers and compactions made by hand.
 
 Files are no ORC: a cleaner looks at names, lengths and lists only.
 """
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from hms_bridge.model.txn import (
     OpenTxnsRequest,
     TxnType,
 )
+from tests.support.databases import fresh_url
 
 WORKER = "worker-1"
 
@@ -68,9 +70,11 @@ class CleaningWorld:
             compactor=CompactorSettings(aborted_txn_threshold=0),
             txn=TxnSettings(),
         )
-        self.url = f"sqlite:///{folder / 'metastore.db'}"
+        self.url = fresh_url(folder)
         self.store: LocalStore = open_local(self.url, self.settings, self.clock)
         self.metastore = self.store.metastore
+        # A server's connections must not be left to the garbage collector.
+        weakref.finalize(self, self.metastore.close)
         source = {"repl.source.for": "policy"} if is_source else {}
         self.metastore.create_database(Database(name="db", parameters=source))
         self.is_partitioned = is_partitioned

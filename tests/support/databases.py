@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 from sqlalchemy import Connection, exists, inspect, literal, select, text, union_all
@@ -29,7 +30,7 @@ def fresh_database(folder: Path | None = None) -> Iterator[Database]:
     SQLite: a file in the folder, or in memory without one.
     """
     if SERVER_URL:
-        database = open_database(SERVER_URL)
+        database = _server(SERVER_URL)
         _empty(database)
     else:
         database = open_database("sqlite://" if folder is None else f"sqlite:///{folder}/hms.db")
@@ -45,30 +46,47 @@ def fresh_url(folder: Path) -> str:
     database, emptied. Only one of them is open at a time."""
     if not SERVER_URL:
         return f"sqlite:///{folder}/metastore.db"
-    database = open_database(SERVER_URL)
+    database = _server(SERVER_URL)
     _empty(database)
     database.close()
     return SERVER_URL
 
 
-def _empty(database: Database) -> None:
+@cache
+def _server(url: str) -> Database:
+    """One for the whole run, which remembers the statements that it has compiled."""
+    database = open_database(url)
     with database.transaction(write=False) as connection:
         existing = set(inspect(connection).get_table_names())
     if not set(TABLES.tables) <= existing:
         install(database)
+    return database
+
+
+def _empty(database: Database) -> None:
+    """DELETE, for TRUNCATE makes new files for every table and index."""
     with database.transaction(write=True) as connection:
-        filled = _filled(connection)
-        if connection.dialect.name == "postgresql":
-            names = ", ".join(f'"{name}"' for name in filled)
-            connection.execute(text(f"TRUNCATE {names} RESTART IDENTITY CASCADE"))
-        else:
-            connection.execute(text("SET FOREIGN_KEY_CHECKS = 0"))
-            for name in filled:
-                connection.execute(text(f"DELETE FROM `{name}`"))
-            connection.execute(text("ALTER TABLE `TXNS` AUTO_INCREMENT = 1"))
-            connection.execute(text("SET FOREIGN_KEY_CHECKS = 1"))
-    with database.transaction(write=True) as connection:
+        is_postgresql = connection.dialect.name == "postgresql"
+        quote = connection.dialect.identifier_preparer.quote_identifier
+        before, after = _POSTGRESQL if is_postgresql else _MARIADB
+        deletes = (f"DELETE FROM {quote(name)}" for name in _filled(connection))
+        for statement in (*before, *deletes, *after):
+            connection.execute(text(statement))
         put_seeds(connection)
+
+
+# What lets rows go in any order, and starts the transactions' ids again.
+_POSTGRESQL = (
+    ("SET LOCAL session_replication_role = replica",),
+    (
+        "SET LOCAL session_replication_role = origin",
+        """SELECT setval(pg_get_serial_sequence('"TXNS"', 'TXN_ID'), 1, false)""",
+    ),
+)
+_MARIADB = (
+    ("SET FOREIGN_KEY_CHECKS = 0",),
+    ("ALTER TABLE `TXNS` AUTO_INCREMENT = 1", "SET FOREIGN_KEY_CHECKS = 1"),
+)
 
 
 def _filled(connection: Connection) -> list[str]:

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hms_bridge.backend.schema.txn_tables import MIN_HISTORY_LEVEL, TXNS
@@ -79,6 +79,7 @@ def _as_hive_tells(rows: list[tuple[int, str, bool]]) -> list[tuple[int, str]]:
 
 
 def test_gaps_as_hive_counts_them(world: TxnWorld) -> None:
+    @settings(deadline=None)
     @given(
         rows=st.dictionaries(
             st.integers(1, 25), st.tuples(st.sampled_from("oac"), st.booleans()), max_size=12

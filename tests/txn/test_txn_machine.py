@@ -296,6 +296,6 @@ class TxnMachine(RuleBasedStateMachine):
 
 
 TxnMachine.TestCase.settings = settings(
-    max_examples=15 if SERVER_URL else 25, stateful_step_count=30, deadline=None
+    max_examples=5 if SERVER_URL else 25, stateful_step_count=30, deadline=None
 )
 TestTxnMachine = TxnMachine.TestCase
