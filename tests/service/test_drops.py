@@ -169,7 +169,7 @@ def test_statistics_of_changed_columns_go(world: World) -> None:
     for number, column in enumerate("abc"):
         world.put(
             TAB_COL_STATS, CS_ID=number, TBL_ID=key, COLUMN_NAME=column, DB_NAME="db",
-            TABLE_NAME="t", NUM_NULLS=0, LAST_ANALYZED=0, ENGINE="hive",
+            TABLE_NAME="t", NUM_NULLS=0, LAST_ANALYZED=0, ENGINE="hive", COLUMN_TYPE="int",
         )  # fmt: skip
     table = world.metastore.get_table("db", "t")
     wider = (A, Column(name="b", type="bigint"))
