@@ -361,7 +361,7 @@ def _hadoop(v: _Values, site: Mapping[str, str]) -> HadoopConfig:
         is_native_allowed=client == "auto",
         web_addresses=v.addresses(keys.WEB_HDFS),
     )
-    if not config.is_kerberos:
+    if not (config.is_kerberos or config.is_default_local):
         # Said outright: another process, an executor of Spark, is to be the same user.
         config = replace(config, user=v.hadoop_user())
     try:

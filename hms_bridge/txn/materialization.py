@@ -115,7 +115,11 @@ def _lowest_open(ids: ValidWriteIdList) -> int | None:
 
 
 def _is_unseen(column: ColumnElement[int], seen: ValidWriteIdList) -> ColumnElement[bool]:
-    invalid = [*seen.open_ids, *seen.aborted_ids][:_IN_MAX]
+    invalid = [*seen.open_ids, *seen.aborted_ids]
+    if (
+        len(invalid) > _IN_MAX
+    ):  # more than a statement takes: too much is asked for, never too little
+        return column >= min(invalid)
     return or_(column > seen.high_watermark, column.in_(invalid))
 
 

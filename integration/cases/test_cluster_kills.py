@@ -22,7 +22,7 @@ from integration.story.writer import Writer
 
 pytestmark = pytest.mark.cluster
 
-KILLS = int(os.environ.get("HMS_BRIDGE_KILLS", "2"))
+KILLS = int(os.environ.get("HMS_BRIDGE_KILLS", "1"))
 SEED = int(os.environ.get("HMS_BRIDGE_KILLS_SEED", "8"))
 # What a dead process leaves is free after this time; a client has to beat within it.
 TIMEOUT = "10s"

@@ -128,7 +128,7 @@ def test_there_and_back(hive: Hive42, postgresql: PostgreSql, workplace: Workpla
     assert sorted(own.sql("select * from page.t")) == [*rows, ("4", "back")]
 
 
-def _wait_until_compacted(folder: Path, seconds: float = 120) -> None:
+def _wait_until_compacted(folder: Path, seconds: float = 300) -> None:
     deadline = time.monotonic() + seconds
     while not any(path.name.startswith("base_") for path in folder.iterdir()):
         assert time.monotonic() < deadline, sorted(folder.iterdir())

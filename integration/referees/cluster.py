@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from integration.referees import java_metastore
+from integration.referees.errors import StartError
 from integration.referees.hdfs import CLIENT_SETTINGS, GROUP, GROUPS, HIVE_USER, OUR_USER, Hdfs
 from integration.referees.hive42 import Hive42, HiveSession
 from integration.referees.hive_schema import HiveSchemas
@@ -123,7 +124,12 @@ class OurSide:
     def serve(self, *words: str) -> Server:
         """The metastore server, once it is ready."""
         server = self.start("serve", "--port", str(self.port), *words)
-        server.wait_until(lambda: server.log_contains("serving thrift://"))
+        try:
+            # a start of Spark takes minutes on a machine where others work too
+            server.wait_until(lambda: server.log_contains("serving thrift://"), timeout_seconds=400)
+        except StartError:
+            server.stop()  # it would keep the port
+            raise
         return server
 
     def run(self, *words: str, timeout_seconds: float = 300) -> Answer:
