@@ -75,6 +75,12 @@ MASKS = (
     ),
     Mask(
         kind="notification",
+        path=r"MESSAGE\.files\.\[\]",
+        part="(?<=##)[^#]+(?=#)",
+        reason="every metastore has an archive of its own; that files name it is compared",
+    ),
+    Mask(
+        kind="notification",
         path=r"MESSAGE\.(server|servicePrincipal)",
         reason="the address by which that metastore is reached",
     ),
