@@ -110,6 +110,8 @@ class Program(LazyGroup):
             _leave_closed_pipe()
         except (HmsBridgeError, ChangeManagerError) as error:
             _fail(str(error), error, is_verbose)
+        except OSError as error:  # a file system's refusal says itself what to do
+            _fail(_refusal_text(error), error, is_verbose)
         except Exception as error:  # the last border: a person never sees a traceback unasked
             _fail(f"unexpected {type(error).__name__}: {error}", error, is_verbose)
         sys.exit(0)
@@ -153,6 +155,13 @@ def _without_verbose(words: Sequence[str]) -> tuple[list[str], bool]:
     if len(kept) == end:
         return list(words), bool(kept) and kept[0] == "-v"
     return ["--verbose", *kept, *words[end:]], True
+
+
+def _refusal_text(error: OSError) -> str:
+    """Without the number that Python puts before it."""
+    if error.strerror is None:
+        return str(error) or type(error).__name__
+    return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
 
 
 def _fail(text: str, error: BaseException, is_verbose: bool) -> NoReturn:

@@ -12,9 +12,9 @@ import os
 import signal
 import tarfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +27,11 @@ from hms_bridge.config.settings import Settings
 from hms_bridge.spark.request import read_properties
 from integration.drivers import gates
 from integration.referees.errors import RefereeError
-from integration.referees.hdfs import Hdfs
+from integration.referees.hdfs import GROUP, HIVE_USER, Hdfs
 from integration.referees.ours import OurProgram, OurServer, OurSession
 from integration.referees.processes import Workplace
 from integration.referees.spark import (
+    QUICK_JAVA,
     HiddenStandalone,
     OurSparkDriver,
     is_alive,
@@ -41,6 +42,8 @@ from integration.referees.spark import (
 DRIVER = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": QUICK_JAVA,
+    "spark.executor.extraJavaOptions": QUICK_JAVA,
     "spark.executor.memory": "512m",
     "spark.executor.cores": "1",
     "spark.cores.max": "2",
@@ -49,38 +52,34 @@ DRIVER = {
     "spark.scheduler.maxRegisteredResourcesWaitingTime": "60s",
 }
 PATIENCE_SECONDS = 240.0
-ROWS = 300
-ON_HDFS = pytest.mark.parametrize(
-    "place", [pytest.param("hdfs", marks=pytest.mark.hdfs)], indirect=True, scope="module"
-)
-pytestmark = pytest.mark.spark_hidden
+ROWS = 600
+pytestmark = [pytest.mark.spark_hidden, pytest.mark.hdfs]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where databases of these cases lie."""
+    """Where databases of these cases lie: HDFS with permissions, as one of its users."""
 
     uri: str
-    hadoop: HadoopConfig | None = None
-    environment: dict[str, str] = field(default_factory=dict)
+    hadoop: HadoopConfig
+    environment: dict[str, str]
 
     @property
     def resolver(self) -> Resolver:
-        return file_systems(Settings(hadoop=self.hadoop) if self.hadoop else Settings())
+        return file_systems(Settings(hadoop=self.hadoop))
 
     def names(self, path: str) -> list[str]:
         """What lies in a directory below, hidden or not."""
         location = self.resolver(f"{self.uri}/{path}")
         return sorted(status.name for status in location.volume.children(location.path))
 
+    def check_nothing_is_left(self, path: str) -> None:
+        assert not [name for name in self.names(path) if name.startswith("_tmp")]
 
-@pytest.fixture(scope="module", params=[pytest.param("hdfs", marks=pytest.mark.hdfs), "file"])
-def place(request: pytest.FixtureRequest, workplace: Workplace) -> Place:
-    """HDFS with permissions, as one of its users; or a folder that all hosts share."""
-    if request.param == "file":
-        return Place(uri=f"file:{workplace.folder('cluster-warehouse')}")
-    hdfs: Hdfs = request.getfixturevalue("hdfs")
-    hdfs.make_home("/cluster")
+
+@pytest.fixture(scope="module")
+def place(hdfs: Hdfs) -> Place:
+    hdfs.make_directory("/cluster", owner=HIVE_USER, group=GROUP, mode="775")
     return Place(uri=f"{hdfs.uri}/cluster", hadoop=hdfs.hadoop(), environment=hdfs.environment())
 
 
@@ -196,7 +195,6 @@ def make_table(session: OurSession, place: Place, database: str) -> None:
     session.sql(f"create database {database} location '{place.uri}/{database}.db'")
     session.sql(f"create table {database}.t (id int, n int)")
     session.sql(f"insert into {database}.t select id, 0 from range({ROWS})")
-    session.sql(f"insert into {database}.t select id + {ROWS}, 0 from range({ROWS})")
 
 
 def check_rows(session: OurSession, database: str, *, n: int) -> None:
@@ -205,8 +203,13 @@ def check_rows(session: OurSession, database: str, *, n: int) -> None:
         f"select count(*), count(distinct id), count(distinct row__id), min(n), max(n), sum(id) "
         f"from {database}.t"
     )
-    count = 2 * ROWS
-    assert found == (*(str(count),) * 3, str(n), str(n), str(count * (count - 1) // 2))
+    assert found == (*(str(ROWS),) * 3, str(n), str(n), str(ROWS * (ROWS - 1) // 2))
+
+
+def told_to_spark(cluster: HiddenStandalone, settings: Mapping[str, str]) -> list[str]:
+    """What a verb is told to work on the cluster."""
+    told = [word for key, value in settings.items() for word in ("--spark", f"{key}={value}")]
+    return ["--master", cluster.master, *told]
 
 
 def executor_of(held: dict[str, Any], cluster: HiddenStandalone) -> int:
@@ -216,34 +219,42 @@ def executor_of(held: dict[str, Any], cluster: HiddenStandalone) -> int:
     return executor
 
 
-@ON_HDFS
 def test_from_package_to_compaction_by_the_program(
     workplace: Workplace,
     spark_hidden: HiddenStandalone,
     server: OurServer,
     package: Path,
+    unpacked: dict[str, str],
+    driver: OurSparkDriver,
     place: Place,
 ) -> None:
     program = OurProgram(workplace, server.uri, environment=place.environment)
-    told = [word for key, value in DRIVER.items() for word in ("--spark", f"{key}={value}")]
-    told += ["--master", spark_hidden.master, "--spark-properties", str(package)]
-    small = [*told, "--spark", "spark.cores.max=1"]
-    checked = program.verb("spark", "check", *small, "--location", place.uri, "--format", "json")
+    packed = [*told_to_spark(spark_hidden, DRIVER), "--spark-properties", str(package)]
+    checked = program.verb("spark", "check", *packed, "--location", place.uri, "--format", "json")
     assert {one["host"] for one in json.loads(checked)}
     assert all(not one["lacks"] for one in json.loads(checked))
     said = program.run(
-        "sql", *told, "--format", "jsonl", "-e",
+        "sql", *packed, "--format", "jsonl", "-e",
         f"CREATE DATABASE cli LOCATION '{place.uri}/cli.db'; CREATE TABLE cli.t (id INT, v STRING);"
         "INSERT INTO cli.t VALUES (1, 'a'), (2, 'b'), (3, 'c'); DELETE FROM cli.t WHERE id = 3;"
         "UPDATE cli.t SET v = upper(v) WHERE id = 1; SELECT * FROM cli.t ORDER BY id;"
-        "SELECT count(*) AS n FROM cli.t",
+        "CREATE TABLE cli.u (id INT); INSERT INTO cli.u VALUES (1), (2), (3);"
+        "DELETE FROM cli.u WHERE id = 2; SELECT count(*) AS n FROM cli.u",
     )  # fmt: skip
     assert [json.loads(line) for line in said.splitlines()] == [
         {"id": 1, "v": "A"}, {"id": 2, "v": "b"}, {"n": 2},
     ]  # fmt: skip
-    compacted = program.run("compact", "cli.t", "major", "--run", *small, "--format", "json")
+    session = OurSession(driver, server.uri, place.hadoop)
+    rows = session.sql("select row__id, id, v from cli.t order by id")
+    program.run("compact", "cli.t", "minor")  # taken by the next one, before its own
+    shared = told_to_spark(spark_hidden, DRIVER | unpacked)
+    compacted = program.run("compact", "cli.u", "major", "--run", *shared, "--format", "json")
     assert json.loads(compacted)["state"] == "ready for cleaning"
-    assert any(name.startswith("base_0000003_v") for name in place.names("cli.db/t"))
+    assert any(name.startswith("base_0000002_v") for name in place.names("cli.db/u"))
+    assert any(name.startswith("delta_0000001_0000003_v") for name in place.names("cli.db/t"))
+    assert [row[1:] for row in rows] == [("1", "A"), ("2", "b")]
+    assert session.sql("select row__id, id, v from cli.t order by id") == rows
+    assert session.sql("select id from cli.u order by id") == [("1",), ("3",)]
 
 
 def test_executors_without_our_packages_are_named(
@@ -252,8 +263,7 @@ def test_executors_without_our_packages_are_named(
     """The check comes before anything that needs a metastore's answer."""
     folder = workplace.folder("unpackaged")
     program = OurProgram(workplace, f"sqlite:///{folder}/metastore.db")
-    told = [word for key, value in DRIVER.items() for word in ("--spark", f"{key}={value}")]
-    told += ["--master", spark_hidden.master]
+    told = told_to_spark(spark_hidden, DRIVER | {"spark.cores.max": "1"})
     with pytest.raises(RefereeError, match=r"Cannot run program .*no-such-python"):
         program.run("sql", *told, "--spark", "spark.pyspark.python=/no-such-python", "-e",
                     "SELECT 1")  # fmt: skip
@@ -278,10 +288,10 @@ def test_an_executor_killed_in_a_compaction(
         held = gate.held(work)
         os.kill(executor_of(held, spark_hidden), signal.SIGKILL)
         said = work.result(PATIENCE_SECONDS)
-    assert "became base_0000003_v" in said
-    assert f"with {2 * ROWS} events" in said
+    assert "became base_0000002_v" in said
+    assert f"with {ROWS} events" in said
     check_rows(session, "killed", n=1)
-    assert not [name for name in place.names("killed.db/t") if name.startswith("_tmp")]
+    place.check_nothing_is_left("killed.db/t")
 
 
 def test_a_frozen_executor_that_comes_back(
@@ -321,10 +331,9 @@ def test_a_frozen_executor_that_comes_back(
     check_rows(session, "frozen", n=1)
     until(lambda: not is_alive(worker))
     session.sql("delete from frozen.t where id < 0 or id = 5")
-    assert not [name for name in place.names("frozen.db/t") if name.startswith("_tmp")]
+    place.check_nothing_is_left("frozen.db/t")
 
 
-@ON_HDFS
 def test_a_copy_overtakes_a_slow_task(
     workplace: Workplace,
     open_driver: Callable[..., OurSparkDriver],
@@ -347,10 +356,10 @@ def test_a_copy_overtakes_a_slow_task(
     with started(session.work) as work:
         gate.held(work)
         said = work.result(PATIENCE_SECONDS)
-    assert f"with {2 * ROWS} events" in said
+    assert f"with {ROWS} events" in said
     gate.release()
     check_rows(session, "copied", n=1)
-    assert not [name for name in place.names("copied.db/t") if name.startswith("_tmp")]
+    place.check_nothing_is_left("copied.db/t")
     driver.stop()
     ended = [
         event["Task Info"]

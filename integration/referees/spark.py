@@ -17,6 +17,8 @@ from integration.referees.processes import Server, Workplace, free_port
 
 CHECKOUT = Path(__file__).parents[2]
 WORKERS = 2
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For programs that end in seconds: what Java's second compiler wins, they do not live to see."""
 
 
 def _environment() -> dict[str, str]:
@@ -106,7 +108,8 @@ class OurSparkDriver(SparkDriver):
         settings: Mapping[str, str] | None = None,
         python: str | Path = sys.executable,
     ) -> None:
-        conf = {"settings": {"spark.master": master} | dict(settings or {}), "is_ours": True}
+        own = {"spark.master": master, "spark.driver.extraJavaOptions": QUICK_JAVA}
+        conf = {"settings": own | dict(settings or {}), "is_ours": True}
         environment = {
             "JAVA_HOME": str(install.java_17().parents[1]),
             "PYTHONPATH": str(CHECKOUT),
@@ -181,10 +184,11 @@ _HIDDEN_WORKER = """
 set -e
 mount --bind "$1" "$2"
 for hidden in "$3" "$4"; do mount -t tmpfs tmpfs "$hidden"; done
-home=$2 java=$5 host=$6 master=$7 work=$8
+home=$2 java=$5 host=$6 master=$7 work=$8 quick=$9
 cd "$work"
 exec env -i PATH=/usr/bin:/bin JAVA_HOME="$java" SPARK_HOME="$home" SPARK_LOCAL_IP="$host" \\
-    SPARK_NO_DAEMONIZE=1 SPARK_DAEMON_MEMORY=256m "$home/bin/spark-class" \\
+    SPARK_NO_DAEMONIZE=1 SPARK_DAEMON_MEMORY=256m SPARK_DAEMON_JAVA_OPTS="$quick" \\
+    "$home/bin/spark-class" \\
     org.apache.spark.deploy.worker.Worker --host "$host" --cores 2 --memory 2g --webui-port 0 \\
     --work-dir "$work" "$master"
 """
@@ -205,7 +209,8 @@ class HiddenStandalone:
             "hidden-master",
             [pyspark_home() / "bin" / "spark-class", "org.apache.spark.deploy.master.Master",
              "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"],
-            env=_environment() | {"SPARK_DAEMON_MEMORY": "256m"},
+            env=_environment()
+            | {"SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": QUICK_JAVA},
         )  # fmt: skip
         self.master_server.wait_until(
             lambda: self.master_server.log_contains("Starting Spark master")
@@ -221,7 +226,7 @@ class HiddenStandalone:
             [*own, "sh", "-c", _HIDDEN_WORKER, "sh", pyspark_home().resolve(),
              workplace.folder(f"spark-home-{host}"), CHECKOUT.resolve(),
              Path(sys.prefix).resolve(), install.java_17().parents[1], host, self.master,
-             workplace.folder(f"spark-work-{host}")],
+             workplace.folder(f"spark-work-{host}"), QUICK_JAVA],
         )  # fmt: skip
 
     def stop(self) -> None:

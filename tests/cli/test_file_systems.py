@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from hms_bridge.config.file_systems import file_systems
 from hms_bridge.config.settings import settings_from
 from hms_bridge.errors import ConfigError
 from tests.support.busy_metastore import copy_golden, opened
-from tests.support.program import Program
+from tests.support.program import Program, serving
 
 OLD = ("--set", "hive.repl.cm.retain=1ms")
 ADDRESSES = "hms.bridge.webhdfs.addresses"
@@ -34,6 +35,51 @@ def test_hdfs_is_spoken_to_over_http_where_an_address_is_known() -> None:
 def test_malformed_addresses_are_refused(text: str) -> None:
     with pytest.raises(ConfigError, match=rf"site\.xml: {ADDRESSES} is .*HOST:PORT"):
         settings_from({ADDRESSES: text}, "site.xml")
+
+
+def test_bare_places_on_a_cluster_are_those_of_hive() -> None:
+    given = {"fs.defaultFS": "hdfs://nn:8020", "hms.bridge.hadoop.user": "me"}
+    settings = settings_from({**given, "hive.repl.rootdir": "/r"})
+    assert settings.warehouse == "hdfs://nn:8020/user/hive/warehouse"
+    assert settings.archive.root == "hdfs://nn:8020/user/me/cmroot"
+    assert settings.repl.root == "hdfs://nn:8020/r"
+
+
+def on_no_cluster(program: Program) -> Program:
+    """Bare paths are of an HDFS that nobody serves."""
+    site = program.folder / "core-site.xml"
+    site.write_text(
+        "<configuration><property><name>fs.defaultFS</name><value>hdfs://localhost:1</value>"
+        "</property></configuration>"
+    )
+    return replace(program, settings={"hive.repl.rootdir": f"file:{program.dumps}"})
+
+
+def test_a_relative_archive_on_a_cluster_is_refused_by_name(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = on_no_cluster(program)
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(program.folder))
+    words = ("serve", "--port", "0", "--warehouse", "hdfs://localhost:1/w")
+    relative = program.run(*words, "--set", "hive.repl.cmrootdir=cmroot")
+    assert relative.exit_code == 1
+    assert "hive.repl.cmrootdir is 'cmroot'; with fs.defaultFS hdfs://" in relative.err
+    unreachable = program.run(*words)
+    assert unreachable.exit_code == 1
+    assert unreachable.err.startswith("error: HDFS cannot be reached: ")
+    assert "hdfs://localhost:1/" in unreachable.err
+
+
+@pytest.mark.process
+def test_without_an_archive_no_place_is_asked_of_a_cluster(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that archives nothing starts, and answers, while HDFS does not."""
+    program = on_no_cluster(program)
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(program.folder))
+    words = ("--port", "0", "--warehouse", "hdfs://localhost:1/w")
+    with serving(program, *words, "--set", "hive.repl.cm.enabled=false") as server:
+        assert server.wait_until_ready().startswith("thrift://")
 
 
 def test_a_purge_moves_what_was_dropped_without_purge_into_the_trash(program: Program) -> None:
