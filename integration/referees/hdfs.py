@@ -88,7 +88,9 @@ class Hdfs:
 
     def shell(self, *arguments: str | Path) -> str:
         """Run one command of the file system shell, as in `shell("-put", local, "/there")`."""
-        return self._workplace.run("hdfs-shell", [*self.shell_command, *map(str, arguments)])
+        return self._workplace.run(
+            "hdfs-shell", [*self.shell_command, *map(str, arguments)], env=_superuser()
+        )
 
     @property
     def shell_command(self) -> list[str]:
@@ -111,7 +113,9 @@ class Hdfs:
     def admin(self, *arguments: str) -> str:
         """Run one command of the administrator, as in `admin("-safemode", "enter")`."""
         return self._workplace.run(
-            "hdfs-admin", self._command("org.apache.hadoop.hdfs.tools.DFSAdmin", *arguments)
+            "hdfs-admin",
+            self._command("org.apache.hadoop.hdfs.tools.DFSAdmin", *arguments),
+            env=_superuser(),
         )
 
     def stop(self) -> None:
@@ -179,3 +183,8 @@ class Hdfs:
                 "dfs.heartbeat.interval": "1",
             },
         )
+
+
+def _superuser() -> dict[str, str]:
+    """Who runs the NameNode; our client in this process may have set another user for itself."""
+    return {"HADOOP_USER_NAME": getpass.getuser()}
