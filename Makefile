@@ -1,7 +1,7 @@
 # Everything a person or CI does here, one line each: `make help`.
 PY := .venv/bin/python
 
-.PHONY: help setup demo test lint types docs bench bench-cluster integration lock clean
+.PHONY: help setup demo test lint types docs bench bench-cluster integration integration-long lock clean
 
 help:            ## list these
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 16
@@ -33,6 +33,9 @@ bench-cluster: setup  ## a dump to HDFS, ours against Hive's, on the real system
 
 integration: setup  ## the real systems judge: Hive, HDFS, Trino, PostgreSQL, MariaDB, S3
 	bash integration/run.sh
+
+integration-long: setup  ## the cases that integration leaves out: minutes each
+	bash integration/run.sh -m long
 
 lock: setup      ## write requirements.lock again from pyproject.toml
 	$(PY) -m pip install --quiet uv

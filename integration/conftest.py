@@ -18,6 +18,7 @@ from typing import Any, Protocol, TypeVar
 
 import pytest
 
+from integration.long_cases import LONG_CASES
 from integration.referees import install, java_metastore, outside
 from integration.referees.beside import Beside
 from integration.referees.cluster import Cluster
@@ -55,6 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line(
             "markers", f"{system.fixture}: cases of {system.name} {system.version}"
         )
+    config.addinivalue_line("markers", "long: cases that make integration leaves out")
     # A terminated run ends like an interrupted one, so that fixtures stop what they started.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
@@ -63,6 +65,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     fixtures = {system.fixture for system in SYSTEMS}
     for item in items:
+        if item.path.name in LONG_CASES:
+            item.add_marker("long")
         if isinstance(item, pytest.Function):
             for name in inspect.signature(item.function).parameters.keys() & fixtures:
                 item.add_marker(name)

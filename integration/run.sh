@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Install the real systems and run the cases beside them. Arguments go to pytest: run.sh -m trino476
-# Without arguments every referee is installed first, so that one that is not to be had fails the run at once.
+# Install the real systems and run the cases beside them. Arguments go to pytest: run.sh -m trino476,
+# or run.sh integration/cases/test_hdfs.py. Without arguments every referee is installed first, so that one
+# that is not to be had fails the run at once, and the long cases are left out (integration/long_cases.py).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,5 +13,12 @@ fi
 
 if [ $# -eq 0 ]; then
     "$python" -m integration.referees.install
+    set -- -m "not long"
 fi
-exec "$python" -m pytest -c integration/pytest.ini integration/cases "$@"
+cases=integration/cases
+for argument in "$@"; do
+    case $argument in
+        integration/cases/*) cases= ;;
+    esac
+done
+exec "$python" -m pytest -c integration/pytest.ini ${cases:+"$cases"} "$@"

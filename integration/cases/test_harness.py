@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from integration.long_cases import LONG_CASES
 from integration.referees import debian, install
 from integration.referees.errors import InstallError, RefereeError, StartError
 from integration.referees.hive42 import Hive42
@@ -232,6 +233,11 @@ def test_hive_on_our_metastore_has_no_other_settings(
     hive42: Hive42, hive42_on_ours: Hive42
 ) -> None:
     assert hive42_on_ours.settings.keys() - hive42.settings.keys() == {"hive.metastore.uris"}
+
+
+def test_long_cases_are_there() -> None:
+    folder = Path(__file__).parent
+    assert [name for name in LONG_CASES if not (folder / name).is_file()] == []
 
 
 def test_a_lost_row_a_doubled_one_and_a_ghost_are_told() -> None:
