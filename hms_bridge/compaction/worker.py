@@ -240,7 +240,7 @@ class Worker:
         heartbeat.check()
         for output in plan.outputs:
             publish_directory(fs, f"{temporary}/{output.format()}", f"{root}/{output.format()}")
-        fs.rm(temporary, recursive=True)
+        self._remove_temporary(target, txn_id)  # on an object store nothing is left of it
         self._metastore.mark_compacted(claimed)
         self._commit(txn_id)
         rows = sum(file.row_count for result in results for file in result.files)
