@@ -356,6 +356,7 @@ def test_a_copy_overtakes_a_slow_task(
     gate.arm()
     with started(session.work) as work:
         held = gate.held(work)
+        held_ms = time.time() * 1000
         said = work.result(PATIENCE_SECONDS)
     assert f"with {ROWS} events" in said
     until(lambda: not is_alive(held["pid"]))  # Spark ends the try that lost, in some seconds
@@ -363,17 +364,22 @@ def test_a_copy_overtakes_a_slow_task(
     place.check_nothing_is_left("copied.db/t")
     driver.stop()
     ended = [
-        event["Task Info"]
+        (event["Stage ID"], event["Task Info"]["Index"], event["Task Info"])
         for path in events.iterdir()
         for event in map(json.loads, path.read_text().splitlines())
         if event["Event"] == "SparkListenerTaskEnd"
     ]
-    copies = [task for task in ended if task["Speculative"] and not task["Killed"]]
-    assert [task["Failed"] for task in copies] == [False]
-    (copy,) = copies
-    beaten = [t for t in ended if t["Index"] == copy["Index"] and t["Killed"]]
-    assert beaten
-    assert {t["Host"] for t in beaten}.isdisjoint({copy["Host"]})
+    # Others may be overtaken on a busy machine too: this one ran when it was seen at the gate.
+    ((stage, index, beaten),) = [
+        (stage, index, task)
+        for stage, index, task in ended
+        if task["Killed"] and task["Launch Time"] <= held_ms <= task["Finish Time"]
+    ]
+    tries = [task for *place_of, task in ended if place_of == [stage, index] and task != beaten]
+    (winner,) = [task for task in tries if not task["Killed"]]
+    assert not winner["Failed"]
+    assert winner["Host"] != beaten["Host"]
+    assert winner["Speculative"] != beaten["Speculative"]
 
 
 def until(is_so: Callable[[], bool]) -> None:
