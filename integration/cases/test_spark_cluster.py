@@ -301,8 +301,8 @@ def test_a_frozen_executor_that_comes_back(
     place: Place,
     gate: Gate,
 ) -> None:
-    """Java, daemon and worker of Python stand still, as on a host that is suspended. They are given
-    up for lost, the task is done elsewhere, and then the worker goes on writing."""
+    """All of Spark stands still on one host, as if that were suspended. The executor is given up
+    for lost, the task is done elsewhere, and then its Python goes on writing."""
     session = OurSession(driver, server.uri, place.hadoop, gate=gate.folder)
     make_table(session, place, "frozen")
     gate.arm()
@@ -310,7 +310,8 @@ def test_a_frozen_executor_that_comes_back(
         held = gate.held(update)
         executor = executor_of(held, spark_hidden)
         worker = int(held["pid"])
-        frozen = [worker, parent_of(worker), executor]
+        # The host's own worker first: it would end the executor, as it is told to.
+        frozen = [parent_of(executor), worker, parent_of(worker), executor]
         for pid in frozen:
             os.kill(pid, signal.SIGSTOP)
         try:
@@ -354,25 +355,31 @@ def test_a_copy_overtakes_a_slow_task(
     session.sql("alter table copied.t compact 'major'")
     gate.arm()
     with started(session.work) as work:
-        gate.held(work)
+        held = gate.held(work)
+        held_ms = time.time() * 1000
         said = work.result(PATIENCE_SECONDS)
     assert f"with {ROWS} events" in said
-    gate.release()
+    until(lambda: not is_alive(held["pid"]))  # Spark ends the try that lost, in some seconds
     check_rows(session, "copied", n=1)
     place.check_nothing_is_left("copied.db/t")
     driver.stop()
     ended = [
-        event["Task Info"]
+        (event["Stage ID"], event["Task Info"]["Index"], event["Task Info"])
         for path in events.iterdir()
         for event in map(json.loads, path.read_text().splitlines())
         if event["Event"] == "SparkListenerTaskEnd"
     ]
-    copies = [task for task in ended if task["Speculative"] and not task["Killed"]]
-    assert [task["Failed"] for task in copies] == [False]
-    (copy,) = copies
-    beaten = [t for t in ended if t["Index"] == copy["Index"] and t["Killed"]]
-    assert beaten
-    assert {t["Host"] for t in beaten}.isdisjoint({copy["Host"]})
+    # Others may be overtaken on a busy machine too: this one ran when it was seen at the gate.
+    ((stage, index, beaten),) = [
+        (stage, index, task)
+        for stage, index, task in ended
+        if task["Killed"] and task["Launch Time"] <= held_ms <= task["Finish Time"]
+    ]
+    tries = [task for *place_of, task in ended if place_of == [stage, index] and task != beaten]
+    (winner,) = [task for task in tries if not task["Killed"]]
+    assert not winner["Failed"]
+    assert winner["Host"] != beaten["Host"]
+    assert winner["Speculative"] != beaten["Speculative"]
 
 
 def until(is_so: Callable[[], bool]) -> None:
