@@ -52,18 +52,17 @@ PARTITIONS_BY_CONDITION = Case(
         f"create table ${{db}}.c (id int) partitioned by (d date, n int, s string) {ACID}",
         # One partition a statement: Hive tells the events of several in the order of a HashMap.
         *(
-            f"insert into ${{db}}.c partition (d, n, s) values ({number}, date '2024-01-0{number}', "
-            f"{n}, {s})"
-            for number, (n, s) in enumerate(
+            f"insert into ${{db}}.c partition (d, n, s) values ({number}, {values})"
+            for number, values in enumerate(
                 (
-                    (1, "'a'"),
-                    (2, "'b'"),
-                    (10, "'c d'"),
-                    (20, "null"),
-                    (30, "'e'"),
-                    (40, "'f/g'"),
-                    (50, "'h'"),
-                    (60, "'i'"),
+                    "date '2024-01-01', 1, 'a'",
+                    "date '2024-01-02', 2, 'b'",
+                    "date '2024-01-03', 10, 'c d'",
+                    "date '2024-01-04', 20, null",
+                    "date '2024-01-05', 30, 'e'",
+                    "date '2024-01-06', 40, 'f/g'",
+                    "date '2024-01-07', 50, 'h'",
+                    "date '2024-01-08', 60, 'i'",
                 ),
                 start=1,
             )
