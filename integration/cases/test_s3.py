@@ -39,7 +39,9 @@ def _settings(s3: S3) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def bucket(s3: S3) -> fsspec.AbstractFileSystem:
     """The store through a client that is not ours."""
-    files = fsspec.filesystem("s3", skip_instance_cache=True, **s3.storage_options)
+    files = fsspec.filesystem(
+        "s3", skip_instance_cache=True, use_listings_cache=False, **s3.storage_options
+    )
     files.mkdir("lake")
     return files
 
@@ -89,7 +91,8 @@ def test_rows_live_through_compaction_cleaning_and_replication(
     verb("cm", "release", "policy:story")  # else the next dump's files are kept
     purged = json.loads(verb("cm", "purge", "--format", "json", "--set", "hive.repl.cm.retain=1ms"))
     assert {row["what"] for row in purged} == {"deleted"}
-    assert bucket.find("lake/cmroot") == []
+    # Where nothing is below a name, this client answers with the name.
+    assert set(bucket.find("lake/cmroot")) <= {"lake/cmroot"}
     server.stop()
 
 
