@@ -215,7 +215,12 @@ class Cluster:
         """SQL on `second`."""
         return self.hive.session_at(
             self.second.uri,
-            {"hive.repl.cmrootdir": self.second_places.cmroot},
+            {
+                "hive.repl.cmrootdir": self.second_places.cmroot,
+                # REPL LOAD chooses places by the session's settings, not by the metastore's.
+                "hive.metastore.warehouse.dir": self.second_places.warehouse,
+                "metastore.warehouse.dir": self.second_places.warehouse,
+            },
         )
 
     def stop(self) -> None:
