@@ -9,10 +9,8 @@ from __future__ import annotations
 LONG_CASES = {
     "test_cluster_kills.py": "each kill takes minutes until leases and time-outs have ended",
     "test_cluster_page.py": "the page waits for timers of Hive and of ours, line by line",
-    "test_cluster_retention.py": "not yet seen to pass",
-    "test_cluster_story.py": "not yet seen to pass as a whole",
     "test_page_beside_hive.py": "8 minutes on a busy machine",
-    "test_spark_cluster.py": "not yet seen to pass as a whole",
+    "test_spark_cluster.py": "each case has passed, but never all in one run",
     "test_storm_beside_hive.py": "shows something only if it lasts",
     "test_suites_on_stores.py": "longer than ten minutes for both stores",
 }
