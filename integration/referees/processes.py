@@ -143,7 +143,7 @@ class Workplace:
                 stdin=subprocess.PIPE if is_piped else subprocess.DEVNULL,
                 stdout=subprocess.PIPE if is_piped else log,
                 stderr=log if is_piped else subprocess.STDOUT,
-                env=dict(os.environ) | dict(env or {}),
+                env=_surroundings() | dict(env or {}),
                 cwd=cwd or self.data_folder,
                 start_new_session=True,
             )
@@ -168,7 +168,7 @@ class Workplace:
             ["setpriv", "--pdeathsig", "KILL", *_identity(user), *map(str, command)],
             stdin=stdin or subprocess.DEVNULL,
             capture_output=True,
-            env=dict(os.environ) | dict(env or {}),
+            env=_surroundings() | dict(env or {}),
             cwd=cwd or self.data_folder,
             timeout=timeout_seconds,
             check=False,
@@ -206,3 +206,8 @@ def _identity(user: str | None) -> list[str]:
     if user is None:
         return []
     return ["--reuid", user, "--regid", str(pwd.getpwnam(user).pw_gid), "--clear-groups"]
+
+
+def _surroundings() -> dict[str, str]:
+    """The environment of this process, less the user that our HDFS client here may have set."""
+    return {name: value for name, value in os.environ.items() if name != "HADOOP_USER_NAME"}
