@@ -165,8 +165,8 @@ def test_spark_sql_runs_on_our_server(
 
 @pytest.mark.xfail(
     raises=StatementError,
-    reason="Trino's INSERT into a table of which Hive gathered statistics ends in 'replace table "
-    "parameters'; why, and whether it does so on Hive's own metastore, is not known yet",
+    reason="Trino 476 cannot INSERT into a table of which Hive gathered statistics: 'replace table "
+    "parameters' is refused, by Hive's own metastore too",
 )
 def test_trino_reads_and_writes_through_our_server(
     trino476: Trino, ours: OurServer, hive42_on_ours: Hive42

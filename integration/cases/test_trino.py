@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from integration.referees.errors import StatementError
 from integration.referees.hive42 import Hive42
 from integration.referees.trino import Trino
 
@@ -30,6 +33,11 @@ def test_trino_misses_deletes_of_hive_until_they_are_compacted(
     assert trino476.sql("select * from deletes_for_trino.t") == [[1]]
 
 
+@pytest.mark.xfail(
+    raises=StatementError,
+    reason="Trino 476 cannot INSERT into a table of which Hive gathered statistics: 'replace table "
+    "parameters' is refused, by Hive's own metastore too",
+)
 def test_trino_reads_and_changes_what_hive_wrote(hive42: Hive42, trino476: Trino) -> None:
     hive = hive42.main
     hive.sql("create database shared_with_trino")
