@@ -1,18 +1,16 @@
-"""Keep the rows of column statistics true when what they describe is renamed or changed.
+"""Keep the rows of column statistics true when what they describe is renamed.
 
 Up to 4.0 they name catalog, database, table and partition beside the id; later schemas do not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Table, delete, select, update
+from sqlalchemy import Connection, Table, select, update
 
 from hms_bridge.backend.schema.catalog_tables import PART_COL_STATS, PARTITIONS, TAB_COL_STATS
 from hms_bridge.backend.schema.present import is_present
-from hms_bridge.model.catalog import Column
 
 
 def rename_table(connection: Connection, table_id: int, database: str, name: str) -> None:
@@ -27,25 +25,6 @@ def rename_partition(connection: Connection, partition_id: int, name: str) -> No
     """The partition has other values."""
     of_partition = PART_COL_STATS.c.PART_ID == partition_id
     _rename(connection, PART_COL_STATS, of_partition, {"PARTITION_NAME": name})
-
-
-def forget_changed_columns(
-    connection: Connection, table_id: int, old: Sequence[Column], new: Sequence[Column]
-) -> None:
-    """Columns that are gone or have another type have no statistics any more
-    (HiveAlterHandler.getColumnStats… deletes them too)."""
-    kept = {(column.name.lower(), column.type.lower()) for column in new}
-    changed = [
-        column.name.lower()
-        for column in old
-        if (column.name.lower(), column.type.lower()) not in kept
-    ]
-    if changed:
-        connection.execute(
-            delete(TAB_COL_STATS).where(
-                TAB_COL_STATS.c.TBL_ID == table_id, TAB_COL_STATS.c.COLUMN_NAME.in_(changed)
-            )
-        )
 
 
 def _rename(connection: Connection, table: Table, where: Any, names: dict[str, str]) -> None:

@@ -261,7 +261,6 @@ def _update_storage(
     if column_list is None or columns[0] != columns[1]:
         # Partitions keep the old list, which Hive leaves stale too (findings C1).
         column_list = insert_column_list(connection, new.storage.columns)
-        statistics_rows.forget_changed_columns(connection, table_id, *columns)
     if key.column_list_id is not None and key.column_list_id != column_list:
         constraints.follow_columns(
             connection,

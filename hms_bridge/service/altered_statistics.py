@@ -32,11 +32,10 @@ def altered_table(
     one did not see takes the trust away. Raises MetaError for a change of a transactional table's
     statistics that does not tell its snapshot."""
     old = stored.table
-    if not _has_all(old.storage.columns, after.storage.columns) and (
-        old.is_full_acid == after.is_full_acid
-    ):
+    if not _has_all(old.storage.columns, after.storage.columns):
         lost = statistics.forget_lost_columns(connection, stored, after.storage.columns)
-        after = replace(after, parameters=without_columns(after.parameters, lost))
+        if old.is_full_acid == after.is_full_acid:
+            after = replace(after, parameters=without_columns(after.parameters, lost))
     if after.is_transactional and not old.is_transactional:
         return replace(after, parameters=without_trust(after.parameters))
     if not after.is_transactional or old.is_partitioned:
