@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -129,7 +129,3 @@ class ChangedRows:
     inserted: int = 0
     updated: int = 0
     deleted: int = 0
-
-
-PartitionStatistics = Mapping[str, ObjectStatistics]
-"""By partition name."""

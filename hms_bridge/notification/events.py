@@ -31,7 +31,8 @@ class EventDraft:
     table_name: str | None = None
 
 
-def _origin() -> dict[str, Any]:
+def origin() -> dict[str, Any]:
+    """Who tells: Hive leaves both empty."""
     return {"server": "", "servicePrincipal": ""}
 
 
@@ -44,7 +45,8 @@ def _of_database(event: EventType, database: Database, message: Message) -> Even
     )
 
 
-def _of_table(event: EventType, table: Table, message: Message) -> EventDraft:
+def of_table(event: EventType, table: Table, message: Message) -> EventDraft:
+    """An event of one table."""
     return EventDraft(
         type=event,
         catalog_name=table.catalog_name,
@@ -56,7 +58,7 @@ def _of_table(event: EventType, table: Table, message: Message) -> EventDraft:
 
 def database_created(database: Database, now_seconds: int) -> EventDraft:
     """CREATE_DATABASE."""
-    message = _origin() | {
+    message = origin() | {
         "db": database.name,
         "dbJson": database_to_json(database),
         "timestamp": now_seconds,
@@ -66,7 +68,7 @@ def database_created(database: Database, now_seconds: int) -> EventDraft:
 
 def database_altered(before: Database, after: Database, now_seconds: int) -> EventDraft:
     """ALTER_DATABASE."""
-    message = _origin() | {
+    message = origin() | {
         "db": before.name,
         "dbObjBeforeJson": database_to_json(before),
         "dbObjAfterJson": database_to_json(after),
@@ -77,7 +79,7 @@ def database_altered(before: Database, after: Database, now_seconds: int) -> Eve
 
 def database_dropped(database: Database, now_seconds: int) -> EventDraft:
     """DROP_DATABASE."""
-    message = _origin() | {
+    message = origin() | {
         "db": database.name,
         "dbJson": database_to_json(database),
         "timestamp": now_seconds,
@@ -86,7 +88,7 @@ def database_dropped(database: Database, now_seconds: int) -> EventDraft:
 
 
 def _table_head(table: Table) -> dict[str, Any]:
-    return _origin() | {
+    return origin() | {
         "db": table.database_name,
         "table": table.name,
         "tableType": table.type,
@@ -101,7 +103,7 @@ def table_created(table: Table, now_seconds: int, files: Sequence[str] = ()) -> 
         "timestamp": now_seconds,
         "files": list(files),
     }
-    return _of_table(EventType.CREATE_TABLE, table, message)
+    return of_table(EventType.CREATE_TABLE, table, message)
 
 
 def table_altered(
@@ -123,7 +125,7 @@ def table_altered(
         "timestamp": now_seconds,
         "writeId": after.write_id if write_id is None else write_id,
     }
-    return _of_table(EventType.ALTER_TABLE, after, message)
+    return of_table(EventType.ALTER_TABLE, after, message)
 
 
 def table_dropped(table: Table, now_seconds: int) -> EventDraft:
@@ -132,7 +134,7 @@ def table_dropped(table: Table, now_seconds: int) -> EventDraft:
         "tableObjJson": table_to_json(table),
         "timestamp": now_seconds,
     }
-    return _of_table(EventType.DROP_TABLE, table, message)
+    return of_table(EventType.DROP_TABLE, table, message)
 
 
 def _key_values(table: Table, values: Sequence[str]) -> dict[str, str]:
@@ -153,7 +155,7 @@ def partitions_added(table: Table, partitions: Sequence[Partition], now_seconds:
             if table.type != TableType.EXTERNAL_TABLE.value
         ],
     }
-    return _of_table(EventType.ADD_PARTITION, table, message)
+    return of_table(EventType.ADD_PARTITION, table, message)
 
 
 def partition_altered(
@@ -174,7 +176,7 @@ def partition_altered(
         "partitionObjBeforeJson": partition_to_json(before),
         "partitionObjAfterJson": partition_to_json(after),
     }
-    return _of_table(EventType.ALTER_PARTITION, table, message)
+    return of_table(EventType.ALTER_PARTITION, table, message)
 
 
 def partitions_altered(
@@ -198,7 +200,7 @@ def partitions_altered(
             "partitions": [_key_values(table, partition.values) for partition in some],
             "partitionListJson": [partition_to_json(partition) for partition in some],
         }
-        drafts.append(_of_table(EventType.ALTER_PARTITIONS, table, message))
+        drafts.append(of_table(EventType.ALTER_PARTITIONS, table, message))
     return drafts
 
 
@@ -211,7 +213,7 @@ def partitions_dropped(
         "timestamp": now_seconds,
         "partitions": [_key_values(table, of_one) for of_one in values],
     }
-    return _of_table(EventType.DROP_PARTITION, table, message)
+    return of_table(EventType.DROP_PARTITION, table, message)
 
 
 def inserted(
@@ -230,7 +232,7 @@ def inserted(
         "replace": _truth(is_replace),
         "files": list(files),
     }
-    return _of_table(EventType.INSERT, table, message)
+    return of_table(EventType.INSERT, table, message)
 
 
 def txns_opened(ids: Sequence[TxnId], now_seconds: int) -> EventDraft:
@@ -241,7 +243,7 @@ def txns_opened(ids: Sequence[TxnId], now_seconds: int) -> EventDraft:
         "timestamp": now_seconds,
         "fromTxnId": ids[0] if is_range else None,
         "toTxnId": ids[-1] if is_range else None,
-    } | _origin()
+    } | origin()
     return EventDraft(type=EventType.OPEN_TXN, message=message)
 
 
@@ -254,7 +256,7 @@ def txn_committed(
     """COMMIT_TXN, with the database and write id of each table that was written; the files stand
     in TXN_WRITE_NOTIFICATION_LOG."""
     databases, write_ids = _parallel(written)
-    message: dict[str, Any] = {"txnid": txn_id, "timestamp": now_seconds} | _origin()
+    message: dict[str, Any] = {"txnid": txn_id, "timestamp": now_seconds} | origin()
     message |= {"writeIds": write_ids, "databases": databases}
     return EventDraft(type=EventType.COMMIT_TXN, message=message | dict.fromkeys(_FILLED_BY_DUMPS))
 
@@ -264,7 +266,7 @@ def txn_aborted(
 ) -> EventDraft:
     """ABORT_TXN, with the database and write id of each table that it could have written."""
     databases, write_ids = _parallel(written)
-    message: dict[str, Any] = {"txnid": txn_id, "timestamp": now_seconds} | _origin()
+    message: dict[str, Any] = {"txnid": txn_id, "timestamp": now_seconds} | origin()
     message |= {"dbsUpdated": databases, "writeIds": write_ids}
     return EventDraft(type=EventType.ABORT_TXN, message=message)
 
@@ -280,7 +282,7 @@ def write_ids_allocated(
     database: str, table: str, pairs: Sequence[TxnToWriteId], now_seconds: int
 ) -> EventDraft:
     """ALLOC_WRITE_ID."""
-    message = _origin() | {
+    message = origin() | {
         "dbName": database,
         "tableName": table,
         "txnIdList": [pair.txn_id for pair in pairs],
@@ -299,7 +301,7 @@ def write_ids_allocated(
 def _of_compaction(
     event: EventType, target: Compaction, now_seconds: int, more: dict[str, Any]
 ) -> EventDraft:
-    message = {"txnid": target.txn_id or 0, "timestamp": now_seconds} | _origin()
+    message = {"txnid": target.txn_id or 0, "timestamp": now_seconds} | origin()
     message |= {
         "compactionId": target.id,
         "type": target.type.name,

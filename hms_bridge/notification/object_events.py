@@ -13,12 +13,10 @@ from hms_bridge.model.event import EventType
 from hms_bridge.model.function import Function
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.statistics import ObjectStatistics
-from hms_bridge.notification.events import EventDraft
+from hms_bridge.notification.events import EventDraft, of_table, origin
 from hms_bridge.wire.convert_function import function_to_struct
 from hms_bridge.wire.convert_statistics import object_to_struct
 from hms_bridge.wire.object_json import struct_to_json, table_to_json
-
-_ORIGIN = {"server": "", "servicePrincipal": ""}
 
 
 def table_statistics_updated(
@@ -36,7 +34,7 @@ def table_statistics_updated(
         "parameters": dict(parameters),
         "tableObjJson": table_to_json(table),
     }
-    return _of_table(EventType.UPDATE_TABLE_STATISTICS, table, message)
+    return of_table(EventType.UPDATE_TABLE_STATISTICS, table, message)
 
 
 def partition_statistics_updated(
@@ -55,13 +53,13 @@ def partition_statistics_updated(
         "partVals": list(values),
         "tableObjJson": table_to_json(table),
     }
-    return _of_table(EventType.UPDATE_PARTITION_STATISTICS, table, message)
+    return of_table(EventType.UPDATE_PARTITION_STATISTICS, table, message)
 
 
 def table_statistics_deleted(table: Table, column: str, now_seconds: int) -> EventDraft:
     """DELETE_TBL_COL_STAT_EVENT, one for each column."""
     message = _deleted_head(table, column, now_seconds)
-    return _of_table(EventType.DELETE_TABLE_STATISTICS, table, message)
+    return of_table(EventType.DELETE_TABLE_STATISTICS, table, message)
 
 
 def partition_statistics_deleted(
@@ -70,7 +68,7 @@ def partition_statistics_deleted(
     """DELETE_PART_COL_STAT_EVENT, one for each column and partition."""
     message = _deleted_head(table, column, now_seconds)
     message |= {"partName": partition, "partValues": list(values)}
-    return _of_table(EventType.DELETE_PARTITION_STATISTICS, table, message)
+    return of_table(EventType.DELETE_PARTITION_STATISTICS, table, message)
 
 
 def function_created(function: Function, now_seconds: int) -> EventDraft:
@@ -100,31 +98,21 @@ def _updated_head(
     return {
         "writeId": write_id,
         "timestamp": now_seconds,
-        **_ORIGIN,
+        **origin(),
         "database": table.database_name,
         "colStatsJson": struct_to_json(struct),
     }
 
 
 def _deleted_head(table: Table, column: str, now_seconds: int) -> dict[str, Any]:
-    head = {"timestamp": now_seconds, **_ORIGIN, "database": table.database_name}
+    head = {"timestamp": now_seconds, **origin(), "database": table.database_name}
     return head | {"colName": column}
-
-
-def _of_table(event: EventType, table: Table, message: dict[str, Any]) -> EventDraft:
-    return EventDraft(
-        type=event,
-        catalog_name=table.catalog_name,
-        database_name=table.database_name,
-        table_name=table.name,
-        message=message,
-    )
 
 
 def _of_function(
     event: EventType, function: Function, more: dict[str, Any], now_seconds: int
 ) -> EventDraft:
-    message = {**_ORIGIN, "db": function.database_name, **more, "timestamp": now_seconds}
+    message = {**origin(), "db": function.database_name, **more, "timestamp": now_seconds}
     return EventDraft(
         type=event,
         catalog_name=function.catalog_name,
