@@ -10,13 +10,16 @@ from hms_bridge.clock import Clock
 from hms_bridge.errors import DmlError, HmsBridgeError
 from hms_bridge.interrupts import HeldInterrupts
 from hms_bridge.metastore import Metastore
+from hms_bridge.model.catalog import Table
 from hms_bridge.model.ids import NO_TXN, LockId, TxnId
 from hms_bridge.model.lock import (
     DataOperation,
     LockComponent,
     LockFilter,
+    LockLevel,
     LockRequest,
     LockState,
+    LockType,
 )
 from hms_bridge.model.txn import (
     AbortReason,
@@ -85,6 +88,18 @@ def open_transaction(
         except BaseException:
             _abort(metastore, txn_id, kind)
             raise
+
+
+def read_lock(table: Table) -> LockComponent:
+    """The lock of who reads a table."""
+    return LockComponent(
+        type=LockType.SHARED_READ,
+        level=LockLevel.TABLE,
+        database_name=table.database_name,
+        table_name=table.name,
+        operation=DataOperation.SELECT,
+        is_transactional=True,
+    )
 
 
 def _read_tables(locks: Sequence[LockComponent]) -> list[str]:

@@ -39,18 +39,14 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Column, Table
 from hms_bridge.model.ids import LockId, TxnId
 from hms_bridge.model.lock import (
-    DataOperation,
-    LockComponent,
-    LockLevel,
     LockRequest,
     LockState,
-    LockType,
 )
 from hms_bridge.model.txn import OpenTxnsRequest, TxnType
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.rows.min_history import register_reader
 from hms_bridge.rows.scan import ScanSplit, plan_scan, read_scan_split
-from hms_bridge.rows.transaction import current_snapshot
+from hms_bridge.rows.transaction import current_snapshot, read_lock
 from hms_bridge.spark.scan import chosen_columns, frame_schema
 
 FORMAT = "hive_acid"
@@ -218,16 +214,8 @@ def _open_lease(metastore: Metastore, table: Table) -> TxnId:
     (txn_id,) = metastore.open_txns(
         OpenTxnsRequest(user=user, host=host, agent="spark hive_acid", type=TxnType.READ_ONLY)
     )
-    component = LockComponent(
-        type=LockType.SHARED_READ,
-        level=LockLevel.TABLE,
-        database_name=table.database_name,
-        table_name=table.name,
-        operation=DataOperation.SELECT,
-        is_transactional=True,
-    )
     answer = metastore.lock(
-        LockRequest(components=(component,), txn_id=txn_id, user=user, host=host)
+        LockRequest(components=(read_lock(table),), txn_id=txn_id, user=user, host=host)
     )
     if answer.state is not LockState.ACQUIRED:
         raise DmlError(f"{table.full_name} is locked exclusively; see hms-bridge locks")

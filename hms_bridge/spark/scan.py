@@ -18,10 +18,9 @@ from hms_bridge.dml.spark_types import spark_type
 from hms_bridge.errors import DmlError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Column, Table
-from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockType
 from hms_bridge.model.txn import TxnType
 from hms_bridge.rows.scan import ScanSplit, plan_scan
-from hms_bridge.rows.transaction import Client, Transaction, open_transaction
+from hms_bridge.rows.transaction import Client, Transaction, open_transaction, read_lock
 from hms_bridge.spark.tasks import NO_COLUMN, ReadTask, pack_splits
 
 ROW_ID_TYPE = "struct<writeid:bigint,bucketid:int,rowid:bigint>"
@@ -99,16 +98,8 @@ def read_table(
     if not table.is_full_acid:
         raise DmlError(f"{table.full_name} is no full ACID table; read it with Spark's own ORC")
     chosen = chosen_columns(table, columns)
-    lock = LockComponent(
-        type=LockType.SHARED_READ,
-        level=LockLevel.TABLE,
-        database_name=table.database_name,
-        table_name=table.name,
-        operation=DataOperation.SELECT,
-        is_transactional=True,
-    )
     with open_transaction(
-        metastore, client, SystemClock(), [lock], kind=TxnType.READ_ONLY
+        metastore, client, SystemClock(), [read_lock(table)], kind=TxnType.READ_ONLY
     ) as transaction:
         yield snapshot_frame(spark, resolver, transaction, table, chosen, has_row_ids=has_row_ids)
 

@@ -20,9 +20,9 @@ from hms_bridge.dml.statement import Ddl, Delete, Dml, Insert, Select, TableName
 from hms_bridge.errors import DmlError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
-from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockType
+from hms_bridge.model.lock import LockComponent, LockLevel
 from hms_bridge.model.txn import TxnType
-from hms_bridge.rows.transaction import Client, Transaction, open_transaction
+from hms_bridge.rows.transaction import Client, Transaction, open_transaction, read_lock
 from hms_bridge.spark.definitions import run_definition
 from hms_bridge.spark.failures import first_line
 from hms_bridge.spark.scan import snapshot_frame
@@ -93,7 +93,7 @@ class SqlSession:
 
     def _rows(self, statement: Select, before: QueryPlan) -> Iterator[tuple[object, ...]]:
         """First the column names, then the rows."""
-        locks = [_lock(source.table, DataOperation.SELECT) for source in before.sources]
+        locks = [read_lock(source.table) for source in before.sources]
         with open_transaction(
             self._metastore, self._client, self._clock, locks, kind=TxnType.READ_ONLY
         ) as transaction:
@@ -208,20 +208,9 @@ class _spark_errors:  # noqa: N801  (reads as a statement: `with _spark_errors()
             ) from error
 
 
-def _lock(table: Table, operation: DataOperation) -> LockComponent:
-    return LockComponent(
-        type=LockType.SHARED_READ,
-        level=LockLevel.TABLE,
-        database_name=table.database_name,
-        table_name=table.name,
-        operation=operation,
-        is_transactional=True,
-    )
-
-
 def _write_locks(plan: WritePlan) -> list[LockComponent]:
     locks = [
-        _lock(source.table, DataOperation.SELECT)
+        read_lock(source.table)
         for source in plan.sources
         if source.table.full_name != plan.table.full_name
     ]
