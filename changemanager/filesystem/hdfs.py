@@ -1,7 +1,6 @@
 """HDFS by its own protocol (hdfs-native: no JVM), as an fsspec file system that never keeps quiet.
 
 Where HDFS answers "no" or "false", an OSError is raised; a rename never replaces and never nests.
-Paths are taken as Hadoop takes them: `?`, `#` and `%` are letters.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import errno
 import io
 import os
-import re
 import threading
 from collections.abc import Callable, Mapping
 from io import UnsupportedOperation
@@ -17,16 +15,14 @@ from queue import Empty, Queue
 from typing import Any, TypeVar, cast
 
 import hdfs_native
-from fsspec import AbstractFileSystem
 
 from changemanager.checksum import ChecksumLayout, composite_checksum
-from changemanager.filesystem.refusals import native_refusal, refusal
+from changemanager.filesystem.hdfs_client import BUFFER_BYTES, HdfsClient
+from changemanager.filesystem.refusals import native_refusal
 from changemanager.filesystem.webhdfs import WebHdfsVolume
 
-_BUFFER_BYTES = 1 << 20
 FIRST_ANSWER_SECONDS = 30.0
 """How long a cluster may take for its first answer, failing over included."""
-_PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]*")
 _DEFAULTS = {
     # The native client's own defaults make an unreachable NameNode known after three minutes.
     "dfs.client.failover.max.attempts": "6",
@@ -38,7 +34,7 @@ _CRC_BYTES = "dfs.bytes-per-checksum"
 _Answer = TypeVar("_Answer")
 
 
-class HdfsFileSystem(AbstractFileSystem):  # type: ignore[misc]
+class HdfsFileSystem(HdfsClient):
     """One cluster. `authority` is a host with its port, or a name service of the configuration.
 
     `web` is the same cluster over HTTP, for what only HTTP offers; None if no address is known.
@@ -46,7 +42,6 @@ class HdfsFileSystem(AbstractFileSystem):  # type: ignore[misc]
 
     protocol = "hdfs"
     root_marker = "/"
-    cachable = False
 
     def __init__(
         self,
@@ -109,38 +104,10 @@ class HdfsFileSystem(AbstractFileSystem):  # type: ignore[misc]
         except (OSError, RuntimeError) as error:
             raise native_refusal(error, f"hdfs://{self.authority}{path}") from error
 
-    @classmethod
-    def _strip_protocol(cls, path: str) -> str:
-        found = _PREFIX.match(path)
-        text = path[found.end() :] if found else path
-        return text.rstrip("/") or "/"
-
     def info(self, path: str, **_: Any) -> dict[str, Any]:
         """What is there. FileNotFoundError if nothing is."""
         path = self._strip_protocol(path)
         return _described(self._do(path, lambda: self.client.get_file_info(path)))
-
-    def exists(self, path: str, **_: Any) -> bool:
-        """Whether anything is there; a refusal is an error, not a no."""
-        try:
-            self.info(path)
-        except FileNotFoundError:
-            return False
-        return True
-
-    def isdir(self, path: str) -> bool:
-        """Whether a directory is there."""
-        try:
-            return bool(self.info(path)["type"] == "directory")
-        except FileNotFoundError:
-            return False
-
-    def isfile(self, path: str) -> bool:
-        """Whether a file is there."""
-        try:
-            return bool(self.info(path)["type"] == "file")
-        except FileNotFoundError:
-            return False
 
     def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
         """What is in a directory; a file lists itself."""
@@ -149,25 +116,7 @@ class HdfsFileSystem(AbstractFileSystem):  # type: ignore[misc]
         infos = sorted((_described(one) for one in found), key=lambda info: str(info["name"]))
         return infos if detail else [info["name"] for info in infos]
 
-    def mkdir(
-        self, path: str, create_parents: bool = True, permission: int | None = None, **_: Any
-    ) -> None:
-        """Make a directory. FileExistsError if one is there already."""
-        if self.exists(path):
-            raise FileExistsError(17, "HDFS: is there already", self._strip_protocol(path))
-        self._make(path, create_parents=create_parents, permission=permission)
-
-    def makedirs(self, path: str, exist_ok: bool = False, permission: int | None = None) -> None:
-        """Make a directory and those above it."""
-        if not exist_ok:
-            self.mkdir(path, permission=permission)
-        elif not self.isdir(path):
-            self._make(path, create_parents=True, permission=permission)
-
-    def _make(self, path: str, *, create_parents: bool, permission: int | None) -> None:
-        path = self._strip_protocol(path)
-        # Hadoop's clients apply the umask; the NameNode takes what it is given.
-        mode = 0o777 & ~self.umask if permission is None else permission
+    def _make(self, path: str, mode: int, *, create_parents: bool) -> None:
         self._do(path, lambda: self.client.mkdirs(path, mode, create_parents))
 
     def rename(self, source: str, target: str, **_: Any) -> None:
@@ -175,37 +124,8 @@ class HdfsFileSystem(AbstractFileSystem):  # type: ignore[misc]
         source, target = self._strip_protocol(source), self._strip_protocol(target)
         self._do(source, lambda: self.client.rename(source, target, overwrite=False))
 
-    def mv(self, path1: str, path2: str, **_: Any) -> None:
-        """As `rename`."""
-        self.rename(path1, path2)
-
-    def cp_file(self, path1: str, path2: str, **_: Any) -> None:
-        """Copy through this process; FileExistsError if the name is taken."""
-        with self.open(path1, "rb") as source, self.open(path2, "xb") as target:
-            while data := source.read(_BUFFER_BYTES):
-                target.write(data)
-
-    def rm_file(self, path: str) -> None:
-        """Remove one file; a directory only if it is empty."""
-        self._remove(path, is_recursive=False)
-
-    def rmdir(self, path: str) -> None:
-        """Remove one empty directory."""
-        self._remove(path, is_recursive=False)
-
-    def rm(self, path: Any, recursive: bool = False, maxdepth: int | None = None) -> None:
-        """Remove files or directories. FileNotFoundError for what is not there."""
-        if maxdepth is not None:
-            raise ValueError("maxdepth is not offered")
-        for one in [path] if isinstance(path, str) else path:
-            self._remove(one, is_recursive=recursive)
-
-    def _remove(self, path: str, *, is_recursive: bool) -> None:
-        path = self._strip_protocol(path)
-        if path == "/":
-            raise PermissionError(13, "the root is never removed", path)
-        if not self._do(path, lambda: self.client.delete(path, is_recursive)):
-            raise refusal("FileNotFoundException", "nothing was there to be removed", path)
+    def _delete(self, path: str, *, is_recursive: bool) -> bool:
+        return bool(self._do(path, lambda: self.client.delete(path, is_recursive)))
 
     def set_times(self, path: str, mtime_ms: int) -> None:
         """Set a file's modification time; its access time stays."""
@@ -216,10 +136,10 @@ class HdfsFileSystem(AbstractFileSystem):  # type: ignore[misc]
     def _open(self, path: str, mode: str = "rb", block_size: int | None = None, **_: Any) -> Any:
         del block_size
         if mode == "rb":
-            return io.BufferedReader(_Reader(self, path), _BUFFER_BYTES)
+            return io.BufferedReader(_Reader(self, path), BUFFER_BYTES)
         if mode in {"wb", "xb"}:
             writer = _Writer(self, path, is_replacing=mode == "wb")
-            return io.BufferedWriter(cast(io.RawIOBase, writer), _BUFFER_BYTES)
+            return io.BufferedWriter(cast(io.RawIOBase, writer), BUFFER_BYTES)
         raise ValueError(f"mode {mode} is not offered on HDFS: files are written once")
 
 

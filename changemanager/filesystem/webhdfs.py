@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 import tempfile
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -13,13 +12,13 @@ from urllib.parse import quote
 import requests
 from fsspec.implementations.webhdfs import WebHDFile, WebHDFS
 
+from changemanager.filesystem.hdfs_client import HdfsClient
 from changemanager.filesystem.plain import PlainVolume
 from changemanager.filesystem.refusals import refusal
 from changemanager.filesystem.volume import FileSystemCapabilities, Placement
 
 _TIMEOUT_SECONDS = (10, 120)
 _SPOOL_BYTES = 8 << 20
-_PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]*")
 _STANDBY = "StandbyException"
 
 
@@ -31,14 +30,12 @@ class _BoundedSession(requests.Session):
         return super().request(*args, **given)
 
 
-class HttpFileSystem(WebHDFS):  # type: ignore[misc]
+class HttpFileSystem(HdfsClient, WebHDFS):  # type: ignore[misc]
     """fsspec's WebHDFS, made to raise OSErrors wherever HDFS says no or false.
 
     `addresses` are the HTTP services of all NameNodes of one cluster; the active one answers. A
     file is written with one CREATE that carries its bytes; a rename never replaces and never nests.
     """
-
-    cachable = False
 
     def __init__(
         self, addresses: Sequence[str], *, user: str | None = None, umask: int = 0o022, **given: Any
@@ -50,12 +47,6 @@ class HttpFileSystem(WebHDFS):  # type: ignore[misc]
 
     def _connect(self) -> None:
         self.session = _BoundedSession()
-
-    @classmethod
-    def _strip_protocol(cls, path: str) -> str:
-        found = _PREFIX.match(path)
-        text = path[found.end() :] if found else path
-        return text.rstrip("/") or "/"
 
     def _call(
         self,
@@ -117,46 +108,8 @@ class HttpFileSystem(WebHDFS):  # type: ignore[misc]
         infos.sort(key=lambda info: str(info["name"]))
         return infos if detail else [info["name"] for info in infos]
 
-    def exists(self, path: str, **_: Any) -> bool:
-        """Whether anything is there; a refusal is an error, not a no."""
-        try:
-            self.info(path)
-        except FileNotFoundError:
-            return False
-        return True
-
-    def isdir(self, path: str) -> bool:
-        """Whether a directory is there."""
-        try:
-            return bool(self.info(path)["type"] == "directory")
-        except FileNotFoundError:
-            return False
-
-    def isfile(self, path: str) -> bool:
-        """Whether a file is there."""
-        try:
-            return bool(self.info(path)["type"] == "file")
-        except FileNotFoundError:
-            return False
-
-    def mkdir(
-        self, path: str, create_parents: bool = True, permission: int | None = None, **_: Any
-    ) -> None:
-        """Make a directory, with those above it. FileExistsError if one is there already."""
-        del create_parents
-        if self.exists(path):
-            raise FileExistsError(17, "HDFS: is there already", self._strip_protocol(path))
-        self._make(path, permission)
-
-    def makedirs(self, path: str, exist_ok: bool = False, permission: int | None = None) -> None:
-        """Make a directory and those above it."""
-        if not exist_ok:
-            self.mkdir(path, permission=permission)
-        elif not self.isdir(path):
-            self._make(path, permission)
-
-    def _make(self, path: str, permission: int | None) -> None:
-        mode = 0o777 & ~self.umask if permission is None else permission
+    def _make(self, path: str, mode: int, *, create_parents: bool) -> None:
+        del create_parents  # HTTP always makes them
         self._confirmed("make", "MKDIRS", "put", path, permission=f"{mode:o}")
 
     def rename(self, source: str, target: str, **_: Any) -> None:
@@ -169,35 +122,12 @@ class HttpFileSystem(WebHDFS):  # type: ignore[misc]
             f"rename to {target}", "RENAME", "put", source, destination=target, renameoptions="NONE"
         )
 
-    def mv(self, path1: str, path2: str, **_: Any) -> None:
-        """As `rename`."""
-        self.rename(path1, path2)
-
-    def rm_file(self, path: str, **_: Any) -> None:
-        """Remove one file; a directory only if it is empty."""
-        self.rm(path)
-
-    def rmdir(self, path: str) -> None:
-        """Remove one empty directory."""
-        self.rm(path)
-
-    def rm(self, path: Any, recursive: bool = False, **_: Any) -> None:
-        """Remove files or directories. FileNotFoundError for what is not there."""
-        for one in [path] if isinstance(path, str) else path:
-            if self._strip_protocol(one) == "/":
-                raise PermissionError(13, "the root is never removed", one)
-            if not self._is_done("DELETE", "delete", one, recursive=str(recursive).lower()):
-                raise refusal("FileNotFoundException", "nothing was there to be removed", one)
+    def _delete(self, path: str, *, is_recursive: bool) -> bool:
+        return self._is_done("DELETE", "delete", path, recursive=str(is_recursive).lower())
 
     def set_times(self, path: str, mtime_ms: int) -> None:
         """Set a file's modification time; its access time stays."""
         self._call("SETTIMES", "put", path, modificationtime=str(mtime_ms), accesstime="-1")
-
-    def cp_file(self, lpath: str, rpath: str, **_: Any) -> None:
-        """Copy through this process; FileExistsError if the name is taken."""
-        with self.open(lpath, "rb") as source, self.open(rpath, "xb") as target:
-            while data := source.read(_SPOOL_BYTES):
-                target.write(data)
 
     def ukey(self, path: str) -> dict[str, Any]:
         """The checksum: algorithm, bytes in hex, length."""

@@ -1,0 +1,106 @@
+"""What both clients of HDFS do alike: names, looks, and removals that never keep quiet."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from fsspec import AbstractFileSystem
+
+from changemanager.filesystem.refusals import refusal
+
+BUFFER_BYTES = 1 << 20
+_PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]*")
+
+
+class HdfsClient(AbstractFileSystem):  # type: ignore[misc]
+    """The half of the file system that needs no protocol of its own; who speaks one gives `info`,
+    `ls`, `rename`, `_open`, `_make` and `_delete`.
+
+    Paths are taken as Hadoop takes them: `?`, `#` and `%` are letters.
+    """
+
+    cachable = False
+    umask: int
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        found = _PREFIX.match(path)
+        text = path[found.end() :] if found else path
+        return text.rstrip("/") or "/"
+
+    def _make(self, path: str, mode: int, *, create_parents: bool) -> None:
+        """Make a directory with these very bits; none is there."""
+        raise NotImplementedError
+
+    def _delete(self, path: str, *, is_recursive: bool) -> bool:
+        """Whether something was there to be removed."""
+        raise NotImplementedError
+
+    def exists(self, path: str, **_: Any) -> bool:
+        """Whether anything is there; a refusal is an error, not a no."""
+        return self._type(path) is not None
+
+    def isdir(self, path: str) -> bool:
+        """Whether a directory is there."""
+        return self._type(path) == "directory"
+
+    def isfile(self, path: str) -> bool:
+        """Whether a file is there."""
+        return self._type(path) == "file"
+
+    def _type(self, path: str) -> str | None:
+        try:
+            return str(self.info(path)["type"])
+        except FileNotFoundError:
+            return None
+
+    def mkdir(
+        self, path: str, create_parents: bool = True, permission: int | None = None, **_: Any
+    ) -> None:
+        """Make a directory. FileExistsError if one is there already."""
+        path = self._strip_protocol(path)
+        if self.exists(path):
+            raise FileExistsError(17, "HDFS: is there already", path)
+        self._make(path, self._mode(permission), create_parents=create_parents)
+
+    def makedirs(self, path: str, exist_ok: bool = False, permission: int | None = None) -> None:
+        """Make a directory and those above it."""
+        if not exist_ok:
+            self.mkdir(path, permission=permission)
+        elif not self.isdir(path):
+            path = self._strip_protocol(path)
+            self._make(path, self._mode(permission), create_parents=True)
+
+    def _mode(self, permission: int | None) -> int:
+        # Hadoop's clients apply the umask; the NameNode takes what it is given.
+        return 0o777 & ~self.umask if permission is None else permission
+
+    def mv(self, path1: str, path2: str, **_: Any) -> None:
+        """As `rename`."""
+        self.rename(path1, path2)
+
+    def cp_file(self, path1: str, path2: str, **_: Any) -> None:
+        """Copy through this process; FileExistsError if the name is taken."""
+        with self.open(path1, "rb") as source, self.open(path2, "xb") as target:
+            while data := source.read(BUFFER_BYTES):
+                target.write(data)
+
+    def rm_file(self, path: str, **_: Any) -> None:
+        """Remove one file; a directory only if it is empty."""
+        self.rm(path)
+
+    def rmdir(self, path: str) -> None:
+        """Remove one empty directory."""
+        self.rm(path)
+
+    def rm(self, path: Any, recursive: bool = False, maxdepth: int | None = None) -> None:
+        """Remove files or directories. FileNotFoundError for what is not there."""
+        if maxdepth is not None:
+            raise ValueError("maxdepth is not offered")
+        for name in [path] if isinstance(path, str) else path:
+            place = self._strip_protocol(name)
+            if place == "/":
+                raise PermissionError(13, "the root is never removed", place)
+            if not self._delete(place, is_recursive=recursive):
+                raise refusal("FileNotFoundException", "nothing was there to be removed", place)
