@@ -13,7 +13,8 @@ demo: setup      ## the main job, end to end, on tables that a real Hive wrote
 	@.venv/bin/hms-bridge demo
 
 test: setup lint types  ## all tests of this project alone
-	$(PY) -m pytest -n 2 --dist loadgroup --cov --cov-report=term
+	$(PY) -m pytest -n 2 --dist loadgroup --cov --cov-report=
+	@$(PY) -m coverage report --format=total
 
 lint: setup      ## style
 	$(PY) -m ruff check .
