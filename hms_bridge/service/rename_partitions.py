@@ -127,8 +127,7 @@ class RenamePartitionVerbs(DropVerbs):
             resources.rename_partition(
                 unit.connection, table.database_name, table.name, old.name, name
             )
-        before = replace(old.partition, write_id=-1)  # as Hive 4.2 tells it
-        unit.events.append(events.partition_altered(table, before, new, unit.now_seconds))
+        unit.events.append(events.partition_altered(table, old.partition, new, unit.now_seconds))
 
 
 def _look_up(

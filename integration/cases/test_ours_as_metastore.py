@@ -14,7 +14,7 @@ import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType
 
-from integration.comparison.cases import ACID, METASTORE_CASES, PARTITIONS, PARTITIONS_BY_CONDITION
+from integration.comparison.cases import ACID, METASTORE_CASES, PARTITIONS
 from integration.comparison.compare import ASPECTS, Case, Difference, differences, observe
 from integration.comparison.real_hive import RealHive42Engine
 from integration.referees.errors import StatementError
@@ -73,9 +73,6 @@ WAITING: dict[str, dict[str, str]] = {
     PARTITIONS.name: {
         "notification": "statistics of several partitions of one statement are told in the order "
         "of their names, by Hive in that of a HashMap",
-    },
-    PARTITIONS_BY_CONDITION.name: {
-        "notification": "the partition before a rename is told without its last write id",
     },
 }
 FOUND: dict[str, list[Difference]] = {}

@@ -183,7 +183,10 @@ copy may run on the other."""
 _HIDDEN_WORKER = """
 set -e
 mount --bind "$1" "$2"
-for hidden in "$3" "$4"; do mount -t tmpfs tmpfs "$hidden"; done
+for hidden in "$3" "$4"; do
+    # an environment inside the checkout went with it
+    if [ -d "$hidden" ]; then mount -t tmpfs tmpfs "$hidden"; fi
+done
 home=$2 java=$5 host=$6 master=$7 work=$8 quick=$9
 cd "$work"
 exec env -i PATH=/usr/bin:/bin JAVA_HOME="$java" SPARK_HOME="$home" SPARK_LOCAL_IP="$host" \\
