@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from hms_bridge.catalog.expression_types import is_of_type, require_typed
 from hms_bridge.catalog.partition_values import (
     INTEGER_BITS,
     UndeterminedError,
@@ -60,6 +61,7 @@ def bind_expression(
     plain = _with_default_as_null(expression, default_value)
     if kind_of(plain.type) != "boolean":
         raise UnknownTypeError(f"an expression of type {plain.type} as a condition")
+    require_typed(plain, {column.name.lower(): column.type for column in columns})
     places = {column.name.lower(): place for place, column in enumerate(columns)}
     used = sorted({_place(reference, places) for reference in _references(plain)})
     readers = {place: reader_of(columns[place].type) for place in used}
@@ -262,7 +264,32 @@ def _struct_in(call: Call, operands: Sequence[_Evaluate]) -> _Evaluate:
     families = {_family(type_text) for type_text in types}
     if not types or families - {"exact", "text", "date", "timestamp", "boolean"}:
         raise UnknownTypeError("in over structs of such members")
+    for member in call.operands[1:]:
+        _require_alike(member, types)
     return lambda row: operands[0](row) in [member(row) for member in operands[1:]]
+
+
+def _require_alike(member: Expression, types: Sequence[str]) -> None:
+    """A struct with members of these families; a constant one does not tell the types of its
+    members, and its chars may end in blanks."""
+    if isinstance(member, Call):
+        families = [_family(operand.type) for operand in member.operands]
+        is_alike = families == [_family(type_text) for type_text in types]
+    else:
+        values = member.value if isinstance(member, Constant) else None
+        is_alike = (
+            isinstance(values, tuple)
+            and len(values) == len(types)
+            and all(map(_is_value_alike, values, types))
+        )
+    if not is_alike:
+        raise UnknownTypeError(f"in over structs of {', '.join(types)} and others")
+
+
+def _is_value_alike(value: ExpressionValue, type_text: str) -> bool:
+    if _family(type_text) == "exact":
+        return isinstance(value, int | Decimal | None) and not isinstance(value, bool)
+    return kind_of(type_text) != "char" and is_of_type(value, type_text)
 
 
 def _between(call: Call, operands: Sequence[_Evaluate]) -> _Evaluate:

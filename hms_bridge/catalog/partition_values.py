@@ -39,6 +39,7 @@ _FLOAT = re.compile(
 )
 _HEXADECIMAL = re.compile(r"[+-]?0[xX].*[pP]", re.DOTALL)
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
+_DECIMAL_TYPE = re.compile(r"decimal(?:\(\s*(\d{1,2})\s*(?:,\s*(\d{1,2})\s*)?\))?")
 _DAY = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?!\d)", re.ASCII)
 _TIME = re.compile(r"[ T](\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,9}))?", re.ASCII)
 _SPACE = "".join(map(chr, range(33)))
@@ -71,15 +72,24 @@ def reader_of(type_text: str) -> Read:
 
 
 def _sized_reader(kind: str, type_text: str) -> Read:
-    sizes = [int(size) for size in re.findall(r"\d{1,4}", type_text)]
     if kind == "decimal":
-        digits, scale = (*sizes, *(10, 0)[len(sizes) :])[:2]
+        digits, scale = _decimal_sizes(type_text)
         return lambda text: read_decimal(text, digits, scale)
+    sizes = [int(size) for size in re.findall(r"\d{1,5}", type_text)]
     if len(sizes) != 1:
         raise UnknownTypeError(f"type {type_text}")
     if kind == "char":  # blanks at its end do not count
         return lambda text: text[: sizes[0]].rstrip(" ")
     return lambda text: text[: sizes[0]]
+
+
+def _decimal_sizes(type_text: str) -> tuple[int, int]:
+    """Digits and scale. Raises UnknownTypeError for what is no decimal of Hive's."""
+    found = _DECIMAL_TYPE.fullmatch(type_text.strip().lower())
+    digits, scale = (int(found[1] or 10), int(found[2] or 0)) if found else (0, 0)
+    if not (0 <= scale <= digits and 1 <= digits <= _DECIMAL_DIGITS_MAX):
+        raise UnknownTypeError(f"type {type_text}")
+    return digits, scale
 
 
 def _integer_reader(bits: int) -> Read:
@@ -198,7 +208,7 @@ def _cast_of(source: str, target: str, target_text: str) -> Callable[..., Expres
     if source in (*INTEGER_BITS, "decimal") and target == "double":
         return float
     if source in (*INTEGER_BITS, "decimal") and target == "decimal":
-        digits, scale = (int(size) for size in re.findall(r"\d{1,4}", target_text))
+        digits, scale = _decimal_sizes(target_text)
         return lambda value: _fitted(Decimal(value), digits, scale)
     if (source, target) == ("date", "timestamp"):
         return lambda value: (*value, 0, 0, 0, 0)

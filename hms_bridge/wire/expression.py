@@ -198,15 +198,13 @@ class _Converter:
         self._count = 0
 
     def expression(self, node: Any) -> Expression:
-        self._count += 1
-        if self._count > NODES_MAX:
-            raise UnreadableError(f"the expression has more than {NODES_MAX} nodes")
+        self._counted()
         name = node.class_name if isinstance(node, KryoObject) else type(node).__name__
         if name == f"{_PLAN}ExprNodeColumnDesc":
             column = _text(node, "column")
             return ColumnReference(column.lower(), _type_text(node.fields["typeInfo"]))
         if name == f"{_PLAN}ExprNodeConstantDesc":
-            return Constant(_value(node.fields["value"]), _type_text(node.fields["typeInfo"]))
+            return Constant(self._value(node.fields["value"]), _type_text(node.fields["typeInfo"]))
         if name == f"{_PLAN}ExprNodeGenericFuncDesc":
             return self._call(node)
         raise UnreadableError(f"{name} where an expression is due")
@@ -221,6 +219,29 @@ class _Converter:
             tuple(self.expression(child) for child in children),
             _type_text(node.fields["typeInfo"]),
         )
+
+    def _value(self, stored: Any) -> ExpressionValue:
+        """A constant. Of a struct, which is a list, its members."""
+        self._counted()
+        if stored is None or isinstance(stored, bool | int | float | str):
+            return stored
+        if isinstance(stored, tuple):
+            return tuple(self._value(member) for member in stored)
+        if isinstance(stored, KryoObject):
+            if stored.class_name == f"{_COMMON}HiveDecimal":
+                return _decimal(stored.fields)
+            if stored.class_name.startswith(_COMMON):
+                (found,) = stored.fields.values()
+                if isinstance(found, str | tuple):
+                    return found
+            if stored.class_name in (f"{_PLAN}ExprNodeConstantDesc",):
+                return self._value(stored.fields["value"])
+        raise UnreadableError("a constant of a class that is none of Hive's values")
+
+    def _counted(self) -> None:
+        self._count += 1
+        if self._count > NODES_MAX:
+            raise UnreadableError(f"the expression has more than {NODES_MAX} nodes")
 
 
 def _function(udf: Any) -> Function:
@@ -256,24 +277,6 @@ def _type_text(info: Any) -> str:
     if kind == "PrimitiveTypeInfo":
         return name
     raise UnreadableError(f"type {info.class_name}")
-
-
-def _value(stored: Any) -> ExpressionValue:
-    """A constant. Of a struct, which is a list, its members."""
-    if stored is None or isinstance(stored, bool | int | float | str):
-        return stored
-    if isinstance(stored, tuple):
-        return tuple(_value(member) for member in stored)
-    if isinstance(stored, KryoObject):
-        if stored.class_name == f"{_COMMON}HiveDecimal":
-            return _decimal(stored.fields)
-        if stored.class_name.startswith(_COMMON):
-            (found,) = stored.fields.values()
-            if isinstance(found, str | tuple):
-                return found
-        if stored.class_name in (f"{_PLAN}ExprNodeConstantDesc",):
-            return _value(stored.fields["value"])
-    raise UnreadableError("a constant of a class that is none of Hive's values")
 
 
 def _decimal(fields: Mapping[str, Any]) -> Decimal:

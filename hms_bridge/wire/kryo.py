@@ -127,9 +127,7 @@ class KryoReader:
         return self._seen[number - 2]
 
     def _content(self, name: str) -> Any:
-        self._count += 1
-        if self._count > OBJECTS_MAX:
-            raise self._error(f"more than {OBJECTS_MAX} objects")
+        self._counted(1)
         self._depth += 1
         if self._depth > DEPTH_MAX:
             raise self._error(f"more than {DEPTH_MAX} objects inside each other")
@@ -175,6 +173,7 @@ class KryoReader:
             return tuple(self._class_and_object() for _ in range(length))
         name = self._class()
         if name is None:
+            self._counted(length)  # they take no bytes at all
             return (None,) * length
         has_null = self._boolean()
         return tuple(self._object(name, may_be_null=has_null) for _ in range(length))
@@ -192,6 +191,11 @@ class KryoReader:
         )
         self._seen[index] = found
         return found
+
+    def _counted(self, count: int) -> None:
+        self._count += count
+        if self._count > OBJECTS_MAX:
+            raise self._error(f"more than {OBJECTS_MAX} objects")
 
     def _length(self, stored: int) -> int:
         """Lengths are stored plus one; an element takes a byte at least."""

@@ -82,3 +82,47 @@ def test_what_has_no_meaning_is_refused_before_any_partition_is_looked_at(
 ) -> None:
     with pytest.raises(UnknownTypeError):
         bind_expression(expression, [Column(name="p", type="int")])
+
+
+DAY = ColumnReference("d", "date")
+DAY_COLUMN = Column(name="d", type="date")
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        Call(Function.NOT_EQUAL, (DAY, Constant("2024-01-01", "date")), "boolean"),
+        Call(Function.LESS, (DAY, Constant((2024, 1), "date")), "boolean"),
+        Call(Function.EQUAL, (DAY, Constant(True, "int")), "boolean"),
+        Call(Function.EQUAL, (DAY, Constant((2024, 1, 1), "date")), "double"),
+        Call(Function.NOT, (DAY,), "boolean"),
+        Call(Function.IN, (DAY, Constant(1.5, "date"), Constant(None, "date")), "boolean"),
+        Call(Function.IS_NULL, (Call(Function.CAST, (DAY,), "decimal(99999,-5)"),), "boolean"),
+    ],
+    ids=str,
+)
+def test_values_that_are_none_of_their_type_are_refused(expression: Call) -> None:
+    with pytest.raises(UnknownTypeError):
+        bind_expression(expression, [DAY_COLUMN])
+
+
+def test_a_column_whose_type_was_changed_since_is_refused() -> None:
+    expression = Call(
+        Function.NOT_EQUAL, (ColumnReference("d", "string"), Constant("x", "string")), "boolean"
+    )
+    with pytest.raises(UnknownTypeError, match="the column is of type date"):
+        bind_expression(expression, [DAY_COLUMN])
+
+
+@pytest.mark.parametrize(
+    ("kind", "members"),
+    [("char(5)", ("ab   ",)), ("int", ("1",)), ("int", (1, 2)), ("date", ("2024-01-01",))],
+)
+def test_constant_structs_of_other_members_are_refused(
+    kind: str, members: tuple[int | str, ...]
+) -> None:
+    """Hive writes chars with their blanks; a row that it would find must not be passed over."""
+    struct = Call(Function.STRUCT, (ColumnReference("c", kind),), "struct")
+    expression = Call(Function.IN, (struct, Constant(members, "struct")), "boolean")
+    with pytest.raises(UnknownTypeError, match="in over structs"):
+        bind_expression(expression, [Column(name="c", type=kind)])

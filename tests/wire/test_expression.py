@@ -107,3 +107,28 @@ def test_shared_operands_count_each_time(monkeypatch: pytest.MonkeyPatch) -> Non
     sent = sent_for("(((s = 'a') or (i = 1)) and ((s = 'b') or (i = 2)))")
     with pytest.raises(UnreadableError, match="more than 5 nodes"):
         read_expression(sent.data)
+
+
+CONSTANT = (
+    b"\x01\x00org.apache.hadoop.hive.ql.plan.ExprNodeConstantDes\xe3\x01"
+    b"\x01\x01org.apache.hadoop.hive.serde2.typeinfo.PrimitiveTypeInf\xef\x01\x01in\xf4"
+)
+NEW_LIST, KNOWN_LIST = b"\x01\x02" + ARRAY_LIST, b"\x01\x02"
+
+
+def test_shared_lists_in_a_constant_count_each_time() -> None:
+    """280 bytes could otherwise keep a processor busy for ever: each list holds the next twice."""
+    levels = 60
+    lists = NEW_LIST + b"\x01\x03" + (KNOWN_LIST + b"\x01\x03") * (levels - 1)
+    innermost = KNOWN_LIST + b"\x01\x01"
+    references = b"".join(KNOWN_LIST + bytes([5 + level]) for level in range(levels, 0, -1))
+    with pytest.raises(UnreadableError, match="more than 100000 nodes"):
+        read_expression(CONSTANT + lists + innermost + references)
+
+
+def test_nulls_that_take_no_bytes_are_counted() -> None:
+    """A hundred thousand bytes could otherwise stand for gigabytes."""
+    nulls = b"\x01\xff\x9f\x06\x00"  # a list of 100 000 elements of one class, which is NULL
+    lists = NEW_LIST + b"\x01\x3f" + KNOWN_LIST + nulls + (KNOWN_LIST + nulls) * 61
+    with pytest.raises(UnreadableError, match="more than 200000 objects"):
+        read_expression(CONSTANT + lists + bytes(200_000))
