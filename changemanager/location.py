@@ -25,6 +25,7 @@ _URI = re.compile(
     r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?://(?P<authority>[^/]*))?)?(?P<path>.*)"
 )
 _SAME_FILE_SYSTEM = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs"}
+_HDFS_PORT = ":8020"
 _READ_BYTES = 1 << 20
 
 
@@ -78,6 +79,25 @@ def parse_uri(text: str) -> ParsedUri:
     if scheme == "file":
         authority = ""
     return ParsedUri(scheme=scheme, authority=authority, path="/" + "/".join(levels))
+
+
+def spellings(text: str) -> tuple[str, ...]:
+    """The texts under which a place may be known to others, itself first: one object store has
+    several schemes, a NameNode's usual port may be left out. Raises LocationError."""
+    parsed = parse_uri(text)
+    scheme = _SAME_FILE_SYSTEM.get(parsed.scheme, parsed.scheme)
+    if parsed.scheme in BUCKET_SCHEMES:
+        schemes = {scheme, *(one for one, real in _SAME_FILE_SYSTEM.items() if real == scheme)}
+        prefixes = [f"{one}://{parsed.authority}" for one in sorted(schemes)]
+    elif scheme == "hdfs" and parsed.authority:
+        host = parsed.authority.removesuffix(_HDFS_PORT)
+        ports = (parsed.authority,) if ":" in host else (host, host + _HDFS_PORT)
+        prefixes = [f"hdfs://{one}" for one in ports]
+    elif scheme == "file":
+        prefixes = ["file:", "file://"]
+    else:
+        prefixes = []
+    return tuple(dict.fromkeys((parsed.uri, *(one + parsed.path for one in prefixes))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,38 @@
 
 from __future__ import annotations
 
-from sqlalchemy import ColumnElement, Connection, func, or_, select, update
+from collections.abc import Sequence
 
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    and_,
+    func,
+    literal,
+    not_,
+    or_,
+    select,
+    update,
+)
+
+from changemanager.errors import LocationError
+from changemanager.location import spellings
 from hms_bridge.backend.schema.catalog_tables import DBS, PARTITIONS, SDS, TBLS
 from hms_bridge.catalog.patterns import ESCAPE
 
 
 def _at_or_below(column: ColumnElement[str], place: str) -> ColumnElement[bool]:
+    return or_(*(_at_or_below_text(column, text) for text in _spellings(place)))
+
+
+def _spellings(place: str) -> tuple[str, ...]:
+    try:
+        return spellings(place)
+    except LocationError:  # of a catalog that others wrote
+        return (place,)
+
+
+def _at_or_below_text(column: ColumnElement[str], place: str) -> ColumnElement[bool]:
     place = place.rstrip("/")
     escaped = place
     for character in (ESCAPE, "%", "_"):
@@ -40,12 +65,51 @@ def user_of(connection: Connection, place: str) -> str | None:
     return f"partition {partition}"
 
 
+def strangers_below(
+    connection: Connection, place: str, table_id: int, *, is_moved_along: bool = False
+) -> Sequence[tuple[str, str]]:
+    """Names and places of all that lies at a table's directory or below it, but for the table, and
+    those of its partitions that lie where their names say; with ``is_moved_along`` all of them.
+    """
+    own_place = literal(f"{place.rstrip('/')}/") + PARTITIONS.c.PART_NAME
+    is_own = PARTITIONS.c.TBL_ID == table_id
+    is_at_home = is_own if is_moved_along else and_(is_own, SDS.c.LOCATION == own_place)
+    found = connection.execute(
+        select(TBLS.c.TBL_NAME, PARTITIONS.c.PART_NAME, SDS.c.LOCATION)
+        .select_from(
+            SDS.outerjoin(TBLS, TBLS.c.SD_ID == SDS.c.SD_ID).outerjoin(
+                PARTITIONS, PARTITIONS.c.SD_ID == SDS.c.SD_ID
+            )
+        )
+        .where(
+            _at_or_below(SDS.c.LOCATION, place),
+            or_(
+                and_(TBLS.c.TBL_ID.is_not(None), TBLS.c.TBL_ID != table_id),
+                and_(PARTITIONS.c.PART_ID.is_not(None), not_(is_at_home)),
+            ),
+        )
+    )
+    return [
+        (f"table {row[0]}" if row[0] is not None else f"partition {row[1]}", row[2])
+        for row in found
+    ]
+
+
+def is_below(inner: str, outer: str) -> bool:
+    """Whether a place is another one or below it, however each of them is spelled."""
+    return any(
+        one.rstrip("/") == other.rstrip("/") or one.startswith(f"{other.rstrip('/')}/")
+        for one in _spellings(inner)
+        for other in _spellings(outer)
+    )
+
+
 def move_partitions(connection: Connection, table_id: int, old: str, new: str) -> None:
     """Partitions of a table that lay below its old directory now lie below the new one."""
     keys = select(PARTITIONS.c.SD_ID).where(PARTITIONS.c.TBL_ID == table_id)
     length = len(old.rstrip("/"))
     connection.execute(
         update(SDS)
-        .where(SDS.c.SD_ID.in_(keys), _at_or_below(SDS.c.LOCATION, old))
+        .where(SDS.c.SD_ID.in_(keys), _at_or_below_text(SDS.c.LOCATION, old))
         .values(LOCATION=new.rstrip("/") + func.substr(SDS.c.LOCATION, length + 1))
     )

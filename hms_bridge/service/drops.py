@@ -8,9 +8,12 @@ from collections.abc import Mapping, Sequence
 from changemanager.manifest import ArchiveCause, ArchiveContext
 from hms_bridge.archive import file_tasks
 from hms_bridge.archive.file_tasks import FileTask
+from hms_bridge.backend.connection import Connection
 from hms_bridge.catalog import partitions, places, tables, view_creation
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.table_rules import has_own_files, parameter
+from hms_bridge.catalog.tables import StoredTable
+from hms_bridge.errors import InvalidOperationError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Table
 from hms_bridge.notification import events
 from hms_bridge.service.foundation import VerbFamily
@@ -96,8 +99,7 @@ class DropVerbs(VerbFamily):
                 is_archived=is_archived,
                 is_purge=purge,
             )
-            for place, partition in wanted.items()
-            if self._is_free(unit, table, place, partition)
+            for place, partition in self._free(unit, table, wanted)
         ]
         file_tasks.add(unit.connection, tasks)
         return tasks
@@ -115,15 +117,56 @@ class DropVerbs(VerbFamily):
         for place in sorted(above, key=len, reverse=True):
             self._files.remove_if_empty(place)
 
-    def _is_free(self, unit: UnitOfWork, table: Table, place: str, partition: str | None) -> bool:
-        """Whether nothing else of the catalog lies in a directory that is to be deleted."""
-        if partition is not None and place == partition_location(table, partition):
-            # Its siblings lie beside it; only a foreign table could have been put below.
-            return True
-        user = places.user_of(unit.connection, place)
+    def _free(
+        self, unit: UnitOfWork, table: Table, wanted: Mapping[str, str | None]
+    ) -> Sequence[tuple[str, str | None]]:
+        """Those of the directories to delete in which nothing else of the catalog lies."""
+        found = []
+        strangers: Sequence[tuple[str, str]] | None = None
+        for place, partition in wanted.items():
+            if partition is not None and place == partition_location(table, partition):
+                if strangers is None:  # one look for all of them: a statement may drop thousands
+                    strangers = self._strangers_below(unit, table)
+                user = next((name for name, at in strangers if places.is_below(at, place)), None)
+            else:
+                user = places.user_of(unit.connection, place)
+            if user is None:
+                found.append((place, partition))
+            else:
+                _LOG.warning("%s is not deleted: %s lies in it too", place, user)
+        return found
+
+    def _strangers_below(self, unit: UnitOfWork, table: Table) -> Sequence[tuple[str, str]]:
+        own = tables.find_table(
+            unit.connection, table.database_name, table.name, table.catalog_name
+        )
+        location = table.storage.location
+        if own is None or location is None:
+            return ()
+        return places.strangers_below(unit.connection, location, own.id)
+
+    def _require_alone(
+        self,
+        connection: Connection,
+        stored: StoredTable,
+        place: str,
+        what: str = "moved",
+        *,
+        is_with_own: bool = False,
+    ) -> None:
+        """Raises InvalidOperationError if something else lies in a directory that is to be moved
+        or emptied for its table or a partition; ``is_with_own``: the table's partitions may."""
+        strangers = places.strangers_below(
+            connection,
+            stored.table.storage.location or place,
+            stored.id,
+            is_moved_along=is_with_own,
+        )
+        user = next((name for name, at in strangers if places.is_below(at, place)), None)
         if user is not None:
-            _LOG.warning("%s is not deleted: %s lies in it too", place, user)
-        return user is None
+            raise InvalidOperationError(
+                f"{place} cannot be {what}: {user} lies in it too; give that another location first"
+            )
 
     def _forget_database(self, unit: UnitOfWork, database: Database) -> None:
         if database.catalog_name == DEFAULT_CATALOG:

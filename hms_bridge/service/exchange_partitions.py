@@ -53,7 +53,7 @@ class ExchangePartitionVerbs(DropVerbs):
         compiler does. Raises MetaError, also if nothing has these values, or the target has one
         of the partitions; InvalidOperationError if one of the directories is there.
         """
-        plan = self._transactions.read(lambda c: _plan(c, values, source, target))
+        plan = self._transactions.read(lambda c: self._plan(c, values, source, target))
         if plan.is_source_of_replication:
             self._files.require_archive(f"table {plan.source.table.full_name}")
         self._files.settle(*(place for _, *both in plan.moves for place in both))
@@ -92,7 +92,7 @@ class ExchangePartitionVerbs(DropVerbs):
             tables.require_table(
                 unit.connection, key.database, key.table, key.catalog, RowLock.SHARED
             )
-        plan = _plan(unit.connection, values, source, target)
+        plan = self._plan(unit.connection, values, source, target)
         is_same = [old.id for old, _ in plan.pairs] == [old.id for old, _ in planned.pairs]
         is_same &= plan.moves == planned.moves
         if not is_same or not all(self._files.finish(unit, task) for task in moved):
@@ -110,6 +110,18 @@ class ExchangePartitionVerbs(DropVerbs):
             for old, _ in plan.pairs
         ]
         return tuple(new)
+
+    def _plan(
+        self,
+        connection: Connection,
+        values: Mapping[str, str],
+        source: TableKey,
+        target: TableKey,
+    ) -> _Exchange:
+        plan = _plan(connection, values, source, target)
+        for _, place, _ in plan.moves:
+            self._require_alone(connection, plan.source, place)
+        return plan
 
 
 def _plan(

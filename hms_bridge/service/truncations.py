@@ -68,6 +68,7 @@ class TruncationVerbs(DropVerbs):
     def _delete_data(self, found: _Truncation) -> None:
         if found.database.is_replication_source:
             self._files.require_archive(f"table {found.table.full_name}")
+        self._transactions.read(lambda c: self._require_all_alone(c, found))
         for place, partition in found.places:
             self._files.empty(
                 place,
@@ -79,6 +80,13 @@ class TruncationVerbs(DropVerbs):
                     partition=partition,
                 ),
                 is_archived=found.database.is_replication_source,
+            )
+
+    def _require_all_alone(self, connection: Connection, found: _Truncation) -> None:
+        stored = tables.require_table(connection, *found.key)
+        for place, _ in found.places:
+            self._require_alone(
+                connection, stored, place, "emptied", is_with_own=found.names is None
             )
 
     def _note_truncation(self, unit: UnitOfWork, found: _Truncation) -> None:
