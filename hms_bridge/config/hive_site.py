@@ -10,12 +10,32 @@ from xml.etree import ElementTree
 from hms_bridge.errors import ConfigError
 
 _REFERENCE = re.compile(r"\$\{([^}${]+)\}")
+_WITH_DEFAULT = re.compile(r"env\.([^:-]+)(:?-)(.*)", re.DOTALL)
+_INCLUDES = ("include", "{http://www.w3.org/2001/XInclude}include")
 _DEPTH_MAX = 20
 _SIZE_BYTES_MAX = 4 * 1024 * 1024
 
 
 def read_hive_site(path: Path) -> dict[str, str]:
     """Names and values as written. Raises ConfigError, naming the file and what is wrong."""
+    values: dict[str, str] = {}
+    _read_into(values, set(), path)
+    return values
+
+
+def _read_into(values: dict[str, str], final: set[str], path: Path) -> None:
+    """A later value replaces an earlier one, unless that is final (Configuration.loadProperty)."""
+    for element in _root(path).iter("property"):
+        name = (element.findtext("name") or "").strip()
+        if not name:
+            raise ConfigError(f"{path} has a property without a name; give it one")
+        if name not in final:
+            values[name] = (element.findtext("value") or "").strip()
+        if (element.findtext("final") or "").strip().lower() == "true":
+            final.add(name)
+
+
+def _root(path: Path) -> ElementTree.Element:
     try:
         text = path.read_bytes()
     except OSError as error:
@@ -30,13 +50,13 @@ def read_hive_site(path: Path) -> dict[str, str]:
         raise ConfigError(
             f"{path} begins with <{root.tag}>; a hive-site.xml has properties in <configuration>"
         )
-    values = {}
-    for element in root.iter("property"):
-        name = (element.findtext("name") or "").strip()
-        if not name:
-            raise ConfigError(f"{path} has a property without a name; give it one")
-        values[name] = (element.findtext("value") or "").strip()
-    return values
+    for element in root.iter():
+        if element.tag in _INCLUDES:
+            raise ConfigError(
+                f"{path} includes {element.get('href') or 'another file'}, and includes are not "
+                "followed; write the properties of that file into it"
+            )
+    return root
 
 
 def read_hadoop_site(environment: Mapping[str, str]) -> dict[str, str]:
@@ -50,23 +70,44 @@ def read_hadoop_site(environment: Mapping[str, str]) -> dict[str, str]:
     if not Path(folder).is_dir():
         raise ConfigError(f"HADOOP_CONF_DIR is {folder}, which is no directory; mend or unset it")
     found: dict[str, str] = {}
+    final: set[str] = set()
     for name in ("core-site.xml", "hdfs-site.xml"):
         path = Path(folder) / name
         if path.exists():
-            found |= read_hive_site(path)
+            _read_into(found, final, path)
     system = {f"env.{name}": value for name, value in environment.items()}
     return {name: substitute(value, found, system) for name, value in found.items()}
 
 
 def substitute(text: str, values: Mapping[str, str], system: Mapping[str, str]) -> str:
-    """Replace ``${name}``, ``${system:user.name}`` and ``${env:X}``; unknown ones stay.
+    """Replace ``${name}``, ``${system:user.name}``, ``${env:X}``, ``${env.X}`` and its forms with a
+    default, ``${env.X:-y}`` (also for an empty one) and ``${env.X-y}``; unknown ones stay.
 
     Raises ConfigError for references that never end.
     """
     known = {**values, **system}
     for _ in range(_DEPTH_MAX):
-        replaced = _REFERENCE.sub(lambda m: known.get(m.group(1), m.group(0)), text)
+        replaced = _REFERENCE.sub(lambda m: _value_of(m.group(1), m.group(0), known), text)
         if replaced == text:
             return text
         text = replaced
     raise ConfigError(f"'{text}' refers to itself; break the circle of ${{…}} references")
+
+
+def require_resolved(text: str, what: str) -> None:
+    """Raises ConfigError for a reference that is left: it would be a name of a directory."""
+    left = _REFERENCE.search(text)
+    if left is not None:
+        raise ConfigError(
+            f"{what} is '{text}', and nothing says what {left.group(0)} is; set it, or write the "
+            "value in full"
+        )
+
+
+def _value_of(name: str, written: str, known: Mapping[str, str]) -> str:
+    found = _WITH_DEFAULT.fullmatch(name)
+    if name in known or found is None:
+        return known.get(name, written)
+    value = known.get(f"env.{found[1]}")
+    is_default = value is None or (found[2] == ":-" and not value)
+    return found[3] if is_default or value is None else value

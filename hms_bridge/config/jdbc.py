@@ -18,6 +18,7 @@ from hms_bridge.errors import ConfigError
 
 _URL = re.compile(r"jdbc:(?P<kind>[a-z0-9]+):(?P<rest>.*)", re.DOTALL | re.IGNORECASE)
 _PASSWORD = re.compile(r"(?<=://)([^:/@]*):.*@")
+_PASSWORD_PARAMETER = re.compile(r"(?i)(pass\w*=)[^&;]*")
 _PLACE = re.compile(r"//(?P<hosts>[^/?]*)(?:/(?P<name>[^?]*))?(?:\?(?P<query>.*))?", re.DOTALL)
 _HOST = re.compile(r"(?:[\w.-]+|\[[0-9a-fA-F:.]+\])(?::\d+)?")
 _DRIVERS = {
@@ -94,12 +95,12 @@ def database_url(connection: JdbcConnection) -> str:
 
 def url_without_password(url: str) -> str:
     """Of a database URL, for messages and logs."""
-    return _PASSWORD.sub(r"\1:***@", url)
+    return _PASSWORD_PARAMETER.sub(r"\1***", _PASSWORD.sub(r"\1:***@", url))
 
 
 def _shown(url: str) -> str:
     """Without a password in it."""
-    return re.sub(r"(?i)(password=)[^&;]*", r"\1***", url)
+    return url_without_password(url)
 
 
 def _require_driver(kind: str, driver: str) -> None:

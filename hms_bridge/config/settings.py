@@ -14,7 +14,7 @@ from changemanager.hadoop import DEFAULT_FS, HadoopConfig
 from changemanager.hadoop import PREFIXES as HADOOP_PREFIXES
 from hms_bridge.config import keys
 from hms_bridge.config.durations import parse_duration_ms
-from hms_bridge.config.hive_site import substitute
+from hms_bridge.config.hive_site import require_resolved, substitute
 from hms_bridge.config.jdbc import JdbcConnection
 from hms_bridge.config.keys import KEYS, Key, Kind
 from hms_bridge.errors import ConfigError
@@ -149,8 +149,9 @@ _HIVE_PLACES = {
 class _Values:
     """The given values, by key, checked."""
 
-    def __init__(self, given: Mapping[str, str], source: str) -> None:
+    def __init__(self, given: Mapping[str, str], source: str, site: Mapping[str, str]) -> None:
         self._given = given
+        self._known = {**site, **given}
         self._source = source
         self.default_fs = "file:///"
         self._system = {
@@ -158,12 +159,13 @@ class _Values:
             "user.name": getpass.getuser(),
             "user": getpass.getuser(),
             **{f"env:{name}": value for name, value in os.environ.items()},
+            **{f"env.{name}": value for name, value in os.environ.items()},
         }
 
     def text(self, key: Key) -> str:
         for name in (key.name, *key.aliases):
             if name in self._given:
-                return substitute(self._given[name], self._given, self._system)
+                return substitute(self._given[name], self._known, self._system)
         return key.default
 
     def items(self, key: Key) -> tuple[str, ...]:
@@ -199,6 +201,7 @@ class _Values:
         return tuple(self._qualified(key, text) for text in self.items(key))
 
     def _qualified(self, key: Key, text: str) -> str:
+        require_resolved(text, f"{self._source}: {key.name}")
         if not text or self.default_fs.startswith("file:") or _SCHEME.match(text):
             return text
         if not text.startswith("/"):
@@ -210,7 +213,7 @@ class _Values:
     def hadoop(self) -> Mapping[str, str]:
         """Those that are Hadoop's own, with their references replaced."""
         names = [name for name in self._given if name.startswith(HADOOP_PREFIXES)]
-        return {name: substitute(self._given[name], self._given, self._system) for name in names}
+        return {name: substitute(self._given[name], self._known, self._system) for name in names}
 
     def refusal(self, key: Key, advice: str) -> ConfigError:
         """For a value that is well-formed and still wrong."""
@@ -291,7 +294,7 @@ def settings_from(
     names are Hive's own, of which a hive-site.xml has many.
     """
     refuse_unknown((name for name in given if name.startswith("hms.bridge.")), source)
-    v = _Values(given, source)
+    v = _Values(given, source, hadoop_site or {})
     is_archive_enabled = v.flag(keys.CM_ENABLED)
     hadoop = _hadoop(v, hadoop_site or {})
     v.default_fs = hadoop.default_fs
@@ -361,6 +364,7 @@ def _hadoop(v: _Values, site: Mapping[str, str]) -> HadoopConfig:
         is_native_allowed=client == "auto",
         web_addresses=v.addresses(keys.WEB_HDFS),
     )
+    require_resolved(config.default_fs, DEFAULT_FS)
     if not (config.is_kerberos or config.is_default_local):
         # Said outright: another process, an executor of Spark, is to be the same user.
         config = replace(config, user=v.hadoop_user())

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import make_url
 
-from hms_bridge.config.jdbc import JdbcConnection, database_url
+from hms_bridge.config.jdbc import JdbcConnection, database_url, url_without_password
 from hms_bridge.errors import ConfigError
 
 CA = ssl.get_default_verify_paths().cafile
@@ -96,3 +96,25 @@ def test_a_refusal_shows_no_password() -> None:
     with pytest.raises(ConfigError) as refused:
         database_url(jdbc("postgresql://h?password=secret"))
     assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "jdbc:mysql://hive:secret@db/hive",
+        "mysql://hive:secret@db/hive",
+        "jdbc:postgresql:hive?user=x&pass=secret",
+        "jdbc:mysql://address=(host=a)(password=secret)/hive",
+    ],
+)
+def test_no_form_of_a_password_is_shown(url: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        database_url(JdbcConnection(url=url))
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://u:secret@h/db", "postgresql://h/db?user=u&password=secret&x=y"]
+)
+def test_a_database_url_is_told_without_its_password(url: str) -> None:
+    assert "secret" not in url_without_password(url)

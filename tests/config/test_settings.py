@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hms_bridge.config.hive_site import read_hive_site, substitute
+from hms_bridge.config.hive_site import read_hadoop_site, read_hive_site, substitute
 from hms_bridge.config.keys import KEYS
 from hms_bridge.config.settings import Settings, settings_from
 from hms_bridge.errors import ConfigError
@@ -76,3 +76,61 @@ def test_every_key_says_what_it_does() -> None:
     names = [name for key in KEYS for name in (key.name, *key.aliases)]
     assert len(names) == len(set(names))
     assert all(key.doc.endswith(".") for key in KEYS)
+
+
+def _site(folder: Path, name: str, properties: str) -> None:
+    (folder / name).write_text(f"<configuration>{properties}</configuration>")
+
+
+def _property(name: str, value: str, more: str = "") -> str:
+    return f"<property><name>{name}</name><value>{value}</value>{more}</property>"
+
+
+@pytest.mark.parametrize("prefix", ["", "xi:"])
+def test_an_include_is_refused_by_name(tmp_path: Path, prefix: str) -> None:
+    """What it holds could be the file system of all bare paths."""
+    attribute = f"xmlns{':xi' if prefix else ''}='http://www.w3.org/2001/XInclude'"
+    _site(tmp_path, "core-site.xml", f"<{prefix}include {attribute} href='cluster.xml'/>")
+    with pytest.raises(ConfigError, match=r"core-site\.xml includes cluster\.xml"):
+        read_hadoop_site({"HADOOP_CONF_DIR": str(tmp_path)})
+
+
+def test_a_final_value_stays(tmp_path: Path) -> None:
+    final = "<final>true</final>"
+    core = _property("fs.a", "first", final) + _property("fs.a", "second")
+    _site(tmp_path, "core-site.xml", core + _property("fs.b", "first"))
+    _site(tmp_path, "hdfs-site.xml", _property("fs.a", "third") + _property("fs.b", "second"))
+    found = read_hadoop_site({"HADOOP_CONF_DIR": str(tmp_path)})
+    assert found == {"fs.a": "first", "fs.b": "second"}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("${env.NN}", "nn1"), ("${env.NN:-nn2}", "nn1"), ("${env.NONE:-nn2}", "nn2"),
+        ("${env.NONE-nn-2}", "nn-2"), ("${env.EMPTY:-nn2}", "nn2"), ("${env.EMPTY-nn2}", ""),
+        ("${env.NONE}", "${env.NONE}"),
+    ],
+)  # fmt: skip
+def test_references_to_the_environment_are_hadoops(tmp_path: Path, text: str, value: str) -> None:
+    _site(tmp_path, "core-site.xml", _property("fs.a", text))
+    environment = {"HADOOP_CONF_DIR": str(tmp_path), "NN": "nn1", "EMPTY": ""}
+    assert read_hadoop_site(environment) == {"fs.a": value}
+
+
+@pytest.mark.parametrize("key", ["hive.repl.cmrootdir", "hive.metastore.warehouse.dir"])
+def test_a_place_with_a_reference_to_nothing_is_refused(key: str) -> None:
+    """It would become a directory of that name."""
+    with pytest.raises(ConfigError, match=r"nothing says what \$\{env\.NO_SUCH_NAME\} is"):
+        settings_from({key: "${env.NO_SUCH_NAME}/place"})
+
+
+def test_a_default_file_system_with_a_reference_to_nothing_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"fs\.defaultFS is"):
+        settings_from({}, hadoop_site={"fs.defaultFS": "hdfs://${no.such.name}"})
+
+
+def test_references_to_hadoops_own_configuration() -> None:
+    given = {"hive.metastore.warehouse.dir": "${fs.defaultFS}/warehouse"}
+    settings = settings_from(given, hadoop_site={"fs.defaultFS": "hdfs://nn:8020"})
+    assert settings.warehouse == "hdfs://nn:8020/warehouse"
