@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import logging
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
@@ -17,6 +18,8 @@ from hms_bridge.cli.output import told_to
 LOG_FORMATS = ("text", "json")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 _TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+_OTHER_BREAKS = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+"""What JSON leaves as it is, but line readers split at, or no encoding has."""
 _PACKAGES = ("hms_bridge", "changemanager", "cleaner")
 
 
@@ -37,7 +40,23 @@ class JsonFormatter(logging.Formatter):
             line |= {"deed": deed, **getattr(record, "facts", {})}
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False, default=str)
+        text = json.dumps(line, ensure_ascii=False, default=str)
+        return _OTHER_BREAKS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+class TextFormatter(logging.Formatter):
+    """For people: one line for each record, whatever names it tells, and tracebacks below it."""
+
+    def __init__(self) -> None:
+        super().__init__(_TEXT)
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (logging's name)
+        """With control characters as ``\\n``: what a client names must not look like a line."""
+        record.message = "".join(
+            one if one.isprintable() else one.encode("unicode_escape").decode("ascii")
+            for one in record.message
+        )
+        return super().formatMessage(record)
 
 
 def logging_options(command: Callable[..., object]) -> Callable[..., object]:
@@ -79,7 +98,7 @@ def _log_line(handler: logging.Handler, text: str) -> None:
 def logs(level: str, log_format: str) -> Iterator[None]:
     """Write the log of our packages in a format, from a level on, for the length of a block."""
     handler = logging.StreamHandler()
-    handler.setFormatter(JsonFormatter() if log_format == "json" else logging.Formatter(_TEXT))
+    handler.setFormatter(JsonFormatter() if log_format == "json" else TextFormatter())
     root = logging.getLogger()
     replaced = [other for other in root.handlers if type(other) is logging.StreamHandler]
     loggers = [logging.getLogger(name) for name in _PACKAGES]

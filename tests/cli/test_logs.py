@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import logging
 import signal
 import time
 from pathlib import Path
 
 import pytest
 
+from changemanager.journal import tell
+from hms_bridge.cli.logs import LOG_FORMATS, logs
 from tests.support.busy_metastore import BusyMetastore
 from tests.support.program import Program, serving
 
@@ -81,3 +84,18 @@ def test_a_server_s_json_log_has_nothing_else_in_it(program: Program) -> None:
     assert told["table dropped"]["event"]
     assert told["deleted"]["cause"] == "drop_table"
     assert str(told["deleted"]["path"]).endswith("/one.db/t")
+
+
+@pytest.mark.parametrize("log_format", LOG_FORMATS)
+def test_a_name_with_line_ends_does_not_look_like_a_record(
+    log_format: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "a\n2026-01-01 INFO cleaner: deleted\r\x85\u2028\x1b[2J\udcff"
+    with logs("info", log_format):
+        tell(logging.getLogger("cleaner"), "deleted", names=[name])
+        logging.getLogger("hms_bridge").warning("connection closed: %s", name)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert all(line.isprintable() for line in lines)
+    if log_format == "json":
+        assert json.loads(lines[0])["names"] == [name]
