@@ -83,8 +83,12 @@ def parse_uri(text: str) -> ParsedUri:
 
 def spellings(text: str) -> tuple[str, ...]:
     """The texts under which a place may be known to others, itself first: one object store has
-    several schemes, a NameNode's usual port may be left out. Raises LocationError."""
-    parsed = parse_uri(text)
+    several schemes, a NameNode's usual port may be left out. A text that is no place (others wrote
+    it) is only itself."""
+    try:
+        parsed = parse_uri(text)
+    except LocationError:
+        return (text,)
     scheme = _SAME_FILE_SYSTEM.get(parsed.scheme, parsed.scheme)
     if parsed.scheme in BUCKET_SCHEMES:
         schemes = {scheme, *(one for one, real in _SAME_FILE_SYSTEM.items() if real == scheme)}

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, Row, delete, insert, or_, select
 
+from changemanager.location import spellings
 from changemanager.manifest import ArchiveEntry, EntryState, IntentState, Pin, PinKind
 from hms_bridge.archive.digest import digest
 from hms_bridge.archive.lock import hold_archive
@@ -130,8 +131,9 @@ def _open_intents(
     connection: Connection, cmroot: str, names: Collection[str]
 ) -> Sequence[Row[str, str]]:
     intent, file = HMSB_ARCHIVE_INTENT.c, HMSB_ARCHIVE_INTENT_FILE.c
+    is_here = intent.CMROOT.in_({cmroot, *spellings(cmroot)})
     return connection.execute(
         select(file.ARCHIVE_NAME, file.INTENT_ID)
         .join(HMSB_ARCHIVE_INTENT, intent.INTENT_ID == file.INTENT_ID)
-        .where(file.ARCHIVE_NAME.in_(names), intent.STATE.in_(_OPEN), intent.CMROOT == cmroot)
+        .where(file.ARCHIVE_NAME.in_(names), intent.STATE.in_(_OPEN), is_here)
     ).all()

@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, delete, insert, select, update
 
 from changemanager.errors import ArchiveBusyError, IntentError
+from changemanager.location import spellings
 from changemanager.manifest import (
     ArchivedFile,
     ArchiveEntry,
@@ -54,6 +55,18 @@ def _held(
 
 def _at(cmroot: str, name: str) -> ColumnElement[bool]:
     return (_FILE.CMROOT_DIGEST == digest(cmroot)) & (_FILE.NAME == name)
+
+
+def known_root(connection: Connection, cmroot: str) -> str:
+    """The spelling under which a cmroot's files are kept: the purge of `hdfs://nn/cm` must find
+    what was archived in `hdfs://nn:8020/cm`, and who holds it."""
+    keys = [digest(text) for text in (cmroot, *spellings(cmroot))]
+    # Each by the primary key: files of others may be many.
+    for key in sorted(set(keys)):
+        found = connection.scalar(select(_FILE.CMROOT).where(_FILE.CMROOT_DIGEST == key).limit(1))
+        if found is not None:
+            return str(found)
+    return cmroot
 
 
 def reserve(

@@ -16,21 +16,13 @@ from sqlalchemy import (
     update,
 )
 
-from changemanager.errors import LocationError
 from changemanager.location import spellings
 from hms_bridge.backend.schema.catalog_tables import DBS, PARTITIONS, SDS, TBLS
 from hms_bridge.catalog.patterns import ESCAPE
 
 
 def _at_or_below(column: ColumnElement[str], place: str) -> ColumnElement[bool]:
-    return or_(*(_at_or_below_text(column, text) for text in _spellings(place)))
-
-
-def _spellings(place: str) -> tuple[str, ...]:
-    try:
-        return spellings(place)
-    except LocationError:  # of a catalog that others wrote
-        return (place,)
+    return or_(*(_at_or_below_text(column, text) for text in spellings(place)))
 
 
 def _at_or_below_text(column: ColumnElement[str], place: str) -> ColumnElement[bool]:
@@ -99,8 +91,8 @@ def is_below(inner: str, outer: str) -> bool:
     """Whether a place is another one or below it, however each of them is spelled."""
     return any(
         one.rstrip("/") == other.rstrip("/") or one.startswith(f"{other.rstrip('/')}/")
-        for one in _spellings(inner)
-        for other in _spellings(outer)
+        for one in spellings(inner)
+        for other in spellings(outer)
     )
 
 

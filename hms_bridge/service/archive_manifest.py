@@ -13,7 +13,7 @@ from changemanager.manifest import (
     ReservedFile,
 )
 from hms_bridge.archive import intents, pins, records
-from hms_bridge.service.unit_of_work import Transactions
+from hms_bridge.service.unit_of_work import Transactions, UnitOfWork
 
 
 class SqlArchiveManifest:
@@ -25,28 +25,36 @@ class SqlArchiveManifest:
     def reserve(self, cmroot: str, files: Sequence[ReservedFile], now_ms: int) -> None:
         """See the port."""
         self._transactions.write(
-            lambda unit: records.reserve(unit.connection, cmroot, files, now_ms)
+            lambda unit: records.reserve(unit.connection, _root(unit, cmroot), files, now_ms)
         )
 
     def record_archived(self, cmroot: str, files: Sequence[ArchivedFile], now_ms: int) -> None:
         """See the port."""
         self._transactions.write(
-            lambda unit: records.record_archived(unit.connection, cmroot, files, now_ms)
+            lambda unit: records.record_archived(
+                unit.connection, _root(unit, cmroot), files, now_ms
+            )
         )
 
     def withdraw(self, cmroot: str, names: Collection[str]) -> None:
         """See the port."""
-        self._transactions.write(lambda unit: records.withdraw(unit.connection, cmroot, names))
+        self._transactions.write(
+            lambda unit: records.withdraw(unit.connection, _root(unit, cmroot), names)
+        )
 
     def entries(
         self, cmroot: str, names: Collection[str] | None = None
     ) -> Mapping[str, ArchiveEntry]:
         """See the port."""
-        return self._transactions.read(lambda c: records.entries(c, cmroot, names))
+        return self._transactions.read(
+            lambda c: records.entries(c, records.known_root(c, cmroot), names)
+        )
 
     def archived_below(self, cmroot: str, directory: str) -> tuple[ArchiveEntry, ...]:
         """See the port."""
-        return self._transactions.read(lambda c: records.archived_below(c, cmroot, directory))
+        return self._transactions.read(
+            lambda c: records.archived_below(c, records.known_root(c, cmroot), directory)
+        )
 
     def claim_purge(
         self,
@@ -61,7 +69,7 @@ class SqlArchiveManifest:
         return self._transactions.write(
             lambda unit: records.claim_purge(
                 unit.connection,
-                cmroot,
+                _root(unit, cmroot),
                 name,
                 seen_archived_at_ms=seen_archived_at_ms,
                 overridden_holders=overridden_holders,
@@ -71,18 +79,20 @@ class SqlArchiveManifest:
 
     def release_purge(self, cmroot: str, name: str) -> None:
         """See the port."""
-        self._transactions.write(lambda unit: records.release_purge(unit.connection, cmroot, name))
+        self._transactions.write(
+            lambda unit: records.release_purge(unit.connection, _root(unit, cmroot), name)
+        )
 
     def record_purged(self, cmroot: str, name: str, now_ms: int) -> None:
         """See the port."""
         self._transactions.write(
-            lambda unit: records.record_purged(unit.connection, cmroot, name, now_ms)
+            lambda unit: records.record_purged(unit.connection, _root(unit, cmroot), name, now_ms)
         )
 
     def forget_purged(self, cmroot: str, before_ms: int) -> int:
         """See the port."""
         return self._transactions.write(
-            lambda unit: records.forget_purged(unit.connection, cmroot, before_ms)
+            lambda unit: records.forget_purged(unit.connection, _root(unit, cmroot), before_ms)
         )
 
     def add_intent(self, intent: ArchiveIntent) -> ArchiveIntent:
@@ -143,5 +153,9 @@ class SqlArchiveManifest:
     ) -> Mapping[str, tuple[str, ...]]:
         """See the port."""
         return self._transactions.read(
-            lambda c: pins.holders(c, cmroot, names, now_ms, records.entries)
+            lambda c: pins.holders(c, records.known_root(c, cmroot), names, now_ms, records.entries)
         )
+
+
+def _root(unit: UnitOfWork, cmroot: str) -> str:
+    return records.known_root(unit.connection, cmroot)

@@ -7,9 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from changemanager.manifest import ArchiveManifest
+from changemanager.manifest import ArchiveManifest, PinKind
 from hms_bridge.service.open import open_local_metastore
-from tests.changemanager.manifest_behaviour import ManifestBehaviour
+from tests.changemanager.manifest_behaviour import (
+    NAME,
+    T0,
+    ManifestBehaviour,
+    archived,
+    intent,
+    pin,
+    reserved,
+)
 from tests.support.databases import fresh_url
 
 
@@ -21,3 +29,26 @@ class TestSqlManifest(ManifestBehaviour):
         service = open_local_metastore(fresh_url(tmp_path), warehouse=str(tmp_path / "warehouse"))
         yield service.manifest
         service.close()
+
+    @pytest.mark.parametrize(
+        ("archived_as", "purged_as"),
+        [
+            ("hdfs://nn:8020/cm", "hdfs://nn/cm"),
+            ("hdfs://nn/cm", "hdfs://nn:8020/cm"),
+            ("s3a://bucket/cm", "s3://bucket/cm"),
+        ],
+    )
+    def test_a_cmroot_is_one_however_it_is_spelled(
+        self, manifest: ArchiveManifest, archived_as: str, purged_as: str
+    ) -> None:
+        """A purge that does not find holds of a database would delete what they hold."""
+        manifest.reserve(archived_as, reserved(NAME), T0)
+        manifest.record_archived(archived_as, archived(NAME), T0)
+        manifest.add_intent(intent(cmroot=archived_as))
+        manifest.put_pin(pin("hold:1", kind=PinKind.HOLD, database="db"))
+        assert manifest.entries(purged_as).keys() == {NAME}
+        assert manifest.holders(purged_as, [NAME], T0)[NAME] == ("hold:1", "intent:i1")
+        assert not manifest.claim_purge(
+            purged_as, NAME, seen_archived_at_ms=T0, overridden_holders=(), now_ms=T0 + 100
+        )
+        assert manifest.entries("hdfs://other:8020/cm") == {}
