@@ -18,6 +18,7 @@ from hms_bridge.model.event import WriteNotification
 from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.lock import DataOperation
 from hms_bridge.model.partition_name import parse_partition_name
+from hms_bridge.model.statistics_state import ACCURATE, without_trust
 from hms_bridge.model.txn import DynamicPartitions
 from hms_bridge.model.valid_ids import ValidTxnList
 from hms_bridge.rows.event_files import EventFile
@@ -29,6 +30,8 @@ from hms_bridge.rows.staging import (
     stage_directory,
 )
 
+_UNCOUNTED = {"DO_NOT_UPDATE_STATS": "true"}
+"""Environment of changes: the metastore counts no files."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -65,6 +68,7 @@ class Publication:
         """Give every directory its name, then tell the metastore; the commit is the caller's."""
         names = sorted({file.partition for one in written for file in one.files})
         locations = self._locations(names)
+        self._distrust_statistics(names)
         notifications = []
         for partition, location in locations.items():
             files: list[Location] = []
@@ -84,6 +88,31 @@ class Publication:
                     partition_names=tuple(names),
                     operation=operation,
                 )
+            )
+
+    def _distrust_statistics(self, names: Sequence[str]) -> None:
+        """Hive answers count(*), min and max from statistics that are said to be right, and these
+        rows are not counted: under their write id, whoever gathers beside us knows it too."""
+        table = self._table
+        if table.is_partitioned:
+            found = self._partitions(names).values()
+            changed = [
+                replace(one, parameters=without_trust(one.parameters), write_id=self._write_id)
+                for one in found
+                if ACCURATE in one.parameters
+            ]
+            if changed:
+                self._metastore.alter_partitions(
+                    table.database_name, table.name, changed, environment=_UNCOUNTED
+                )
+            return
+        fresh = self._metastore.get_table(table.database_name, table.name)
+        if ACCURATE in fresh.parameters:
+            after = replace(
+                fresh, parameters=without_trust(fresh.parameters), write_id=self._write_id
+            )
+            self._metastore.alter_table(
+                table.database_name, table.name, after, environment=_UNCOUNTED
             )
 
     def forget_dead(self, txns: ValidTxnList) -> None:

@@ -20,12 +20,14 @@ from hms_bridge.model.catalog import (
     ORC_OUTPUT_FORMAT,
     ORC_SERDE,
     Column,
+    Partition,
     SerDe,
     Storage,
     Table,
 )
 from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.lock import DataOperation
+from hms_bridge.model.statistics_state import ACCURATE
 from hms_bridge.model.txn import AllocateWriteIdsRequest, OpenTxnsRequest
 from hms_bridge.rows.event_files import EventFile
 from hms_bridge.rows.publication import Publication, WrittenDirectory
@@ -143,3 +145,47 @@ def test_a_directory_is_published_once(store: LocalStore, root: str) -> None:
     with pytest.raises(AcidFormatError, match="there already"):
         world.publish(world.staged("", 3))
     assert world.tree() == before
+
+
+TRUSTED = {ACCURATE: '{"BASIC_STATS":"true","COLUMN_STATS":{"a":"true"}}', "numRows": "2"}
+
+
+def test_a_write_takes_trust_from_statistics_of_its_table(store: LocalStore, root: str) -> None:
+    """Hive answers count(*) from them; it knows of rows of others only by this."""
+    world = World(store, root, is_partitioned=False)
+    _trust(store, world.table)
+    world.publish(world.staged("", 0))
+    after = store.metastore.get_table("default", "t")
+    assert ACCURATE not in after.parameters
+    assert after.write_id == 1
+
+
+def test_a_write_takes_trust_from_statistics_of_its_partitions(
+    store: LocalStore, root: str
+) -> None:
+    world = World(store, root, is_partitioned=True)
+    store.metastore.add_partitions(
+        "default", "t",
+        [
+            Partition(
+                values=(value,), database_name="default", table_name="t", parameters=TRUSTED,
+                storage=replace(world.table.storage, location=None),
+            )
+            for value in "12"
+        ],
+    )  # fmt: skip
+    world.publish(world.staged("p=1", 0))
+    written, other = store.metastore.get_partitions("default", "t")
+    assert ACCURATE not in written.parameters
+    assert written.write_id == 1
+    assert other.parameters[ACCURATE] == TRUSTED[ACCURATE]
+
+
+def _trust(store: LocalStore, table: Table) -> None:
+    """As Hive leaves it after an INSERT of its own."""
+    told = replace(table, parameters={**table.parameters, **TRUSTED}, write_id=1)
+    store.metastore.alter_table(
+        "default", "t", told, environment={"DO_NOT_UPDATE_STATS": "true"},
+        valid_write_ids="default.t:1:9223372036854775807::",
+    )  # fmt: skip
+    assert ACCURATE in store.metastore.get_table("default", "t").parameters
