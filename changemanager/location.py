@@ -246,6 +246,8 @@ class FsspecResolver:
                 scheme=self._default.scheme, authority=self._default.authority, path=parsed.path
             )
         in_bucket = parsed.scheme in BUCKET_SCHEMES
+        if in_bucket and not parsed.authority:
+            raise LocationError(f"{text!r} names no bucket; write {parsed.scheme}://BUCKET/…")
         # One object store holds all buckets; elsewhere the authority is the file system.
         scheme = _SAME_FILE_SYSTEM.get(parsed.scheme, parsed.scheme)
         key = (scheme, "" if in_bucket else self._one_name(scheme, parsed.authority))

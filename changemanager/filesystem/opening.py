@@ -18,6 +18,8 @@ from changemanager.hadoop import HadoopConfig
 
 BUCKET_SCHEMES = frozenset({"s3", "s3a", "s3n", "gs", "gcs", "abfs", "abfss"})
 """Object stores: the authority of a URI is a bucket, the file system is the store."""
+_KNOWN = BUCKET_SCHEMES | {"file", "hdfs", "memory", "webhdfs"}
+"""fsspec has drivers for many more, which promise less than an archive needs."""
 
 _NO_HADOOP = HadoopConfig()
 
@@ -30,6 +32,11 @@ def open_file_system(scheme: str, authority: str, hadoop: HadoopConfig = _NO_HAD
     fsspec.json) besides. Raises LocationError for a scheme without a client, OSError for a file
     system that cannot be reached.
     """
+    if scheme not in _KNOWN:
+        raise LocationError(
+            f"no file system for {scheme}://{authority}: that scheme is not served; write the path "
+            f"with one of {', '.join(sorted(_KNOWN - {'memory'}))}"
+        )
     try:
         if scheme == "hdfs":
             return _open_hdfs(authority, hadoop)

@@ -18,7 +18,7 @@ from changemanager.filesystem.s3 import s3_options
 from changemanager.filesystem.volume import FileKind
 from changemanager.filesystem.webhdfs import WebHdfsVolume
 from changemanager.hadoop import HadoopConfig
-from changemanager.location import FsspecResolver, list_tree, parse_uri
+from changemanager.location import FsspecResolver, list_tree, parse_uri, spellings
 
 
 @pytest.mark.parametrize(
@@ -235,3 +235,31 @@ def test_a_file_that_fails_in_the_middle_is_not_there() -> None:
     with pytest.raises(OSError, match="went away"):
         PlainVolume(Store(), OBJECT_STORE).write_new("b/f", chunks())
     assert Stream.discarded
+
+
+@pytest.mark.parametrize("scheme", ["ftp", "viewfs", "http", "no-such"])
+def test_a_scheme_that_is_not_served_is_refused_by_name(scheme: str) -> None:
+    with pytest.raises(LocationError, match=f"no file system for {scheme}://host"):
+        FsspecResolver()(f"{scheme}://host/path")
+
+
+@pytest.mark.parametrize("uri", ["s3a:///bucket/path", "s3:/bucket/path"])
+def test_a_place_in_no_bucket_is_refused(uri: str) -> None:
+    """Else its first level would be taken for one, under another name than the bucket's own."""
+    with pytest.raises(LocationError, match="names no bucket"):
+        FsspecResolver()(uri)
+
+
+@pytest.mark.parametrize(
+    ("text", "all_texts"),
+    [
+        ("s3a://b/x", ["s3://b/x", "s3a://b/x", "s3n://b/x"]),
+        ("hdfs://nn:8020/x", ["hdfs://nn/x", "hdfs://nn:8020/x"]),
+        ("hdfs://nn:9000/x", ["hdfs://nn:9000/x"]),
+        ("file:/x", ["file:///x", "file:/x"]),
+        ("no place", ["no place"]),
+    ],
+)
+def test_spellings_of_one_place(text: str, all_texts: list[str]) -> None:
+    assert sorted(spellings(text)) == all_texts
+    assert spellings(text)[0] == text
