@@ -83,8 +83,8 @@ def parse_uri(text: str) -> ParsedUri:
 
 def spellings(text: str) -> tuple[str, ...]:
     """The texts under which a place may be known to others, itself first: one object store has
-    several schemes, a NameNode's usual port may be left out. A text that is no place (others wrote
-    it) is only itself."""
+    several schemes, a NameNode's usual port may be left out, and so may a default file system.
+    A text that is no place (others wrote it) is only itself."""
     try:
         parsed = parse_uri(text)
     except LocationError:
@@ -96,9 +96,9 @@ def spellings(text: str) -> tuple[str, ...]:
     elif scheme == "hdfs" and parsed.authority:
         host = parsed.authority.removesuffix(_HDFS_PORT)
         ports = (parsed.authority,) if ":" in host else (host, host + _HDFS_PORT)
-        prefixes = [f"hdfs://{one}" for one in ports]
+        prefixes = [*(f"hdfs://{one}" for one in ports), ""]
     elif scheme == "file":
-        prefixes = ["file:", "file://"]
+        prefixes = ["file:", "file://", ""]
     else:
         prefixes = []
     return tuple(dict.fromkeys((parsed.uri, *(one + parsed.path for one in prefixes))))

@@ -440,6 +440,10 @@ class CleaningStore(Protocol):
         ABORT_TXN_CLEANUP; highest_write_id is below every open write of the target."""
         ...
 
+    def user_of_place(self, location: str) -> str | None:
+        """A database, table or partition of any database that lies at a place or below it."""
+        ...
+
     def mark_cleaning_started(self, compaction_id: CompactionId) -> None:
         """Record the start."""
         ...

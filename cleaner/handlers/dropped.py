@@ -6,8 +6,6 @@ Such an entry (a Hive metastore beside us makes them) carries the directory in i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from changemanager.location import Resolver
 from changemanager.manifest import ArchiveCause, ArchiveContext
 from cleaner.errors import CleanerError
@@ -43,7 +41,7 @@ class DroppedHandler:
     def clean(self, entry: Compaction) -> CleaningOutcome:
         """Remove the directory; one that was made anew is cleaned like any other table's.
 
-        Raises CleanerError if it cannot be removed, or another table lives below it.
+        Raises CleanerError if it cannot be removed, or something else lives in it.
         """
         place = self._resolve(entry.properties[LOCATION])
         try:
@@ -53,11 +51,10 @@ class DroppedHandler:
         else:
             if is_below(target.location, place.uri) or is_below(place.uri, target.location):
                 return self._cleaning.clean(entry)
-        tenants = self._tenants(entry.database_name, place.uri)
-        if tenants:
+        tenant = self._metastore.user_of_place(place.uri)
+        if tenant is not None:
             raise CleanerError(
-                f"{place.uri} was dropped, but {', '.join(tenants)} lives there; "
-                "nothing was deleted"
+                f"{place.uri} was dropped, but {tenant} lives there; nothing was deleted"
             )
         is_partition = entry.partition_name is not None
         report = self._remover.remove_path(
@@ -88,14 +85,3 @@ class DroppedHandler:
             deleted_count=report.deleted_count,
             freed_bytes=report.freed_bytes,
         )
-
-    def _tenants(self, database: str, location: str) -> Sequence[str]:
-        """Tables of the database whose directory overlaps another one."""
-        names = self._metastore.get_tables(database)
-        found = []
-        for table in self._metastore.get_tables_by_names(database, names):
-            if table.storage.location:
-                uri = self._resolve(table.storage.location).uri
-                if is_below(uri, location):
-                    found.append(table.full_name)
-        return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from hms_bridge.catalog import places
 from hms_bridge.model.compaction import Compaction, PotentialCompaction
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
@@ -39,6 +40,10 @@ class CleaningVerbs(TransactionVerbs):
         return self._transactions.read(
             lambda c: cleaning.find_ready_to_clean_aborts(c, self._settings.compactor, self._clock)
         )
+
+    def user_of_place(self, location: str) -> str | None:
+        """A database, table or partition of any database that lies at a place or below it."""
+        return self._transactions.read(lambda c: places.user_of(c, location))
 
     def mark_cleaning_started(self, compaction_id: CompactionId) -> None:
         """Record the start."""

@@ -254,9 +254,9 @@ def test_a_place_in_no_bucket_is_refused(uri: str) -> None:
     ("text", "all_texts"),
     [
         ("s3a://b/x", ["s3://b/x", "s3a://b/x", "s3n://b/x"]),
-        ("hdfs://nn:8020/x", ["hdfs://nn/x", "hdfs://nn:8020/x"]),
-        ("hdfs://nn:9000/x", ["hdfs://nn:9000/x"]),
-        ("file:/x", ["file:///x", "file:/x"]),
+        ("hdfs://nn:8020/x", ["/x", "hdfs://nn/x", "hdfs://nn:8020/x"]),
+        ("hdfs://nn:9000/x", ["/x", "hdfs://nn:9000/x"]),
+        ("file:/x", ["/x", "file:///x", "file:/x"]),
         ("no place", ["no place"]),
     ],
 )

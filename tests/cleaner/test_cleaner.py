@@ -605,9 +605,39 @@ def test_a_dropped_directory_goes_as_a_whole(world: CleaningWorld) -> None:
 
 def test_a_dropped_directory_in_which_another_table_lives_stays(world: CleaningWorld) -> None:
     world.write()
-    with pytest.raises(Exception, match="db.t lives there; nothing was deleted"):
+    with pytest.raises(Exception, match="table t lives there; nothing was deleted"):
         world.cleaner()._dropped.clean(soft_drop(world, world.table))
     assert world.directories() == [delta(1)]
+
+
+def test_a_dropped_directory_in_which_another_database_has_a_table_stays(
+    world: CleaningWorld,
+) -> None:
+    dropped = world.table.parent / "gone"
+    (dropped / "file").mkdir(parents=True)
+    world.store.metastore.create_database(Database(name="other"))
+    table = world.store.metastore.get_table("db", "t")
+    moved = replace(table.storage, location=f"file:{dropped}/file")
+    world.store.metastore.create_table(
+        replace(table, database_name="other", name="mine", storage=moved)
+    )
+    with pytest.raises(Exception, match="table mine lives there; nothing was deleted"):
+        world.cleaner()._dropped.clean(soft_drop(world, dropped))
+    assert (dropped / "file").is_dir()
+
+
+def test_a_dropped_partition_in_which_another_one_lives_stays(tmp_path: Path) -> None:
+    world = CleaningWorld(tmp_path, is_partitioned=True)
+    one, two = world.add_partition("1"), world.add_partition("2")
+    world.write(one)
+    metastore = world.store.metastore
+    (found,) = metastore.get_partitions_by_names("db", "t", [two])
+    shared = replace(found.storage, location=f"file:{world.table / one}")
+    metastore.alter_partitions("db", "t", [replace(found, storage=shared)])
+    metastore.drop_partitions("db", "t", [one], is_data_deleted=False)
+    with pytest.raises(Exception, match=f"partition {two} lives there; nothing was deleted"):
+        world.cleaner()._dropped.clean(soft_drop(world, world.table / one, one))
+    assert world.directories(one) == [delta(1)]
 
 
 def test_a_dropped_partition_that_is_back_is_cleaned_as_acid(tmp_path: Path) -> None:

@@ -145,6 +145,7 @@ def test_a_table_takes_along_its_own_partitions(world: World) -> None:
         ("hdfs://nn:8020/w/t", "hdfs://nn/w/t"),
         ("hdfs://nn/w/t", "hdfs://nn:8020/w"),
         ("file:///w/t", "file:/w/t"),
+        ("/w/t", "hdfs://nn/w/t"),
     ],
 )
 def test_places_are_the_same_however_they_are_spelled(world: World, inner: str, outer: str) -> None:
