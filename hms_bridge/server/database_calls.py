@@ -30,7 +30,7 @@ class DatabaseCalls:
     @answers("get_catalog")
     def catalog(self, args: Struct) -> Struct:
         """The default catalog, which lies where its default database lies."""
-        name = (args.catName.name or "").lower()
+        name = (given(args.catName, "catName").name or "").lower()
         if name != DEFAULT_CATALOG:
             raise NoSuchObjectError(
                 f"there is no catalog {name}; the only one is {DEFAULT_CATALOG}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hms_bridge.errors import MetaError, NoSuchTxnError, TxnAbortedError
 from hms_bridge.metastore import LockStore, TransactionStore
 from hms_bridge.model.ids import LockId, TxnId, WriteId
-from hms_bridge.model.txn import AbortReason, TxnType
+from hms_bridge.model.txn import AbortReason
 from hms_bridge.model.valid_ids import ValidTxnList
 from hms_bridge.server.answers import answers
 from hms_bridge.wire import convert_lock, convert_txn
@@ -34,7 +34,7 @@ class TransactionCalls:
     def get_open_txns_req(self, args: Struct) -> Struct:
         """Open and aborted ones, without those of some types."""
         types = args.getOpenTxnsRequest.excludeTxnTypes if args.getOpenTxnsRequest else None
-        excluded = frozenset(TxnType(number) for number in types or ())
+        excluded = frozenset(convert_txn.txn_type_from_number(number) for number in types or ())
         return convert_txn.open_txns_to_struct(self._store.get_open_txns(excluded))
 
     @answers("get_open_txns_info")

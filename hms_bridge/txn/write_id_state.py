@@ -11,8 +11,9 @@ from hms_bridge.backend.batches import batches
 from hms_bridge.backend.schema.txn_tables import NEXT_WRITE_ID
 from hms_bridge.clock import Clock
 from hms_bridge.config.settings import TxnSettings
+from hms_bridge.errors import MetaError
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
-from hms_bridge.model.ids import NO_TXN, TxnId, WriteId
+from hms_bridge.model.ids import MAX_ID, NO_TXN, TxnId, WriteId
 from hms_bridge.model.txn import (
     AbortReason,
     OpenTxnsRequest,
@@ -47,6 +48,11 @@ def repl_table_write_id_state(
     if has_write_ids(connection, database, table):
         return AppliedState()
     valid = ValidWriteIdList.parse(state.valid_write_ids)
+    if valid.high_watermark >= MAX_ID:
+        raise MetaError(
+            f"'{state.valid_write_ids}' names no highest write id of {database}.{table}; send the "
+            "source's list"
+        )
     connection.execute(
         insert(NEXT_WRITE_ID).values(
             NWI_DATABASE=database, NWI_TABLE=table, NWI_NEXT=valid.high_watermark + 1

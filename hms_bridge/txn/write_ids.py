@@ -15,7 +15,7 @@ from hms_bridge.backend.batches import batches
 from hms_bridge.backend.dialect import advance_generated_txn_id, lock_txns, take_from_counter
 from hms_bridge.backend.schema.txn_tables import NEXT_WRITE_ID, TXN_TO_WRITE_ID, TXNS
 from hms_bridge.errors import MetaError
-from hms_bridge.model.ids import TxnId, WriteId
+from hms_bridge.model.ids import MAX_ID, TxnId, WriteId
 from hms_bridge.model.txn import AllocateWriteIdsRequest, TxnState, TxnToWriteId, TxnType
 from hms_bridge.txn.components import give_write_ids
 from hms_bridge.txn.replication import mapped_pairs
@@ -264,6 +264,10 @@ def _give(
 
 
 def _start_counter(connection: Connection, database: str, table: str, after: int) -> None:
+    if after >= MAX_ID:
+        raise MetaError(
+            f"write ids of {database}.{table} cannot begin at {after}: none would follow"
+        )
     connection.execute(
         insert(NEXT_WRITE_ID).values(NWI_DATABASE=database, NWI_TABLE=table, NWI_NEXT=after)
     )

@@ -26,6 +26,7 @@ from hms_bridge.model.catalog import (
     TableType,
 )
 from hms_bridge.wire.catalog_names import split_catalog
+from hms_bridge.wire.required import given
 from hms_bridge.wire.structs import Struct, hive
 
 _NATIVE_DATABASE = 1
@@ -92,7 +93,7 @@ def table_to_struct(table: Table) -> Struct:
 
 def table_from_struct(struct: Struct) -> Table:
     """A table. Raises InvalidObjectError if it has no name or no database."""
-    name = _required(struct.tableName, "a table", "tableName").lower()
+    name = _required(given(struct, "tbl").tableName, "a table", "tableName").lower()
     catalog, database = split_catalog(_required(struct.dbName, f"table {name}", "dbName"))
     parameters = _text_map(struct.parameters)
     owner_type = _principal_type(struct.ownerType)
@@ -289,7 +290,10 @@ def storage_from_struct(struct: Struct | None) -> Storage:
         serde=serde_from_struct(struct.serdeInfo),
         bucket_columns=tuple(name.lower() for name in struct.bucketCols or ()),
         sort_columns=tuple(
-            SortColumn(name=c.col.lower(), order=1 if c.order is None else c.order)
+            SortColumn(
+                name=_required(c.col, "a sort column", "col").lower(),
+                order=1 if c.order is None else c.order,
+            )
             for c in struct.sortCols or ()
         ),
         parameters=_text_map(struct.parameters),

@@ -72,7 +72,7 @@ def notification_request_to_struct(request: NotificationRequest) -> Struct:
 
 def write_notification_from_struct(struct: Struct) -> WriteNotification:
     """From a WriteNotificationLogRequest. Raises MetaError if the parallel lists differ."""
-    info = struct.fileInfo
+    info = given(struct.fileInfo, "fileInfo")
     return WriteNotification(
         txn_id=struct.txnId,
         write_id=struct.writeId,

@@ -274,7 +274,12 @@ def pairs_to_structs(pairs: Iterable[TxnToWriteId]) -> list[Struct]:
 
 def pairs_from_structs(structs: Iterable[Struct]) -> tuple[TxnToWriteId, ...]:
     """From TxnToWriteId structs."""
-    return tuple(TxnToWriteId(txn_id=TxnId(s.txnId), write_id=WriteId(s.writeId)) for s in structs)
+    return tuple(
+        TxnToWriteId(
+            txn_id=TxnId(given(one.txnId, "txnId")), write_id=WriteId(given(one.writeId, "writeId"))
+        )
+        for one in structs
+    )
 
 
 def valid_write_ids_to_struct(valid: ValidWriteIdList) -> Struct:
@@ -311,7 +316,7 @@ def dynamic_partitions_from_struct(struct: Struct) -> DynamicPartitions:
         write_id=WriteId(given(struct.writeid, "writeid")),
         database_name=given_name(struct.dbname, "dbname"),
         table_name=given_name(struct.tablename, "tablename"),
-        partition_names=tuple(struct.partitionnames),
+        partition_names=tuple(given(struct.partitionnames, "partitionnames")),
         operation=operation_from_number(struct.operationType),
     )
 
@@ -380,4 +385,8 @@ def _repl_last_id_from_struct(struct: Any) -> ReplLastId | None:
 def _key_value_from_struct(struct: Any) -> CommitKeyValue | None:
     if struct is None:
         return None
-    return CommitKeyValue(table_id=struct.tableId, key=struct.key, value=struct.value)
+    return CommitKeyValue(
+        table_id=given(struct.tableId, "tableId"),
+        key=given(struct.key, "key"),
+        value=given(struct.value, "value"),
+    )
