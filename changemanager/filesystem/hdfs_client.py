@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from typing import Any
 
 from fsspec import AbstractFileSystem
@@ -29,13 +30,13 @@ class HdfsClient(AbstractFileSystem):  # type: ignore[misc]
         text = path[found.end() :] if found else path
         return text.rstrip("/") or "/"
 
+    @abstractmethod
     def _make(self, path: str, mode: int, *, create_parents: bool) -> None:
         """Make a directory with these very bits; none is there."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _delete(self, path: str, *, is_recursive: bool) -> bool:
         """Whether something was there to be removed."""
-        raise NotImplementedError
 
     def exists(self, path: str, **_: Any) -> bool:
         """Whether anything is there; a refusal is an error, not a no."""
