@@ -34,7 +34,8 @@ class TransactionCalls:
     def get_open_txns_req(self, args: Struct) -> Struct:
         """Open and aborted ones, without those of some types."""
         types = args.getOpenTxnsRequest.excludeTxnTypes if args.getOpenTxnsRequest else None
-        excluded = frozenset(convert_txn.txn_type_from_number(number) for number in types or ())
+        read = (convert_txn.txn_type_from_number(number) for number in types or ())
+        excluded = frozenset(kind for kind in read if kind is not None)
         return convert_txn.open_txns_to_struct(self._store.get_open_txns(excluded))
 
     @answers("get_open_txns_info")
