@@ -6,7 +6,6 @@ class can be pickled, so that a process without Hadoop's configuration opens the
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -39,25 +38,6 @@ class HadoopConfig:
     user: str | None = None
     is_native_allowed: bool = True
     web_addresses: Mapping[str, str] = field(default_factory=dict)
-
-    def to_text(self) -> str:
-        """All of it as JSON, for a process that is given texts only. It may hold secrets."""
-        return json.dumps(
-            {
-                "values": dict(self.values),
-                "user": self.user,
-                "is_native_allowed": self.is_native_allowed,
-                "web_addresses": dict(self.web_addresses),
-            }
-        )
-
-    @classmethod
-    def from_text(cls, text: str) -> HadoopConfig:
-        """What `to_text` gave. Raises ChangeManagerConfigError for another text."""
-        try:
-            return cls(**json.loads(text))
-        except (ValueError, TypeError) as error:
-            raise ChangeManagerConfigError(f"no Hadoop configuration: {error}") from error
 
     def get(self, name: str, default: str = "") -> str:
         """A setting's text; empty counts as not set."""
