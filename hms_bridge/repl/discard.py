@@ -8,28 +8,22 @@ begins where this one began. Stopped anywhere, it can be asked for again.
 
 from __future__ import annotations
 
-import logging
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from changemanager.filesystem.volume import FileKind
-from changemanager.journal import tell
-from changemanager.location import Location, Resolver
-from changemanager.manifest import ArchiveManifest
-from hms_bridge.clock import Clock
+from changemanager.location import Location
 from hms_bridge.errors import ReplError
-from hms_bridge.metastore import Metastore
 from hms_bridge.model.event import NotificationRequest
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.dump_directories import DumpDirectory, DumpState, list_dumps
 from hms_bridge.repl.dump_metadata import DumpMetadata, DumpType
+from hms_bridge.repl.dump_verb import DumpVerb
 from hms_bridge.repl.layout import HIVE_DIRECTORY, NON_RECOVERABLE, DumpPaths, database_directory
-from hms_bridge.repl.lease import Lease, LeaseKind, LeaseRequest, LeaseRules, held_lease
+from hms_bridge.repl.lease import Lease, LeaseRules
 from hms_bridge.repl.pins import DumpPins, dump_holder
-from hms_bridge.repl.texts import child_directories, remove_tree, write_text
+from hms_bridge.repl.texts import child_directories, write_text
 
-_LOG = logging.getLogger(__name__)
 _ABOVE_HIVE = frozenset({HIVE_DIRECTORY, NON_RECOVERABLE, "ranger", "atlas"})
 """Hive dumps Ranger's and Atlas' data beside its own."""
 _IN_HIVE = re.compile(r"\.?_.*|\d+|events_batch_\d+|metadata|data|\..*\.crc")
@@ -64,25 +58,8 @@ class DiscardPlan:
     pin: str | None
 
 
-class ReplDiscard:
+class ReplDiscard(DumpVerb):
     """Discards dumps of one source."""
-
-    def __init__(
-        self,
-        source: Metastore,
-        resolve: Resolver,
-        clock: Clock,
-        new_name: Callable[[], str],
-        manifest: ArchiveManifest | None = None,
-        *,
-        on_waiting: Callable[[str], None] = lambda _: None,
-    ) -> None:
-        self._source = source
-        self._resolve = resolve
-        self._clock = clock
-        self._new_name = new_name
-        self._manifest = manifest
-        self._on_waiting = on_waiting
 
     def plan(self, request: DiscardRequest) -> DiscardPlan:
         """Changes nothing. Raises ReplError for what is no dump of the database, is loaded, or
@@ -121,16 +98,7 @@ class ReplDiscard:
 
     def run(self, plan: DiscardPlan) -> None:
         """Carry a plan out. Raises ReplError if the world has changed since, or a dump is made."""
-        request = plan.request
-        wanted = LeaseRequest(
-            kind=LeaseKind.DUMP,
-            database_name=request.database_name,
-            user=request.user,
-            host=request.host,
-            rules=request.lease,
-            on_waiting=self._on_waiting,
-        )
-        with held_lease(self._source, self._clock, wanted) as lease:
+        with self._alone(plan.request) as lease:
             self._run(plan, lease)
 
     def _run(self, plan: DiscardPlan, lease: Lease) -> None:
@@ -139,7 +107,7 @@ class ReplDiscard:
             raise ReplError(
                 f"dumps of {request.database_name} have changed since the plan; discard again"
             )
-        pins = DumpPins(manifest=self._manifest, clock=self._clock, database=request.database_name)
+        pins = self._pins(request.database_name)
         if plan.is_position_written and plan.resume_at is not None:
             self._write_position(plan, plan.resume_at, pins)
         lease.check()
@@ -149,14 +117,7 @@ class ReplDiscard:
         if marker.status() is not None:
             marker.volume.remove_file(marker.path)
         pins.release(plan.directory)
-        remove_tree(self._resolve(plan.directory))
-        tell(
-            _LOG,
-            "dump removed",
-            database=request.database_name,
-            path=plan.directory,
-            reason="it was discarded",
-        )
+        self._remove(request.database_name, plan.directory, reason="it was discarded")
 
     def _write_position(self, plan: DiscardPlan, at: EventId, pins: DumpPins) -> None:
         """A loaded dump without events. What the next dump may name stays in the archive."""

@@ -1,26 +1,20 @@
 """REPL DUMP: a bootstrap or the events since the last dump, in Hive 4's layout.
 
 Dump and load alternate: a dump that is not loaded yet blocks the next one. The finish marker is
-written last; without it nobody reads the dump (facts §3; docs/format/dump.md).
+written last; without it nobody reads the dump (docs/format/dump.md).
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
 
 from changemanager.errors import ChangeManagerError
-from changemanager.journal import tell
-from changemanager.location import Resolver
-from changemanager.manifest import ArchiveManifest
 from changemanager.uri import EncodedUri
 from changemanager.whereabouts import locate
-from hms_bridge.clock import Clock
 from hms_bridge.errors import EventGapError, ReplError, SourceFileMissingError
-from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Database, Table
 from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import EventId, TxnId
@@ -28,12 +22,13 @@ from hms_bridge.repl.bootstrap_dump import BootstrapDump, require_no_rename
 from hms_bridge.repl.dump_archive import named_archive
 from hms_bridge.repl.dump_directories import DumpDirectory, DumpState, list_dumps, newest_finished
 from hms_bridge.repl.dump_metadata import DumpMetadata, DumpType, ReplScope
+from hms_bridge.repl.dump_verb import DumpVerb
 from hms_bridge.repl.event_source import EventRange
 from hms_bridge.repl.external_dump import list_external, write_external_list
 from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.incremental_dump import EventCounts, IncrementalDump, IncrementalRules
 from hms_bridge.repl.layout import DumpPaths, database_directory
-from hms_bridge.repl.lease import Lease, LeaseKind, LeaseRequest, LeaseRules, held_lease
+from hms_bridge.repl.lease import Lease, LeaseRules
 from hms_bridge.repl.pins import DumpPins
 from hms_bridge.repl.read_txn import ReadTxn
 from hms_bridge.repl.snapshot_wait import WaitRules, look, wait_for_snapshot
@@ -43,10 +38,9 @@ from hms_bridge.repl.target_objects import (
     TARGET_FOR,
     with_parameters,
 )
-from hms_bridge.repl.texts import remove_tree, write_text
+from hms_bridge.repl.texts import write_text
 from hms_bridge.repl.untrusted import checked_name
 
-_LOG = logging.getLogger(__name__)
 _NAMED_IN_MESSAGE = 5
 
 
@@ -135,28 +129,8 @@ class DumpReport:
     removed: tuple[str, ...] = ()
 
 
-class ReplDump:
-    """Dumps from one metastore. ``new_name`` gives each dump a directory name of its own.
-
-    ``on_waiting`` is told why a dump waits for another one.
-    """
-
-    def __init__(
-        self,
-        source: Metastore,
-        resolve: Resolver,
-        clock: Clock,
-        new_name: Callable[[], str],
-        manifest: ArchiveManifest | None = None,
-        *,
-        on_waiting: Callable[[str], None] = lambda _: None,
-    ) -> None:
-        self._source = source
-        self._resolve = resolve
-        self._clock = clock
-        self._new_name = new_name
-        self._manifest = manifest
-        self._on_waiting = on_waiting
+class ReplDump(DumpVerb):
+    """Dumps from one metastore."""
 
     def plan(self, request: DumpRequest) -> DumpPlan:
         """Choose between bootstrap, incremental and nothing. Changes nothing.
@@ -177,17 +151,8 @@ class ReplDump:
         """
         if plan.kind in (DumpKind.NOTHING, DumpKind.BLOCKED):
             return DumpReport(kind=plan.kind, reason=plan.reason, directory=plan.previous)
-        request = plan.request
-        wanted = LeaseRequest(
-            kind=LeaseKind.DUMP,
-            database_name=request.database_name,
-            user=request.user,
-            host=request.host,
-            rules=request.lease,
-            on_waiting=self._on_waiting,
-        )
         try:
-            with held_lease(self._source, self._clock, wanted) as lease:
+            with self._alone(plan.request) as lease:
                 return self._run(plan, lease)
         except (OSError, ChangeManagerError) as error:
             raise _unreachable(plan.request, error) from error
@@ -290,7 +255,7 @@ class ReplDump:
         request = plan.request
         name = request.database_name
         dumps = self._dumps_as_planned(plan)
-        pins = DumpPins(manifest=self._manifest, clock=self._clock, database=name)
+        pins = self._pins(name)
         above = self._resolve(database_directory(request.root, name))
         pins.release_loaded(dumps, above.uri)
         began_at_ms = self._clock.now_ms()
@@ -311,14 +276,7 @@ class ReplDump:
         write_text(self._resolve(paths.finished_dump), "")
         pins.finish(began_at_ms)
         for directory in plan.removed:
-            remove_tree(self._resolve(directory))
-            tell(
-                _LOG,
-                "dump removed",
-                database=name,
-                path=directory,
-                reason="a newer one is finished",
-            )
+            self._remove(name, directory, reason="a newer one is finished")
         return report
 
     def _dumps_as_planned(self, plan: DumpPlan) -> tuple[DumpDirectory, ...]:
@@ -453,11 +411,11 @@ class ReplDump:
         Raises SourceFileMissingError. Real Hive finishes such a dump and loses the rows.
         """
         pins.hold(paths.root, files)
-        look = partial(locate, resolve=self._resolve, is_content_checked=False)
+        find = partial(locate, resolve=self._resolve, is_content_checked=False)
         with FilePool() as pool:
             missing = [
                 f"{found.file.uri} ({found.reason})"
-                for found in pool.each(look, dict.fromkeys(files))
+                for found in pool.each(find, dict.fromkeys(files))
                 if found.location is None
             ]
         if missing:
