@@ -77,22 +77,24 @@ class ReplDiscard(DumpVerb):
         resume_at = None
         if dump.metadata is not None and dump.metadata.type == DumpType.INCREMENTAL.value:
             resume_at = dump.metadata.from_event_id
-        others = [one for one in dumps if one.metadata is not None and one.paths.root != root]
-        older = next((one for one in others if one.state is DumpState.LOADED), None)
-        if resume_at is None and older is not None and older.metadata is not None:
-            resume_at = older.metadata.last_event_id
-        tells = (
-            older is not None
-            and older.metadata is not None
-            and (older.metadata.last_event_id == resume_at)
+        older = next(
+            (
+                other.metadata
+                for other in dumps
+                if other.state is DumpState.LOADED and other.metadata and other.paths.root != root
+            ),
+            None,
         )
+        if resume_at is None and older is not None:
+            resume_at = older.last_event_id
+        is_told = older is not None and older.last_event_id == resume_at
         return DiscardPlan(
             request=request,
             directory=root,
             state=dump.state,
             metadata=dump.metadata,
             resume_at=resume_at,
-            is_position_written=resume_at is not None and not tells,
+            is_position_written=resume_at is not None and not is_told,
             pin=self._pin(name, root),
         )
 
@@ -154,7 +156,7 @@ class ReplDiscard(DumpVerb):
             return dumps[0]
         is_name = "/" not in request.dump
         place = above.child(request.dump) if is_name else self._resolve(request.dump)
-        found = next((one for one in dumps if one.paths.root == place.uri), None)
+        found = next((dump for dump in dumps if dump.paths.root == place.uri), None)
         if found is None:
             raise ReplError(
                 f"{place.uri} is no dump of {request.database_name}; its dumps are below "
@@ -164,20 +166,17 @@ class ReplDiscard(DumpVerb):
 
     def _require_dump(self, place: Location) -> None:
         """Raises ReplError for a directory that holds what dumps do not, or nothing of a dump."""
-        above = {one.name: one.kind for one in place.volume.children(place.path)}
+        above = {child.name: child.kind for child in place.volume.children(place.path)}
         hive = place.child(HIVE_DIRECTORY)
-        within = (
-            [one.name for one in hive.volume.children(hive.path)]
-            if above.get(HIVE_DIRECTORY) is FileKind.DIRECTORY
-            else None
-        )
+        is_there = above.get(HIVE_DIRECTORY) is FileKind.DIRECTORY
+        within = [child.name for child in hive.volume.children(hive.path)] if is_there else []
         strange = sorted(above.keys() - _ABOVE_HIVE)
         strange += sorted(
-            f"{HIVE_DIRECTORY}/{one}" for one in within or () if not _IN_HIVE.fullmatch(one)
+            f"{HIVE_DIRECTORY}/{name}" for name in within if not _IN_HIVE.fullmatch(name)
         )
         if not above:
             return  # an earlier discard was killed just before its end
-        if within is None or strange:
+        if strange or not is_there:
             what = f"it holds {', '.join(strange[:3])}" if strange else "it has no directory hive"
             raise ReplError(
                 f"{place.uri} does not look like a dump ({what}), so it is left alone; move away "
@@ -187,4 +186,4 @@ class ReplDiscard(DumpVerb):
     def _pin(self, database: str, directory: str) -> str | None:
         holder = dump_holder(database, directory)
         pins = () if self._manifest is None else self._manifest.pins()
-        return holder if any(one.holder == holder for one in pins) else None
+        return holder if any(pin.holder == holder for pin in pins) else None

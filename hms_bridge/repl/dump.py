@@ -129,6 +129,18 @@ class DumpReport:
     removed: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _WrittenBootstrap:
+    """The files that a bootstrap names, by table, and transactions without a trace in it."""
+
+    files: Mapping[str, Sequence[EncodedUri]]
+    idle_txn_ids: tuple[TxnId, ...]
+
+    @property
+    def all_files(self) -> list[EncodedUri]:
+        return [file for files in self.files.values() for file in files]
+
+
 class ReplDump(DumpVerb):
     """Dumps from one metastore."""
 
@@ -311,34 +323,7 @@ class ReplDump(DumpVerb):
         event_id = self._source.get_current_event_id()
         reader = ReadTxn(self._source, self._clock, user=request.user, host=request.host)
         try:
-            tables = self._tables(name)
-            reader.register(_transactional(tables))
-            snapshot = wait_for_snapshot(
-                self._source,
-                self._clock,
-                name,
-                _transactional(tables),
-                request.wait,
-                keep_alive=reader.keep_alive,
-            )
-            dump = BootstrapDump(
-                self._source,
-                self._resolve,
-                paths,
-                database_name=name,
-                event_id=event_id,
-                snapshot=snapshot,
-                cm_root=request.cm_root if request.has_checksums else None,
-                external_base=request.external_base,
-            )
-            dump.write_database()
-            files: list[EncodedUri] = []
-            counts: dict[str, int] = {}
-            for one in dump.write_tables(tables):
-                counts[one.table_name] = len(one.files)
-                files += one.files
-                reader.keep_alive()
-            dump.write_external_list()
+            written = self._write_bootstrap(request, paths, event_id, reader)
             reader.check()
         except BaseException:
             reader.give_up()
@@ -347,6 +332,7 @@ class ReplDump(DumpVerb):
         until = self._source.get_current_event_id()
         require_no_rename(self._source, name, EventRange(after=event_id, until=until))
         self._write_metadata(request, paths, DumpType.BOOTSTRAP, event_id, until)
+        files = written.all_files
         report = DumpReport(
             kind=plan.kind,
             reason=plan.reason,
@@ -354,12 +340,45 @@ class ReplDump(DumpVerb):
             from_event_id=event_id,
             to_event_id=until,
             last_event_id=event_id,
-            tables=counts,
+            tables={table: len(named) for table, named in written.files.items()},
             file_count=len(files),
-            idle_txn_ids=snapshot.idle_txn_ids,
+            idle_txn_ids=written.idle_txn_ids,
             removed=plan.removed,
         )
         return report, files
+
+    def _write_bootstrap(
+        self, request: DumpRequest, paths: DumpPaths, event_id: EventId, reader: ReadTxn
+    ) -> _WrittenBootstrap:
+        """Register as a reader, then take the snapshot, then write what it sees (I3)."""
+        name = request.database_name
+        tables = self._tables(name)
+        reader.register(_transactional(tables))
+        snapshot = wait_for_snapshot(
+            self._source,
+            self._clock,
+            name,
+            _transactional(tables),
+            request.wait,
+            keep_alive=reader.keep_alive,
+        )
+        dump = BootstrapDump(
+            self._source,
+            self._resolve,
+            paths,
+            database_name=name,
+            event_id=event_id,
+            snapshot=snapshot,
+            cm_root=request.cm_root if request.has_checksums else None,
+            external_base=request.external_base,
+        )
+        dump.write_database()
+        files: dict[str, Sequence[EncodedUri]] = {}
+        for table in dump.write_tables(tables):
+            files[table.table_name] = table.files
+            reader.keep_alive()
+        dump.write_external_list()
+        return _WrittenBootstrap(files=files, idle_txn_ids=snapshot.idle_txn_ids)
 
     def _run_incremental(
         self, plan: DumpPlan, paths: DumpPaths
