@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hms_bridge.backend.connection import Connection
-from hms_bridge.catalog import statistics
+from hms_bridge.catalog import statistics, statistics_state
 from hms_bridge.catalog.partitions import StoredPartition
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.model.catalog import Column, Partition, Table
@@ -60,7 +60,7 @@ def settle_partitions_of(
     if not stored.table.is_partitioned or (old == new if is_cascade else is_prefix):
         return
     keys = statistics.keys_of_partitions(connection, stored)
-    statistics.distrust_columns(
+    statistics_state.distrust_columns(
         connection, statistics.forget_lost_columns_of_partitions(connection, keys, new)
     )
 

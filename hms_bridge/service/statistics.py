@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import NoReturn
 
 from hms_bridge.backend.connection import Connection
-from hms_bridge.catalog import statistics, tables, view_creation
+from hms_bridge.catalog import statistics, statistics_state, tables, view_creation
 from hms_bridge.catalog.partitions import partition_names
 from hms_bridge.catalog.row_locks import RowLock
-from hms_bridge.catalog.statistics import PartitionState
 from hms_bridge.catalog.statistics_merge import PlacedStatistics, aggregated, all_merged
+from hms_bridge.catalog.statistics_state import PartitionState
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import MetaError, NoSuchObjectError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Table
@@ -77,7 +77,7 @@ class StatisticsVerbs(VerbFamily):
 
         def work(connection: Connection) -> Mapping[str, ObjectStatistics] | None:
             stored = _require(connection, query)
-            states = statistics.partition_states(connection, stored, names, RowLock.NONE)
+            states = statistics_state.partition_states(connection, stored, names, RowLock.NONE)
             if query.valid_write_ids is not None and not all(
                 is_believable(state.parameters, state.write_id, query.valid_write_ids)
                 for state in states.values()
@@ -179,7 +179,7 @@ def _of_table(
 def _of_partitions(
     connection: Connection, stored: StoredTable, query: StatisticsQuery
 ) -> dict[str, ObjectStatistics]:
-    states = statistics.partition_states(
+    states = statistics_state.partition_states(
         connection, stored, query.partition_names or (), RowLock.NONE
     )
     keys = {state.id: name for name, state in states.items()}
@@ -238,7 +238,7 @@ def _set_of_table(unit: UnitOfWork, stored: StoredTable, update: StatisticsUpdat
     statistics.put_of_table(
         unit.connection, stored, columns, engine=update.engine, now_seconds=unit.now_seconds
     )
-    statistics.put_table_state(unit.connection, stored, parameters, write_id)
+    statistics_state.put_table_state(unit.connection, stored, parameters, write_id)
     after = replace(
         table, parameters=parameters, write_id=table.write_id if write_id is None else write_id
     )
@@ -258,7 +258,7 @@ def _set_of_table(unit: UnitOfWork, stored: StoredTable, update: StatisticsUpdat
 
 def _set_of_partitions(unit: UnitOfWork, stored: StoredTable, update: StatisticsUpdate) -> bool:
     given = _distinct(update.objects)
-    states = statistics.partition_states(unit.connection, stored, given, RowLock.EXCLUSIVE)
+    states = statistics_state.partition_states(unit.connection, stored, given, RowLock.EXCLUSIVE)
     for name in given.keys() - states.keys():
         if not update.is_merge:
             raise NoSuchObjectError(
@@ -301,7 +301,7 @@ def _set_of_partitions(unit: UnitOfWork, stored: StoredTable, update: Statistics
     statistics.put_of_partitions(
         unit.connection, stored, changes, engine=update.engine, now_seconds=unit.now_seconds
     )
-    statistics.put_partition_states(unit.connection, states_after)
+    statistics_state.put_partition_states(unit.connection, states_after)
     return is_complete
 
 
@@ -401,7 +401,7 @@ def _given(write_id: WriteId) -> WriteId | None:
 
 def _distrust_table(unit: UnitOfWork, stored: StoredTable, write_id: WriteId) -> None:
     parameters = without_trust(stored.table.parameters)
-    statistics.put_table_state(unit.connection, stored, parameters, _given(write_id))
+    statistics_state.put_table_state(unit.connection, stored, parameters, _given(write_id))
 
 
 def _check_columns(table: Table, columns: Sequence[ColumnStatistics]) -> None:
@@ -438,7 +438,7 @@ def _delete_of_partitions(
 ) -> None:
     table = stored.table
     chosen = partitions or partition_names(unit.connection, stored)
-    states = statistics.partition_states(unit.connection, stored, chosen, RowLock.EXCLUSIVE)
+    states = statistics_state.partition_states(unit.connection, stored, chosen, RowLock.EXCLUSIVE)
     keys = [state.id for state in states.values()]
     if chosen and not statistics.delete_of_partitions(unit.connection, keys, columns, engine):
         raise NoSuchObjectError(
