@@ -17,12 +17,11 @@ from hms_bridge.model.catalog import Column, Partition, Table
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.statistics_state import (
     Parameters,
-    change_needs_write_id,
     is_believable,
     without_columns,
     without_trust,
 )
-from hms_bridge.service.statistics import refuse_untold_change
+from hms_bridge.service.statistics import require_told_change
 
 
 def altered_table(
@@ -100,9 +99,7 @@ def _settled(
     *,
     what: str,
 ) -> Parameters:
-    given = WriteId(write_id)
-    if change_needs_write_id(old, new, given, valid_write_ids, is_of_columns=False):
-        refuse_untold_change(what, old, new, write_id, valid_write_ids)
+    require_told_change(what, old, new, WriteId(write_id), valid_write_ids, is_of_columns=False)
     if valid_write_ids is None or write_id <= 0:
         return new
     if is_believable(new, old_write_id, valid_write_ids, is_writer=True):
