@@ -82,10 +82,7 @@ class HadoopConfig:
 
     def rpc_addresses(self, authority: str) -> tuple[str, ...]:
         """`host:port` of every NameNode behind an authority: a name service's, or itself."""
-        found = self._addresses(_RPC, authority)
-        if found:
-            return found
-        return (authority if ":" in authority else f"{authority}:{_RPC_PORT}",)
+        return self._addresses(_RPC, authority) or (_with_port(authority),)
 
     def one_authority(self, authority: str) -> str:
         """The same for all names of one HDFS: a name service, else `host:port` in small letters.
@@ -116,7 +113,7 @@ class HadoopConfig:
         if not found and self._is_the_name_node(authority) and self.get(_HTTP):
             found = (self.get(_HTTP),)
         host = self.rpc_addresses(authority)[0].rpartition(":")[0]
-        return tuple(re.sub(r"^0\.0\.0\.0:", f"{host}:", one) for one in found)
+        return tuple(re.sub(r"^0\.0\.0\.0:", f"{host}:", address) for address in found)
 
     def require_consistent(self) -> None:
         """Raises ChangeManagerConfigError for an HTTP address of another cluster's NameNode."""
@@ -137,7 +134,7 @@ class HadoopConfig:
     def _is_the_name_node(self, authority: str) -> bool:
         default = self.default_fs
         named = default.partition("://")[2].rstrip("/") if default.startswith("hdfs://") else ""
-        own = {_with_port(one) for one in (named, self.get(_RPC)) if one}
+        own = {_with_port(name) for name in (named, self.get(_RPC)) if name}
         return _with_port(authority) in own
 
     def _name_services(self) -> tuple[str, ...]:
@@ -151,7 +148,7 @@ class HadoopConfig:
 
 
 def _items(text: str) -> tuple[str, ...]:
-    return tuple(one.strip() for one in text.split(",") if one.strip())
+    return tuple(item.strip() for item in text.split(",") if item.strip())
 
 
 def _with_port(authority: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from abc import abstractmethod
 from typing import Any
@@ -62,7 +63,7 @@ class HdfsClient(AbstractFileSystem):  # type: ignore[misc]
         """Make a directory. FileExistsError if one is there already."""
         path = self._strip_protocol(path)
         if self.exists(path):
-            raise FileExistsError(17, "HDFS: is there already", path)
+            raise FileExistsError(errno.EEXIST, "HDFS: is there already", path)
         self._make(path, self._mode(permission), create_parents=create_parents)
 
     def makedirs(self, path: str, exist_ok: bool = False, permission: int | None = None) -> None:
@@ -102,6 +103,6 @@ class HdfsClient(AbstractFileSystem):  # type: ignore[misc]
         for name in [path] if isinstance(path, str) else path:
             place = self._strip_protocol(name)
             if place == "/":
-                raise PermissionError(13, "the root is never removed", place)
+                raise PermissionError(errno.EACCES, "the root is never removed", place)
             if not self._delete(place, is_recursive=recursive):
                 raise refusal("FileNotFoundException", "nothing was there to be removed", place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import tempfile
@@ -19,7 +20,6 @@ from changemanager.filesystem.volume import FileSystemCapabilities, Placement
 
 _TIMEOUT_SECONDS = (10, 120)
 _SPOOL_BYTES = 8 << 20
-_STANDBY = "StandbyException"
 
 
 class _BoundedSession(requests.Session):
@@ -72,13 +72,17 @@ class HttpFileSystem(HdfsClient, WebHDFS):  # type: ignore[misc]
                 )
                 require_done(answer, place)
             except requests.ConnectionError as failure:
-                error = OSError(111, f"no NameNode answers at http://{address}: {failure}", place)
+                error = OSError(
+                    errno.ECONNREFUSED, f"no NameNode answers at http://{address}: {failure}", place
+                )
                 continue
             except requests.Timeout as failure:
-                error = TimeoutError(110, f"http://{address} does not answer: {failure}", place)
+                error = TimeoutError(
+                    errno.ETIMEDOUT, f"http://{address} does not answer: {failure}", place
+                )
                 continue
             except OSError as failure:
-                if _STANDBY not in str(failure) and "standby" not in str(failure):
+                if "standby" not in str(failure).lower():
                     raise
                 error = failure
                 continue
@@ -116,7 +120,7 @@ class HttpFileSystem(HdfsClient, WebHDFS):  # type: ignore[misc]
         """Give a file or directory another name; never over another, never into a directory."""
         source, target = self._strip_protocol(source), self._strip_protocol(target)
         if self.exists(target):
-            raise FileExistsError(17, "HDFS: is there already", target)
+            raise FileExistsError(errno.EEXIST, "HDFS: is there already", target)
         # With an option the NameNode takes its newer rename, which raises and does not nest.
         self._confirmed(
             f"rename to {target}", "RENAME", "put", source, destination=target, renameoptions="NONE"
@@ -136,7 +140,7 @@ class HttpFileSystem(HdfsClient, WebHDFS):  # type: ignore[misc]
 
     def _confirmed(self, what: str, op: str, method: str, path: str, **arguments: str) -> None:
         if not self._is_done(op, method, path, **arguments):
-            raise OSError(5, f"HDFS answered false to: {what}", self._strip_protocol(path))
+            raise OSError(errno.EIO, f"HDFS answered false to: {what}", self._strip_protocol(path))
 
     def _is_done(self, op: str, method: str, path: str, **arguments: str) -> bool:
         answer = self._call(op, method, path, None, True, **arguments)
@@ -180,7 +184,7 @@ class _OneCreate(tempfile.SpooledTemporaryFile[bytes]):
         self._path = path
         self._is_replacing = is_replacing
         if not is_replacing and fs.exists(path):
-            raise FileExistsError(17, "HDFS: is there already", path)
+            raise FileExistsError(errno.EEXIST, "HDFS: is there already", path)
 
     def close(self) -> None:
         """Bring the bytes to HDFS."""
