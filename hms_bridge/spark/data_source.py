@@ -37,17 +37,14 @@ from hms_bridge.config.settings import Settings, parse_addresses
 from hms_bridge.errors import DmlError, NoSuchTxnError, TxnAbortedError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Column, Table
-from hms_bridge.model.ids import LockId, TxnId
-from hms_bridge.model.lock import (
-    LockRequest,
-    LockState,
-)
+from hms_bridge.model.ids import NO_TXN, LockId, TxnId
+from hms_bridge.model.lock import LockRequest, LockState
 from hms_bridge.model.txn import OpenTxnsRequest, TxnType
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.rows.min_history import register_reader
 from hms_bridge.rows.scan import ScanSplit, plan_scan, read_scan_split
 from hms_bridge.rows.transaction import current_snapshot, read_lock
-from hms_bridge.spark.scan import chosen_columns, frame_schema
+from hms_bridge.spark.scan import chosen_columns, frame_schema, require_full_acid
 
 FORMAT = "hive_acid"
 
@@ -59,13 +56,14 @@ def register(spark: SparkSession) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class AcidPartition(InputPartition):  # type: ignore[misc]
-    """One task's share of a scan, and the transaction that protects its files."""
+    """One task's share of a scan, and the transaction that protects its files; NO_TXN where the
+    caller's own does."""
 
     split: ScanSplit
     columns: tuple[Column, ...]
     has_row_ids: bool
     metastore_url: str
-    lease_txn_id: int
+    lease_txn_id: TxnId
 
 
 class HiveAcidDataSource(DataSource):  # type: ignore[misc]
@@ -116,12 +114,12 @@ class ScanRequest:
             if not options.get(needed):
                 raise DmlError(f'format("{FORMAT}") needs .option("{needed}", …)')
         database, _, name = options["table"].lower().rpartition(".")
-        names = tuple(n.strip().lower() for n in options.get("columns", "").split(",") if n.strip())
+        wanted = options.get("columns", "").lower().split(",")
         return cls(
             metastore_url=options["metastore"],
             database_name=database or "default",
             table_name=name,
-            column_names=names,
+            column_names=tuple(name.strip() for name in wanted if name.strip()),
             has_row_ids=options.get("row_ids", "false").lower() == "true",
             valid_txns=options.get("valid_txns"),
             valid_write_ids=options.get("valid_write_ids"),
@@ -131,8 +129,7 @@ class ScanRequest:
     def table(self, metastore: Metastore) -> Table:
         """Raises NoSuchObjectError; DmlError for a table that is not full ACID."""
         table = metastore.get_table(self.database_name, self.table_name)
-        if not table.is_full_acid:
-            raise DmlError(f"{table.full_name} is no full ACID table; read it with Spark's own ORC")
+        require_full_acid(table)
         return table
 
     def chosen(self, table: Table) -> tuple[Column, ...]:
@@ -152,7 +149,7 @@ class AcidReader(DataSourceReader):  # type: ignore[misc]
         metastore = _open(request.metastore_url)
         try:
             table = request.table(metastore)
-            lease = TxnId(0)
+            lease = NO_TXN
             if request.valid_txns is not None and request.valid_write_ids is not None:
                 txns = ValidTxnList.parse(request.valid_txns)
                 write_ids = ValidWriteIdList.parse(request.valid_write_ids)
@@ -183,7 +180,7 @@ class AcidReader(DataSourceReader):  # type: ignore[misc]
         """
         if not isinstance(partition, AcidPartition):
             return
-        if partition.lease_txn_id:
+        if partition.lease_txn_id != NO_TXN:
             _renew_lease(partition)
         yield from read_scan_split(
             file_systems(self._request.settings),
@@ -226,7 +223,7 @@ def _open_lease(metastore: Metastore, table: Table) -> TxnId:
 def _renew_lease(partition: AcidPartition) -> None:
     metastore = _open(partition.metastore_url)
     try:
-        metastore.heartbeat(TxnId(partition.lease_txn_id), LockId(0))
+        metastore.heartbeat(partition.lease_txn_id, LockId(0))
     except (NoSuchTxnError, TxnAbortedError) as error:
         raise DmlError(
             "the snapshot of this read has timed out (hive.txn.timeout), so its files may be "
