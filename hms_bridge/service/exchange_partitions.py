@@ -126,13 +126,13 @@ def _plan(
             f"No partition is found with the values {{{shown}}} for the table {source.table}"
         )
     _check_form(out_of.table, into.table)
-    existing = partitions.existing_names(connection, into, [one.name for one in found])
+    existing = partitions.existing_names(connection, into, [partition.name for partition in found])
     if existing:
         raise MetaError(f"The partition {min(existing)} already exists in the table {target.table}")
     return _Exchange(
         source=out_of,
         target=into,
-        pairs=[(one, _moved(one, out_of.table, into.table)) for one in found],
+        pairs=[(stored, _moved(stored, out_of.table, into.table)) for stored in found],
         is_source_of_replication=_check_replication(connection, source, target),
     )
 
@@ -154,10 +154,11 @@ def _values(table: Table, values: Mapping[str, str]) -> list[str]:
             f"{table.full_name}, whose partition columns are {', '.join(names) or 'none'}"
         )
     wanted = [given.get(name) or "" for name in names]
-    gaps = [name for name, value in zip(names, wanted, strict=True) if not value]
-    if any(wanted[names.index(gaps[0]) :]) if gaps else False:
+    first_gap = wanted.index("") if "" in wanted else len(wanted)
+    if any(wanted[first_gap:]):
         raise MetaError(
-            f"a value for {gaps[0]} is missing: partitions are exchanged by their first columns"
+            f"a value for {names[first_gap]} is missing: partitions are exchanged by their first "
+            "columns"
         )
     return wanted
 
