@@ -271,7 +271,7 @@ def _value(stored: Any) -> ExpressionValue:
             (found,) = stored.fields.values()
             if isinstance(found, str | tuple):
                 return found
-        if stored.class_name in (f"{_PLAN}ExprNodeConstantDesc",):
+        if stored.class_name == f"{_PLAN}ExprNodeConstantDesc":
             return _value(stored.fields["value"])
     raise UnreadableError("a constant of a class that is none of Hive's values")
 
