@@ -33,7 +33,8 @@ from pyspark.sql.types import StructType
 from changemanager.hadoop import HadoopConfig
 from hms_bridge.config.file_systems import file_systems
 from hms_bridge.config.hive_site import read_hadoop_site
-from hms_bridge.config.settings import Settings, parse_addresses
+from hms_bridge.config.settings import Settings
+from hms_bridge.config.values import parse_web_addresses
 from hms_bridge.errors import DmlError, NoSuchTxnError, TxnAbortedError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Column, Table
@@ -194,7 +195,7 @@ def _hadoop(options: Mapping[str, str]) -> HadoopConfig:
     """The configuration around this process; executors are given it with the splits."""
     return HadoopConfig(
         values=read_hadoop_site(os.environ),
-        web_addresses=parse_addresses(options.get("webhdfs", "")),
+        web_addresses=parse_web_addresses(options.get("webhdfs", "")),
     )
 
 
