@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 import hdfs_native
 
 from changemanager.checksum import HDFS_LAYOUT, ChecksumLayout, composite_checksum
-from changemanager.filesystem.hdfs_client import BUFFER_BYTES, HdfsClient
+from changemanager.filesystem.hdfs_client import BUFFER_BYTES, HdfsClient, HdfsClientVolume
 from changemanager.filesystem.refusals import native_refusal
 from changemanager.filesystem.webhdfs import HttpFileSystem, WebHdfsVolume
 
@@ -232,7 +232,7 @@ def _described(status: hdfs_native.FileStatus) -> dict[str, Any]:
     }
 
 
-class HdfsVolume(WebHdfsVolume):
+class HdfsVolume(HdfsClientVolume):
     """HDFS by its own protocol; extended attributes, and the checksum as HDFS has it, by HTTP."""
 
     def __init__(self, fs: HdfsFileSystem) -> None:

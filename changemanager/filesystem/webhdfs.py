@@ -6,17 +6,15 @@ import errno
 import io
 import json
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
 import requests
 from fsspec.implementations.webhdfs import WebHDFile, WebHDFS
 
-from changemanager.filesystem.hdfs_client import HdfsClient
-from changemanager.filesystem.plain import PlainVolume
+from changemanager.filesystem.hdfs_client import HdfsClient, HdfsClientVolume
 from changemanager.filesystem.refusals import refusal
-from changemanager.filesystem.volume import FileSystemCapabilities, Placement
 
 _TIMEOUT_SECONDS = (10, 120)
 _SPOOL_BYTES = 8 << 20
@@ -223,40 +221,8 @@ def require_done(answer: requests.Response, path: str) -> None:
     raise refusal(kind, sentence, path)
 
 
-class WebHdfsVolume(PlainVolume):
-    """HDFS over HTTP. `fs` is an `HttpFileSystem`; the native client's volume is one of these,
-    too."""
-
-    def __init__(self, fs: Any) -> None:
-        super().__init__(
-            fs,
-            FileSystemCapabilities(
-                has_atomic_rename=True,
-                has_directories=True,
-                can_set_mtime=True,
-                has_native_checksum=True,
-                has_sync=False,
-            ),
-        )
-
-    def write_new(self, path: str, chunks: Iterable[bytes]) -> None:
-        """Write a whole file; FileExistsError if the name is taken."""
-        with self.fs.open(path, "xb") as output:
-            for chunk in chunks:
-                output.write(chunk)
-
-    def place(self, source: str, target: str) -> Placement:
-        """Rename; HDFS never renames onto a file that is there."""
-        self.fs.rename(source, target)
-        return Placement.MOVED
-
-    def rename(self, source: str, target: str) -> None:
-        """One step, by the NameNode."""
-        self.fs.rename(source, target)
-
-    def set_mtime(self, path: str, mtime_ms: int) -> None:
-        """Set the modification time; the access time stays."""
-        self.fs.set_times(path, mtime_ms)
+class WebHdfsVolume(HdfsClientVolume):
+    """HDFS over HTTP. `fs` is an `HttpFileSystem`."""
 
     def native_checksum(self, path: str) -> str:
         """HDFS's own checksum as Hive writes it: all of its bytes, in lower-case hex."""
