@@ -39,14 +39,7 @@ def altered_table(
         return replace(after, parameters=without_trust(after.parameters))
     if not after.is_transactional or old.is_partitioned:
         return after
-    parameters = _settled(
-        old.parameters,
-        old.write_id,
-        after.parameters,
-        after.write_id,
-        valid_write_ids,
-        what=after.full_name,
-    )
+    parameters = _settled(old, after, valid_write_ids, what=after.full_name)
     return replace(after, parameters=parameters)
 
 
@@ -79,32 +72,29 @@ def altered_partition(
         after = replace(after, parameters=without_columns(after.parameters, names))
     if not table.is_transactional:
         return after
-    parameters = _settled(
-        old.parameters,
-        old.write_id,
-        after.parameters,
-        after.write_id,
-        valid_write_ids,
-        what=f"{table.full_name} {stored.name}",
-    )
+    what = f"{table.full_name} {stored.name}"
+    parameters = _settled(old, after, valid_write_ids, what=what)
     return replace(after, parameters=parameters)
 
 
 def _settled(
-    old: Parameters,
-    old_write_id: int,
-    new: Parameters,
-    write_id: int,
-    valid_write_ids: str | None,
-    *,
-    what: str,
+    old: Table | Partition, new: Table | Partition, valid_write_ids: str | None, *, what: str
 ) -> Parameters:
-    require_told_change(what, old, new, WriteId(write_id), valid_write_ids, is_of_columns=False)
-    if valid_write_ids is None or write_id <= 0:
-        return new
-    if is_believable(new, old_write_id, valid_write_ids, is_writer=True):
-        return new
-    return without_trust(new)
+    """What the new one's parameters say of trust, after a write that saw this snapshot. Raises
+    MetaError for a change of it that does not tell its snapshot."""
+    require_told_change(
+        what,
+        old.parameters,
+        new.parameters,
+        WriteId(new.write_id),
+        valid_write_ids,
+        is_of_columns=False,
+    )
+    if valid_write_ids is None or new.write_id <= 0:
+        return new.parameters
+    if is_believable(new.parameters, old.write_id, valid_write_ids, is_writer=True):
+        return new.parameters
+    return without_trust(new.parameters)
 
 
 def _has_all(old: Sequence[Column], new: Sequence[Column]) -> bool:
