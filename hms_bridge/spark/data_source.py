@@ -23,6 +23,7 @@ import getpass
 import os
 import socket
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -78,11 +79,8 @@ class HiveAcidDataSource(DataSource):  # type: ignore[misc]
     def schema(self) -> str:
         """Spark's words for the chosen columns. Raises DmlError for an unknown one."""
         request = ScanRequest.of(self.options)
-        metastore = _open(request.metastore_url)
-        try:
+        with closing(_open(request.metastore_url)) as metastore:
             columns = request.chosen(request.table(metastore))
-        finally:
-            metastore.close()
         return frame_schema(columns, has_row_ids=request.has_row_ids)
 
     def reader(self, schema: StructType) -> AcidReader:  # noqa: ARG002
@@ -147,8 +145,7 @@ class AcidReader(DataSourceReader):  # type: ignore[misc]
     def partitions(self) -> list[AcidPartition]:
         """One for each split of each partition of the table."""
         request = self._request
-        metastore = _open(request.metastore_url)
-        try:
+        with closing(_open(request.metastore_url)) as metastore:
             table = request.table(metastore)
             lease = NO_TXN
             if request.valid_txns is not None and request.valid_write_ids is not None:
@@ -171,8 +168,6 @@ class AcidReader(DataSourceReader):  # type: ignore[misc]
                 )
                 for split in splits
             ]
-        finally:
-            metastore.close()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a split. Raises DmlError if its files are not protected any more.
@@ -222,13 +217,11 @@ def _open_lease(metastore: Metastore, table: Table) -> TxnId:
 
 
 def _renew_lease(partition: AcidPartition) -> None:
-    metastore = _open(partition.metastore_url)
-    try:
-        metastore.heartbeat(partition.lease_txn_id, LockId(0))
-    except (NoSuchTxnError, TxnAbortedError) as error:
-        raise DmlError(
-            "the snapshot of this read has timed out (hive.txn.timeout), so its files may be "
-            "gone; read again"
-        ) from error
-    finally:
-        metastore.close()
+    with closing(_open(partition.metastore_url)) as metastore:
+        try:
+            metastore.heartbeat(partition.lease_txn_id, LockId(0))
+        except (NoSuchTxnError, TxnAbortedError) as error:
+            raise DmlError(
+                "the snapshot of this read has timed out (hive.txn.timeout), so its files may be "
+                "gone; read again"
+            ) from error

@@ -197,19 +197,17 @@ def _plain_key(value: object) -> object:
     return tuple(value) if isinstance(value, Row) else value
 
 
-class _spark_errors:  # noqa: N801  (reads as a statement: `with _spark_errors():`)
+@contextmanager
+def _spark_errors() -> Iterator[None]:
     """Turns what Spark says of a statement into a DmlError of one line."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, PySparkException | Py4JError):
-            raise DmlError(f"Spark refused the statement: {first_line(error)}") from error
-        if isinstance(error, ValueError | OverflowError):  # e.g. a year that Python does not know
-            raise DmlError(
-                f"a value of the result cannot be shown: {error}; CAST it AS STRING"
-            ) from error
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise DmlError(f"Spark refused the statement: {first_line(error)}") from error
+    except (ValueError, OverflowError) as error:  # e.g. a year that Python does not know
+        raise DmlError(
+            f"a value of the result cannot be shown: {error}; CAST it AS STRING"
+        ) from error
 
 
 def _write_locks(plan: WritePlan) -> list[LockComponent]:
