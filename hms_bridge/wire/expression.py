@@ -21,7 +21,8 @@ from hms_bridge.model.expression import (
     ExpressionValue,
     Function,
 )
-from hms_bridge.wire.kryo import ANY, STRINGS, KryoObject, KryoReader, Layouts, UnreadableError
+from hms_bridge.wire.kryo import ANY, STRINGS, KryoObject, KryoReader, Layouts
+from hms_bridge.wire.kryo_input import UnreadableError
 
 NODES_MAX = 100_000
 """Nodes of a tree; one that is referred to counts each time."""
