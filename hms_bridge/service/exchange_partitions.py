@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from changemanager.location import parse_uri
@@ -57,27 +58,27 @@ class ExchangePartitionVerbs(DropVerbs):
         if plan.is_source_of_replication:
             self._files.require_archive(f"table {plan.source.table.full_name}")
         self._files.settle(*(place for _, *both in plan.moves for place in both))
-        done: list[FileTask] = []
-        try:
-            for name, place, new_place in plan.moves:
-                context = ArchiveContext(
-                    cause=ArchiveCause.RENAME,
-                    location=place,
-                    database=source.database,
-                    table=source.table,
-                    partition=name,
+        with ExitStack() as moves:  # what was moved first is put back last
+            tasks = [
+                moves.enter_context(
+                    self._files.moved(
+                        place,
+                        new_place,
+                        context=ArchiveContext(
+                            cause=ArchiveCause.RENAME,
+                            location=place,
+                            database=source.database,
+                            table=source.table,
+                            partition=name,
+                        ),
+                        is_archived=plan.is_source_of_replication,
+                    )
                 )
-                is_archived = plan.is_source_of_replication
-                done.append(
-                    self._files.move(place, new_place, context=context, is_archived=is_archived)
-                )
+                for name, place, new_place in plan.moves
+            ]
             return self._transactions.write(
-                lambda unit: self._exchange(unit, values, source, target, plan, done)
+                lambda unit: self._exchange(unit, values, source, target, plan, tasks)
             )
-        except BaseException:
-            for task in reversed(done):
-                self._files.undo_move(task)
-            raise
 
     def _exchange(
         self,

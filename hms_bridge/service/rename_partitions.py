@@ -74,23 +74,15 @@ class RenamePartitionVerbs(DropVerbs):
         self, renaming: _Renaming, source: str, target: str, *, is_archived: bool
     ) -> None:
         self._files.settle(source, target)
-        task = self._files.move(
-            source,
-            target,
-            context=ArchiveContext(
-                cause=ArchiveCause.RENAME,
-                location=source,
-                database=renaming.table_key[0],
-                table=renaming.table_key[1],
-                partition=renaming.old_name,
-            ),
-            is_archived=is_archived,
+        context = ArchiveContext(
+            cause=ArchiveCause.RENAME,
+            location=source,
+            database=renaming.table_key[0],
+            table=renaming.table_key[1],
+            partition=renaming.old_name,
         )
-        try:
+        with self._files.moved(source, target, context=context, is_archived=is_archived) as task:
             self._transactions.write(lambda unit: self._rename(unit, renaming, task))
-        except BaseException:
-            self._files.undo_move(task)
-            raise
 
     def _rename(self, unit: UnitOfWork, renaming: _Renaming, move: FileTask | None) -> None:
         stored = tables.require_table(unit.connection, *renaming.table_key, RowLock.SHARED)
