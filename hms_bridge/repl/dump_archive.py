@@ -26,7 +26,14 @@ def named_archive(
     if home.volume is not archive.volume:
         raise ReplError(
             f"the archive {archive.uri} (hive.repl.cmrootdir) is on another file system than "
-            f"{home.uri} of database {database.name}; set it to the archive of that database's own "
-            "metastore, or hms.bridge.cm.other.file.system to true if it is meant"
+            f"{home.uri} of database {database.name}{_hint(archive.uri)}; set it to the "
+            "archive of that database's own metastore, or hms.bridge.cm.other.file.system to "
+            "true if it is meant"
         )
     return archive.uri
+
+
+def _hint(archive: str) -> str:
+    """What mostly is forgotten where an archive turns out to be on this machine."""
+    is_local = archive.startswith("file:")
+    return " (a path without hdfs:// is of this machine if HADOOP_CONF_DIR is not set)" * is_local
