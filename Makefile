@@ -35,8 +35,9 @@ bench-cluster: setup  ## a dump to HDFS, ours against Hive's, on the real system
 integration: setup  ## the real systems judge: Hive, HDFS, Trino, PostgreSQL, MariaDB, S3
 	bash integration/run.sh
 
-integration-long: setup  ## the cases that integration leaves out: minutes each
-	bash integration/run.sh -m long
+integration-long: setup  ## what a release adds: ten kills of each process, ten minutes of storm
+	HMS_BRIDGE_KILLS=10 HMS_BRIDGE_STORM_SECONDS=600 bash integration/run.sh \
+		integration/cases/test_cluster_kills.py integration/cases/test_storm_beside_hive.py
 
 lock: setup      ## write requirements.lock again from pyproject.toml
 	$(PY) -m pip install --quiet uv

@@ -6,7 +6,6 @@ class can be pickled, so that a process without Hadoop's configuration opens the
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -39,25 +38,6 @@ class HadoopConfig:
     user: str | None = None
     is_native_allowed: bool = True
     web_addresses: Mapping[str, str] = field(default_factory=dict)
-
-    def to_text(self) -> str:
-        """All of it as JSON, for a process that is given texts only. It may hold secrets."""
-        return json.dumps(
-            {
-                "values": dict(self.values),
-                "user": self.user,
-                "is_native_allowed": self.is_native_allowed,
-                "web_addresses": dict(self.web_addresses),
-            }
-        )
-
-    @classmethod
-    def from_text(cls, text: str) -> HadoopConfig:
-        """What `to_text` gave. Raises ChangeManagerConfigError for another text."""
-        try:
-            return cls(**json.loads(text))
-        except (ValueError, TypeError) as error:
-            raise ChangeManagerConfigError(f"no Hadoop configuration: {error}") from error
 
     def get(self, name: str, default: str = "") -> str:
         """A setting's text; empty counts as not set."""
@@ -102,10 +82,7 @@ class HadoopConfig:
 
     def rpc_addresses(self, authority: str) -> tuple[str, ...]:
         """`host:port` of every NameNode behind an authority: a name service's, or itself."""
-        found = self._addresses(_RPC, authority)
-        if found:
-            return found
-        return (authority if ":" in authority else f"{authority}:{_RPC_PORT}",)
+        return self._addresses(_RPC, authority) or (_with_port(authority),)
 
     def one_authority(self, authority: str) -> str:
         """The same for all names of one HDFS: a name service, else `host:port` in small letters.
@@ -136,7 +113,7 @@ class HadoopConfig:
         if not found and self._is_the_name_node(authority) and self.get(_HTTP):
             found = (self.get(_HTTP),)
         host = self.rpc_addresses(authority)[0].rpartition(":")[0]
-        return tuple(re.sub(r"^0\.0\.0\.0:", f"{host}:", one) for one in found)
+        return tuple(re.sub(r"^0\.0\.0\.0:", f"{host}:", address) for address in found)
 
     def require_consistent(self) -> None:
         """Raises ChangeManagerConfigError for an HTTP address of another cluster's NameNode."""
@@ -157,7 +134,7 @@ class HadoopConfig:
     def _is_the_name_node(self, authority: str) -> bool:
         default = self.default_fs
         named = default.partition("://")[2].rstrip("/") if default.startswith("hdfs://") else ""
-        own = {_with_port(one) for one in (named, self.get(_RPC)) if one}
+        own = {_with_port(name) for name in (named, self.get(_RPC)) if name}
         return _with_port(authority) in own
 
     def _name_services(self) -> tuple[str, ...]:
@@ -171,7 +148,7 @@ class HadoopConfig:
 
 
 def _items(text: str) -> tuple[str, ...]:
-    return tuple(one.strip() for one in text.split(",") if one.strip())
+    return tuple(item.strip() for item in text.split(",") if item.strip())
 
 
 def _with_port(authority: str) -> str:

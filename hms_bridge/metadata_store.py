@@ -78,7 +78,8 @@ class StatisticsStore(Protocol):
         ...
 
     def get_aggregated_statistics(self, query: StatisticsQuery) -> AggregatedStatistics:
-        """Of partitions together; nothing if a snapshot is given that may not believe one."""
+        """Of partitions together; nothing if a snapshot is given that may not believe one. Raises
+        NoSuchObjectError for an unknown table."""
         ...
 
     def delete_column_statistics(
@@ -120,7 +121,8 @@ class FunctionStore(Protocol):
     def alter_function(
         self, database: str, name: str, function: Function, catalog: str = DEFAULT_CATALOG
     ) -> None:
-        """Replace it, and its name and database too. Raises MetaError for an unknown one."""
+        """Replace it, and its name and database too. Raises MetaError for an unknown one,
+        AlreadyExistsError, InvalidObjectError, NoSuchObjectError (its new database)."""
         ...
 
     def drop_function(self, database: str, name: str, catalog: str = DEFAULT_CATALOG) -> None:

@@ -18,7 +18,6 @@ from typing import Any, Protocol, TypeVar
 
 import pytest
 
-from integration.long_cases import LONG_CASES
 from integration.referees import install, java_metastore, outside
 from integration.referees.beside import Beside
 from integration.referees.cluster import Cluster
@@ -39,6 +38,7 @@ from integration.referees.spark import (
     SparkStandalone,
 )
 from integration.referees.trino import Trino
+from integration.slowest_first import SLOWEST_FIRST
 from integration.systems import SYSTEMS
 
 LOGS = Path(__file__).parent / "logs"
@@ -56,7 +56,6 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line(
             "markers", f"{system.fixture}: cases of {system.name} {system.version}"
         )
-    config.addinivalue_line("markers", "long: cases that make integration leaves out")
     # A terminated run ends like an interrupted one, so that fixtures stop what they started.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
@@ -65,11 +64,11 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     fixtures = {system.fixture for system in SYSTEMS}
     for item in items:
-        if item.path.name in LONG_CASES:
-            item.add_marker("long")
         if isinstance(item, pytest.Function):
             for name in inspect.signature(item.function).parameters.keys() & fixtures:
                 item.add_marker(name)
+    turn = {name: number for number, name in enumerate(SLOWEST_FIRST)}
+    items.sort(key=lambda item: turn.get(item.path.name, len(turn)))
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

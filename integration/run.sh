@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Install the real systems and run the cases beside them. Arguments go to pytest: run.sh -m trino476,
 # or run.sh integration/cases/test_hdfs.py. Without arguments every referee is installed first, so that one
-# that is not to be had fails the run at once, and the long cases are left out (integration/long_cases.py).
+# that is not to be had fails the run at once, and two processes share the files of cases: real systems
+# wait more than they work. Each starts the referees of its own cases.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,7 +14,7 @@ fi
 
 if [ $# -eq 0 ]; then
     "$python" -m integration.referees.install
-    set -- -m "not long"
+    set -- -n 2 --dist loadfile
 fi
 cases=integration/cases
 for argument in "$@"; do

@@ -16,10 +16,10 @@ from typing import Any, TypeVar, cast
 
 import hdfs_native
 
-from changemanager.checksum import ChecksumLayout, composite_checksum
-from changemanager.filesystem.hdfs_client import BUFFER_BYTES, HdfsClient
+from changemanager.checksum import HDFS_LAYOUT, ChecksumLayout, composite_checksum
+from changemanager.filesystem.hdfs_client import BUFFER_BYTES, HdfsClient, HdfsClientVolume
 from changemanager.filesystem.refusals import native_refusal
-from changemanager.filesystem.webhdfs import WebHdfsVolume
+from changemanager.filesystem.webhdfs import HttpFileSystem, WebHdfsVolume
 
 FIRST_ANSWER_SECONDS = 30.0
 """How long a cluster may take for its first answer, failing over included."""
@@ -50,7 +50,7 @@ class HdfsFileSystem(HdfsClient):
         *,
         umask: int = 0o022,
         user: str | None = None,
-        web: Any = None,
+        web: HttpFileSystem | None = None,
         **given: Any,
     ) -> None:
         super().__init__(**given)
@@ -113,7 +113,7 @@ class HdfsFileSystem(HdfsClient):
         """What is in a directory; a file lists itself."""
         path = self._strip_protocol(path)
         found = self._do(path, lambda: list(self.client.list_status(path, False)))
-        infos = sorted((_described(one) for one in found), key=lambda info: str(info["name"]))
+        infos = sorted((_described(status) for status in found), key=lambda info: str(info["name"]))
         return infos if detail else [info["name"] for info in infos]
 
     def _make(self, path: str, mode: int, *, create_parents: bool) -> None:
@@ -162,7 +162,7 @@ class _Reader(io.RawIOBase):
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         start = {os.SEEK_SET: 0, os.SEEK_CUR: self._inner.tell(), os.SEEK_END: self.size}[whence]
         if start + offset < 0:
-            raise OSError(22, "a position before the file's start", self._path)
+            raise OSError(errno.EINVAL, "a position before the file's start", self._path)
         # The native client panics past the end, where Python's files have no bytes.
         self._inner.seek(min(start + offset, self.size))
         return int(self._inner.tell())
@@ -232,7 +232,7 @@ def _described(status: hdfs_native.FileStatus) -> dict[str, Any]:
     }
 
 
-class HdfsVolume(WebHdfsVolume):
+class HdfsVolume(HdfsClientVolume):
     """HDFS by its own protocol; extended attributes, and the checksum as HDFS has it, by HTTP."""
 
     def __init__(self, fs: HdfsFileSystem) -> None:
@@ -244,9 +244,10 @@ class HdfsVolume(WebHdfsVolume):
         block size."""
         if self._web is not None:
             return self._web.native_checksum(path)
-        block_bytes = int(self.fs.info(path)["blocksize"] or 0)
-        crc_bytes = int(self.fs.settings.get(_CRC_BYTES, "512"))
-        layout = ChecksumLayout(crc_bytes=crc_bytes, block_bytes=block_bytes or 128 << 20)
+        layout = ChecksumLayout(
+            crc_bytes=int(self.fs.settings.get(_CRC_BYTES, HDFS_LAYOUT.crc_bytes)),
+            block_bytes=int(self.fs.info(path)["blocksize"] or HDFS_LAYOUT.block_bytes),
+        )
         with self.open_input(path) as stream:
             return composite_checksum(stream, layout)
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import re
+from abc import abstractmethod
+from collections.abc import Iterable
 from typing import Any
 
 from fsspec import AbstractFileSystem
 
+from changemanager.filesystem.plain import PlainVolume
 from changemanager.filesystem.refusals import refusal
+from changemanager.filesystem.volume import FileSystemCapabilities, Placement
 
 BUFFER_BYTES = 1 << 20
 _PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]*")
@@ -29,13 +34,13 @@ class HdfsClient(AbstractFileSystem):  # type: ignore[misc]
         text = path[found.end() :] if found else path
         return text.rstrip("/") or "/"
 
+    @abstractmethod
     def _make(self, path: str, mode: int, *, create_parents: bool) -> None:
         """Make a directory with these very bits; none is there."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _delete(self, path: str, *, is_recursive: bool) -> bool:
         """Whether something was there to be removed."""
-        raise NotImplementedError
 
     def exists(self, path: str, **_: Any) -> bool:
         """Whether anything is there; a refusal is an error, not a no."""
@@ -61,7 +66,7 @@ class HdfsClient(AbstractFileSystem):  # type: ignore[misc]
         """Make a directory. FileExistsError if one is there already."""
         path = self._strip_protocol(path)
         if self.exists(path):
-            raise FileExistsError(17, "HDFS: is there already", path)
+            raise FileExistsError(errno.EEXIST, "HDFS: is there already", path)
         self._make(path, self._mode(permission), create_parents=create_parents)
 
     def makedirs(self, path: str, exist_ok: bool = False, permission: int | None = None) -> None:
@@ -101,6 +106,42 @@ class HdfsClient(AbstractFileSystem):  # type: ignore[misc]
         for name in [path] if isinstance(path, str) else path:
             place = self._strip_protocol(name)
             if place == "/":
-                raise PermissionError(13, "the root is never removed", place)
+                raise PermissionError(errno.EACCES, "the root is never removed", place)
             if not self._delete(place, is_recursive=recursive):
                 raise refusal("FileNotFoundException", "nothing was there to be removed", place)
+
+
+class HdfsClientVolume(PlainVolume):
+    """The half of HDFS as a volume that its file system does by itself, whichever client that is;
+    who has the other half gives the checksum and the attributes."""
+
+    def __init__(self, fs: Any) -> None:
+        super().__init__(
+            fs,
+            FileSystemCapabilities(
+                has_atomic_rename=True,
+                has_directories=True,
+                can_set_mtime=True,
+                has_native_checksum=True,
+                has_sync=False,
+            ),
+        )
+
+    def write_new(self, path: str, chunks: Iterable[bytes]) -> None:
+        """Write a whole file; FileExistsError if the name is taken."""
+        with self.fs.open(path, "xb") as output:
+            for chunk in chunks:
+                output.write(chunk)
+
+    def place(self, source: str, target: str) -> Placement:
+        """Rename; HDFS never renames onto a file that is there."""
+        self.fs.rename(source, target)
+        return Placement.MOVED
+
+    def rename(self, source: str, target: str) -> None:
+        """One step, by the NameNode."""
+        self.fs.rename(source, target)
+
+    def set_mtime(self, path: str, mtime_ms: int) -> None:
+        """Set the modification time; the access time stays."""
+        self.fs.set_times(path, mtime_ms)

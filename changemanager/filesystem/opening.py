@@ -64,33 +64,37 @@ def _open_hdfs(authority: str, hadoop: HadoopConfig) -> Any:
     # HTTP would need SPNEGO, which is not offered; the native client has Kerberos.
     addresses = () if hadoop.is_kerberos else hadoop.http_addresses(authority)
     web = HttpFileSystem(addresses, user=_user(hadoop), umask=hadoop.umask) if addresses else None
+    has_rpc = _has_rpc_address(authority, hadoop)
     is_native = (
         hadoop.is_native_allowed
         and find_spec("hdfs_native") is not None
-        and (web is None or _has_rpc_address(authority, hadoop))
+        and (web is None or has_rpc)
     )
-    if not is_native and web is not None:
-        return web
-    if not is_native and hadoop.is_kerberos:
-        raise LocationError(
-            f"hdfs://{authority} asks for Kerberos (hadoop.security.authentication), which only "
-            "the native client has: pip install 'hms-bridge[hdfs]', and let "
-            "hms.bridge.hdfs.client be auto"
-        )
     if not is_native:
-        raise LocationError(
-            f"hdfs://{authority} needs a client: pip install 'hms-bridge[hdfs]', or name its HTTP "
-            "address in hms.bridge.webhdfs.addresses"
-        )
+        if web is None:
+            raise _without_client(authority, hadoop)
+        return web
     from changemanager.filesystem.hdfs import HdfsFileSystem
 
-    is_explained = _has_rpc_address(authority, hadoop)
     return HdfsFileSystem(
-        authority if is_explained else hadoop.rpc_addresses(authority)[0],
+        authority if has_rpc else hadoop.rpc_addresses(authority)[0],
         dict(hadoop.values),
         umask=hadoop.umask,
         user=hadoop.user,
         web=web,
+    )
+
+
+def _without_client(authority: str, hadoop: HadoopConfig) -> LocationError:
+    if hadoop.is_kerberos:
+        return LocationError(
+            f"hdfs://{authority} asks for Kerberos (hadoop.security.authentication), which only "
+            "the native client has: pip install 'hms-bridge[hdfs]', and let "
+            "hms.bridge.hdfs.client be auto"
+        )
+    return LocationError(
+        f"hdfs://{authority} needs a client: pip install 'hms-bridge[hdfs]', or name its HTTP "
+        "address in hms.bridge.webhdfs.addresses"
     )
 
 

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
 import requests
 from fsspec.implementations.webhdfs import WebHDFile, WebHDFS
 
-from changemanager.filesystem.hdfs_client import HdfsClient
-from changemanager.filesystem.plain import PlainVolume
+from changemanager.filesystem.hdfs_client import HdfsClient, HdfsClientVolume
 from changemanager.filesystem.refusals import refusal
-from changemanager.filesystem.volume import FileSystemCapabilities, Placement
 
 _TIMEOUT_SECONDS = (10, 120)
 _SPOOL_BYTES = 8 << 20
-_STANDBY = "StandbyException"
 
 
 class _BoundedSession(requests.Session):
@@ -72,13 +70,17 @@ class HttpFileSystem(HdfsClient, WebHDFS):  # type: ignore[misc]
                 )
                 require_done(answer, place)
             except requests.ConnectionError as failure:
-                error = OSError(111, f"no NameNode answers at http://{address}: {failure}", place)
+                error = OSError(
+                    errno.ECONNREFUSED, f"no NameNode answers at http://{address}: {failure}", place
+                )
                 continue
             except requests.Timeout as failure:
-                error = TimeoutError(110, f"http://{address} does not answer: {failure}", place)
+                error = TimeoutError(
+                    errno.ETIMEDOUT, f"http://{address} does not answer: {failure}", place
+                )
                 continue
             except OSError as failure:
-                if _STANDBY not in str(failure) and "standby" not in str(failure):
+                if "standby" not in str(failure).lower():
                     raise
                 error = failure
                 continue
@@ -116,7 +118,7 @@ class HttpFileSystem(HdfsClient, WebHDFS):  # type: ignore[misc]
         """Give a file or directory another name; never over another, never into a directory."""
         source, target = self._strip_protocol(source), self._strip_protocol(target)
         if self.exists(target):
-            raise FileExistsError(17, "HDFS: is there already", target)
+            raise FileExistsError(errno.EEXIST, "HDFS: is there already", target)
         # With an option the NameNode takes its newer rename, which raises and does not nest.
         self._confirmed(
             f"rename to {target}", "RENAME", "put", source, destination=target, renameoptions="NONE"
@@ -136,7 +138,7 @@ class HttpFileSystem(HdfsClient, WebHDFS):  # type: ignore[misc]
 
     def _confirmed(self, what: str, op: str, method: str, path: str, **arguments: str) -> None:
         if not self._is_done(op, method, path, **arguments):
-            raise OSError(5, f"HDFS answered false to: {what}", self._strip_protocol(path))
+            raise OSError(errno.EIO, f"HDFS answered false to: {what}", self._strip_protocol(path))
 
     def _is_done(self, op: str, method: str, path: str, **arguments: str) -> bool:
         answer = self._call(op, method, path, None, True, **arguments)
@@ -180,7 +182,7 @@ class _OneCreate(tempfile.SpooledTemporaryFile[bytes]):
         self._path = path
         self._is_replacing = is_replacing
         if not is_replacing and fs.exists(path):
-            raise FileExistsError(17, "HDFS: is there already", path)
+            raise FileExistsError(errno.EEXIST, "HDFS: is there already", path)
 
     def close(self) -> None:
         """Bring the bytes to HDFS."""
@@ -219,40 +221,8 @@ def require_done(answer: requests.Response, path: str) -> None:
     raise refusal(kind, sentence, path)
 
 
-class WebHdfsVolume(PlainVolume):
-    """HDFS over HTTP. `fs` is an `HttpFileSystem`; the native client's volume is one of these,
-    too."""
-
-    def __init__(self, fs: Any) -> None:
-        super().__init__(
-            fs,
-            FileSystemCapabilities(
-                has_atomic_rename=True,
-                has_directories=True,
-                can_set_mtime=True,
-                has_native_checksum=True,
-                has_sync=False,
-            ),
-        )
-
-    def write_new(self, path: str, chunks: Iterable[bytes]) -> None:
-        """Write a whole file; FileExistsError if the name is taken."""
-        with self.fs.open(path, "xb") as output:
-            for chunk in chunks:
-                output.write(chunk)
-
-    def place(self, source: str, target: str) -> Placement:
-        """Rename; HDFS never renames onto a file that is there."""
-        self.fs.rename(source, target)
-        return Placement.MOVED
-
-    def rename(self, source: str, target: str) -> None:
-        """One step, by the NameNode."""
-        self.fs.rename(source, target)
-
-    def set_mtime(self, path: str, mtime_ms: int) -> None:
-        """Set the modification time; the access time stays."""
-        self.fs.set_times(path, mtime_ms)
+class WebHdfsVolume(HdfsClientVolume):
+    """HDFS over HTTP. `fs` is an `HttpFileSystem`."""
 
     def native_checksum(self, path: str) -> str:
         """HDFS's own checksum as Hive writes it: all of its bytes, in lower-case hex."""

@@ -17,7 +17,7 @@ from hms_bridge.backend.schema.catalog_tables import (
     SERDES,
 )
 from hms_bridge.backend.sequences import next_sequence_values
-from hms_bridge.catalog import statistics_rows
+from hms_bridge.catalog import statistics_names
 from hms_bridge.catalog.dependents import delete_dependents
 from hms_bridge.catalog.details import load_details
 from hms_bridge.catalog.partition_predicate import BoundFilter
@@ -350,7 +350,7 @@ def _update(
     if old.partition.values != new.values:
         connection.execute(delete(PARTITION_KEY_VALS).where(PARTITION_KEY_VALS.c.PART_ID == old.id))
         _insert_values(connection, [(old.id, new)])
-        statistics_rows.rename_partition(connection, old.id, values["PART_NAME"])
+        statistics_names.rename_partition(connection, old.id, values["PART_NAME"])
     if old.partition.parameters != new.parameters:
         connection.execute(delete(PARTITION_PARAMS).where(PARTITION_PARAMS.c.PART_ID == old.id))
         _insert_parameters(connection, [(old.id, new)])

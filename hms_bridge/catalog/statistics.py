@@ -1,68 +1,44 @@
 """TAB_COL_STATS and PART_COL_STATS: statistics of the columns of tables and partitions.
 
-One row for a column and an engine. Up to Hive 4.0 the rows also name their table and partition,
-which a rename has to follow; later they have the key alone.
+One row for a column and an engine. What they name besides stands in
+:mod:`hms_bridge.catalog.statistics_names`, whether they are to be believed in
+:mod:`hms_bridge.catalog.statistics_state`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Row,
-    Table,
-    and_,
-    delete,
-    insert,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, Connection, Row, Table, delete, insert, or_, select
 
 from hms_bridge.backend.batches import batches
-from hms_bridge.backend.schema.catalog_tables import (
-    PART_COL_STATS,
-    PARTITION_PARAMS,
-    PARTITIONS,
-    TAB_COL_STATS,
-    TABLE_PARAMS,
-    TBLS,
-)
-from hms_bridge.backend.schema.present import is_present
+from hms_bridge.backend.schema.catalog_tables import PART_COL_STATS, PARTITIONS, TAB_COL_STATS
 from hms_bridge.backend.sequences import next_sequence_values
-from hms_bridge.catalog.row_locks import RowLock, hold
+from hms_bridge.catalog.statistics_names import names_in_rows
+from hms_bridge.catalog.statistics_state import PartitionState
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.model.catalog import Column
-from hms_bridge.model.ids import WriteId
 from hms_bridge.model.statistics import (
-    Bound,
     ColumnStatistics,
     ObjectStatistics,
     StatisticsKind,
 )
-from hms_bridge.model.statistics_state import ACCURATE, without_columns
 
 _SEQUENCES = {
     TAB_COL_STATS: "org.apache.hadoop.hive.metastore.model.MTableColumnStatistics",
     PART_COL_STATS: "org.apache.hadoop.hive.metastore.model.MPartitionColumnStatistics",
 }
 _KEYS = {TAB_COL_STATS: "TBL_ID", PART_COL_STATS: "PART_ID"}
-_LONGS = frozenset({StatisticsKind.LONG, StatisticsKind.DATE, StatisticsKind.TIMESTAMP})
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PartitionState:
-    """A partition, and what is stored about trust in its statistics."""
-
-    id: int
-    name: str
-    write_id: int
-    parameters: Mapping[str, str]
-    """COLUMN_STATS_ACCURATE alone, if it is there."""
+_BOUNDS = {
+    StatisticsKind.LONG: "LONG",
+    StatisticsKind.DATE: "LONG",
+    StatisticsKind.TIMESTAMP: "LONG",
+    StatisticsKind.DOUBLE: "DOUBLE",
+    StatisticsKind.DECIMAL: "BIG_DECIMAL",
+}
+"""Where the lowest and the highest value of a kind stand: in PREFIX_LOW_VALUE, PREFIX_HIGH_VALUE.
+Other kinds have none."""
 
 
 def of_table(
@@ -111,7 +87,7 @@ def put_of_table(
     now_seconds: int,
 ) -> None:
     """Replace the statistics of these columns."""
-    names = _names(connection, TAB_COL_STATS, stored)
+    names = names_in_rows(connection, TAB_COL_STATS, stored.table)
     _put(connection, TAB_COL_STATS, {stored.id: (names, columns)}, engine, now_seconds)
 
 
@@ -124,7 +100,7 @@ def put_of_partitions(
     now_seconds: int,
 ) -> None:
     """Replace the statistics of these columns of each partition."""
-    names = _names(connection, PART_COL_STATS, stored)
+    names = names_in_rows(connection, PART_COL_STATS, stored.table)
     given = {
         state.id: (names | ({"PARTITION_NAME": state.name} if names else {}), columns)
         for state, columns in found
@@ -186,98 +162,6 @@ def keys_of_partitions(connection: Connection, stored: StoredTable) -> list[int]
     return list(connection.scalars(query))
 
 
-def distrust_columns(connection: Connection, forgotten: Mapping[int, frozenset[str]]) -> None:
-    """Take columns out of the parameters of partitions that say whose statistics are right."""
-    states = _states(connection, PARTITIONS.c.PART_ID, list(forgotten))
-    put_partition_states(
-        connection,
-        [(state, without_columns(state.parameters, forgotten[state.id]), None) for state in states],
-    )
-
-
-def partition_states(
-    connection: Connection, stored: StoredTable, names: Collection[str], lock: RowLock
-) -> dict[str, PartitionState]:
-    """Those that exist, by name, sorted."""
-    found: dict[str, PartitionState] = {}
-    for piece in batches(sorted(set(names))):
-        where = and_(PARTITIONS.c.TBL_ID == stored.id, PARTITIONS.c.PART_NAME.in_(piece))
-        hold(connection, PARTITIONS.c.PART_ID, where, lock)
-        keys = list(connection.scalars(select(PARTITIONS.c.PART_ID).where(where)))
-        found |= {state.name: state for state in _states(connection, PARTITIONS.c.PART_ID, keys)}
-    return dict(sorted(found.items()))
-
-
-def put_partition_states(
-    connection: Connection,
-    changes: Sequence[tuple[PartitionState, Mapping[str, str], WriteId | None]],
-) -> None:
-    """Store COLUMN_STATS_ACCURATE of partitions, and the write id of those that get one."""
-    changed = [(s, new.get(ACCURATE)) for s, new, _ in changes if dict(s.parameters) != dict(new)]
-    p = PARTITION_PARAMS.c
-    for piece in batches([state.id for state, _ in changed]):
-        gone = and_(p.PART_ID.in_(piece), p.PARAM_KEY == ACCURATE)
-        connection.execute(delete(PARTITION_PARAMS).where(gone))
-    rows = [
-        {"PART_ID": state.id, "PARAM_KEY": ACCURATE, "PARAM_VALUE": text}
-        for state, text in changed
-        if text is not None
-    ]
-    if rows:
-        connection.execute(insert(PARTITION_PARAMS), rows)
-    by_write_id: dict[WriteId, list[int]] = {}
-    for state, _, write_id in changes:
-        if write_id is not None:
-            by_write_id.setdefault(write_id, []).append(state.id)
-    for write_id, keys in by_write_id.items():
-        for piece in batches(keys):
-            here = PARTITIONS.c.PART_ID.in_(piece)
-            connection.execute(update(PARTITIONS).where(here).values(WRITE_ID=write_id))
-
-
-def put_table_state(
-    connection: Connection, stored: StoredTable, new: Mapping[str, str], write_id: WriteId | None
-) -> None:
-    """Store COLUMN_STATS_ACCURATE of a table, and its write id if one is given."""
-    p = TABLE_PARAMS.c
-    here = and_(p.TBL_ID == stored.id, p.PARAM_KEY == ACCURATE)
-    if stored.table.parameters.get(ACCURATE) != new.get(ACCURATE):
-        connection.execute(delete(TABLE_PARAMS).where(here))
-        if ACCURATE in new:
-            row = {"TBL_ID": stored.id, "PARAM_KEY": ACCURATE, "PARAM_VALUE": new[ACCURATE]}
-            connection.execute(insert(TABLE_PARAMS).values(row))
-    if write_id is not None:
-        connection.execute(update(TBLS).where(TBLS.c.TBL_ID == stored.id).values(WRITE_ID=write_id))
-
-
-def _states(
-    connection: Connection, column: ColumnElement[Any], values: Sequence[int]
-) -> list[PartitionState]:
-    found = []
-    of_key = PARTITION_PARAMS.c.PART_ID == PARTITIONS.c.PART_ID
-    for piece in batches(values):
-        rows = connection.execute(
-            select(
-                PARTITIONS.c.PART_ID,
-                PARTITIONS.c.PART_NAME,
-                PARTITIONS.c.WRITE_ID,
-                PARTITION_PARAMS.c.PARAM_VALUE,
-            )
-            .outerjoin(PARTITION_PARAMS, and_(of_key, PARTITION_PARAMS.c.PARAM_KEY == ACCURATE))
-            .where(column.in_(piece))
-        )
-        found += [
-            PartitionState(
-                id=row.PART_ID,
-                name=row.PART_NAME,
-                write_id=row.WRITE_ID or 0,
-                parameters={} if row.PARAM_VALUE is None else {ACCURATE: row.PARAM_VALUE},
-            )
-            for row in rows
-        ]
-    return found
-
-
 def _find(
     connection: Connection, table: Table, keys: Sequence[int], columns: Sequence[str], engine: str
 ) -> dict[int, dict[str, Row[Any]]]:
@@ -304,7 +188,7 @@ def _object(
 ) -> ObjectStatistics:
     ordered = [rows[name] for name in dict.fromkeys(columns) if name in rows]
     return ObjectStatistics(
-        columns=tuple(one for row in ordered if (one := _record(row)) is not None),
+        columns=tuple(record for row in ordered if (record := _record(row)) is not None),
         partition_name=partition,
         analyzed_seconds=min(row.LAST_ANALYZED for row in ordered),
     )
@@ -314,20 +198,13 @@ def _record(row: Row[Any]) -> ColumnStatistics | None:
     kind = StatisticsKind.of_type(row.COLUMN_TYPE or "")
     if kind is None:
         return None
-    low: Bound | None
-    high: Bound | None
-    if kind is StatisticsKind.DOUBLE:
-        low, high = row.DOUBLE_LOW_VALUE, row.DOUBLE_HIGH_VALUE
-    elif kind is StatisticsKind.DECIMAL:
-        low, high = row.BIG_DECIMAL_LOW_VALUE, row.BIG_DECIMAL_HIGH_VALUE
-    else:
-        low, high = row.LONG_LOW_VALUE, row.LONG_HIGH_VALUE
+    prefix = _BOUNDS.get(kind, "LONG")  # NULL stands there for kinds without bounds
     return ColumnStatistics(
         column=row.COLUMN_NAME,
         type=row.COLUMN_TYPE,
         kind=kind,
-        low=low,
-        high=high,
+        low=row._mapping[f"{prefix}_LOW_VALUE"],
+        high=row._mapping[f"{prefix}_HIGH_VALUE"],
         null_count=row.NUM_NULLS,
         distinct_count=row.NUM_DISTINCTS,
         average_length=row.AVG_COL_LEN,
@@ -338,17 +215,10 @@ def _record(row: Row[Any]) -> ColumnStatistics | None:
 
 
 def _row(of: ColumnStatistics) -> dict[str, Any]:
-    bounds: dict[str, Any] = dict.fromkeys(
-        f"{kind}_{end}_VALUE"
-        for kind in ("LONG", "DOUBLE", "BIG_DECIMAL")
-        for end in ("LOW", "HIGH")
-    )
-    prefix = (
-        "LONG"
-        if of.kind in _LONGS
-        else {StatisticsKind.DOUBLE: "DOUBLE", StatisticsKind.DECIMAL: "BIG_DECIMAL"}.get(of.kind)
-    )
-    if prefix is not None:
+    bounds: dict[str, Any] = {
+        f"{prefix}_{end}_VALUE": None for prefix in _BOUNDS.values() for end in ("LOW", "HIGH")
+    }
+    if prefix := _BOUNDS.get(of.kind):
         bounds |= {f"{prefix}_LOW_VALUE": of.low, f"{prefix}_HIGH_VALUE": of.high}
     return bounds | {
         "COLUMN_NAME": of.column,
@@ -425,17 +295,3 @@ def _lost(rows: Iterable[Any], columns: Sequence[Column]) -> list[tuple[int, str
         for row in rows
         if (row.COLUMN_NAME.lower(), (row.COLUMN_TYPE or "").lower()) not in kept
     ]
-
-
-def _has_names(connection: Connection, table: Table) -> bool:
-    return is_present(connection, table.c.TABLE_NAME)
-
-
-def _names(connection: Connection, table: Table, stored: StoredTable) -> dict[str, str]:
-    if not _has_names(connection, table):
-        return {}
-    return {
-        "CAT_NAME": stored.table.catalog_name,
-        "DB_NAME": stored.table.database_name,
-        "TABLE_NAME": stored.table.name,
-    }

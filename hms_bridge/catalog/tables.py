@@ -30,7 +30,7 @@ from hms_bridge.backend.schema.catalog_tables import (
     TBLS,
 )
 from hms_bridge.backend.sequences import next_sequence_values
-from hms_bridge.catalog import constraints, materialized_views, statistics_rows
+from hms_bridge.catalog import constraints, materialized_views, statistics_names
 from hms_bridge.catalog.dependents import delete_dependents
 from hms_bridge.catalog.details import load_details
 from hms_bridge.catalog.patterns import matches
@@ -242,7 +242,7 @@ def update_table(
     if stored.storage is not None:
         _update_storage(connection, stored.id, stored.storage, old, table)
     if (old.database_name, old.name) != (table.database_name, table.name):
-        statistics_rows.rename_table(connection, stored.id, table.database_name, table.name)
+        statistics_names.rename_table(connection, stored.id, table.database_name, table.name)
         if old.type == TableType.MATERIALIZED_VIEW.value:
             materialized_views.rename_view(connection, old, table)
     if old.parameters != table.parameters:

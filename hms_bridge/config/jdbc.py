@@ -54,16 +54,7 @@ def database_url(connection: JdbcConnection) -> str:
             "write jdbc:postgresql://HOST/NAME or jdbc:mysql://HOST/NAME, or give --database"
         )
     kind = match["kind"].lower()
-    if kind == "derby":
-        raise ConfigError(
-            "javax.jdo.option.ConnectionURL names a Derby database, which one Java process alone "
-            "can open; connect to the metastore that has it: --metastore thrift://HOST:9083"
-        )
-    if kind not in _OURS:
-        raise ConfigError(
-            f"javax.jdo.option.ConnectionURL names a {kind} database; PostgreSQL, MySQL and "
-            "MariaDB can be opened. Connect to its metastore: --metastore thrift://HOST:9083"
-        )
+    _require_kind(kind)
     _require_driver(kind, connection.driver)
     place = _PLACE.fullmatch(match["rest"])
     if place is None or not _HOST.fullmatch(place["hosts"] or "localhost") or not place["name"]:
@@ -71,11 +62,21 @@ def database_url(connection: JdbcConnection) -> str:
             f"javax.jdo.option.ConnectionURL is '{_shown(connection.url)}'; write it as "
             f"jdbc:{kind}://HOST:PORT/NAME (one host), or give --database"
         )
+    given = dict(parse_qsl(place["query"] or "", keep_blank_values=True))
+    user = connection.user or given.get("user", "")
+    password = connection.password or given.get("password", "")
+    who = quote(user, safe="") + (f":{quote(password, safe='')}" if password else "")
+    at = f"{who}@" if user else ""
+    name = quote(unquote(place["name"]), safe="")
+    query = _query_of(kind, given)
+    told = f"?{urlencode(query)}" if query else ""
+    return f"{_OURS[kind]}://{at}{place['hosts'] or 'localhost'}/{name}{told}"
+
+
+def _query_of(kind: str, given: Mapping[str, str]) -> Query:
+    """The parameters of a JDBC URL as those of ours. Raises ConfigError for an unknown one."""
     query: Query = {}
     takers = _POSTGRESQL if kind == "postgresql" else _MYSQL
-    given = dict(parse_qsl(place["query"] or "", keep_blank_values=True))
-    user = connection.user or given.pop("user", "")
-    password = connection.password or given.pop("password", "")
     for name, value in given.items():
         if name in ("user", "password") or name in _WITHOUT_MEANING:
             continue
@@ -85,11 +86,7 @@ def database_url(connection: JdbcConnection) -> str:
                 "it out, or give --database with what it stands for"
             )
         takers[name](value, query)
-    who = quote(user, safe="") + (f":{quote(password, safe='')}" if password else "")
-    at = f"{who}@" if user else ""
-    name = quote(unquote(place["name"]), safe="")
-    told = f"?{urlencode(query)}" if query else ""
-    return f"{_OURS[kind]}://{at}{place['hosts'] or 'localhost'}/{name}{told}"
+    return query
 
 
 def url_with_password(url: str, connection: JdbcConnection | None) -> str:
@@ -120,6 +117,19 @@ def url_without_password(url: str) -> str:
 def _shown(url: str) -> str:
     """Without a password in it."""
     return re.sub(r"(?i)(password=)[^&;]*", r"\1***", url)
+
+
+def _require_kind(kind: str) -> None:
+    if kind == "derby":
+        raise ConfigError(
+            "javax.jdo.option.ConnectionURL names a Derby database, which one Java process alone "
+            "can open; connect to the metastore that has it: --metastore thrift://HOST:9083"
+        )
+    if kind not in _OURS:
+        raise ConfigError(
+            f"javax.jdo.option.ConnectionURL names a {kind} database; PostgreSQL, MySQL and "
+            "MariaDB can be opened. Connect to its metastore: --metastore thrift://HOST:9083"
+        )
 
 
 def _require_driver(kind: str, driver: str) -> None:

@@ -1,7 +1,7 @@
 """Every setting, declared once: Hive's name, aliases, kind, default, what it does.
 
-Names, defaults and units are Hive's (facts/metastore §5, facts/acid §7, facts/replication §6);
-those that begin with ``hms.bridge.`` are ours. ``docs/reference/settings.md`` and
+Names, defaults and units are Hive's (MetastoreConf.ConfVars, HiveConf.ConfVars); those that begin
+with ``hms.bridge.`` are ours. ``docs/reference/settings.md`` and
 ``conf/hive-site.xml.template`` are generated from this list.
 """
 

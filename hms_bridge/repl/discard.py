@@ -8,28 +8,22 @@ begins where this one began. Stopped anywhere, it can be asked for again.
 
 from __future__ import annotations
 
-import logging
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from changemanager.filesystem.volume import FileKind
-from changemanager.journal import tell
-from changemanager.location import Location, Resolver
-from changemanager.manifest import ArchiveManifest
-from hms_bridge.clock import Clock
+from changemanager.location import Location
 from hms_bridge.errors import ReplError
-from hms_bridge.metastore import Metastore
 from hms_bridge.model.event import NotificationRequest
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.dump_directories import DumpDirectory, DumpState, list_dumps
 from hms_bridge.repl.dump_metadata import DumpMetadata, DumpType
+from hms_bridge.repl.dump_verb import DumpVerb
 from hms_bridge.repl.layout import HIVE_DIRECTORY, NON_RECOVERABLE, DumpPaths, database_directory
-from hms_bridge.repl.lease import Lease, LeaseKind, LeaseRequest, LeaseRules, held_lease
+from hms_bridge.repl.lease import Lease, LeaseRules
 from hms_bridge.repl.pins import DumpPins, dump_holder
-from hms_bridge.repl.texts import child_directories, remove_tree, write_text
+from hms_bridge.repl.texts import child_directories, write_text
 
-_LOG = logging.getLogger(__name__)
 _ABOVE_HIVE = frozenset({HIVE_DIRECTORY, NON_RECOVERABLE, "ranger", "atlas"})
 """Hive dumps Ranger's and Atlas' data beside its own."""
 _IN_HIVE = re.compile(r"\.?_.*|\d+|events_batch_\d+|metadata|data|\..*\.crc")
@@ -64,25 +58,8 @@ class DiscardPlan:
     pin: str | None
 
 
-class ReplDiscard:
+class ReplDiscard(DumpVerb):
     """Discards dumps of one source."""
-
-    def __init__(
-        self,
-        source: Metastore,
-        resolve: Resolver,
-        clock: Clock,
-        new_name: Callable[[], str],
-        manifest: ArchiveManifest | None = None,
-        *,
-        on_waiting: Callable[[str], None] = lambda _: None,
-    ) -> None:
-        self._source = source
-        self._resolve = resolve
-        self._clock = clock
-        self._new_name = new_name
-        self._manifest = manifest
-        self._on_waiting = on_waiting
 
     def plan(self, request: DiscardRequest) -> DiscardPlan:
         """Changes nothing. Raises ReplError for what is no dump of the database, is loaded, or
@@ -100,37 +77,30 @@ class ReplDiscard:
         resume_at = None
         if dump.metadata is not None and dump.metadata.type == DumpType.INCREMENTAL.value:
             resume_at = dump.metadata.from_event_id
-        others = [one for one in dumps if one.metadata is not None and one.paths.root != root]
-        older = next((one for one in others if one.state is DumpState.LOADED), None)
-        if resume_at is None and older is not None and older.metadata is not None:
-            resume_at = older.metadata.last_event_id
-        tells = (
-            older is not None
-            and older.metadata is not None
-            and (older.metadata.last_event_id == resume_at)
+        older = next(
+            (
+                other.metadata
+                for other in dumps
+                if other.state is DumpState.LOADED and other.metadata and other.paths.root != root
+            ),
+            None,
         )
+        if resume_at is None and older is not None:
+            resume_at = older.last_event_id
+        is_told = older is not None and older.last_event_id == resume_at
         return DiscardPlan(
             request=request,
             directory=root,
             state=dump.state,
             metadata=dump.metadata,
             resume_at=resume_at,
-            is_position_written=resume_at is not None and not tells,
+            is_position_written=resume_at is not None and not is_told,
             pin=self._pin(name, root),
         )
 
     def run(self, plan: DiscardPlan) -> None:
         """Carry a plan out. Raises ReplError if the world has changed since, or a dump is made."""
-        request = plan.request
-        wanted = LeaseRequest(
-            kind=LeaseKind.DUMP,
-            database_name=request.database_name,
-            user=request.user,
-            host=request.host,
-            rules=request.lease,
-            on_waiting=self._on_waiting,
-        )
-        with held_lease(self._source, self._clock, wanted) as lease:
+        with self._alone(plan.request) as lease:
             self._run(plan, lease)
 
     def _run(self, plan: DiscardPlan, lease: Lease) -> None:
@@ -139,7 +109,7 @@ class ReplDiscard:
             raise ReplError(
                 f"dumps of {request.database_name} have changed since the plan; discard again"
             )
-        pins = DumpPins(manifest=self._manifest, clock=self._clock, database=request.database_name)
+        pins = self._pins(request.database_name)
         if plan.is_position_written and plan.resume_at is not None:
             self._write_position(plan, plan.resume_at, pins)
         lease.check()
@@ -149,14 +119,7 @@ class ReplDiscard:
         if marker.status() is not None:
             marker.volume.remove_file(marker.path)
         pins.release(plan.directory)
-        remove_tree(self._resolve(plan.directory))
-        tell(
-            _LOG,
-            "dump removed",
-            database=request.database_name,
-            path=plan.directory,
-            reason="it was discarded",
-        )
+        self._remove(request.database_name, plan.directory, reason="it was discarded")
 
     def _write_position(self, plan: DiscardPlan, at: EventId, pins: DumpPins) -> None:
         """A loaded dump without events. What the next dump may name stays in the archive."""
@@ -193,7 +156,7 @@ class ReplDiscard:
             return dumps[0]
         is_name = "/" not in request.dump
         place = above.child(request.dump) if is_name else self._resolve(request.dump)
-        found = next((one for one in dumps if one.paths.root == place.uri), None)
+        found = next((dump for dump in dumps if dump.paths.root == place.uri), None)
         if found is None:
             raise ReplError(
                 f"{place.uri} is no dump of {request.database_name}; its dumps are below "
@@ -203,20 +166,17 @@ class ReplDiscard:
 
     def _require_dump(self, place: Location) -> None:
         """Raises ReplError for a directory that holds what dumps do not, or nothing of a dump."""
-        above = {one.name: one.kind for one in place.volume.children(place.path)}
+        above = {child.name: child.kind for child in place.volume.children(place.path)}
         hive = place.child(HIVE_DIRECTORY)
-        within = (
-            [one.name for one in hive.volume.children(hive.path)]
-            if above.get(HIVE_DIRECTORY) is FileKind.DIRECTORY
-            else None
-        )
+        is_there = above.get(HIVE_DIRECTORY) is FileKind.DIRECTORY
+        within = [child.name for child in hive.volume.children(hive.path)] if is_there else []
         strange = sorted(above.keys() - _ABOVE_HIVE)
         strange += sorted(
-            f"{HIVE_DIRECTORY}/{one}" for one in within or () if not _IN_HIVE.fullmatch(one)
+            f"{HIVE_DIRECTORY}/{name}" for name in within if not _IN_HIVE.fullmatch(name)
         )
         if not above:
             return  # an earlier discard was killed just before its end
-        if within is None or strange:
+        if strange or not is_there:
             what = f"it holds {', '.join(strange[:3])}" if strange else "it has no directory hive"
             raise ReplError(
                 f"{place.uri} does not look like a dump ({what}), so it is left alone; move away "
@@ -226,4 +186,4 @@ class ReplDiscard:
     def _pin(self, database: str, directory: str) -> str | None:
         holder = dump_holder(database, directory)
         pins = () if self._manifest is None else self._manifest.pins()
-        return holder if any(one.holder == holder for one in pins) else None
+        return holder if any(pin.holder == holder for pin in pins) else None

@@ -1,26 +1,20 @@
 """REPL DUMP: a bootstrap or the events since the last dump, in Hive 4's layout.
 
 Dump and load alternate: a dump that is not loaded yet blocks the next one. The finish marker is
-written last; without it nobody reads the dump (facts §3; docs/format/dump.md).
+written last; without it nobody reads the dump (docs/format/dump.md).
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
 
 from changemanager.errors import ChangeManagerError
-from changemanager.journal import tell
-from changemanager.location import Resolver
-from changemanager.manifest import ArchiveManifest
 from changemanager.uri import EncodedUri
 from changemanager.whereabouts import locate
-from hms_bridge.clock import Clock
 from hms_bridge.errors import EventGapError, ReplError, SourceFileMissingError
-from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Database, Table
 from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import EventId, TxnId
@@ -28,12 +22,13 @@ from hms_bridge.repl.bootstrap_dump import BootstrapDump, require_no_rename
 from hms_bridge.repl.dump_archive import named_archive
 from hms_bridge.repl.dump_directories import DumpDirectory, DumpState, list_dumps, newest_finished
 from hms_bridge.repl.dump_metadata import DumpMetadata, DumpType, ReplScope
+from hms_bridge.repl.dump_verb import DumpVerb
 from hms_bridge.repl.event_source import EventRange
 from hms_bridge.repl.external_dump import list_external, write_external_list
 from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.incremental_dump import EventCounts, IncrementalDump, IncrementalRules
 from hms_bridge.repl.layout import DumpPaths, database_directory
-from hms_bridge.repl.lease import Lease, LeaseKind, LeaseRequest, LeaseRules, held_lease
+from hms_bridge.repl.lease import Lease, LeaseRules
 from hms_bridge.repl.pins import DumpPins
 from hms_bridge.repl.read_txn import ReadTxn
 from hms_bridge.repl.snapshot_wait import WaitRules, look, wait_for_snapshot
@@ -43,10 +38,9 @@ from hms_bridge.repl.target_objects import (
     TARGET_FOR,
     with_parameters,
 )
-from hms_bridge.repl.texts import remove_tree, write_text
+from hms_bridge.repl.texts import write_text
 from hms_bridge.repl.untrusted import checked_name
 
-_LOG = logging.getLogger(__name__)
 _NAMED_IN_MESSAGE = 5
 
 
@@ -135,28 +129,20 @@ class DumpReport:
     removed: tuple[str, ...] = ()
 
 
-class ReplDump:
-    """Dumps from one metastore. ``new_name`` gives each dump a directory name of its own.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _WrittenBootstrap:
+    """The files that a bootstrap names, by table, and transactions without a trace in it."""
 
-    ``on_waiting`` is told why a dump waits for another one.
-    """
+    files: Mapping[str, Sequence[EncodedUri]]
+    idle_txn_ids: tuple[TxnId, ...]
 
-    def __init__(
-        self,
-        source: Metastore,
-        resolve: Resolver,
-        clock: Clock,
-        new_name: Callable[[], str],
-        manifest: ArchiveManifest | None = None,
-        *,
-        on_waiting: Callable[[str], None] = lambda _: None,
-    ) -> None:
-        self._source = source
-        self._resolve = resolve
-        self._clock = clock
-        self._new_name = new_name
-        self._manifest = manifest
-        self._on_waiting = on_waiting
+    @property
+    def all_files(self) -> list[EncodedUri]:
+        return [file for files in self.files.values() for file in files]
+
+
+class ReplDump(DumpVerb):
+    """Dumps from one metastore."""
 
     def plan(self, request: DumpRequest) -> DumpPlan:
         """Choose between bootstrap, incremental and nothing. Changes nothing.
@@ -177,17 +163,8 @@ class ReplDump:
         """
         if plan.kind in (DumpKind.NOTHING, DumpKind.BLOCKED):
             return DumpReport(kind=plan.kind, reason=plan.reason, directory=plan.previous)
-        request = plan.request
-        wanted = LeaseRequest(
-            kind=LeaseKind.DUMP,
-            database_name=request.database_name,
-            user=request.user,
-            host=request.host,
-            rules=request.lease,
-            on_waiting=self._on_waiting,
-        )
         try:
-            with held_lease(self._source, self._clock, wanted) as lease:
+            with self._alone(plan.request) as lease:
                 return self._run(plan, lease)
         except (OSError, ChangeManagerError) as error:
             raise _unreachable(plan.request, error) from error
@@ -292,7 +269,7 @@ class ReplDump:
         request = plan.request
         name = request.database_name
         dumps = self._dumps_as_planned(plan)
-        pins = DumpPins(manifest=self._manifest, clock=self._clock, database=name)
+        pins = self._pins(name)
         above = self._resolve(database_directory(request.root, name))
         pins.release_loaded(dumps, above.uri)
         began_at_ms = self._clock.now_ms()
@@ -313,14 +290,7 @@ class ReplDump:
         write_text(self._resolve(paths.finished_dump), "")
         pins.finish(began_at_ms)
         for directory in plan.removed:
-            remove_tree(self._resolve(directory))
-            tell(
-                _LOG,
-                "dump removed",
-                database=name,
-                path=directory,
-                reason="a newer one is finished",
-            )
+            self._remove(name, directory, reason="a newer one is finished")
         return report
 
     def _dumps_as_planned(self, plan: DumpPlan) -> tuple[DumpDirectory, ...]:
@@ -355,34 +325,7 @@ class ReplDump:
         event_id = self._source.get_current_event_id()
         reader = ReadTxn(self._source, self._clock, user=request.user, host=request.host)
         try:
-            tables = self._tables(name)
-            reader.register(_transactional(tables))
-            snapshot = wait_for_snapshot(
-                self._source,
-                self._clock,
-                name,
-                _transactional(tables),
-                request.wait,
-                keep_alive=reader.keep_alive,
-            )
-            dump = BootstrapDump(
-                self._source,
-                self._resolve,
-                paths,
-                database_name=name,
-                event_id=event_id,
-                snapshot=snapshot,
-                cm_root=request.cm_root if request.has_checksums else None,
-                external_base=request.external_base,
-            )
-            dump.write_database()
-            files: list[EncodedUri] = []
-            counts: dict[str, int] = {}
-            for one in dump.write_tables(tables):
-                counts[one.table_name] = len(one.files)
-                files += one.files
-                reader.keep_alive()
-            dump.write_external_list()
+            written = self._write_bootstrap(request, paths, event_id, reader)
             reader.check()
         except BaseException:
             reader.give_up()
@@ -391,6 +334,7 @@ class ReplDump:
         until = self._source.get_current_event_id()
         require_no_rename(self._source, name, EventRange(after=event_id, until=until))
         self._write_metadata(request, paths, DumpType.BOOTSTRAP, event_id, until)
+        files = written.all_files
         report = DumpReport(
             kind=plan.kind,
             reason=plan.reason,
@@ -398,12 +342,45 @@ class ReplDump:
             from_event_id=event_id,
             to_event_id=until,
             last_event_id=event_id,
-            tables=counts,
+            tables={table: len(named) for table, named in written.files.items()},
             file_count=len(files),
-            idle_txn_ids=snapshot.idle_txn_ids,
+            idle_txn_ids=written.idle_txn_ids,
             removed=plan.removed,
         )
         return report, files
+
+    def _write_bootstrap(
+        self, request: DumpRequest, paths: DumpPaths, event_id: EventId, reader: ReadTxn
+    ) -> _WrittenBootstrap:
+        """Register as a reader, then take the snapshot, then write what it sees (I3)."""
+        name = request.database_name
+        tables = self._tables(name)
+        reader.register(_transactional(tables))
+        snapshot = wait_for_snapshot(
+            self._source,
+            self._clock,
+            name,
+            _transactional(tables),
+            request.wait,
+            keep_alive=reader.keep_alive,
+        )
+        dump = BootstrapDump(
+            self._source,
+            self._resolve,
+            paths,
+            database_name=name,
+            event_id=event_id,
+            snapshot=snapshot,
+            cm_root=request.cm_root if request.has_checksums else None,
+            external_base=request.external_base,
+        )
+        dump.write_database()
+        files: dict[str, Sequence[EncodedUri]] = {}
+        for table in dump.write_tables(tables):
+            files[table.table_name] = table.files
+            reader.keep_alive()
+        dump.write_external_list()
+        return _WrittenBootstrap(files=files, idle_txn_ids=snapshot.idle_txn_ids)
 
     def _run_incremental(
         self, plan: DumpPlan, paths: DumpPaths
@@ -455,11 +432,11 @@ class ReplDump:
         Raises SourceFileMissingError. Real Hive finishes such a dump and loses the rows.
         """
         pins.hold(paths.root, files)
-        look = partial(locate, resolve=self._resolve, is_content_checked=False)
+        find = partial(locate, resolve=self._resolve, is_content_checked=False)
         with FilePool() as pool:
             missing = [
                 f"{found.file.uri} ({found.reason})"
-                for found in pool.each(look, dict.fromkeys(files))
+                for found in pool.each(find, dict.fromkeys(files))
                 if found.location is None
             ]
         if missing:

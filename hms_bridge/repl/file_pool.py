@@ -53,8 +53,8 @@ class FilePool:
             while waiting:
                 yield waiting.popleft().result()
         finally:
-            for one in waiting:
-                one.cancel()
+            for future in waiting:
+                future.cancel()
 
     def begin(self, step: Callable[[Item], None], item: Item) -> None:
         """Begin a step; :meth:`finish` waits for it. May raise what an earlier one raised."""

@@ -95,7 +95,7 @@ class DumpPins:
             return
         holder = policy_holder(self.database)
         held = [pin.archived_since_ms for pin in self.manifest.pins() if pin.holder == holder]
-        self._put_policy(min([since_ms, *(one for one in held if one is not None)]))
+        self._put_policy(min([since_ms, *(held_ms for held_ms in held if held_ms is not None)]))
 
     def _put_policy(self, since_ms: int) -> None:
         if self.manifest is not None:
@@ -124,10 +124,14 @@ class DumpPins:
         if self.manifest is None:
             return ()
         prefix = dump_holder(self.database, "")
-        needed = {one.paths.root for one in dumps if one.state is not DumpState.LOADED}
+        needed = {dump.paths.root for dump in dumps if dump.state is not DumpState.LOADED}
         held = [
             pin.holder.removeprefix(prefix)
             for pin in self.manifest.pins()
             if pin.kind is PinKind.DUMP and pin.holder.startswith(f"{prefix}{above}/")
         ]
-        return tuple(one for one in held if one not in needed and self.release(one))
+        released = []
+        for directory in held:
+            if directory not in needed and self.release(directory):
+                released.append(directory)
+        return tuple(released)

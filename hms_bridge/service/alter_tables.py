@@ -101,23 +101,17 @@ class AlterTableVerbs(DropVerbs):
         old_name = alteration.old_name
         self._files.settle(move.source)
         self._files.settle(move.target)
-        task = self._files.move(
-            move.source,
-            move.target,
-            context=ArchiveContext(
-                cause=ArchiveCause.RENAME,
-                location=move.source,
-                database=old_name[0],
-                table=old_name[1],
-            ),
-            is_archived=move.is_archived,
+        context = ArchiveContext(
+            cause=ArchiveCause.RENAME,
+            location=move.source,
+            database=old_name[0],
+            table=old_name[1],
         )
-        moved = replace(wanted, storage=replace(wanted.storage, location=move.target))
-        try:
-            self._transactions.write(lambda unit: self._alter(unit, alteration, moved, move=task))
-        except BaseException:
-            self._files.undo_move(task)
-            raise
+        altered = replace(wanted, storage=replace(wanted.storage, location=move.target))
+        with self._files.moved(
+            move.source, move.target, context=context, is_archived=move.is_archived
+        ) as task:
+            self._transactions.write(lambda unit: self._alter(unit, alteration, altered, move=task))
 
     def _move_for(self, old_name: tuple[str, str], wanted: Table) -> _Move | None:
         """Whether the directory follows the name: managed tables at their default place do

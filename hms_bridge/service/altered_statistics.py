@@ -10,19 +10,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hms_bridge.backend.connection import Connection
-from hms_bridge.catalog import statistics
+from hms_bridge.catalog import statistics, statistics_state
 from hms_bridge.catalog.partitions import StoredPartition
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.model.catalog import Column, Partition, Table
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.statistics_state import (
     Parameters,
-    change_needs_write_id,
     is_believable,
     without_columns,
     without_trust,
 )
-from hms_bridge.service.statistics import refuse_untold_change
+from hms_bridge.service.statistics import require_told_change
 
 
 def altered_table(
@@ -40,14 +39,7 @@ def altered_table(
         return replace(after, parameters=without_trust(after.parameters))
     if not after.is_transactional or old.is_partitioned:
         return after
-    parameters = _settled(
-        old.parameters,
-        old.write_id,
-        after.parameters,
-        after.write_id,
-        valid_write_ids,
-        what=after.full_name,
-    )
+    parameters = _settled(old, after, valid_write_ids, what=after.full_name)
     return replace(after, parameters=parameters)
 
 
@@ -60,7 +52,7 @@ def settle_partitions_of(
     if not stored.table.is_partitioned or (old == new if is_cascade else is_prefix):
         return
     keys = statistics.keys_of_partitions(connection, stored)
-    statistics.distrust_columns(
+    statistics_state.distrust_columns(
         connection, statistics.forget_lost_columns_of_partitions(connection, keys, new)
     )
 
@@ -80,34 +72,29 @@ def altered_partition(
         after = replace(after, parameters=without_columns(after.parameters, names))
     if not table.is_transactional:
         return after
-    parameters = _settled(
-        old.parameters,
-        old.write_id,
-        after.parameters,
-        after.write_id,
-        valid_write_ids,
-        what=f"{table.full_name} {stored.name}",
-    )
+    what = f"{table.full_name} {stored.name}"
+    parameters = _settled(old, after, valid_write_ids, what=what)
     return replace(after, parameters=parameters)
 
 
 def _settled(
-    old: Parameters,
-    old_write_id: int,
-    new: Parameters,
-    write_id: int,
-    valid_write_ids: str | None,
-    *,
-    what: str,
+    old: Table | Partition, new: Table | Partition, valid_write_ids: str | None, *, what: str
 ) -> Parameters:
-    given = WriteId(write_id)
-    if change_needs_write_id(old, new, given, valid_write_ids, is_of_columns=False):
-        refuse_untold_change(what, old, new, write_id, valid_write_ids)
-    if valid_write_ids is None or write_id <= 0:
-        return new
-    if is_believable(new, old_write_id, valid_write_ids, is_writer=True):
-        return new
-    return without_trust(new)
+    """What the new one's parameters say of trust, after a write that saw this snapshot. Raises
+    MetaError for a change of it that does not tell its snapshot."""
+    require_told_change(
+        what,
+        old.parameters,
+        new.parameters,
+        WriteId(new.write_id),
+        valid_write_ids,
+        is_of_columns=False,
+    )
+    if valid_write_ids is None or new.write_id <= 0:
+        return new.parameters
+    if is_believable(new.parameters, old.write_id, valid_write_ids, is_writer=True):
+        return new.parameters
+    return without_trust(new.parameters)
 
 
 def _has_all(old: Sequence[Column], new: Sequence[Column]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from changemanager.location import parse_uri
@@ -57,27 +58,27 @@ class ExchangePartitionVerbs(DropVerbs):
         if plan.is_source_of_replication:
             self._files.require_archive(f"table {plan.source.table.full_name}")
         self._files.settle(*(place for _, *both in plan.moves for place in both))
-        done: list[FileTask] = []
-        try:
-            for name, place, new_place in plan.moves:
-                context = ArchiveContext(
-                    cause=ArchiveCause.RENAME,
-                    location=place,
-                    database=source.database,
-                    table=source.table,
-                    partition=name,
+        with ExitStack() as moves:  # what was moved first is put back last
+            tasks = [
+                moves.enter_context(
+                    self._files.moved(
+                        place,
+                        new_place,
+                        context=ArchiveContext(
+                            cause=ArchiveCause.RENAME,
+                            location=place,
+                            database=source.database,
+                            table=source.table,
+                            partition=name,
+                        ),
+                        is_archived=plan.is_source_of_replication,
+                    )
                 )
-                is_archived = plan.is_source_of_replication
-                done.append(
-                    self._files.move(place, new_place, context=context, is_archived=is_archived)
-                )
+                for name, place, new_place in plan.moves
+            ]
             return self._transactions.write(
-                lambda unit: self._exchange(unit, values, source, target, plan, done)
+                lambda unit: self._exchange(unit, values, source, target, plan, tasks)
             )
-        except BaseException:
-            for task in reversed(done):
-                self._files.undo_move(task)
-            raise
 
     def _exchange(
         self,
@@ -126,13 +127,13 @@ def _plan(
             f"No partition is found with the values {{{shown}}} for the table {source.table}"
         )
     _check_form(out_of.table, into.table)
-    existing = partitions.existing_names(connection, into, [one.name for one in found])
+    existing = partitions.existing_names(connection, into, [partition.name for partition in found])
     if existing:
         raise MetaError(f"The partition {min(existing)} already exists in the table {target.table}")
     return _Exchange(
         source=out_of,
         target=into,
-        pairs=[(one, _moved(one, out_of.table, into.table)) for one in found],
+        pairs=[(stored, _moved(stored, out_of.table, into.table)) for stored in found],
         is_source_of_replication=_check_replication(connection, source, target),
     )
 
@@ -154,10 +155,11 @@ def _values(table: Table, values: Mapping[str, str]) -> list[str]:
             f"{table.full_name}, whose partition columns are {', '.join(names) or 'none'}"
         )
     wanted = [given.get(name) or "" for name in names]
-    gaps = [name for name, value in zip(names, wanted, strict=True) if not value]
-    if any(wanted[names.index(gaps[0]) :]) if gaps else False:
+    first_gap = wanted.index("") if "" in wanted else len(wanted)
+    if any(wanted[first_gap:]):
         raise MetaError(
-            f"a value for {gaps[0]} is missing: partitions are exchanged by their first columns"
+            f"a value for {names[first_gap]} is missing: partitions are exchanged by their first "
+            "columns"
         )
     return wanted
 

@@ -8,12 +8,13 @@ listing is given.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hms_bridge.catalog.table_rules import is_view
 from hms_bridge.model.catalog import Partition, Table
 from hms_bridge.model.statistics_state import (
+    Parameters,
     with_accurate_basic,
     with_accurate_columns,
     without_trust,
@@ -28,8 +29,6 @@ DO_NOT_UPDATE = "DO_NOT_UPDATE_STATS"
 _DO_NOT_COUNT = "DO_NOT_POPULATE_QUICK_STATS"
 _GENERATED_BY = "STATS_GENERATED"
 
-Parameters = Mapping[str, str]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FileCount:
@@ -39,13 +38,12 @@ class FileCount:
     size_bytes: int
 
 
+NO_FILES = FileCount(file_count=0, size_bytes=0)
+
+
 def is_due_for_altered(table: Table, environment: Parameters) -> bool:
     """Whether the files of a table that is being changed are counted."""
-    is_wanted = not _is_true(table.parameters.get(DO_NOT_UPDATE))
-    return is_wanted and _may_update(table, environment) and not table.is_partitioned
-
-
-NO_FILES = FileCount(file_count=0, size_bytes=0)
+    return _is_wanted(table) and _may_update(table, environment) and not table.is_partitioned
 
 
 def of_created(
@@ -57,16 +55,14 @@ def of_created(
     if counted == NO_FILES and trusted_columns:
         parameters |= dict.fromkeys((*COUNTED, *_ROWS), "0")
         parameters = with_accurate_basic(with_accurate_columns(parameters, trusted_columns))
-    is_wanted = not _is_true(table.parameters.get(DO_NOT_UPDATE))
-    if not is_wanted or _has_all(parameters) or is_view(table) or table.is_partitioned:
+    if not _is_wanted(table) or _has_all(parameters) or is_view(table) or table.is_partitioned:
         return parameters
     return of_table(parameters, counted, {})
 
 
 def is_due_for_added(table: Table, partition: Partition) -> bool:
     """Whether the files of a new partition are counted, if its directory was there before."""
-    is_wanted = not _is_true(table.parameters.get(DO_NOT_UPDATE))
-    return is_wanted and not is_view(table) and not _has_all(partition.parameters)
+    return _is_wanted(table) and not is_view(table) and not _has_all(partition.parameters)
 
 
 def is_due_for_partition(
@@ -81,8 +77,8 @@ def is_due_for_partition(
     )
 
 
-def stored(parameters: Parameters) -> dict[str, str]:
-    """Without what only asks for something."""
+def without_request(parameters: Parameters) -> dict[str, str]:
+    """Without the parameter that only asks not to count."""
     return {name: value for name, value in parameters.items() if name != DO_NOT_UPDATE}
 
 
@@ -90,7 +86,7 @@ def of_table(
     parameters: Parameters, counted: FileCount | None, environment: Parameters
 ) -> dict[str, str]:
     """A table's parameters with what was counted; as they were if it could not be."""
-    kept = stored(parameters)
+    kept = without_request(parameters)
     if counted is None:
         return kept
     if environment.get(_DO_NOT_COUNT) != "true":
@@ -124,6 +120,11 @@ def of_nothing(parameters: Parameters) -> dict[str, str]:
     """The parameters of what has just been emptied: no rows, and that can be trusted."""
     zeros = {name: "0" for name in (*COUNTED, *_ROWS) if name in parameters}
     return with_accurate_basic({**without_trust(parameters), **zeros})
+
+
+def _is_wanted(table: Table) -> bool:
+    """Whether the table's own parameters let its files be counted."""
+    return (table.parameters.get(DO_NOT_UPDATE) or "").lower() != "true"
 
 
 def _may_update(table: Table, environment: Parameters) -> bool:
@@ -161,7 +162,3 @@ def _with_trust(parameters: dict[str, str], environment: Parameters) -> dict[str
     if environment.get(_GENERATED_BY) != "TASK":
         return without_trust(parameters)
     return with_accurate_basic(parameters)
-
-
-def _is_true(text: str | None) -> bool:
-    return (text or "").lower() == "true"

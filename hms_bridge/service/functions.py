@@ -46,17 +46,17 @@ class FunctionVerbs(VerbFamily):
     def alter_function(
         self, database: str, name: str, function: Function, catalog: str = DEFAULT_CATALOG
     ) -> None:
-        """Replace it, and its name and database too. Raises MetaError for an unknown one."""
+        """Replace it, and its name and database too. Raises MetaError for an unknown one,
+        AlreadyExistsError, InvalidObjectError, NoSuchObjectError (its new database)."""
         _check_name(function.name)
         wanted = _normal(function)
         check_function(wanted)
+        key = _key(catalog, database, name)
 
         def work(unit: UnitOfWork) -> None:
-            old = functions.find_function(
-                unit.connection, catalog.lower(), database.lower(), name.lower()
-            )
+            old = functions.find_function(unit.connection, *key)
             if old is None:
-                raise MetaError(f"function {name.lower()} doesn't exist")
+                raise MetaError(f"function {key[2]} doesn't exist")
             owner = databases.require_database(
                 unit.connection, wanted.database_name, wanted.catalog_name, RowLock.EXCLUSIVE
             )
@@ -69,13 +69,12 @@ class FunctionVerbs(VerbFamily):
 
     def drop_function(self, database: str, name: str, catalog: str = DEFAULT_CATALOG) -> None:
         """Raises NoSuchObjectError."""
+        key = _key(catalog, database, name)
 
         def work(unit: UnitOfWork) -> None:
-            found = functions.find_function(
-                unit.connection, catalog.lower(), database.lower(), name.lower()
-            )
+            found = functions.find_function(unit.connection, *key)
             if found is None:
-                raise NoSuchObjectError(f"Function {name.lower()} does not exist")
+                raise NoSuchObjectError(f"Function {key[2]} does not exist")
             functions.delete_functions(unit.connection, [found])
             unit.events.append(object_events.function_dropped(found.function, unit.now_seconds))
 
@@ -83,7 +82,7 @@ class FunctionVerbs(VerbFamily):
 
     def get_function(self, database: str, name: str, catalog: str = DEFAULT_CATALOG) -> Function:
         """Raises NoSuchObjectError."""
-        key = (catalog.lower(), database.lower(), name.lower())
+        key = _key(catalog, database, name)
         found = self._transactions.read(lambda c: functions.find_function(c, *key))
         if found is None:
             raise NoSuchObjectError(f"Function {key[1]}.{key[2]} does not exist")
@@ -101,6 +100,10 @@ class FunctionVerbs(VerbFamily):
             lambda c: functions.find_functions(c, catalog.lower(), lowered, pattern)
         )
         return tuple(stored.function for stored in found)
+
+
+def _key(catalog: str, database: str, name: str) -> tuple[str, str, str]:
+    return catalog.lower(), database.lower(), name.lower()
 
 
 def _find(unit: UnitOfWork, function: Function) -> StoredFunction | None:

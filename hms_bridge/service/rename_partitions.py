@@ -15,7 +15,7 @@ from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.table_rules import is_external, is_view
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import InvalidOperationError, MetaError
-from hms_bridge.model.catalog import DEFAULT_CATALOG, Partition
+from hms_bridge.model.catalog import DEFAULT_CATALOG, Partition, Table
 from hms_bridge.notification import events
 from hms_bridge.service import file_statistics
 from hms_bridge.service.drops import DropVerbs
@@ -54,48 +54,35 @@ class RenamePartitionVerbs(DropVerbs):
         """
         key = (database.lower(), table.lower(), catalog.lower())
         stored, old, is_source = self._transactions.read(lambda c: _look_up(c, key, values))
-        source = old.partition.storage.location
+        move = _move_of(stored.table, old, partition)
         is_due = file_statistics.is_due_for_partition(stored.table, old.partition, partition, {})
         renaming = _Renaming(
             table_key=key,
             old_name=old.name,
             wanted=partition,
-            counted=self._files.count(source) if is_due else None,
+            counted=self._files.count(old.partition.storage.location) if is_due else None,
         )
-        target = partition_location(stored.table, name_of(stored.table, partition.values))
-        is_moved = (
-            not is_view(stored.table)
-            and not is_external(stored.table)
-            and source is not None
-            and target is not None
-            and source == partition_location(stored.table, old.name)
-            and partition.storage.location in (None, "", source)
-            and source != target
-        )
-        if not is_moved or source is None or target is None:
+        if move is None:
             self._transactions.write(lambda unit: self._rename(unit, renaming, None))
             return
         self._transactions.read(lambda c: _require_free(c, stored, partition))
         if is_source:
             self._files.require_archive(f"partition {old.name} of {stored.table.full_name}")
+        self._rename_with_move(renaming, *move, is_archived=is_source)
+
+    def _rename_with_move(
+        self, renaming: _Renaming, source: str, target: str, *, is_archived: bool
+    ) -> None:
         self._files.settle(source, target)
-        task = self._files.move(
-            source,
-            target,
-            context=ArchiveContext(
-                cause=ArchiveCause.RENAME,
-                location=source,
-                database=key[0],
-                table=key[1],
-                partition=old.name,
-            ),
-            is_archived=is_source,
+        context = ArchiveContext(
+            cause=ArchiveCause.RENAME,
+            location=source,
+            database=renaming.table_key[0],
+            table=renaming.table_key[1],
+            partition=renaming.old_name,
         )
-        try:
+        with self._files.moved(source, target, context=context, is_archived=is_archived) as task:
             self._transactions.write(lambda unit: self._rename(unit, renaming, task))
-        except BaseException:
-            self._files.undo_move(task)
-            raise
 
     def _rename(self, unit: UnitOfWork, renaming: _Renaming, move: FileTask | None) -> None:
         stored = tables.require_table(unit.connection, *renaming.table_key, RowLock.SHARED)
@@ -137,6 +124,18 @@ def _look_up(
     old = _require_old(connection, stored, name_of(stored.table, values))
     database = databases.require_database(connection, key[0], key[2]).database
     return stored, old, database.is_replication_source
+
+
+def _move_of(table: Table, old: StoredPartition, wanted: Partition) -> tuple[str, str] | None:
+    """From where to where the directory goes. None if it stays: only one that lies where its
+    managed table puts it follows the name, and only if no other place is asked for."""
+    target = partition_location(table, name_of(table, wanted.values))
+    source = old.partition.storage.location
+    if is_view(table) or is_external(table) or source is None or target is None:
+        return None
+    is_own = source == partition_location(table, old.name)
+    is_elsewhere_wanted = wanted.storage.location not in (None, "", source)
+    return (source, target) if is_own and not is_elsewhere_wanted and source != target else None
 
 
 def _require_old(connection: Connection, stored: StoredTable, name: str) -> StoredPartition:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import NoReturn
 
 from hms_bridge.backend.connection import Connection
-from hms_bridge.catalog import statistics, tables, view_creation
+from hms_bridge.catalog import statistics, statistics_state, tables, view_creation
 from hms_bridge.catalog.partitions import partition_names
 from hms_bridge.catalog.row_locks import RowLock
-from hms_bridge.catalog.statistics import PartitionState
 from hms_bridge.catalog.statistics_merge import PlacedStatistics, aggregated, all_merged
+from hms_bridge.catalog.statistics_state import PartitionState
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import MetaError, NoSuchObjectError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Table
@@ -77,7 +76,7 @@ class StatisticsVerbs(VerbFamily):
 
         def work(connection: Connection) -> Mapping[str, ObjectStatistics] | None:
             stored = _require(connection, query)
-            states = statistics.partition_states(connection, stored, names, RowLock.NONE)
+            states = statistics_state.partition_states(connection, stored, names, RowLock.NONE)
             if query.valid_write_ids is not None and not all(
                 is_believable(state.parameters, state.write_id, query.valid_write_ids)
                 for state in states.values()
@@ -179,7 +178,7 @@ def _of_table(
 def _of_partitions(
     connection: Connection, stored: StoredTable, query: StatisticsQuery
 ) -> dict[str, ObjectStatistics]:
-    states = statistics.partition_states(
+    states = statistics_state.partition_states(
         connection, stored, query.partition_names or (), RowLock.NONE
     )
     keys = {state.id: name for name, state in states.items()}
@@ -189,12 +188,12 @@ def _of_partitions(
         return found
     return {
         name: replace(
-            one,
+            known,
             is_compliant=is_believable(
                 states[name].parameters, states[name].write_id, query.valid_write_ids
             ),
         )
-        for name, one in found.items()
+        for name, known in found.items()
     }
 
 
@@ -203,8 +202,8 @@ def _together(
 ) -> AggregatedStatistics:
     places = {name: place for place, name in enumerate(names)}
     by_column: dict[str, list[PlacedStatistics]] = {}
-    for name, one in found.items():
-        for column in one.columns:
+    for name, known in found.items():
+        for column in known.columns:
             placed = PlacedStatistics(place=places[name], column=column)
             by_column.setdefault(column.column, []).append(placed)
     wanted = set(columns)
@@ -214,7 +213,7 @@ def _together(
             for name in dict.fromkeys(columns)
             if name in by_column
         ),
-        partition_count=sum(len(one.columns) == len(wanted) for one in found.values()),
+        partition_count=sum(len(known.columns) == len(wanted) for known in found.values()),
     )
 
 
@@ -231,14 +230,14 @@ def _set_of_table(unit: UnitOfWork, stored: StoredTable, update: StatisticsUpdat
         if not columns:
             return True
     _check_columns(table, columns)
-    names = [one.column for one in columns]
+    names = [column.column for column in columns]
     parameters, write_id = _state_after(
         table, table.parameters, table.write_id, names, update, table.full_name
     )
     statistics.put_of_table(
         unit.connection, stored, columns, engine=update.engine, now_seconds=unit.now_seconds
     )
-    statistics.put_table_state(unit.connection, stored, parameters, write_id)
+    statistics_state.put_table_state(unit.connection, stored, parameters, write_id)
     after = replace(
         table, parameters=parameters, write_id=table.write_id if write_id is None else write_id
     )
@@ -258,14 +257,8 @@ def _set_of_table(unit: UnitOfWork, stored: StoredTable, update: StatisticsUpdat
 
 def _set_of_partitions(unit: UnitOfWork, stored: StoredTable, update: StatisticsUpdate) -> bool:
     given = _distinct(update.objects)
-    states = statistics.partition_states(unit.connection, stored, given, RowLock.EXCLUSIVE)
-    for name in given.keys() - states.keys():
-        if not update.is_merge:
-            raise NoSuchObjectError(
-                f"Partition for which stats is gathered doesn't exist: {name} of "
-                f"{stored.table.full_name}"
-            )
-        _LOG.warning("%s has no partition %s: no statistics", stored.table.full_name, name)
+    states = statistics_state.partition_states(unit.connection, stored, given, RowLock.EXCLUSIVE)
+    _require_partitions(stored.table, given.keys() - states.keys(), is_merge=update.is_merge)
     old: Mapping[str, ObjectStatistics] = {}
     if update.is_merge:
         first = next(iter(given.values()))
@@ -289,7 +282,7 @@ def _set_of_partitions(unit: UnitOfWork, stored: StoredTable, update: Statistics
             stored.table,
             state.parameters,
             state.write_id,
-            [one.column for one in columns],
+            [column.column for column in columns],
             update,
             what,
         )
@@ -301,8 +294,18 @@ def _set_of_partitions(unit: UnitOfWork, stored: StoredTable, update: Statistics
     statistics.put_of_partitions(
         unit.connection, stored, changes, engine=update.engine, now_seconds=unit.now_seconds
     )
-    statistics.put_partition_states(unit.connection, states_after)
+    statistics_state.put_partition_states(unit.connection, states_after)
     return is_complete
+
+
+def _require_partitions(table: Table, missing: Collection[str], *, is_merge: bool) -> None:
+    """Raises NoSuchObjectError for partitions that are not there; a merge goes on without them."""
+    for name in missing:
+        if not is_merge:
+            raise NoSuchObjectError(
+                f"Partition for which stats is gathered doesn't exist: {name} of {table.full_name}"
+            )
+        _LOG.warning("%s has no partition %s: no statistics", table.full_name, name)
 
 
 def _partition_updated(
@@ -331,9 +334,9 @@ def _distinct(
 ) -> dict[str, tuple[ColumnStatistics, ...]]:
     """One statement may tell twice of a partition, if two of its tasks wrote there."""
     found: dict[str, tuple[ColumnStatistics, ...]] = {}
-    for one in objects:
-        name = one.partition_name or ""
-        found[name] = all_merged(one.columns, found.get(name, ()))
+    for given in objects:
+        name = given.partition_name or ""
+        found[name] = all_merged(given.columns, found.get(name, ()))
     return found
 
 
@@ -342,7 +345,7 @@ def _query_for(update: StatisticsUpdate, columns: Sequence[ColumnStatistics]) ->
         database_name=update.database_name,
         table_name=update.table_name,
         catalog_name=update.catalog_name,
-        columns=[one.column for one in columns],
+        columns=[column.column for column in columns],
         engine=update.engine,
         valid_write_ids=update.valid_write_ids,
     )
@@ -353,7 +356,7 @@ def _mergeable(
 ) -> tuple[ColumnStatistics, ...]:
     """Those whose old statistics were right, with them (MetaStoreServerUtils.getMergableCols)."""
     accurate = set(accurate_columns(parameters))
-    kept = [one for one in columns if one.column in accurate]
+    kept = [column for column in columns if column.column in accurate]
     return all_merged(kept, () if old is None else old.columns)
 
 
@@ -370,29 +373,32 @@ def _state_after(
     after = with_accurate_columns(parameters, columns)
     if not table.is_transactional:
         return after, None
-    if change_needs_write_id(
-        parameters, after, update.write_id, update.valid_write_ids, is_of_columns=True
-    ):
-        refuse_untold_change(what, parameters, after, update.write_id, update.valid_write_ids)
+    require_told_change(
+        what, parameters, after, update.write_id, update.valid_write_ids, is_of_columns=True
+    )
     is_writer_current = is_believable(
         parameters, stored_write_id, update.valid_write_ids, is_writer=True
     )
     return after if is_writer_current else without_trust(after), _given(update.write_id)
 
 
-def refuse_untold_change(
+def require_told_change(
     what: str,
     old: Parameters,
     new: Parameters,
-    write_id: WriteId | int,
+    write_id: WriteId,
     valid_write_ids: str | None,
-) -> NoReturn:
-    """Raises MetaError, in Hive's words (ObjectStore.verifyStatsChangeCtx)."""
-    raise MetaError(
-        f"Cannot change stats state for a transactional table {what} without providing the "
-        f"transactional write state for verification (new write ID {write_id}, valid write IDs "
-        f"{valid_write_ids}; current state {old.get(ACCURATE)}; new state {new.get(ACCURATE)}"
-    )
+    *,
+    is_of_columns: bool,
+) -> None:
+    """Raises MetaError, in Hive's words (ObjectStore.verifyStatsChangeCtx), for a change that does
+    not tell under which snapshot the statistics of ``what`` would be right."""
+    if change_needs_write_id(old, new, write_id, valid_write_ids, is_of_columns=is_of_columns):
+        raise MetaError(
+            f"Cannot change stats state for a transactional table {what} without providing the "
+            f"transactional write state for verification (new write ID {write_id}, valid write IDs "
+            f"{valid_write_ids}; current state {old.get(ACCURATE)}; new state {new.get(ACCURATE)}"
+        )
 
 
 def _given(write_id: WriteId) -> WriteId | None:
@@ -401,12 +407,12 @@ def _given(write_id: WriteId) -> WriteId | None:
 
 def _distrust_table(unit: UnitOfWork, stored: StoredTable, write_id: WriteId) -> None:
     parameters = without_trust(stored.table.parameters)
-    statistics.put_table_state(unit.connection, stored, parameters, _given(write_id))
+    statistics_state.put_table_state(unit.connection, stored, parameters, _given(write_id))
 
 
 def _check_columns(table: Table, columns: Sequence[ColumnStatistics]) -> None:
     known = {column.name for column in table.storage.columns}
-    unknown = sorted({one.column for one in columns} - known)
+    unknown = sorted({column.column for column in columns} - known)
     if unknown:
         raise MetaError(
             f"Column {', '.join(unknown)} doesn't exist in table {table.name} in database "
@@ -438,7 +444,7 @@ def _delete_of_partitions(
 ) -> None:
     table = stored.table
     chosen = partitions or partition_names(unit.connection, stored)
-    states = statistics.partition_states(unit.connection, stored, chosen, RowLock.EXCLUSIVE)
+    states = statistics_state.partition_states(unit.connection, stored, chosen, RowLock.EXCLUSIVE)
     keys = [state.id for state in states.values()]
     if chosen and not statistics.delete_of_partitions(unit.connection, keys, columns, engine):
         raise NoSuchObjectError(

@@ -83,7 +83,9 @@ class TableVerbs(DropVerbs):
         complete = replace(
             table,
             create_time=unit.now_seconds,
-            parameters=with_ddl_time(file_statistics.stored(table.parameters), unit.now_seconds),
+            parameters=with_ddl_time(
+                file_statistics.without_request(table.parameters), unit.now_seconds
+            ),
         )
         key = tables.insert_table(unit.connection, stored.id, complete)
         if complete.creation is not None and view_creation.is_materialized(complete):

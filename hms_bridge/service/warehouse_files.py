@@ -9,8 +9,8 @@ Files of a replication source are archived before they are deleted (I4).
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 
@@ -286,13 +286,25 @@ class WarehouseFiles:
                     self._protocol.finish([report.intent])
                 return
 
-    def move(
+    @contextmanager
+    def moved(
         self, source: str, target: str, *, context: ArchiveContext, is_archived: bool
-    ) -> FileTask:
-        """Move a directory; the task must be finished by the transaction that renames its rows.
+    ) -> Iterator[FileTask]:
+        """Move a directory before a block, whose transaction renames its rows and must finish the
+        task; put it back if the block fails.
 
         Raises InvalidOperationError if the target is there, MetaError if it cannot be moved.
         """
+        task = self._move(source, target, context=context, is_archived=is_archived)
+        try:
+            yield task
+        except BaseException:
+            self._try(task)
+            raise
+
+    def _move(
+        self, source: str, target: str, *, context: ArchiveContext, is_archived: bool
+    ) -> FileTask:
         if self._directories.exists(target):
             raise InvalidOperationError(
                 f"New location for this table {target} already exists; remove it, or give the "
@@ -320,10 +332,6 @@ class WarehouseFiles:
     def finish(self, unit: UnitOfWork, task: FileTask) -> bool:
         """Record inside a transaction that a task is done; False if another process took it."""
         return file_tasks.finish(unit.connection, task)
-
-    def undo_move(self, task: FileTask) -> None:
-        """The transaction that was to follow a move failed: put the directory back."""
-        self._try(task)
 
     def _move_back(self, task: FileTask) -> None:
         """The rows still name the old place, because a commit would have removed the task."""

@@ -35,9 +35,9 @@ class SparkExecutor:
         if not tasks:
             return ()
         kernel = self.kernel
-        shares = self.spark.sparkContext.parallelize(list(enumerate(tasks)), len(tasks))
+        shares = self.spark.sparkContext.parallelize(list(tasks), len(tasks))
         try:
-            found = shares.map(lambda one: (one[0], kernel(one[1], root, temporary))).collect()
+            # collect() keeps the order in which the tasks were given.
+            return tuple(shares.map(lambda task: kernel(task, root, temporary)).collect())
         except (PySparkException, Py4JError) as error:
             raise CompactionError(f"a Spark task failed: {first_line(error)}") from error
-        return tuple(result for _, result in sorted(found, key=lambda pair: pair[0]))

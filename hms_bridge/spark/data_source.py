@@ -23,6 +23,7 @@ import getpass
 import os
 import socket
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -33,21 +34,19 @@ from pyspark.sql.types import StructType
 from changemanager.hadoop import HadoopConfig
 from hms_bridge.config.file_systems import file_systems
 from hms_bridge.config.hive_site import read_hadoop_site
-from hms_bridge.config.settings import Settings, parse_addresses
+from hms_bridge.config.settings import Settings
+from hms_bridge.config.values import parse_web_addresses
 from hms_bridge.errors import DmlError, NoSuchTxnError, TxnAbortedError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Column, Table
-from hms_bridge.model.ids import LockId, TxnId
-from hms_bridge.model.lock import (
-    LockRequest,
-    LockState,
-)
+from hms_bridge.model.ids import NO_TXN, LockId, TxnId
+from hms_bridge.model.lock import LockRequest, LockState
 from hms_bridge.model.txn import OpenTxnsRequest, TxnType
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.rows.min_history import register_reader
 from hms_bridge.rows.scan import ScanSplit, plan_scan, read_scan_split
 from hms_bridge.rows.transaction import current_snapshot, read_lock
-from hms_bridge.spark.scan import chosen_columns, frame_schema
+from hms_bridge.spark.scan import chosen_columns, frame_schema, require_full_acid
 
 FORMAT = "hive_acid"
 
@@ -59,13 +58,14 @@ def register(spark: SparkSession) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class AcidPartition(InputPartition):  # type: ignore[misc]
-    """One task's share of a scan, and the transaction that protects its files."""
+    """One task's share of a scan, and the transaction that protects its files; NO_TXN where the
+    caller's own does."""
 
     split: ScanSplit
     columns: tuple[Column, ...]
     has_row_ids: bool
     metastore_url: str
-    lease_txn_id: int
+    lease_txn_id: TxnId
 
 
 class HiveAcidDataSource(DataSource):  # type: ignore[misc]
@@ -79,11 +79,8 @@ class HiveAcidDataSource(DataSource):  # type: ignore[misc]
     def schema(self) -> str:
         """Spark's words for the chosen columns. Raises DmlError for an unknown one."""
         request = ScanRequest.of(self.options)
-        metastore = _open(request.metastore_url)
-        try:
+        with closing(_open(request.metastore_url)) as metastore:
             columns = request.chosen(request.table(metastore))
-        finally:
-            metastore.close()
         return frame_schema(columns, has_row_ids=request.has_row_ids)
 
     def reader(self, schema: StructType) -> AcidReader:  # noqa: ARG002
@@ -116,12 +113,12 @@ class ScanRequest:
             if not options.get(needed):
                 raise DmlError(f'format("{FORMAT}") needs .option("{needed}", …)')
         database, _, name = options["table"].lower().rpartition(".")
-        names = tuple(n.strip().lower() for n in options.get("columns", "").split(",") if n.strip())
+        wanted = options.get("columns", "").lower().split(",")
         return cls(
             metastore_url=options["metastore"],
             database_name=database or "default",
             table_name=name,
-            column_names=names,
+            column_names=tuple(name.strip() for name in wanted if name.strip()),
             has_row_ids=options.get("row_ids", "false").lower() == "true",
             valid_txns=options.get("valid_txns"),
             valid_write_ids=options.get("valid_write_ids"),
@@ -131,8 +128,7 @@ class ScanRequest:
     def table(self, metastore: Metastore) -> Table:
         """Raises NoSuchObjectError; DmlError for a table that is not full ACID."""
         table = metastore.get_table(self.database_name, self.table_name)
-        if not table.is_full_acid:
-            raise DmlError(f"{table.full_name} is no full ACID table; read it with Spark's own ORC")
+        require_full_acid(table)
         return table
 
     def chosen(self, table: Table) -> tuple[Column, ...]:
@@ -149,10 +145,9 @@ class AcidReader(DataSourceReader):  # type: ignore[misc]
     def partitions(self) -> list[AcidPartition]:
         """One for each split of each partition of the table."""
         request = self._request
-        metastore = _open(request.metastore_url)
-        try:
+        with closing(_open(request.metastore_url)) as metastore:
             table = request.table(metastore)
-            lease = TxnId(0)
+            lease = NO_TXN
             if request.valid_txns is not None and request.valid_write_ids is not None:
                 txns = ValidTxnList.parse(request.valid_txns)
                 write_ids = ValidWriteIdList.parse(request.valid_write_ids)
@@ -173,8 +168,6 @@ class AcidReader(DataSourceReader):  # type: ignore[misc]
                 )
                 for split in splits
             ]
-        finally:
-            metastore.close()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a split. Raises DmlError if its files are not protected any more.
@@ -183,7 +176,7 @@ class AcidReader(DataSourceReader):  # type: ignore[misc]
         """
         if not isinstance(partition, AcidPartition):
             return
-        if partition.lease_txn_id:
+        if partition.lease_txn_id != NO_TXN:
             _renew_lease(partition)
         yield from read_scan_split(
             file_systems(self._request.settings),
@@ -197,7 +190,7 @@ def _hadoop(options: Mapping[str, str]) -> HadoopConfig:
     """The configuration around this process; executors are given it with the splits."""
     return HadoopConfig(
         values=read_hadoop_site(os.environ),
-        web_addresses=parse_addresses(options.get("webhdfs", "")),
+        web_addresses=parse_web_addresses(options.get("webhdfs", "")),
     )
 
 
@@ -224,13 +217,11 @@ def _open_lease(metastore: Metastore, table: Table) -> TxnId:
 
 
 def _renew_lease(partition: AcidPartition) -> None:
-    metastore = _open(partition.metastore_url)
-    try:
-        metastore.heartbeat(TxnId(partition.lease_txn_id), LockId(0))
-    except (NoSuchTxnError, TxnAbortedError) as error:
-        raise DmlError(
-            "the snapshot of this read has timed out (hive.txn.timeout), so its files may be "
-            "gone; read again"
-        ) from error
-    finally:
-        metastore.close()
+    with closing(_open(partition.metastore_url)) as metastore:
+        try:
+            metastore.heartbeat(partition.lease_txn_id, LockId(0))
+        except (NoSuchTxnError, TxnAbortedError) as error:
+            raise DmlError(
+                "the snapshot of this read has timed out (hive.txn.timeout), so its files may be "
+                "gone; read again"
+            ) from error

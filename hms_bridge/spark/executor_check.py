@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from py4j.protocol import Py4JError
 from pyspark import cloudpickle
@@ -17,6 +17,8 @@ from hms_bridge.spark import executor_probe
 from hms_bridge.spark.failures import first_line
 from hms_bridge.spark.needs import MODULES, PACKAGES
 from hms_bridge.spark.tasks import LocationTask
+
+_Answer = TypeVar("_Answer")
 
 _REMEDY = "see 'hms-bridge spark package --help' for how to give it to them"
 
@@ -34,14 +36,14 @@ class ExecutorFinding:
 
 def require_executors(spark: SparkSession) -> tuple[ExecutorFinding, ...]:
     """What the executors have. Raises ConfigError for the first that lacks something."""
-    found = look_at_executors(spark)
-    for one in found:
-        if one.lacks:
+    findings = look_at_executors(spark)
+    for finding in findings:
+        if finding.lacks:
             raise ConfigError(
-                f"an executor on {one.host} ({one.executable}) cannot run tasks: "
-                f"{'; '.join(one.lacks)}; {_REMEDY}"
+                f"an executor on {finding.host} ({finding.executable}) cannot run tasks: "
+                f"{'; '.join(finding.lacks)}; {_REMEDY}"
             )
-    return found
+    return findings
 
 
 def look_at_executors(spark: SparkSession) -> tuple[ExecutorFinding, ...]:
@@ -50,13 +52,10 @@ def look_at_executors(spark: SparkSession) -> tuple[ExecutorFinding, ...]:
     Raises ConfigError if not even an empty task runs there.
     """
     here = executor_probe.look(MODULES, PACKAGES)
-    context = spark.sparkContext
-    count = max(2, context.defaultParallelism)
     # By value: executors may not have this package, which is what is asked.
     cloudpickle.register_pickle_by_value(executor_probe)
     try:
-        task = executor_probe.Probe(MODULES, PACKAGES)
-        answers = context.parallelize(range(count), count).mapPartitions(task).collect()
+        answers = _asked_everywhere(spark, executor_probe.Probe(MODULES, PACKAGES))
     except (PySparkException, Py4JError) as error:
         raise ConfigError(
             f"executors cannot run Python {here['python']} tasks: {first_line(error)}; set "
@@ -65,22 +64,36 @@ def look_at_executors(spark: SparkSession) -> tuple[ExecutorFinding, ...]:
         ) from error
     finally:
         cloudpickle.unregister_pickle_by_value(executor_probe)
-    by_executor = {(a["host"], a["executor"], a["executable"]): a for a in answers}
+    by_executor = {
+        (answer["host"], answer["executor"], answer["executable"]): answer for answer in answers
+    }
     return tuple(_finding(answer, here) for _, answer in sorted(by_executor.items()))
 
 
 def look_at_locations(
     spark: SparkSession, resolver: Resolver, locations: Sequence[str]
 ) -> tuple[tuple[str, str, str], ...]:
-    """Host, location and what is wrong with it there (empty: nothing) for each that is asked."""
-    context = spark.sparkContext
-    count = max(2, context.defaultParallelism)
+    """Host, location and what is wrong with it there (empty: nothing) for each that is asked.
+
+    Raises ConfigError if executors cannot run the task that looks.
+    """
     task = LocationTask(resolver=resolver, locations=tuple(locations))
     try:
-        answers = context.parallelize(range(count), count).mapPartitions(task).collect()
+        answers = _asked_everywhere(spark, task)
     except (PySparkException, Py4JError) as error:
         raise ConfigError(f"executors cannot look at files: {first_line(error)}") from error
     return tuple(sorted(set(answers)))
+
+
+def _asked_everywhere(
+    spark: SparkSession, task: Callable[[Iterable[object]], Iterator[_Answer]]
+) -> list[_Answer]:
+    """What a task answers that runs as often as there are cores, so that every executor is asked
+    as far as Spark's scheduler lets that be."""
+    context = spark.sparkContext
+    count = max(2, context.defaultParallelism)
+    answers: list[_Answer] = context.parallelize(range(count), count).mapPartitions(task).collect()
+    return answers
 
 
 def _finding(answer: Mapping[str, Any], here: Mapping[str, Any]) -> ExecutorFinding:

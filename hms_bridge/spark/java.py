@@ -13,8 +13,8 @@ from pathlib import Path
 
 from hms_bridge.errors import ConfigError
 
-VERSIONS = (17, 21)
-"""Spark 4 is released for Java 17 and 21."""
+VERSIONS_OF_SPARK_4 = (17, 21)
+"""Least and most: Spark 4 is released for Java 17 and 21."""
 VERSIONS_OF_SPARK_3 = (8, 17)
 """Spark 3.5 is released for Java 8, 11 and 17."""
 
@@ -46,7 +46,7 @@ def _supported() -> tuple[int, int]:
         is_spark_3 = version("pyspark").startswith("3.")
     except PackageNotFoundError:
         is_spark_3 = False
-    return VERSIONS_OF_SPARK_3 if is_spark_3 else VERSIONS
+    return VERSIONS_OF_SPARK_3 if is_spark_3 else VERSIONS_OF_SPARK_4
 
 
 def java_version(home: Path) -> int | None:

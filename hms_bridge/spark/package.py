@@ -110,10 +110,10 @@ def _write_environment(target: Path) -> tuple[str, ...]:
     found = _closure()
     with tarfile.open(target, "w:gz", compresslevel=4) as archive:
         _add_text(archive, "bin/python", _launcher(), mode=0o755)
-        for one in found:
-            for path, source in _files_of(one):
+        for packed in found:
+            for path, source in _files_of(packed):
                 archive.add(source, f"packages/{path}", recursive=False, filter=_plain)
-    return tuple(f"{one.metadata['Name']}=={one.version}" for one in found)
+    return tuple(f"{packed.metadata['Name']}=={packed.version}" for packed in found)
 
 
 def _launcher() -> str:

@@ -87,9 +87,9 @@ def submit_arguments(request: SparkRequest, environment: Mapping[str, str], home
     Ours are what the launcher would choose itself where nobody says anything.
     """
     words = shlex.split(environment.get(SUBMIT_ARGUMENTS) or "pyspark-shell")
-    said = _said(words, environment, home)
+    settings = _effective_options(words, environment, home)
     ours = ["--master", expected_master(request, environment, home)]
-    if _PROGRESS not in said:
+    if _PROGRESS not in settings:
         ours += ["--conf", f"{_PROGRESS}=false"]
     own = [word for key, value in request.settings.items() for word in ("--conf", f"{key}={value}")]
     if request.master:
@@ -100,35 +100,37 @@ def submit_arguments(request: SparkRequest, environment: Mapping[str, str], home
 def expected_master(request: SparkRequest, environment: Mapping[str, str], home: Path) -> str:
     """The master that Spark is to have, before it runs. ``home`` is Spark's own folder."""
     words = shlex.split(environment.get(SUBMIT_ARGUMENTS, ""))
-    told = _told(words)
+    options = _options(words)
     return (
         request.master
-        or told.get("--master")
-        or told.get(_MASTER)
+        or options.get("--master")
+        or options.get(_MASTER)
         or environment.get("SPARK_MASTER")
-        or _said(words, environment, home).get(_MASTER)
+        or _effective_options(words, environment, home).get(_MASTER)
         or LOCAL_MASTER
     )
 
 
-def _said(words: Sequence[str], environment: Mapping[str, str], home: Path) -> Mapping[str, str]:
-    """What arguments and Spark's own file of defaults say."""
-    told = _told(words)
-    return {**_spark_defaults(environment, home, told.get("--properties-file")), **told}
+def _effective_options(
+    words: Sequence[str], environment: Mapping[str, str], home: Path
+) -> Mapping[str, str]:
+    """As :func:`_options`, over those of Spark's own file of defaults."""
+    options = _options(words)
+    return {**_spark_defaults(environment, home, options.get("--properties-file")), **options}
 
 
-def _told(words: Sequence[str]) -> dict[str, str]:
-    """Options by name, and settings of ``--conf`` by key."""
-    told: dict[str, str] = {}
+def _options(words: Sequence[str]) -> dict[str, str]:
+    """Of a command line: options by name, and settings of ``--conf`` by key."""
+    options: dict[str, str] = {}
     for word, after in zip(words, [*words, ""][1:], strict=True):
         name, separator, value = word.partition("=")
         text = value if separator else after
         if name in ("--conf", "-c"):
             key, _, setting = text.partition("=")
-            told[key] = setting
+            options[key] = setting
         elif name in ("--master", "--properties-file"):
-            told[name] = text
-    return told
+            options[name] = text
+    return options
 
 
 def _spark_defaults(

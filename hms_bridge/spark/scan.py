@@ -95,13 +95,18 @@ def read_table(
     """
     database, _, name = table_name.lower().rpartition(".")
     table = find_table(metastore, database or "default", name)
-    if not table.is_full_acid:
-        raise DmlError(f"{table.full_name} is no full ACID table; read it with Spark's own ORC")
+    require_full_acid(table)
     chosen = chosen_columns(table, columns)
     with open_transaction(
         metastore, client, SystemClock(), [read_lock(table)], kind=TxnType.READ_ONLY
     ) as transaction:
         yield snapshot_frame(spark, resolver, transaction, table, chosen, has_row_ids=has_row_ids)
+
+
+def require_full_acid(table: Table) -> None:
+    """Raises DmlError for a table that is not full ACID."""
+    if not table.is_full_acid:
+        raise DmlError(f"{table.full_name} is no full ACID table; read it with Spark's own ORC")
 
 
 def chosen_columns(table: Table, names: Sequence[str]) -> tuple[Column, ...]:

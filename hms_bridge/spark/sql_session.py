@@ -27,7 +27,7 @@ from hms_bridge.spark.definitions import run_definition
 from hms_bridge.spark.failures import first_line
 from hms_bridge.spark.scan import snapshot_frame
 from hms_bridge.spark.session import require_exact_casts
-from hms_bridge.spark.write_job import WriteJob
+from hms_bridge.spark.write_job import WriteJob, WriteOutcome
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -118,15 +118,7 @@ class SqlSession:
             with self._views(plan.sources, transaction) as spark, _spark_errors():
                 job = WriteJob(spark, self._metastore, self._resolver, transaction)
                 outcome = job.run(plan)
-        parts = []
-        if plan.insert_statement_id is not None and plan.delete_statement_id is None:
-            parts.append(_rows(outcome.inserted_count, "inserted"))
-        elif plan.insert_statement_id is not None:
-            parts.append(_rows(outcome.deleted_count, "updated"))
-        else:
-            parts.append(_rows(outcome.deleted_count, "deleted"))
-        parts.append(f"write id {outcome.write_id}" if outcome.write_id else "nothing was written")
-        return ", ".join(parts)
+        return _told(plan, outcome)
 
     @contextmanager
     def _views(
@@ -173,6 +165,18 @@ class SqlSession:
         return table
 
 
+def _told(plan: WritePlan, outcome: WriteOutcome) -> str:
+    """What a write did, in words."""
+    if plan.delete_statement_id is None:
+        rows = _rows(outcome.inserted_count, "inserted")
+    elif plan.insert_statement_id is None:
+        rows = _rows(outcome.deleted_count, "deleted")
+    else:
+        rows = _rows(outcome.deleted_count, "updated")
+    wrote = f"write id {outcome.write_id}" if outcome.write_id else "nothing was written"
+    return f"{rows}, {wrote}"
+
+
 def _rows(count: int, what: str) -> str:
     return f"{count} {'row' if count == 1 else 'rows'} {what}"
 
@@ -180,11 +184,11 @@ def _rows(count: int, what: str) -> str:
 def _plain(value: object) -> object:
     """Structs as dicts, wherever they are: PySpark's rows forget their names when copied."""
     if isinstance(value, Row):
-        return {name: _plain(one) for name, one in zip(value.__fields__, value, strict=True)}
+        return {name: _plain(field) for name, field in zip(value.__fields__, value, strict=True)}
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [_plain(element) for element in value]
     if isinstance(value, dict):
-        return {_plain_key(key): _plain(one) for key, one in value.items()}
+        return {_plain_key(key): _plain(member) for key, member in value.items()}
     return value
 
 
@@ -193,19 +197,17 @@ def _plain_key(value: object) -> object:
     return tuple(value) if isinstance(value, Row) else value
 
 
-class _spark_errors:  # noqa: N801  (reads as a statement: `with _spark_errors():`)
+@contextmanager
+def _spark_errors() -> Iterator[None]:
     """Turns what Spark says of a statement into a DmlError of one line."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, PySparkException | Py4JError):
-            raise DmlError(f"Spark refused the statement: {first_line(error)}") from error
-        if isinstance(error, ValueError | OverflowError):  # e.g. a year that Python does not know
-            raise DmlError(
-                f"a value of the result cannot be shown: {error}; CAST it AS STRING"
-            ) from error
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise DmlError(f"Spark refused the statement: {first_line(error)}") from error
+    except (ValueError, OverflowError) as error:  # e.g. a year that Python does not know
+        raise DmlError(
+            f"a value of the result cannot be shown: {error}; CAST it AS STRING"
+        ) from error
 
 
 def _write_locks(plan: WritePlan) -> list[LockComponent]:

@@ -1,4 +1,4 @@
-"""Which Spark and which Java go with the PySpark that is installed."""
+"""Which Spark goes with the PySpark that is installed; hms_bridge.spark.java has the Java."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hms_bridge.model.expression import Condition, FilterText, Unread
 from hms_bridge.wire.expression import read_expression
-from hms_bridge.wire.kryo import UnreadableError
+from hms_bridge.wire.kryo_input import UnreadableError
 
 _ALL = (None, b"", b"\xff")
 """How clients say "all"; the last is HiveServer2's way."""

@@ -21,7 +21,8 @@ from hms_bridge.model.expression import (
     ExpressionValue,
     Function,
 )
-from hms_bridge.wire.kryo import ANY, STRINGS, KryoObject, KryoReader, Layouts, UnreadableError
+from hms_bridge.wire.kryo import ANY, STRINGS, KryoObject, KryoReader, Layouts
+from hms_bridge.wire.kryo_input import UnreadableError
 
 NODES_MAX = 100_000
 """Nodes of a tree; one that is referred to counts each time."""
@@ -271,7 +272,7 @@ def _value(stored: Any) -> ExpressionValue:
             (found,) = stored.fields.values()
             if isinstance(found, str | tuple):
                 return found
-        if stored.class_name in (f"{_PLAN}ExprNodeConstantDesc",):
+        if stored.class_name == f"{_PLAN}ExprNodeConstantDesc":
             return _value(stored.fields["value"])
     raise UnreadableError("a constant of a class that is none of Hive's values")
 

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from integration.long_cases import LONG_CASES
 from integration.referees import debian, install
 from integration.referees.errors import InstallError, RefereeError, StartError
 from integration.referees.hive42 import Hive42
 from integration.referees.hive42_departures import DEPARTURES, departing_settings
 from integration.referees.processes import Workplace, free_port, is_listening
+from integration.slowest_first import SLOWEST_FIRST
 from integration.story.writer import Ledger
 from integration.systems import SYSTEMS
 
@@ -235,9 +235,9 @@ def test_hive_on_our_metastore_has_no_other_settings(
     assert hive42_on_ours.settings.keys() - hive42.settings.keys() == {"hive.metastore.uris"}
 
 
-def test_long_cases_are_there() -> None:
+def test_the_slowest_cases_are_there() -> None:
     folder = Path(__file__).parent
-    assert [name for name in LONG_CASES if not (folder / name).is_file()] == []
+    assert [name for name in SLOWEST_FIRST if not (folder / name).is_file()] == []
 
 
 def test_a_lost_row_a_doubled_one_and_a_ghost_are_told() -> None:

@@ -14,7 +14,7 @@ import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType
 
-from integration.comparison.cases import ACID, METASTORE_CASES, PARTITIONS
+from integration.comparison.cases import ACID, METASTORE_CASES
 from integration.comparison.compare import ASPECTS, Case, Difference, differences, observe
 from integration.comparison.real_hive import RealHive42Engine
 from integration.referees.errors import StatementError
@@ -68,13 +68,6 @@ def test_hive_sql_runs_on_our_server_with_sqlite(hive42: Hive42, workplace: Work
     server.stop()
 
 
-# What differs today, by case; everything else has to be equal.
-WAITING: dict[str, dict[str, str]] = {
-    PARTITIONS.name: {
-        "notification": "statistics of several partitions of one statement are told in the order "
-        "of their names, by Hive in that of a HashMap",
-    },
-}
 FOUND: dict[str, list[Difference]] = {}
 
 
@@ -88,15 +81,13 @@ def _found(hive42: Hive42, hive42_on_ours: Hive42, case: Case) -> list[Differenc
     return FOUND[case.name]
 
 
-def _comparison(case: Case, aspect: str) -> Any:
-    reason = WAITING.get(case.name, {}).get(aspect)
-    marks = [pytest.mark.xfail(reason=reason, raises=AssertionError)] if reason else []
-    return pytest.param(case, aspect, marks=marks, id=f"{case.name}: {aspect}")
-
-
 @pytest.mark.parametrize(
     ("case", "aspect"),
-    [_comparison(case, aspect) for case in METASTORE_CASES for aspect in ASPECTS],
+    [
+        pytest.param(case, aspect, id=f"{case.name}: {aspect}")
+        for case in METASTORE_CASES
+        for aspect in ASPECTS
+    ],
 )
 def test_hive_does_the_same_on_our_metastore_as_on_its_own(
     hive42: Hive42, hive42_on_ours: Hive42, case: Case, aspect: str
@@ -160,16 +151,11 @@ def test_spark_sql_runs_on_our_server(
     assert spark.sql("show tables in of_spark") == []
 
 
-@pytest.mark.xfail(
-    raises=StatementError,
-    reason="Trino 476 cannot INSERT into a table of which Hive gathered statistics: 'replace table "
-    "parameters' is refused, by Hive's own metastore too",
-)
 def test_trino_reads_and_writes_through_our_server(
     trino476: Trino, ours: OurServer, hive42_on_ours: Hive42
 ) -> None:
     trino476.add_catalog("ours", ours.uri)
-    hive = hive42_on_ours.main
+    hive = hive42_on_ours.session({"hive.stats.autogather": "false"})
     hive.sql("create database for_trino")
     hive.sql(f"create table for_trino.t (id int, v string) {ACID}")
     hive.sql("insert into for_trino.t values (1, 'a'), (2, 'b')")
@@ -178,6 +164,21 @@ def test_trino_reads_and_writes_through_our_server(
     trino476.sql("insert into ours.for_trino.t values (3, 'c')")
     trino476.sql("delete from ours.for_trino.t where id = 2")
     assert sorted(hive.sql("select * from for_trino.t")) == [("1", "x"), ("3", "c")]
+
+
+def test_trino_is_refused_where_hive_gathered_statistics_as_by_hive(
+    trino476: Trino, ours: OurServer, hive42: Hive42, hive42_on_ours: Hive42
+) -> None:
+    """Trino's INSERT replaces parameters without telling which writes it has seen; what it refuses
+    on Hive's metastore it refuses on ours, and nothing is half-written."""
+    trino476.add_catalog("ours_refusing", ours.uri)
+    for hive, catalog in ((hive42.main, "hive"), (hive42_on_ours.main, "ours_refusing")):
+        hive.sql("create database refuses_trino")
+        hive.sql(f"create table refuses_trino.t (id int) {ACID}")
+        hive.sql("insert into refuses_trino.t values (1)")
+        with pytest.raises(StatementError, match="replace table parameters"):
+            trino476.sql(f"insert into {catalog}.refuses_trino.t values (2)")
+        assert hive.sql("select * from refuses_trino.t") == [("1",)]
 
 
 def test_trino_keeps_statistics_on_our_server(trino476: Trino, ours: OurServer) -> None:

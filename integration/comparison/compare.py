@@ -7,8 +7,10 @@ compaction queue, the notification log.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, Literal, cast, get_args
 
 from integration.comparison.engine import CompactorThread, Engine, Fields, Row
@@ -17,6 +19,7 @@ from integration.referees.errors import StatementError
 
 DATABASE = "${db}"
 TURN = "!"
+PARTITION_STATISTICS = "UPDATE_PART_COL_STAT_EVENT"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -152,8 +155,22 @@ def _stage(engine: Engine, case: Case, label: str) -> Stage:
             table: [{"path": path} for path in engine.list_files(table)] for table in selections
         },
         queue=[_named(engine, record) for record in engine.queue_rows()],
-        notifications=[_named(engine, record) for record in engine.notification_rows()],
+        notifications=_in_order([_named(engine, record) for record in engine.notification_rows()]),
     )
+
+
+def _in_order(events: list[Fields]) -> list[Fields]:
+    """Statistics of several partitions of one statement sorted: Hive tells them in the order of a
+    HashMap, which means nothing (HMSHandler.updatePartColStatsWithMerge)."""
+    ordered: list[Fields] = []
+    for kind, run in groupby(events, key=lambda event: event["EVENT_TYPE"]):
+        told = list(run)
+        ordered += sorted(told, key=_partition_told) if kind == PARTITION_STATISTICS else told
+    return ordered
+
+
+def _partition_told(event: Fields) -> str:
+    return json.dumps(event["MESSAGE"]["partVals"])
 
 
 def _named(engine: Engine, value: Any) -> Any:

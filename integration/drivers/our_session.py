@@ -8,7 +8,6 @@ import re
 
 from pyspark.sql import SparkSession
 
-from changemanager.hadoop import HadoopConfig
 from changemanager.location import Resolver
 from cleaner.daemon import Cleaner, make_cleaner
 from hms_bridge.cli.worker import make_worker
@@ -23,6 +22,7 @@ from hms_bridge.rows.transaction import Client
 from hms_bridge.spark.compaction_job import SparkExecutor
 from hms_bridge.spark.sql_session import SqlSession
 from integration.drivers import gates
+from integration.drivers.hadoop_text import hadoop_from_text
 
 # Hive's own statement for it; the verb of hms-bridge is `compact`.
 COMPACT = re.compile(
@@ -39,8 +39,8 @@ def _metastore(url: str) -> Metastore:
 
 @functools.cache
 def _settings(hadoop: str) -> Settings:
-    """With Hadoop's configuration as `HadoopConfig.to_text` gives it; empty for none."""
-    return Settings(hadoop=HadoopConfig.from_text(hadoop)) if hadoop else Settings()
+    """With Hadoop's configuration as a text (drivers/hadoop_text.py); empty for none."""
+    return Settings(hadoop=hadoop_from_text(hadoop)) if hadoop else Settings()
 
 
 def _resolver(hadoop: str, gate: str | None) -> Resolver:

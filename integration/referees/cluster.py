@@ -4,11 +4,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,6 +21,7 @@ from integration.referees.ours import ENVIRONMENT, PROGRAM
 from integration.referees.postgresql import Database
 from integration.referees.processes import Server, Workplace, free_port
 from integration.referees.site import write_site
+from tests.support.program import Answer
 
 USERS = {
     # Files that one of the two users makes can be replaced by the other one.
@@ -33,23 +32,6 @@ QUICK = {
     "hive.compactor.cleaner.run.interval": "500ms",
     "hive.compactor.check.interval": "2s",
 }
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Answer:
-    """What one verb gave."""
-
-    exit_code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-    @property
-    def json_lines(self) -> list[Any]:
-        return [json.loads(line) for line in self.out.splitlines()]
 
 
 class Places:
@@ -139,7 +121,7 @@ class OurSide:
             stdin=subprocess.DEVNULL, capture_output=True, check=False, cwd=self.folder,
             timeout=timeout_seconds,
         )  # fmt: skip
-        return Answer(exit_code=done.returncode, out=done.stdout, err=done.stderr)
+        return Answer(done.returncode, done.stdout, done.stderr)
 
     def ok(self, *words: str) -> Answer:
         """Run a verb that has to succeed."""

@@ -105,7 +105,7 @@ class Hdfs:
 
     def _put(self, path: str, operation: str, **parameters: str) -> None:
         words = {"op": operation, "user.name": getpass.getuser(), **parameters}
-        address = f"http://127.0.0.1:{self.http_port}/webhdfs/v1{path}?"
+        address = f"http://{self.http_address}/webhdfs/v1{path}?"
         request = urllib.request.Request(address + urllib.parse.urlencode(words), method="PUT")
         with urllib.request.urlopen(request, timeout=30):
             pass
@@ -135,7 +135,7 @@ class Hdfs:
     def _has_data_node(self) -> bool:
         try:
             with urllib.request.urlopen(
-                f"http://127.0.0.1:{self.http_port}/{STATE_QUERY}", timeout=5
+                f"http://{self.http_address}/{STATE_QUERY}", timeout=5
             ) as reply:
                 beans = json.load(reply)["beans"]
         except (urllib.error.URLError, ConnectionError, TimeoutError):
@@ -169,7 +169,7 @@ class Hdfs:
                 "dfs.datanode.data.dir": f"file://{data}/blocks",
                 "dfs.namenode.rpc-address": f"localhost:{self.port}",
                 "dfs.namenode.rpc-bind-host": "127.0.0.1",
-                "dfs.namenode.http-address": f"127.0.0.1:{self.http_port}",
+                "dfs.namenode.http-address": self.http_address,
                 "dfs.namenode.secondary.http-address": f"127.0.0.1:{free_port()}",
                 "dfs.datanode.address": f"127.0.0.1:{free_port()}",
                 "dfs.datanode.http.address": f"127.0.0.1:{free_port()}",

@@ -22,6 +22,7 @@ from integration.referees import install
 from integration.referees.errors import RefereeError, StatementError
 from integration.referees.java_metastore import (
     LISTENER,
+    LOG_SELECTOR,
     OPENS,
     database_settings,
     pyspark_home,
@@ -80,7 +81,7 @@ class Hive42:
         self._server = workplace.start(
             name,
             [install.java_21(), "-Xmx1500m", "-XX:+UseSerialGC", f"-Djava.io.tmpdir={self.folder}",
-             "-Dlog4j2.contextSelector=org.apache.logging.log4j.core.selector.ClassLoaderContextSelector",
+             LOG_SELECTOR,
              *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENS),
              "-cp", f"{conf}:{jars}/*:{py4j_jar}",
              "py4j.GatewayServer", "--die-on-broken-pipe", "0"],

@@ -23,6 +23,9 @@ OPENS = (
     "java.base/java.util.concurrent.atomic", "java.base/java.util.regex",
     "java.base/sun.nio.ch", "java.sql/java.sql",
 )  # fmt: skip
+LOG_SELECTOR = (
+    "-Dlog4j2.contextSelector=org.apache.logging.log4j.core.selector.ClassLoaderContextSelector"
+)
 LOG_TO_STDERR = (
     "log4j.rootLogger=WARN,c\nlog4j.appender.c=org.apache.log4j.ConsoleAppender\n"
     "log4j.appender.c.Target=System.err\nlog4j.appender.c.layout=org.apache.log4j.PatternLayout\n"
@@ -164,7 +167,7 @@ class JavaMetastore:
             f"metastore-{flavour.version}",
             [flavour.java, "-Xmx512m", "-XX:+UseSerialGC",
              *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENS),
-             "-Dlog4j2.contextSelector=org.apache.logging.log4j.core.selector.ClassLoaderContextSelector",
+             LOG_SELECTOR,
              "-cp", ":".join([str(conf), *flavour.class_path]), SERVER_CLASS, "-p", str(self.port)],
             env={"HADOOP_USER_NAME": user} if user else {},
             cwd=self.folder,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from changemanager.hadoop import HadoopConfig
+from integration.drivers.hadoop_text import hadoop_to_text
 from integration.referees.errors import RefereeError
 from integration.referees.postgresql import Database
 from integration.referees.processes import Workplace, free_port, is_listening
@@ -122,7 +123,7 @@ class OurSession:
         self._driver = driver
         self._place: dict[str, object] = {
             "metastore": metastore,
-            "hadoop": hadoop.to_text() if hadoop else "",
+            "hadoop": hadoop_to_text(hadoop) if hadoop else "",
             "gate": str(gate) if gate else None,
         }
 

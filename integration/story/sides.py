@@ -45,9 +45,7 @@ def unfinished(side: OurSide) -> list[tuple[str, str, str]]:
 
 def failed_compactions(side: OurSide) -> list[str]:
     """Why compactions were not done."""
-    rows = side.store.query(
-        """select * from "COMPLETED_COMPACTIONS" where "CC_STATE" not in ('s')"""
-    )
+    rows = side.store.query("""select * from "COMPLETED_COMPACTIONS" where "CC_STATE" <> 's'""")
     return [f"{row['CC_DATABASE']}.{row['CC_TABLE']}: {row['CC_ERROR_MESSAGE']}" for row in rows]
 
 

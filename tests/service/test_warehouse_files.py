@@ -12,7 +12,12 @@ import pytest
 from changemanager.location import FsspecResolver, Location
 from changemanager.manifest import ArchiveCause
 from hms_bridge.config.settings import ArchiveSettings, Settings
-from hms_bridge.errors import InvalidOperationError, MetaError, NoSuchObjectError
+from hms_bridge.errors import (
+    InvalidObjectError,
+    InvalidOperationError,
+    MetaError,
+    NoSuchObjectError,
+)
 from hms_bridge.model.catalog import Database, TableType
 from hms_bridge.model.event import NotificationEvent
 from hms_bridge.model.txn import DynamicPartitions
@@ -425,3 +430,16 @@ def test_a_crash_while_a_partition_is_renamed_leaves_it_whole(world: World) -> N
     world.recover()
     assert world.metastore.get_partition_names("db", "t") == ("ds=a",)
     assert (place / "ds=a" / "x").exists()
+
+
+def test_a_refused_rename_of_a_partition_puts_its_directory_back(world: World) -> None:
+    place = world.table(partition_columns=DS)
+    world.metastore.add_partitions("db", "t", [partition("db", "t", "a")])
+    world.fill(place / "ds=a")
+    old = world.metastore.get_partition("db", "t", ["a"])
+    unstorable = replace(old, values=("b",), parameters={"k" * 5000: ""})
+    with pytest.raises(InvalidObjectError, match="property name"):
+        world.metastore.rename_partition("db", "t", ["a"], unstorable)
+    assert world.metastore.get_partition_names("db", "t") == ("ds=a",)
+    assert (place / "ds=a" / "x").exists()
+    assert not (place / "ds=b").exists()

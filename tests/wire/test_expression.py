@@ -8,9 +8,9 @@ from decimal import Decimal
 import pytest
 
 from hms_bridge.model.expression import Call, ColumnReference, Constant, Function
-from hms_bridge.wire import expression, kryo
+from hms_bridge.wire import expression, kryo_input
 from hms_bridge.wire.expression import read_expression
-from hms_bridge.wire.kryo import UnreadableError
+from hms_bridge.wire.kryo_input import UnreadableError
 from tests.support.partition_expressions import SentExpression, sent_expressions, sent_for
 
 FUNCTION = b"org.apache.hadoop.hive.ql.plan.ExprNodeGenericFuncDes\xe3"
@@ -89,7 +89,7 @@ def test_depth_is_limited() -> None:
 
 def test_size_and_lengths_are_limited() -> None:
     with pytest.raises(UnreadableError, match="bytes; at most"):
-        read_expression(bytes(kryo.BYTES_MAX + 1))
+        read_expression(bytes(kryo_input.BYTES_MAX + 1))
     head = b"\x01\x00" + FUNCTION + b"\x01\x01\x01" + ARRAY_LIST + b"\x01"
     with pytest.raises(UnreadableError, match="a length of"):
         read_expression(head + b"\x7f\xff\xff\xff\x0f")

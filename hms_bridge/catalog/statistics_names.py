@@ -1,6 +1,6 @@
-"""Keep the rows of column statistics true when what they describe is renamed.
+"""The names in rows of column statistics: those of catalog, database, table and partition.
 
-Up to 4.0 they name catalog, database, table and partition beside the id; later schemas do not.
+They stand beside the id up to Hive 4.0, so that a rename has to follow; later schemas have none.
 """
 
 from __future__ import annotations
@@ -11,6 +11,18 @@ from sqlalchemy import Connection, Table, select, update
 
 from hms_bridge.backend.schema.catalog_tables import PART_COL_STATS, PARTITIONS, TAB_COL_STATS
 from hms_bridge.backend.schema.present import is_present
+from hms_bridge.model import catalog
+
+
+def names_in_rows(connection: Connection, rows: Table, table: catalog.Table) -> dict[str, str]:
+    """What new rows of TAB_COL_STATS or PART_COL_STATS (``rows``) name; nothing where none do."""
+    if not is_present(connection, rows.c.TABLE_NAME):
+        return {}
+    return {
+        "CAT_NAME": table.catalog_name,
+        "DB_NAME": table.database_name,
+        "TABLE_NAME": table.name,
+    }
 
 
 def rename_table(connection: Connection, table_id: int, database: str, name: str) -> None:
