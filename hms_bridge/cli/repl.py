@@ -153,6 +153,7 @@ def _dump(
 ) -> None:
     from hms_bridge.config.file_systems import file_systems
     from hms_bridge.repl.dump import DumpKind, ReplDump
+    from hms_bridge.repl.dump_archive import absent_archive
 
     database = request.database
     with source_side(metastore_url, settings) as (metastore, manifest):
@@ -167,6 +168,9 @@ def _dump(
         )
         with working(f"looking at {database}"):
             plan = dumper.plan(request)
+        cm_root = request.cm_root
+        if cm_root is not None and (note := absent_archive(file_systems(settings)(cm_root))):
+            say(note)
         if is_dry_run:
             print_record(_dump_plan(plan), output_format)
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from changemanager.location import Resolver
+from changemanager.location import Location, Resolver
 from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import Database
 
@@ -31,6 +31,22 @@ def named_archive(
             "true if it is meant"
         )
     return archive.uri
+
+
+def absent_archive(archive: Location) -> str | None:
+    """What to tell before a dump names an archive that is not there; None if it is.
+
+    On a cluster a metastore makes it at its start, so that a wrong name is likely; here it appears
+    with the first archived file.
+    """
+    is_local = archive.uri.startswith("file:")
+    is_expected = archive.volume.capabilities.has_directories and not is_local
+    if not is_expected or archive.status() is not None:
+        return None
+    return (
+        f"note: the archive {archive.uri} (hive.repl.cmrootdir) is not there. A load finds what "
+        "was replaced since then only if the metastore of the source archives into that directory"
+    )
 
 
 def _hint(archive: str) -> str:
