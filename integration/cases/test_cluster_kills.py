@@ -162,11 +162,11 @@ def test_dump(scene: Scene) -> None:
     writer = scene.writer("k_dump")
     scene.restart("--worker", "--cleaner")
     took = scene.insist(*scene.dump("k_dump"))
+    scene.insist(*scene.load("k_dump"))
     for _ in scene.until_killed():
-        scene.insist(*scene.load("k_dump"))
         scene.compact(writer)
         scene.kills += scene.kill_verb(scene.dump("k_dump"), took)
-        scene.insist(*scene.dump("k_dump"))
+        scene.replicate("k_dump")
     scene.settles("k_dump", writer)
 
 
