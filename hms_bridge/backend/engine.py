@@ -132,7 +132,8 @@ def _bad_url(url: str) -> str:
     shown = f"{scheme}://…@{rest.rpartition('@')[2]}" if "@" in rest else url
     return (
         f"'{shown}' is no database URL; write sqlite:///FILE, "
-        "postgresql://USER:PASSWORD@HOST/DATABASE or mysql://USER:PASSWORD@HOST/DATABASE"
+        "postgresql://USER:PASSWORD@HOST/DATABASE or mysql://USER:PASSWORD@HOST/DATABASE "
+        "(in a password @ is written %40, : %3A, / %2F, % %25)"
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
+import sqlite3
+
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from hms_bridge.errors import BackendError, RetryableBackendError, RowTakenError
@@ -34,7 +36,17 @@ def translate(error: SQLAlchemyError, database: str, *, is_committing: bool) -> 
         return BackendError(
             f"{database}: connection lost: {reason}; check the database server and try again"
         )
+    if isinstance(error, OperationalError) and _is_refused(error):
+        return BackendError(
+            f"{database}: {reason}; check that the server runs there, that it has this database, "
+            "and user and password (in a URL @ is written %40, : %3A, / %2F, % %25)"
+        )
     return BackendError(f"{database}: {reason}")
+
+
+def _is_refused(error: OperationalError) -> bool:
+    """Whether no connection was made: no statement was tried. SQLite has no server to look at."""
+    return error.statement is None and not isinstance(error.orig, sqlite3.Error)
 
 
 def _is_retryable(error: DBAPIError, *, is_committing: bool) -> bool:

@@ -13,7 +13,7 @@ import click
 from changemanager.hadoop import PREFIXES as HADOOP_PREFIXES
 from hms_bridge.cli.output import FORMATS, say
 from hms_bridge.config.hive_site import read_hadoop_site, read_hive_site
-from hms_bridge.config.jdbc import database_url, url_without_password
+from hms_bridge.config.jdbc import database_url, url_with_password, url_without_password
 from hms_bridge.config.keys import CONNECTION_URL, KEYS, METASTORE_URIS
 from hms_bridge.config.settings import Settings, refuse_unknown, settings_from
 
@@ -32,15 +32,18 @@ def metastore_option(command: Command) -> Command:
 
     Goes above :func:`settings_options`, which looks into the settings if it is not given.
     """
-    return _metastore_option(click.Option, "hive.metastore.uris or ")(command)
+    servers = "to open directly, or thrift://HOST:PORT of a server, ours or Hive's."
+    return _metastore_option(click.Option, servers, "hive.metastore.uris or ")(command)
 
 
 def database_option(command: Command) -> Command:
     """The same for a verb that opens the database itself."""
-    return _metastore_option(_DatabaseOption, "")(command)
+    return _metastore_option(_DatabaseOption, "of the metastore; no server.", "")(command)
 
 
-def _metastore_option(option: type[click.Option], servers: str) -> Callable[[Command], Command]:
+def _metastore_option(
+    option: type[click.Option], what: str, servers: str
+) -> Callable[[Command], Command]:
     return click.option(
         "--metastore",
         "--database",
@@ -48,9 +51,9 @@ def _metastore_option(option: type[click.Option], servers: str) -> Callable[[Com
         cls=option,
         envvar="HMS_BRIDGE_METASTORE",
         metavar="URL",
-        help="A database (sqlite:///FILE, postgresql+psycopg://…, mysql+pymysql://…) to open "
-        "directly, or thrift://HOST:PORT of a server, ours or Hive's.  [default: "
-        f"{servers}javax.jdo.option.ConnectionURL of the settings, else {DEFAULT_METASTORE}]",
+        help="A database (sqlite:///FILE, postgresql+psycopg://…, mysql+pymysql://…) "
+        f"{what}  [default: $HMS_BRIDGE_METASTORE, else {servers}"
+        f"javax.jdo.option.ConnectionURL of the settings, else {DEFAULT_METASTORE}]",
     )
 
 
@@ -74,7 +77,8 @@ def settings_options(command: Callable[..., object]) -> Callable[..., object]:
         "config_path",
         type=click.Path(path_type=Path, dir_okay=False),
         envvar="HMS_BRIDGE_CONFIG",
-        help="A hive-site.xml.  [default: $HIVE_CONF_DIR/hive-site.xml, if there is one]",
+        help="A hive-site.xml.  [default: $HMS_BRIDGE_CONFIG, else $HIVE_CONF_DIR/hive-site.xml, "
+        "if there is one]",
     )
     @click.option(
         "--set",
@@ -91,6 +95,9 @@ def settings_options(command: Callable[..., object]) -> Callable[..., object]:
         settings = load_settings(path, assignments)
         if "metastore_url" in kwargs and kwargs["metastore_url"] is None:
             kwargs["metastore_url"] = _metastore_of(settings, path, assignments)
+        for name in ("metastore_url", "source_url"):
+            if isinstance(url := kwargs.get(name), str):
+                kwargs[name] = url_with_password(url, settings.metastore.connection)
         return command(*args, settings=settings, **kwargs)
 
     return with_settings

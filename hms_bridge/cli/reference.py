@@ -37,7 +37,9 @@ def _settings_page() -> str:
     lines = [
         "# Settings",
         "",
-        "Read from a `hive-site.xml` (`--config`), and from `--set key=value`, which wins. Names,",
+        "Read from a `hive-site.xml` (`--config`, else `HMS_BRIDGE_CONFIG`, else that of",
+        "`HIVE_CONF_DIR`), and from `--set key=value`, which wins. `--metastore` may stand in",
+        "`HMS_BRIDGE_METASTORE`. Names,",
         "defaults and units are Hive's unless the name begins with `hms.bridge.`.",
         "Durations take `d`, `h`, `m`, `s`, `ms`; the unit of a bare number stands in the table.",
         "",

@@ -74,7 +74,10 @@ def status(
             file_systems(settings), SystemClock(), source=source, target=target, pins=pins
         )
         report = looker.look(request)
-    print_record(_record(report), output_format)
+    record = _record(report)
+    if output_format != "table":
+        record |= _durations(report)  # for a program's comparison
+    print_record(record, output_format)
     if report.missing_files:
         say(f"the waiting dump has lost {counted(report.missing_files, 'file')}: see repl verify")
         raise SystemExit(1)
@@ -97,6 +100,14 @@ def _record(report: StatusReport) -> dict[str, object]:
         "missing files": report.missing_files,
         "first incremental pending": report.is_first_incremental_pending,
         "incompatible": report.is_incompatible,
+    }
+
+
+def _durations(report: StatusReport) -> dict[str, object]:
+    return {
+        "lag_seconds": report.lag_seconds,
+        "events_expire_in_seconds": report.events_expire_in_seconds,
+        "archive_expires_in_seconds": report.archive_expires_in_seconds,
     }
 
 

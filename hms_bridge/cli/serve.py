@@ -106,6 +106,7 @@ def serve(
             task.start()
             stack.callback(task.stop)
         _stop_on_signals(stopping)  # Spark's session takes Ctrl-C for itself
+        _say_places(settings)
         say(f"serving thrift://{host}:{server.port} over {url_without_password(metastore_url)}")
         while not stopping.wait(0.5):
             pass
@@ -121,6 +122,15 @@ def _prepare_archive(store: LocalStore) -> None:
     warehouse = absolute_location(settings.warehouse, settings.hadoop, key=WAREHOUSE.name)
     archive.require_beside(store.resolver(warehouse))
     archive.prepare()
+
+
+def _say_places(settings: Settings) -> None:
+    """A path without scheme means another place where Hadoop's configuration is not found."""
+    from hms_bridge.connect import absolute_location, archive_root
+
+    warehouse = absolute_location(settings.warehouse, settings.hadoop, key=WAREHOUSE.name)
+    archive = archive_root(settings) if settings.archive.is_enabled else "off"
+    say(f"warehouse {warehouse}, archive {archive}")
 
 
 def _told_to_clients(settings: Settings) -> dict[str, str]:

@@ -64,6 +64,7 @@ def spark_workers(
 ) -> Iterator[tuple[Worker, ...]]:
     """Workers whose tasks run on one Spark."""
     from hms_bridge.spark.compaction_job import SparkExecutor
+    from hms_bridge.spark.session import stop_spark
 
     end_dead_workers(metastore, socket.gethostname(), is_other_process_alive)
     spark = start_spark(request, "hms-bridge compact")
@@ -75,7 +76,7 @@ def spark_workers(
             for number in range(count)
         )
     finally:
-        spark.stop()
+        stop_spark(spark)
 
 
 def plan_compaction_of(

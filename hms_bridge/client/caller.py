@@ -229,7 +229,8 @@ class Caller:
     ) -> MetastoreUnavailableError:
         tried = ", ".join(str(address) for address in self._addresses)
         advice = (
-            "try again"
+            "try again; if it stays so, this is no metastore's port, or one that wants Kerberos or "
+            "TLS, which hms-bridge does not speak"
             if is_repeatable
             else "whether it took effect is unknown: look before you try again"
         )

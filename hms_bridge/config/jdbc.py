@@ -12,7 +12,7 @@ import re
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from urllib.parse import parse_qsl, quote, unquote, urlencode
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
 
 from hms_bridge.errors import ConfigError
 
@@ -88,6 +88,26 @@ def _query_of(kind: str, given: Mapping[str, str]) -> Query:
             )
         takers[name](value, query)
     return query
+
+
+def url_with_password(url: str, connection: JdbcConnection | None) -> str:
+    """A database URL with the settings' password, if it has none and names the very user, server
+    and database of the settings: nobody should have to write the password into a command line.
+    """
+    if connection is None or not connection.password:
+        return url
+    try:
+        known, asked = urlsplit(database_url(connection)), urlsplit(url)
+        is_same = asked.password is None and _account(asked) == _account(known)
+    except (ConfigError, ValueError):
+        return url
+    return url.replace("@", f":{known.password}@", 1) if is_same else url
+
+
+def _account(url: SplitResult) -> tuple[str | None, ...]:
+    kind = _OURS.get(url.scheme.partition("+")[0])
+    port = url.port or (5432 if kind == _OURS["postgresql"] else 3306)
+    return kind, url.username, url.hostname, str(port), url.path
 
 
 def url_without_password(url: str) -> str:

@@ -208,7 +208,9 @@ class ReplDump(DumpVerb):
         return DumpPlan(
             kind=DumpKind.BOOTSTRAP,
             request=request,
-            reason="a bootstrap was asked for" if previous else "the database was never dumped",
+            reason="a bootstrap was asked for"
+            if request.is_bootstrap_forced
+            else "there is no earlier dump to go on from",
             previous=None if previous is None else previous.paths.root,
             tables=tuple(one.name for one in tables),
             removed=removed,

@@ -59,7 +59,8 @@ class StatusReport:
     database after it, ``lag_seconds`` is the age of the oldest. ``events_expire_in_seconds``:
     until the log purges the first event that no dump has. ``archive_expires_in_seconds``: until
     the purge may take a file of the dump to load (None: none is archived, or all are pinned).
-    ``missing_files`` of that dump are lost already.
+    ``missing_files`` of that dump are lost already. ``is_pinned`` is None where the source's own
+    database, which knows, is not looked at.
     """
 
     source_database: str
@@ -74,7 +75,7 @@ class StatusReport:
     events_expire_in_seconds: int | None
     archive_expires_in_seconds: int | None
     missing_files: int
-    is_pinned: bool
+    is_pinned: bool | None
 
     @property
     def newest_dump(self) -> DumpStatus | None:
@@ -109,7 +110,7 @@ class ReplStatus:
         loaded = last if last is not None else _loaded_until(dumps)
         dumped = _dumped_until(dumps)
         waiting = next((one for one in dumps if one.state is DumpState.FINISHED), None)
-        is_pinned = waiting is not None and self._is_pinned(source, waiting)
+        is_pinned = False if waiting is None else self._is_pinned(source, waiting)
         expiry_ms, missing = self._archive_expiry(request, waiting)
         oldest_ms = self._event_time_ms(dumped)
         return StatusReport(
@@ -173,9 +174,10 @@ class ReplStatus:
         )
         return report.load_before_ms, len(report.missing)
 
-    def _is_pinned(self, database: str, dump: DumpDirectory) -> bool:
-        holders = {pin.holder for pin in self._pins.pins()} if self._pins is not None else set()
-        return dump_holder(database, dump.paths.root) in holders
+    def _is_pinned(self, database: str, dump: DumpDirectory) -> bool | None:
+        if self._pins is None:
+            return None
+        return dump_holder(database, dump.paths.root) in {pin.holder for pin in self._pins.pins()}
 
     def _describe(self, dump: DumpDirectory) -> DumpStatus:
         metadata = dump.metadata

@@ -194,6 +194,6 @@ def _location(
     if base is None:
         raise ReplError(
             f"{table.full_name} is external: say where its data goes on the target "
-            "(hive.repl.replica.external.table.base.dir), then load again"
+            "(--external-base, or hive.repl.replica.external.table.base.dir), then load again"
         )
     return external_target(base, place)

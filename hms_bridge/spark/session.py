@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from py4j.protocol import Py4JError
@@ -83,6 +83,12 @@ def open_session(
             spark.stop()
             raise
     return spark
+
+
+def stop_spark(spark: SparkSession) -> None:
+    """Stop Spark, whose Java may be gone: Ctrl-C and a service manager end the whole group."""
+    with suppress(ConnectionError):
+        spark.stop()
 
 
 def require_exact_casts(spark: SparkSession) -> None:

@@ -53,6 +53,7 @@ def test_a_server_that_is_not_there() -> None:
     ):
         connection.execute(text("SELECT 1"))
     assert "127.0.0.1:1" in str(caught.value)
+    assert "check that the server runs there" in str(caught.value)
     assert "secret" not in str(caught.value)
 
 

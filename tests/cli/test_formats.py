@@ -84,7 +84,7 @@ RECORDS = {
         ["last_repl_id", "source_event_id", "lag_events", "lag", "newest dump", "its state",
          "finished", "loaded", "events expire in", "archive expires in",
          "waiting dump pins its files", "missing files", "first incremental pending",
-         "incompatible"],
+         "incompatible", "lag_seconds", "events_expire_in_seconds", "archive_expires_in_seconds"],
     ),
     "repl dump": (
         ("repl", "dump", "sales", "--dry-run"),

@@ -8,7 +8,12 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import make_url
 
-from hms_bridge.config.jdbc import JdbcConnection, database_url, url_without_password
+from hms_bridge.config.jdbc import (
+    JdbcConnection,
+    database_url,
+    url_with_password,
+    url_without_password,
+)
 from hms_bridge.errors import ConfigError
 
 CA = ssl.get_default_verify_paths().cafile
@@ -118,3 +123,33 @@ def test_no_form_of_a_password_is_shown(url: str) -> None:
 )
 def test_a_database_url_is_told_without_its_password(url: str) -> None:
     assert "secret" not in url_without_password(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "is_known"),
+    [
+        ("postgresql+psycopg://hive@h:5432/m", True),
+        ("postgresql://hive@h/m", True),
+        ("postgresql://hive@h/m?sslmode=require", True),
+        ("postgresql://hive:other@h/m", False),
+        ("postgresql://root@h/m", False),
+        ("postgresql://hive@elsewhere/m", False),
+        ("postgresql://hive@h:5433/m", False),
+        ("postgresql://hive@h/n", False),
+        ("postgresql://hive@h:port/m", False),
+        ("mysql://hive@h:5432/m", False),
+        ("thrift://h:9083", False),
+        ("sqlite:///m", False),
+    ],
+)
+def test_the_settings_password_is_for_their_own_account_only(url: str, is_known: bool) -> None:
+    connection = JdbcConnection(url="jdbc:postgresql://h/m", user="hive", password="p@ss:w/rd%1")
+    completed = url_with_password(url, connection)
+    if is_known:
+        assert make_url(completed).password == "p@ss:w/rd%1"
+        assert completed.replace(":p%40ss%3Aw%2Frd%251@", "@") == url
+    else:
+        assert completed == url
+    assert url_with_password(url, replace(connection, password="")) == url
+    assert url_with_password(url, replace(connection, url="jdbc:derby:x")) == url
+    assert url_with_password(url, None) == url

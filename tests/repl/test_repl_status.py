@@ -66,6 +66,7 @@ def test_a_dump_that_waits_tells_until_when_it_can_be_loaded(world):
     assert pinned.archive_expires_in_seconds is None
     assert pinned.missing_files == 0
     unpinned = look(world, with_pins=False)
+    assert unpinned.is_pinned is None  # nobody was asked
     assert 0 < unpinned.archive_expires_in_seconds <= 10 * DAY_MS // 1000
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from dataclasses import dataclass
 
@@ -13,6 +14,8 @@ from hms_bridge.backend.engine import Database
 from hms_bridge.backend.schema.all_tables import SEEDS, TABLES
 from hms_bridge.backend.schema.txn_tables import VERSION
 from hms_bridge.errors import BackendError
+
+_log = logging.getLogger(__name__)
 
 SCHEMA_VERSION = "4.0.0"
 """The version of Hive's schema that :func:`install` makes."""
@@ -68,6 +71,8 @@ def install(database: Database) -> SchemaInfo:
     with database.transaction(write=True) as connection:
         TABLES.create_all(connection)
         put_seeds(connection)
+    if found.missing_tables:
+        _log.info("%s: made %d tables of the schema", database.name, len(found.missing_tables))
     return check_schema(database)
 
 
