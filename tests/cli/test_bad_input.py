@@ -225,7 +225,7 @@ def test_an_archive_that_takes_nothing(busy: BusyMetastore) -> None:
 
 def test_an_archive_on_an_unknown_file_system(program: Program) -> None:
     answer = program.run("cm", "ls", "--set", "hive.repl.cmrootdir=foo://bucket/cm")
-    refused(answer, FAILED, "foo://bucket", "fsspec")
+    refused(answer, FAILED, "foo://bucket", "that scheme is not served")
 
 
 def test_dumps_that_are_none(busy: BusyMetastore) -> None:
@@ -310,7 +310,7 @@ def test_adoptions(program: Program, name: str) -> None:
 
 def test_a_directory_on_an_unknown_file_system(program: Program) -> None:
     answer = program.run("table", "adopt", "foo://bucket/t", "--name", "s.t")
-    refused(answer, FAILED, "foo://bucket", "fsspec")
+    refused(answer, FAILED, "foo://bucket", "that scheme is not served")
 
 
 def test_a_demo_does_not_clear_a_folder_of_others(program: Program) -> None:
