@@ -35,7 +35,7 @@ bench-cluster: setup  ## a dump to HDFS, ours against Hive's, on the real system
 integration: setup  ## the real systems judge: Hive, HDFS, Trino, PostgreSQL, MariaDB, S3
 	bash integration/run.sh
 
-integration-long: setup  ## what a release adds: ten kills of each process, ten minutes of storm
+integration-long: setup  ## ten kills of each process of ours, ten minutes of storm
 	HMS_BRIDGE_KILLS=10 HMS_BRIDGE_STORM_SECONDS=600 bash integration/run.sh \
 		integration/cases/test_cluster_kills.py integration/cases/test_storm_beside_hive.py
 

@@ -38,7 +38,6 @@ from integration.referees.spark import (
     SparkStandalone,
 )
 from integration.referees.trino import Trino
-from integration.slowest_first import SLOWEST_FIRST
 from integration.systems import SYSTEMS
 
 LOGS = Path(__file__).parent / "logs"
@@ -67,8 +66,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if isinstance(item, pytest.Function):
             for name in inspect.signature(item.function).parameters.keys() & fixtures:
                 item.add_marker(name)
-    turn = {name: number for number, name in enumerate(SLOWEST_FIRST)}
-    items.sort(key=lambda item: turn.get(item.path.name, len(turn)))
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

@@ -19,7 +19,6 @@ from integration.referees.errors import InstallError, RefereeError, StartError
 from integration.referees.hive42 import Hive42
 from integration.referees.hive42_departures import DEPARTURES, departing_settings
 from integration.referees.processes import Workplace, free_port, is_listening
-from integration.slowest_first import SLOWEST_FIRST
 from integration.story.writer import Ledger
 from integration.systems import SYSTEMS
 
@@ -233,11 +232,6 @@ def test_hive_on_our_metastore_has_no_other_settings(
     hive42: Hive42, hive42_on_ours: Hive42
 ) -> None:
     assert hive42_on_ours.settings.keys() - hive42.settings.keys() == {"hive.metastore.uris"}
-
-
-def test_the_slowest_cases_are_there() -> None:
-    folder = Path(__file__).parent
-    assert [name for name in SLOWEST_FIRST if not (folder / name).is_file()] == []
 
 
 def test_a_lost_row_a_doubled_one_and_a_ghost_are_told() -> None:
