@@ -163,7 +163,7 @@ def _in_order(events: list[Fields]) -> list[Fields]:
     """Statistics of several partitions of one statement sorted: Hive tells them in the order of a
     HashMap, which means nothing (HMSHandler.updatePartColStatsWithMerge)."""
     ordered: list[Fields] = []
-    for kind, run in groupby(events, key=lambda event: event["EVENT_TYPE"]):
+    for kind, run in groupby(events, key=lambda event: event.get("EVENT_TYPE")):
         told = list(run)
         ordered += sorted(told, key=_partition_told) if kind == PARTITION_STATISTICS else told
     return ordered
