@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from changemanager.journal import tell
-from hms_bridge.cli.logs import LOG_FORMATS, logs
+from hms_bridge.cli.logs import LOG_FORMATS, JsonFormatter, TextFormatter, logs
 from tests.support.busy_metastore import BusyMetastore
 from tests.support.program import Program, serving
 
@@ -78,7 +78,9 @@ def test_a_server_s_json_log_has_nothing_else_in_it(program: Program) -> None:
         program.ok("sql", "--metastore", address, "-e", "DROP TABLE one.t")
         assert server.stop(signal.SIGTERM) == 0
     lines = [json.loads(line) for line in server.lines]
-    assert str(lines[0]["message"]).startswith("serving thrift://")
+    first, second = (str(line["message"]) for line in lines[:2])
+    assert first.startswith("warehouse ")
+    assert second.startswith("serving thrift://")
     told = {line["deed"]: line for line in lines if "deed" in line}
     assert told["table dropped"]["table"] == "t"
     assert told["table dropped"]["event"]
@@ -90,7 +92,7 @@ def test_a_server_s_json_log_has_nothing_else_in_it(program: Program) -> None:
 def test_a_name_with_line_ends_does_not_look_like_a_record(
     log_format: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    name = "a\n2026-01-01 INFO cleaner: deleted\r\x85\u2028\x1b[2J\udcff"
+    name = "a\n2026-01-01 INFO cleaner: deleted\r\x85\u2028\x1b[2J"
     with logs("info", log_format):
         tell(logging.getLogger("cleaner"), "deleted", names=[name])
         logging.getLogger("hms_bridge").warning("connection closed: %s", name)
@@ -99,3 +101,10 @@ def test_a_name_with_line_ends_does_not_look_like_a_record(
     assert all(line.isprintable() for line in lines)
     if log_format == "json":
         assert json.loads(lines[0])["names"] == [name]
+
+
+@pytest.mark.parametrize("formatter", [TextFormatter(), JsonFormatter()])
+def test_half_a_character_is_told_as_what_can_be_written(formatter: logging.Formatter) -> None:
+    fields = {"name": "cleaner", "levelno": logging.INFO, "levelname": "INFO", "msg": "a\udcff"}
+    line = formatter.format(logging.makeLogRecord(fields))
+    assert line.encode().decode().isprintable()
