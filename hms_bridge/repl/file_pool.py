@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import TypeVar
 
-WORKERS = 48
+WORKERS = 96
 """How many steps wait at once. HDFS takes 0.2 to 0.5 s to close a small file."""
 _AHEAD = 4 * WORKERS
 
