@@ -19,6 +19,7 @@ from sqlalchemy import (
 from changemanager.location import spellings
 from hms_bridge.backend.schema.catalog_tables import DBS, PARTITIONS, SDS, TBLS
 from hms_bridge.catalog.patterns import ESCAPE
+from hms_bridge.model.catalog import Table
 
 
 def _at_or_below(column: ColumnElement[str], place: str) -> ColumnElement[bool]:
@@ -58,13 +59,14 @@ def user_of(connection: Connection, place: str) -> str | None:
 
 
 def strangers_below(
-    connection: Connection, place: str, table_id: int, *, is_moved_along: bool = False
+    connection: Connection, place: str, table: Table, *, is_moved_along: bool = False
 ) -> Sequence[tuple[str, str]]:
-    """Names and places of all that lies at a table's directory or below it, but for the table, and
-    those of its partitions that lie where their names say; with ``is_moved_along`` all of them.
+    """Names and places of all that lies at a stored table's directory or below it, but for the
+    table, and those of its partitions that lie where their names say; with ``is_moved_along`` all
+    of them.
     """
     own_place = literal(f"{place.rstrip('/')}/") + PARTITIONS.c.PART_NAME
-    is_own = PARTITIONS.c.TBL_ID == table_id
+    is_own = PARTITIONS.c.TBL_ID == table.id
     is_at_home = is_own if is_moved_along else and_(is_own, SDS.c.LOCATION == own_place)
     found = connection.execute(
         select(TBLS.c.TBL_NAME, PARTITIONS.c.PART_NAME, SDS.c.LOCATION)
@@ -76,7 +78,7 @@ def strangers_below(
         .where(
             _at_or_below(SDS.c.LOCATION, place),
             or_(
-                and_(TBLS.c.TBL_ID.is_not(None), TBLS.c.TBL_ID != table_id),
+                and_(TBLS.c.TBL_ID.is_not(None), TBLS.c.TBL_ID != table.id),
                 and_(PARTITIONS.c.PART_ID.is_not(None), not_(is_at_home)),
             ),
         )
@@ -85,6 +87,11 @@ def strangers_below(
         (f"table {row[0]}" if row[0] is not None else f"partition {row[1]}", row[2])
         for row in found
     ]
+
+
+def name_below(strangers: Sequence[tuple[str, str]], place: str) -> str | None:
+    """Who of those names and places lies at a place or below it; None if nobody does."""
+    return next((name for name, at in strangers if is_below(at, place)), None)
 
 
 def is_below(inner: str, outer: str) -> bool:

@@ -143,7 +143,7 @@ class AlterTableVerbs(DropVerbs):
         default = self._roots.table_location(old_database, old.name, is_external=is_external(old))
         if not is_kept or source.rstrip("/") != self._roots.uri(default, "default location"):
             return None
-        self._transactions.read(lambda c: self._require_alone(c, stored, source, is_with_own=True))
+        self._transactions.read(lambda c: self._require_alone(c, old, source, is_with_own=True))
         target = self._roots.table_location(new_database, wanted.name, is_external=is_external(old))
         return _Move(
             source=source,
@@ -183,7 +183,7 @@ class AlterTableVerbs(DropVerbs):
             connection, stored, after, is_cascade=alteration.is_cascade
         )
         if move is not None:
-            self._require_alone(connection, stored, move.location, is_with_own=True)
+            self._require_alone(connection, stored.table, move.location, is_with_own=True)
             if stored.table.storage.location != move.location or not self._files.finish(unit, move):
                 raise MetaError(
                     f"{stored.table.full_name} was changed by someone else while its directory "

@@ -12,7 +12,6 @@ from hms_bridge.backend.connection import Connection
 from hms_bridge.catalog import partitions, places, tables, view_creation
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.table_rules import has_own_files, parameter
-from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import InvalidOperationError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Table
 from hms_bridge.notification import events
@@ -126,8 +125,9 @@ class DropVerbs(VerbFamily):
         for place, partition in wanted.items():
             if partition is not None and place == partition_location(table, partition):
                 if strangers is None:  # one look for all of them: a statement may drop thousands
-                    strangers = self._strangers_below(unit, table)
-                user = next((name for name, at in strangers if places.is_below(at, place)), None)
+                    above = table.storage.location or place
+                    strangers = places.strangers_below(unit.connection, above, table)
+                user = places.name_below(strangers, place)
             else:
                 user = places.user_of(unit.connection, place)
             if user is None:
@@ -136,37 +136,31 @@ class DropVerbs(VerbFamily):
                 _LOG.warning("%s is not deleted: %s lies in it too", place, user)
         return found
 
-    def _strangers_below(self, unit: UnitOfWork, table: Table) -> Sequence[tuple[str, str]]:
-        own = tables.find_table(
-            unit.connection, table.database_name, table.name, table.catalog_name
-        )
-        location = table.storage.location
-        if own is None or location is None:
-            return ()
-        return places.strangers_below(unit.connection, location, own.id)
-
     def _require_alone(
         self,
         connection: Connection,
-        stored: StoredTable,
-        place: str,
+        table: Table,
+        *directories: str,
         what: str = "moved",
-        *,
         is_with_own: bool = False,
     ) -> None:
         """Raises InvalidOperationError if something else lies in a directory that is to be moved
         or emptied for its table or a partition; ``is_with_own``: the table's partitions may."""
-        strangers = places.strangers_below(
-            connection,
-            stored.table.storage.location or place,
-            stored.id,
-            is_moved_along=is_with_own,
-        )
-        user = next((name for name, at in strangers if places.is_below(at, place)), None)
-        if user is not None:
-            raise InvalidOperationError(
-                f"{place} cannot be {what}: {user} lies in it too; give that another location first"
+        above = (table.storage.location,) if table.storage.location else directories
+        strangers = [
+            stranger
+            for place in above  # one look for all of them: a statement may name thousands
+            for stranger in places.strangers_below(
+                connection, place, table, is_moved_along=is_with_own
             )
+        ]
+        for place in directories:
+            user = places.name_below(strangers, place)
+            if user is not None:
+                raise InvalidOperationError(
+                    f"{place} cannot be {what}: {user} lies in it too; give that another location "
+                    "first"
+                )
 
     def _forget_database(self, unit: UnitOfWork, database: Database) -> None:
         if database.catalog_name == DEFAULT_CATALOG:

@@ -120,8 +120,7 @@ class ExchangePartitionVerbs(DropVerbs):
         target: TableKey,
     ) -> _Exchange:
         plan = _plan(connection, values, source, target)
-        for _, place, _ in plan.moves:
-            self._require_alone(connection, plan.source, place)
+        self._require_alone(connection, plan.source.table, *(place for _, place, _ in plan.moves))
         return plan
 
 

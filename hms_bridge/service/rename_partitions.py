@@ -66,7 +66,7 @@ class RenamePartitionVerbs(DropVerbs):
             self._transactions.write(lambda unit: self._rename(unit, renaming, None))
             return
         self._transactions.read(lambda c: _require_free(c, stored, partition))
-        self._transactions.read(lambda c: self._require_alone(c, stored, move[0]))
+        self._transactions.read(lambda c: self._require_alone(c, stored.table, move[0]))
         if is_source:
             self._files.require_archive(f"partition {old.name} of {stored.table.full_name}")
         self._rename_with_move(renaming, *move, is_archived=is_source)
@@ -91,7 +91,7 @@ class RenamePartitionVerbs(DropVerbs):
         old = _require_old(unit.connection, stored, renaming.old_name)
         _require_free(unit.connection, stored, renaming.wanted)
         if move is not None:
-            self._require_alone(unit.connection, stored, move.location)
+            self._require_alone(unit.connection, table, move.location)
         place = move.target if move else renaming.wanted.storage.location
         normal = normal_partition(renaming.wanted, table)
         parameters = file_statistics.of_partition(

@@ -84,10 +84,10 @@ class TruncationVerbs(DropVerbs):
 
     def _require_all_alone(self, connection: Connection, found: _Truncation) -> None:
         stored = tables.require_table(connection, *found.key)
-        for place, _ in found.places:
-            self._require_alone(
-                connection, stored, place, "emptied", is_with_own=found.names is None
-            )
+        directories = [place for place, _ in found.places]
+        self._require_alone(
+            connection, stored.table, *directories, what="emptied", is_with_own=found.names is None
+        )
 
     def _note_truncation(self, unit: UnitOfWork, found: _Truncation) -> None:
         stored = tables.require_table(unit.connection, *found.key, RowLock.EXCLUSIVE)
