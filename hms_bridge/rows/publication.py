@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fsspec import AbstractFileSystem
@@ -67,8 +67,9 @@ class Publication:
     def publish(self, written: Sequence[WrittenDirectory], operation: DataOperation) -> None:
         """Give every directory its name, then tell the metastore; the commit is the caller's."""
         names = sorted({file.partition for one in written for file in one.files})
-        locations = self._locations(names)
-        self._distrust_statistics(names)
+        partitions = self._partitions_there(names) if self._table.is_partitioned else {}
+        locations = self._locations(partitions)
+        self._distrust_statistics(partitions)
         notifications = []
         for partition, location in locations.items():
             files: list[Location] = []
@@ -90,16 +91,19 @@ class Publication:
                 )
             )
 
-    def _distrust_statistics(self, names: Sequence[str]) -> None:
+    def _distrust_statistics(self, partitions: Mapping[str, Partition]) -> None:
         """Hive answers count(*), min and max from statistics that are said to be right, and these
         rows are not counted: under their write id, whoever gathers beside us knows it too."""
         table = self._table
         if table.is_partitioned:
-            found = self._partitions(names).values()
             changed = [
-                replace(one, parameters=without_trust(one.parameters), write_id=self._write_id)
-                for one in found
-                if ACCURATE in one.parameters
+                replace(
+                    partition,
+                    parameters=without_trust(partition.parameters),
+                    write_id=self._write_id,
+                )
+                for partition in partitions.values()
+                if ACCURATE in partition.parameters
             ]
             if changed:
                 self._metastore.alter_partitions(
@@ -130,11 +134,18 @@ class Publication:
         if fs.exists(location.path):
             fs.rm(location.path, recursive=True)
 
-    def _locations(self, names: Sequence[str]) -> dict[str, Location]:
-        """Where each partition lies; partitions that are not there yet are added."""
+    def _locations(self, partitions: Mapping[str, Partition]) -> dict[str, Location]:
+        """Where each partition lies, or the table that has none."""
+        if not self._table.is_partitioned:
+            return {"": self._resolver(self._table.storage.location or "")}
+        return {
+            name: self._resolver(partition.storage.location or "")
+            for name, partition in partitions.items()
+        }
+
+    def _partitions_there(self, names: Sequence[str]) -> dict[str, Partition]:
+        """By name, in this order; those that are not there yet are added."""
         table = self._table
-        if not table.is_partitioned:
-            return {"": self._resolver(table.storage.location or "")}
         known = self._partitions(names)
         missing = [name for name in names if name not in known]
         if missing:
@@ -145,7 +156,7 @@ class Publication:
                 is_if_not_exists=True,
             )
             known = self._partitions(names)
-        return {name: self._resolver(known[name].storage.location or "") for name in names}
+        return {name: known[name] for name in names}
 
     def _partitions(self, names: Sequence[str]) -> dict[str, Partition]:
         """By the names that the files carry, which the metastore spells alike."""
