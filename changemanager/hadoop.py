@@ -21,7 +21,8 @@ PREFIXES = ("fs.", "dfs.", "hadoop.")
 
 _RPC = "dfs.namenode.rpc-address"
 _HTTP = "dfs.namenode.http-address"
-_RPC_PORT = "8020"
+RPC_PORT = "8020"
+"""Where a NameNode listens that is named without a port."""
 _OCTAL = re.compile(r"[0-7]{3,4}")
 
 
@@ -103,7 +104,7 @@ class HadoopConfig:
         A setting without a name service counts for the one NameNode that the configuration names.
         """
         given = self.web_addresses.get(authority) or self.web_addresses.get(
-            authority.removesuffix(f":{_RPC_PORT}")
+            authority.removesuffix(f":{RPC_PORT}")
         )
         if given:
             return (given,)
@@ -152,4 +153,4 @@ def _items(text: str) -> tuple[str, ...]:
 
 
 def _with_port(authority: str) -> str:
-    return authority if ":" in authority else f"{authority}:{_RPC_PORT}"
+    return authority if ":" in authority else f"{authority}:{RPC_PORT}"

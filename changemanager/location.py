@@ -20,12 +20,13 @@ from changemanager.filesystem.opening import (
     volume_of,
 )
 from changemanager.filesystem.volume import FileKind, FileStatus, Volume
+from changemanager.hadoop import RPC_PORT
 
 _URI = re.compile(
     r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?://(?P<authority>[^/]*))?)?(?P<path>.*)"
 )
 _SAME_FILE_SYSTEM = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs"}
-_HDFS_PORT = ":8020"
+_HDFS_PORT = f":{RPC_PORT}"
 _READ_BYTES = 1 << 20
 
 
@@ -101,7 +102,7 @@ def spellings(text: str) -> tuple[str, ...]:
         prefixes = ["file:", "file://", ""]
     else:
         prefixes = []
-    return tuple(dict.fromkeys((parsed.uri, *(one + parsed.path for one in prefixes))))
+    return tuple(dict.fromkeys((text, parsed.uri, *(one + parsed.path for one in prefixes))))
 
 
 @dataclass(frozen=True, slots=True)

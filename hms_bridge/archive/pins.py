@@ -131,7 +131,7 @@ def _open_intents(
     connection: Connection, cmroot: str, names: Collection[str]
 ) -> Sequence[Row[str, str]]:
     intent, file = HMSB_ARCHIVE_INTENT.c, HMSB_ARCHIVE_INTENT_FILE.c
-    is_here = intent.CMROOT.in_({cmroot, *spellings(cmroot)})
+    is_here = intent.CMROOT.in_(spellings(cmroot))
     return connection.execute(
         select(file.ARCHIVE_NAME, file.INTENT_ID)
         .join(HMSB_ARCHIVE_INTENT, intent.INTENT_ID == file.INTENT_ID)

@@ -60,9 +60,8 @@ def _at(cmroot: str, name: str) -> ColumnElement[bool]:
 def known_root(connection: Connection, cmroot: str) -> str:
     """The spelling under which a cmroot's files are kept: the purge of `hdfs://nn/cm` must find
     what was archived in `hdfs://nn:8020/cm`, and who holds it."""
-    keys = [digest(text) for text in (cmroot, *spellings(cmroot))]
     # Each by the primary key: files of others may be many.
-    for key in sorted(set(keys)):
+    for key in sorted(digest(text) for text in spellings(cmroot)):
         found = connection.scalar(select(_FILE.CMROOT).where(_FILE.CMROOT_DIGEST == key).limit(1))
         if found is not None:
             return str(found)

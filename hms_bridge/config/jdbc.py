@@ -49,9 +49,10 @@ class JdbcConnection:
 def database_url(connection: JdbcConnection) -> str:
     """The same database for SQLAlchemy. Raises ConfigError for one that cannot be opened so."""
     match = _URL.fullmatch(connection.url.strip())
+    shown = url_without_password(connection.url)
     if match is None:
         raise ConfigError(
-            f"javax.jdo.option.ConnectionURL is '{_shown(connection.url)}', which is no JDBC URL; "
+            f"javax.jdo.option.ConnectionURL is '{shown}', which is no JDBC URL; "
             "write jdbc:postgresql://HOST/NAME or jdbc:mysql://HOST/NAME, or give --database"
         )
     kind = match["kind"].lower()
@@ -60,7 +61,7 @@ def database_url(connection: JdbcConnection) -> str:
     place = _PLACE.fullmatch(match["rest"])
     if place is None or not _HOST.fullmatch(place["hosts"] or "localhost") or not place["name"]:
         raise ConfigError(
-            f"javax.jdo.option.ConnectionURL is '{_shown(connection.url)}'; write it as "
+            f"javax.jdo.option.ConnectionURL is '{shown}'; write it as "
             f"jdbc:{kind}://HOST:PORT/NAME (one host), or give --database"
         )
     given = dict(parse_qsl(place["query"] or "", keep_blank_values=True))
@@ -113,11 +114,6 @@ def _account(url: SplitResult) -> tuple[str | None, ...]:
 def url_without_password(url: str) -> str:
     """Of a database URL, for messages and logs."""
     return _PASSWORD_PARAMETER.sub(r"\1***", _PASSWORD.sub(r"\1:***@", url))
-
-
-def _shown(url: str) -> str:
-    """Without a password in it."""
-    return url_without_password(url)
 
 
 def _require_kind(kind: str) -> None:
