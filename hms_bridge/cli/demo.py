@@ -50,6 +50,7 @@ def demo(work: Path, golden: Path, spark: SparkRequest) -> None:
     from hms_bridge.demo.side import open_side
     from hms_bridge.demo.story import MovableClock, Story
     from hms_bridge.spark.compaction_job import SparkExecutor
+    from hms_bridge.spark.session import stop_spark
 
     logging.getLogger("changemanager.retention").setLevel(logging.ERROR)  # the story tells it
     started = time.monotonic()
@@ -74,7 +75,7 @@ def demo(work: Path, golden: Path, spark: SparkRequest) -> None:
     finally:
         source.store.metastore.close()
         replica.store.metastore.close()
-        session.stop()
+        stop_spark(session)
     click.echo(f"\n{time.monotonic() - started:.0f} s. Look around in {work}")
     for failure in story.failures:
         click.echo(f"WRONG: {failure}")

@@ -97,7 +97,7 @@ def check(
         look_at_executors,
         look_at_locations,
     )
-    from hms_bridge.spark.session import open_session
+    from hms_bridge.spark.session import open_session, stop_spark
 
     with working("asking the executors"):
         session = open_session(
@@ -113,7 +113,7 @@ def check(
                 seen = look_at_locations(session, file_systems(settings), locations)
                 lacking += [f"{host}: {uri}: {wrong}" for host, uri, wrong in seen if wrong]
         finally:
-            session.stop()
+            stop_spark(session)
     rows = [
         {
             "host": one.host,

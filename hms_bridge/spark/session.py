@@ -80,7 +80,7 @@ def open_session(
         try:
             require_executors(spark)
         except BaseException:
-            spark.stop()
+            stop_spark(spark)
             raise
     return spark
 
