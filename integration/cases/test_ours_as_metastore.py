@@ -155,6 +155,7 @@ def test_trino_reads_and_writes_through_our_server(
     trino476: Trino, ours: OurServer, hive42_on_ours: Hive42
 ) -> None:
     trino476.add_catalog("ours", ours.uri)
+    # Where Hive gathered statistics Trino cannot INSERT: the next case.
     hive = hive42_on_ours.session({"hive.stats.autogather": "false"})
     hive.sql("create database for_trino")
     hive.sql(f"create table for_trino.t (id int, v string) {ACID}")

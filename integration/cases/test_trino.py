@@ -31,6 +31,7 @@ def test_trino_misses_deletes_of_hive_until_they_are_compacted(
 
 
 def test_trino_reads_and_changes_what_hive_wrote(hive42: Hive42, trino476: Trino) -> None:
+    # Where Hive gathered statistics Trino cannot INSERT (test_ours_as_metastore.py compares that).
     hive = hive42.session({"hive.stats.autogather": "false"})
     hive.sql("create database shared_with_trino")
     hive.sql(f"create table shared_with_trino.t (id int, v string) {ACID}")
