@@ -32,7 +32,7 @@ pytestmark = pytest.mark.hdfs
 
 ACID = "STORED AS ORC TBLPROPERTIES ('transactional'='true')"
 # Bare paths, as in a hive-site.xml: they are of fs.defaultFS, which is the HDFS.
-PLACES = {"hive.repl.cmrootdir": "/ours/cmroot", "hive.repl.rootdir": "/ours/repl"}
+PLACES = {"hive.repl.cmrootdir": "/site/cmroot", "hive.repl.rootdir": "/site/repl"}
 
 RETAIN_NOTHING = ("--set", "hive.repl.cm.retain=1ms")
 
@@ -52,7 +52,7 @@ class Site:
         return OurProgram(
             self.workplace,
             self.server.database_url,
-            environment=self.hdfs.environment() | {"HOME_OF_TABLES": "/ours/warehouse"},
+            environment=self.hdfs.environment() | {"HOME_OF_TABLES": "/site/warehouse"},
         )
 
     @cached_property
@@ -62,7 +62,7 @@ class Site:
     def other(self, name: str) -> OurProgram:
         """A metastore of its own on the same HDFS."""
         database = f"sqlite:///{self.workplace.folder(name)}/metastore.db"
-        environment = self.hdfs.environment() | {"HOME_OF_TABLES": f"/ours/{name}"}
+        environment = self.hdfs.environment() | {"HOME_OF_TABLES": f"/site/{name}"}
         program = OurProgram(self.workplace, database, environment=environment)
         self.verb("schema", "init", program=program)
         return program
@@ -102,12 +102,12 @@ def our_driver(workplace: Workplace) -> Iterator[OurSparkDriver]:
 
 @pytest.fixture(scope="module")
 def site(workplace: Workplace, hdfs: Hdfs, our_driver: OurSparkDriver) -> Iterator[Site]:
-    hdfs.make_home("/ours", owner="hmsbridge")
+    hdfs.make_home("/site", owner="hmsbridge")
     database = f"sqlite:///{workplace.folder('hdfs-site')}/metastore.db"
     server = OurServer(
         workplace,
         database,
-        warehouse="/ours/warehouse",
+        warehouse="/site/warehouse",
         settings=PLACES,
         environment=hdfs.environment(),
     )
@@ -125,8 +125,8 @@ def test_definitions_make_move_and_remove_directories(site: Site) -> None:
         "INSERT INTO made.part VALUES (1, 'a b'), (2, 'c')",
     )
     table = client.get_table("made", "part")
-    assert table.storage.location == f"{site.hdfs.uri}/ours/warehouse/made.db/part"
-    found = site.names("/ours/warehouse/made.db")
+    assert table.storage.location == f"{site.hdfs.uri}/site/warehouse/made.db/part"
+    found = site.names("/site/warehouse/made.db")
     assert [name for name in found if "delta" not in name] == [
         "part",
         "part/p=a b",
@@ -136,12 +136,12 @@ def test_definitions_make_move_and_remove_directories(site: Site) -> None:
     client.drop_partitions("made", "part", ["p=c"])
     client.alter_table("made", "t", replace(client.get_table("made", "t"), name="renamed"))
     assert site.sql("SELECT id FROM made.renamed") == [("1",)]
-    found = [name for name in site.names("/ours/warehouse/made.db") if "delta" not in name]
+    found = [name for name in site.names("/site/warehouse/made.db") if "delta" not in name]
     assert found == ["part", "part/p=a b", "renamed"]
     _truncate(client, "made", "renamed")
     assert site.sql("SELECT id FROM made.renamed") == []
     site.sql("DROP TABLE made.renamed", "DROP TABLE made.part", "DROP DATABASE made")
-    assert [n for n in site.names("/ours/warehouse") if n.startswith("made.db")] == []
+    assert [n for n in site.names("/site/warehouse") if n.startswith("made.db")] == []
     client.close()
 
 
@@ -160,9 +160,9 @@ def test_rows_live_through_compaction_cleaning_replication_and_purge(site: Site)
     site.verb("compact", "story.t", "major")
     assert site.session.work() is not None
     site.verb("cleaner", "run")
-    (base,) = (name for name in site.names("/ours/warehouse/story.db/t") if "/" not in name)
+    (base,) = (name for name in site.names("/site/warehouse/story.db/t") if "/" not in name)
     assert base.startswith("base_0000004")
-    archived = site.names("/ours/cmroot")
+    archived = site.names("/site/cmroot")
     assert len(archived) == 6, "five buckets, and the one text of all _orc_acid_version"
     assert {len(name.rpartition("_")[2]) for name in archived} == {56}, "HDFS's own checksums"
 
@@ -176,7 +176,7 @@ def test_rows_live_through_compaction_cleaning_replication_and_purge(site: Site)
 
     purged = json.loads(site.verb("cm", "purge", "--format", "json", *RETAIN_NOTHING))
     assert {row["what"] for row in purged} == {"deleted"}
-    assert site.names("/ours/cmroot") == []
+    assert site.names("/site/cmroot") == []
 
 
 def test_a_directory_of_a_lost_metastore_is_adopted(site: Site) -> None:
@@ -188,7 +188,7 @@ def test_a_directory_of_a_lost_metastore_is_adopted(site: Site) -> None:
     )
     again = site.other("again")
     # bare: of the HDFS
-    site.verb("table", "adopt", "/ours/warehouse/lost.db/t", "--name", "lost.t", program=again)
+    site.verb("table", "adopt", "/site/warehouse/lost.db/t", "--name", "lost.t", program=again)
     assert site.rows("lost", "t", program=again) == site.rows("lost", "t")
 
 
@@ -198,9 +198,9 @@ def test_a_stranger_is_told_what_it_may_not_do(site: Site) -> None:
     stranger = OurProgram(
         site.workplace,
         site.server.database_url,
-        environment=site.hdfs.environment(STRANGER) | {"HOME_OF_TABLES": "/ours/warehouse"},
+        environment=site.hdfs.environment(STRANGER) | {"HOME_OF_TABLES": "/site/warehouse"},
     )
-    site.hdfs.shell("-chmod", "770", "/ours/warehouse/closed.db")
+    site.hdfs.shell("-chmod", "770", "/site/warehouse/closed.db")
     for words in (("repl", "dump", "closed"), ("compact", "closed.t", "major", "--run")):
         with pytest.raises(RefereeError) as refused:
             site.verb(*words, program=stranger)
@@ -214,7 +214,7 @@ def test_a_full_quota_leaves_nothing_half_done(site: Site) -> None:
     client = ThriftMetastoreClient(site.server.uri)
     site.sql("CREATE DATABASE full", f"CREATE TABLE full.t (id INT) {ACID}",
              "INSERT INTO full.t VALUES (1)")  # fmt: skip
-    directory = "/ours/warehouse/full.db"
+    directory = "/site/warehouse/full.db"
     site.hdfs.admin("-setQuota", "5", directory)
     with pytest.raises(StatementError, match=r"quota.*raise the quota"):
         site.sql("INSERT INTO full.t VALUES (2)")

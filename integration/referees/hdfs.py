@@ -80,9 +80,12 @@ class Hdfs:
         return HadoopConfig(values=values, user=user)
 
     def make_home(self, *paths: str, owner: str = HIVE_USER, mode: str = "775") -> None:
-        """Directories for one user and the group, as an administrator makes them."""
+        """Directories for one user and the group, as an administrator makes them.
+
+        One that is there already is refused: two parts of a run would count each other's files.
+        """
         for path in paths:
-            self.shell("-mkdir", "-p", path)
+            self.shell("-mkdir", path)
             self.shell("-chown", f"{owner}:{GROUP}", path)
             self.shell("-chmod", mode, path)
 
