@@ -95,8 +95,10 @@ def look(
     )
     if not open_tables and not lockers:
         return snapshot, None
+    # Of a former replica, what a load began may have them, and no lock tells of it.
+    open_ids = {one.id for one in opened.txns if one.state is TxnState.OPEN}
     return snapshot, OpenWriters(
-        txn_ids=lockers, tables=open_tables, open_txn_ids=tuple(sorted(writers))
+        txn_ids=lockers, tables=open_tables, open_txn_ids=tuple(sorted(open_ids | writers))
     )
 
 
@@ -130,6 +132,6 @@ def wait_for_snapshot(
             return snapshot
     raise ReplError(
         f"database {database} cannot be dumped while it is written to: {writers.text} (open "
-        f"transactions: {_ids(writers.open_txn_ids)}). Commit or abort them, or wait longer, then "
-        "dump again"
+        f"transactions: {_ids(writers.open_txn_ids)}). Commit them or wait longer, or end them "
+        "('txns abort ID …' any of them, --abort-writers those with locks), then dump again"
     )

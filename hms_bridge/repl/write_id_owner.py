@@ -38,7 +38,7 @@ def require_own(
             continue
         if not is_committed and _is_aborted(store, full_name, pair.write_id):
             continue
-        if not _owns(store, full_name, replica.target_txn(pair.txn_id), pair.write_id):
+        if not owns(store, full_name, replica.target_txn(pair.txn_id), pair.write_id):
             raise ReplError(
                 f"{where}: write id {pair.write_id} of {full_name} is not that of the source's "
                 f"transaction {pair.txn_id}: somebody else has written to the replica, and what "
@@ -47,8 +47,11 @@ def require_own(
             )
 
 
-def _owns(metastore: Metastore, table: str, txn_id: TxnId, write_id: WriteId) -> bool:
-    """To a snapshot in which one transaction alone is open, only its write id is."""
+def owns(metastore: Metastore, table: str, txn_id: TxnId, write_id: WriteId) -> bool:
+    """Whether a transaction has a write id of ``db.table``.
+
+    To a snapshot in which this transaction alone is open, only its write id is.
+    """
     only = ValidTxnList(high_watermark=TxnId(MAX_ID), open_ids=(txn_id,))
     (seen,) = metastore.get_valid_write_ids([table], only)
     return seen.is_open(write_id)
