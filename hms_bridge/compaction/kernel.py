@@ -22,7 +22,9 @@ from changemanager.filesystem.opening import volume_of
 from changemanager.location import Resolver
 from hms_bridge.compaction.executor import TaskResult, WrittenFile
 from hms_bridge.compaction.plan import BucketTask, OutputFile
+from hms_bridge.compaction.verify import verify_task
 from hms_bridge.errors import CompactionError
+from hms_bridge.model.compaction import VerifyMode
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.orc.acid_layout import EVENT_FIELDS, ROW, Operation
 from hms_bridge.orc.acid_reader import open_orc_file
@@ -54,6 +56,7 @@ class BucketKernel:
     """Runs tasks on the file systems that ``resolver`` finds. Can be pickled if that can."""
 
     resolver: Resolver
+    verify: VerifyMode = VerifyMode.KEYS
 
     def __call__(self, task: BucketTask, root: str, temporary: str) -> TaskResult:
         """Do a task. Files have names of this try's own, which the results tell.
@@ -61,9 +64,11 @@ class BucketKernel:
         Raises CompactionError for what cannot be encoded.
         """
         fs = self.resolver(root).volume.fs
-        target = f"{self.resolver(temporary).path}/try_{uuid4().hex}"
+        place = self.resolver(temporary).path
         try:
-            return self._run(fs, task, target)
+            result = self._run(fs, task, f"{place}/try_{uuid4().hex}")
+            found = verify_task(fs, task, result.files, place, self.verify)
+            return replace(result, verification=found)
         except pa.ArrowException as error:
             raise CompactionError(f"bucket {task.bucket_id} of {root}: {error}") from error
 
