@@ -232,8 +232,8 @@ class _Deleted:
             return np.ones(len(rows.current), np.bool_)
         first, second = (_digest(rows.key, seed) for seed in _SEEDS)
         at = np.minimum(np.searchsorted(self._first, first), len(self._first) - 1)
-        is_gone = (self._first[at] == first) & (self._second[at] == second)
-        return ~is_gone
+        is_there: npt.NDArray[np.bool_] = (self._first[at] != first) | (self._second[at] != second)
+        return is_there
 
 
 def _place(schema: pa.Schema, name: str) -> int:
