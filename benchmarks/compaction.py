@@ -19,7 +19,7 @@ from hms_bridge.compaction.executor import CompactionExecutor
 from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
 from hms_bridge.compaction.plan import CompactionPlan, plan_compaction
 from hms_bridge.model.catalog import Column
-from hms_bridge.model.compaction import CompactionType
+from hms_bridge.model.compaction import CompactionType, VerifyMode
 from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.rows.listing import list_acid_directory
@@ -65,6 +65,8 @@ def compaction_ratios(folder: Path, spark: Any) -> Iterator[Ratio]:
 
     kernel = BucketKernel(resolver=FsspecResolver())
     local = median_seconds(lambda: compact(LocalExecutor(kernel=kernel)))
+    counting = BucketKernel(resolver=FsspecResolver(), verify=VerifyMode.COUNTS)
+    counted = median_seconds(lambda: compact(LocalExecutor(kernel=counting)))
     tasks = median_seconds(lambda: compact(SparkExecutor(spark=spark, kernel=kernel)))
     frame = median_seconds(lambda: _rewrite(spark, root, folder / "theirs"))
     copied = median_seconds(lambda: _copy(root, folder / "copied"))
@@ -74,6 +76,8 @@ def compaction_ratios(folder: Path, spark: Any) -> Iterator[Ratio]:
                 theirs=f"{frame:.3f} s", ratio=frame / local, target=50)  # fmt: skip
     yield Ratio(what=f"{label}, Spark tasks, vs Spark DataFrame rewrite", ours=f"{tasks:.3f} s",
                 theirs=f"{frame:.3f} s", ratio=frame / tasks, target=20)  # fmt: skip
+    yield Ratio(what=f"{label}, verified by keys, vs by counts", ours=f"{local:.3f} s",
+                theirs=f"{counted:.3f} s", ratio=counted / local, target=0.5)  # fmt: skip
     yield Ratio(what=f"{label}, one process, vs plain file copy", ours=f"{local:.3f} s",
                 theirs=f"{copied:.3f} s", ratio=copied / local, target=0.66)  # fmt: skip
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from changemanager.location import Resolver
-from cleaner.plan import CleaningTarget, EntryPlan, RootPlan
+from changemanager.location import Location, Resolver
+from cleaner.plan import CleaningTarget, EntryPlan, RootPlan, is_below
 from hms_bridge.acid.obsolete import CleaningScope, plan_cleaning
 from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.metastore import LocalMetastore
@@ -132,15 +132,14 @@ class CleaningPlanner:
         """What may go. With `lists`, the directory is listed anew under lists taken before."""
         chosen = lists or self.lists(target)
         scope = scope_of(entry, target)
-        place = self._resolve(target.location)
-        fs = place.volume.fs
-        paths: tuple[str, ...] = (place.path,)
+        places: tuple[Location, ...] = (self._resolve(target.location),)
         if target.table.is_partitioned and entry.partition_name is None:
-            paths = find_acid_roots(fs, place.path)
+            places = self._roots(target)
         roots = []
-        for path in paths:
-            root = place.child(path[len(place.path) :].strip("/"))
-            listing = list_acid_directory(fs, root.path, is_insert_only=target.table.is_insert_only)
+        for root in places:
+            listing = list_acid_directory(
+                root.volume.fs, root.path, is_insert_only=target.table.is_insert_only
+            )
             plan = plan_cleaning(
                 listing,
                 txns=chosen.txns,
@@ -150,3 +149,22 @@ class CleaningPlanner:
             )
             roots.append(RootPlan(location=root.uri, plan=plan))
         return EntryPlan(entry=entry, target=target, roots=tuple(roots))
+
+    def _roots(self, target: CleaningTarget) -> tuple[Location, ...]:
+        """Each directory with bases or deltas of a partitioned table: below its own, whether the
+        metastore knows the partition or not, and where partitions lie elsewhere.
+
+        A place that cannot be listed raises OSError: rows of aborted writes may be there.
+        """
+        table = target.table
+        tops = [self._resolve(target.location)]
+        for partition in self._metastore.get_partitions(table.database_name, table.name):
+            place = self._resolve(partition.storage.location or target.location)
+            if not any(is_below(place.uri, top.uri) for top in tops):
+                tops.append(place)
+        found: dict[str, Location] = {}
+        for top in tops:
+            for path in find_acid_roots(top.volume.fs, top.path):
+                root = top.child(path[len(top.path) :].strip("/"))
+                found[root.uri] = root
+        return tuple(found.values())

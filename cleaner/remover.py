@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from changemanager.containment import is_within
 from changemanager.delete_protocol import DeleteProtocol, DeletionReport
 from changemanager.errors import ChangeManagerError
-from changemanager.location import Resolver, parse_uri
+from changemanager.location import Resolver
 from changemanager.manifest import (
     ArchiveCause,
     ArchiveContext,
@@ -16,7 +15,9 @@ from changemanager.manifest import (
     ArchiveIntents,
     IntentState,
 )
-from cleaner.plan import CleaningTarget, EntryPlan, RootPlan
+from cleaner.errors import CleanerError
+from cleaner.plan import CleaningTarget, EntryPlan, RootPlan, is_below
+from cleaner.replacement import require_whole
 from hms_bridge.acid.obsolete import Victim, VictimReason
 from hms_bridge.model.compaction import Compaction
 
@@ -58,10 +59,17 @@ class Remover:
         failures: list[tuple[str, str]] = []
         for root in plan.roots:
             failures += self._close_strays(root)
+            checked: set[str] = set()
             for victim in root.plan.victims:
                 require_same()
                 location = self._resolve(root.location).child(victim.path)
                 try:
+                    if victim.by is not None and victim.by not in checked:
+                        require_whole(
+                            self._resolve(root.location).child(victim.by),
+                            is_full_acid=plan.target.table.is_full_acid,
+                        )
+                        checked.add(victim.by)
                     reports.append(
                         self._protocol.remove(
                             location.uri,
@@ -70,7 +78,7 @@ class Remover:
                             is_archived=plan.target.is_archived,
                         )
                     )
-                except (ChangeManagerError, OSError) as error:
+                except (ChangeManagerError, CleanerError, OSError) as error:
                     failures.append((victim.path, str(error)))
         return _summed(reports, failures)
 
@@ -115,12 +123,6 @@ class Remover:
             except ChangeManagerError as error:
                 failures.append((intent.victim, str(error)))
         return failures
-
-
-def is_below(inner: str, outer: str) -> bool:
-    """Whether one URI is another one or below it."""
-    one, two = parse_uri(inner), parse_uri(outer)
-    return one.prefix == two.prefix and is_within(one.path, two.path)
 
 
 def _context(

@@ -114,7 +114,8 @@ class Volume(Protocol):
     def make_directory(self, path: str, permission: int | None = None) -> None:
         """Make a directory with those above it; no error if one is there, which stays as it is.
 
-        New names are on the disk when this returns. Without `permission` (exact bits) it gets what the umask leaves.
+        New names are on the disk when this returns. Without `permission` (exact bits) it gets what
+        the umask leaves.
         """
         ...
 

@@ -63,7 +63,8 @@ class AcidCleaning:
                 report,
             )
         self._record(entry, after, lists.write_ids.high_watermark)
-        self._remover.finish(target.location)
+        for location in {target.location, *(root.location for root in plan.roots)}:
+            self._remover.finish(location)
         archived = (
             f", {counted(report.archived_count, 'file')} archived" if target.is_archived else ""
         )

@@ -10,9 +10,9 @@ from changemanager.location import Resolver
 from changemanager.manifest import ArchiveCause, ArchiveContext
 from cleaner.errors import CleanerError
 from cleaner.handlers.acid_cleaning import AcidCleaning
-from cleaner.plan import CleaningOutcome, CleaningState
+from cleaner.plan import CleaningOutcome, CleaningState, is_below
 from cleaner.planner import CleaningPlanner
-from cleaner.remover import Remover, is_below
+from cleaner.remover import Remover
 from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.metastore import LocalMetastore
 from hms_bridge.model.compaction import Compaction

@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import click
 
@@ -32,6 +33,7 @@ from hms_bridge.model.compaction import (
     CompactionState,
     CompactionType,
     ShowCompactionsRequest,
+    VerifyMode,
 )
 from hms_bridge.model.ids import CompactionId
 from hms_bridge.spark.request import SparkRequest
@@ -53,6 +55,12 @@ _UNFINISHED = {CompactionState.INITIATED, CompactionState.WORKING}
 @click.option("--pool", "pool_name", help="Only workers of this pool take it.")
 @click.option("--wait", "is_waited", is_flag=True, help="Wait until a worker has done it.")
 @click.option("--run", "is_run", is_flag=True, help="Do it here and now, with Spark.")
+@click.option(
+    "--verify",
+    type=click.Choice([mode.value for mode in VerifyMode]),
+    help="With --run: what a second reader compares before anything is published: all values, the "
+    "rows' identifiers, or counts.  [default: hms.bridge.compactor.verify]",
+)
 @dry_run_option
 @metastore_option
 @format_option
@@ -65,6 +73,7 @@ def compact(
     pool_name: str | None,
     is_waited: bool,
     is_run: bool,
+    verify: str | None,
     is_dry_run: bool,
     metastore_url: str,
     output_format: str,
@@ -83,6 +92,12 @@ def compact(
     """
     from hms_bridge.connect import connected
 
+    if verify is not None:
+        if not is_run:
+            raise click.UsageError(
+                "--verify goes with --run; a server's workers take hms.bridge.compactor.verify"
+            )
+        settings = replace(settings, compactor=replace(settings.compactor, verify=verify))
     database, name = split_table_name(table_name)
     request = CompactionRequest(
         database_name=database,

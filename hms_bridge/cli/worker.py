@@ -20,7 +20,7 @@ from hms_bridge.compaction.worker import Worker, WorkerIdentity
 from hms_bridge.config.file_systems import file_systems
 from hms_bridge.config.settings import Settings
 from hms_bridge.metastore import Metastore
-from hms_bridge.model.compaction import CompactionRequest
+from hms_bridge.model.compaction import CompactionRequest, VerifyMode
 from hms_bridge.spark.request import SparkRequest
 
 
@@ -69,7 +69,8 @@ def spark_workers(
     end_dead_workers(metastore, socket.gethostname(), is_other_process_alive)
     spark = start_spark(request, "hms-bridge compact")
     resolver = file_systems(settings)
-    executor = SparkExecutor(spark=spark, kernel=BucketKernel(resolver=resolver))
+    kernel = BucketKernel(resolver=resolver, verify=VerifyMode(settings.compactor.verify))
+    executor = SparkExecutor(spark=spark, kernel=kernel)
     try:
         yield tuple(
             make_worker(metastore, executor, resolver=resolver, number=number, pool_name=pool_name)

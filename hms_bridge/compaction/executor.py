@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from hms_bridge.compaction.plan import BucketTask
+from hms_bridge.model.compaction import VerifyMode
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,6 +27,39 @@ class WrittenFile:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class SeenRows:
+    """Rows or delete events: how many, and a sum that does not depend on their order."""
+
+    count: int
+    checksum: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Verification:
+    """What another reader than the writer's found (see compaction/verify.py)."""
+
+    mode: VerifyMode
+    rows: SeenRows
+    written_rows: SeenRows
+    deletes: SeenRows
+    written_deletes: SeenRows
+
+    @property
+    def difference(self) -> str | None:
+        """What does not agree; None if all does."""
+        for what, wanted, found in (
+            ("rows", self.rows, self.written_rows),
+            ("delete events", self.deletes, self.written_deletes),
+        ):
+            if wanted.count != found.count:
+                return f"a reader sees {wanted.count} {what} in the inputs, {found.count} written"
+            if wanted.checksum != found.checksum:
+                which = "values" if self.mode is VerifyMode.FULL else "identifiers"
+                return f"the {wanted.count} {what} that were written have other {which}"
+        return None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class TaskResult:
     """What a task did. ``rows_read`` counts the rows of its inputs that the snapshot sees."""
 
@@ -33,6 +67,7 @@ class TaskResult:
     files: tuple[WrittenFile, ...]
     rows_read: int
     delete_events_read: int = 0
+    verification: Verification | None = None
 
 
 TaskFunction = Callable[[BucketTask, str, str], TaskResult]

@@ -22,7 +22,9 @@ from changemanager.filesystem.opening import volume_of
 from changemanager.location import Resolver
 from hms_bridge.compaction.executor import TaskResult, WrittenFile
 from hms_bridge.compaction.plan import BucketTask, OutputFile
+from hms_bridge.compaction.verify import verify_task
 from hms_bridge.errors import CompactionError
+from hms_bridge.model.compaction import VerifyMode
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.orc.acid_layout import EVENT_FIELDS, ROW, Operation
 from hms_bridge.orc.acid_reader import open_orc_file
@@ -39,7 +41,7 @@ from hms_bridge.orc.stripe_copy import (
 from hms_bridge.orc.tail import read_tail
 from hms_bridge.orc.timestamps import TimestampForm
 from hms_bridge.rows.keys import is_valid_mask
-from hms_bridge.rows.reader import ROW_ID_COLUMN, Projection, SnapshotReader
+from hms_bridge.rows.reader import ROW_ID_COLUMN, Projection, SnapshotReader, logical_length
 from hms_bridge.rows.scan import row_type
 from hms_bridge.snapshot.plan import ReadFile, ReadSplit
 
@@ -54,6 +56,7 @@ class BucketKernel:
     """Runs tasks on the file systems that ``resolver`` finds. Can be pickled if that can."""
 
     resolver: Resolver
+    verify: VerifyMode = VerifyMode.KEYS
 
     def __call__(self, task: BucketTask, root: str, temporary: str) -> TaskResult:
         """Do a task. Files have names of this try's own, which the results tell.
@@ -61,9 +64,11 @@ class BucketKernel:
         Raises CompactionError for what cannot be encoded.
         """
         fs = self.resolver(root).volume.fs
-        target = f"{self.resolver(temporary).path}/try_{uuid4().hex}"
+        place = self.resolver(temporary).path
         try:
-            return self._run(fs, task, target)
+            result = self._run(fs, task, f"{place}/try_{uuid4().hex}")
+            found = verify_task(fs, task, result.files, place, self.verify)
+            return replace(result, verification=found)
         except pa.ArrowException as error:
             raise CompactionError(f"bucket {task.bucket_id} of {root}: {error}") from error
 
@@ -150,7 +155,10 @@ def _key_range(fs: Any, file: ReadFile) -> tuple[tuple[int, int, int] | None, tu
             return None, nothing
         write_id, bucket = int(file.raw.write_id), file.raw.bucket_property
         return (write_id, bucket, before), (write_id, bucket, before + tail.row_count - 1)
-    with open_orc_file(fs, file.path) as opened:
+    length = logical_length(fs, file)
+    if length == 0:
+        return None, nothing
+    with open_orc_file(fs, file.path, length_bytes=length) as opened:
         if not opened.tail.row_count:
             return None, nothing
         full = [at for at, stripe in enumerate(opened.tail.stripes) if stripe.row_count]
@@ -227,8 +235,9 @@ def _delete_events(
 def _settings(fs: Any, files: Sequence[ReadFile]) -> OrcSettings:
     """The codec and block size of the inputs stay."""
     for file in files:
-        tail = read_tail(fs, file.path)
-        if tail.row_count:
+        length = logical_length(fs, file)
+        tail = None if length == 0 else read_tail(fs, file.path, length)
+        if tail is not None and tail.row_count:
             return OrcSettings(
                 compression=tail.compression, block_size_bytes=max(tail.block_size_bytes, 65_536)
             )

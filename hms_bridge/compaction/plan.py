@@ -82,7 +82,8 @@ def plan_compaction(
     is_bucketed: bool = False,
 ) -> CompactionPlan | NothingToCompact:
     """Decide. ``write_ids`` is the compactor's view, ``state`` resolved under it with ``txn_id``
-    counted as open (HIVE-29567). ``columns`` are the table's: a partition's go stale.
+    counted as open (HIVE-29567). ``columns`` are the table's: a partition's go stale. Raises
+    AcidFormatError for a file in them that a snapshot would not read.
     """
     has_leftovers = bool(state.obsolete or state.aborted)
     if kind is CompactionType.MINOR:
@@ -102,6 +103,7 @@ def plan_compaction(
             reason=f"{kind.name.lower()} compaction is not supported", has_leftovers=has_leftovers
         )
     read = plan_files(state, write_ids, is_bucketed=is_bucketed)
+    read.require_all_read()
     is_major = kind is CompactionType.MAJOR
     inputs = state.current if is_major else state.deltas
     originals = state.originals if is_major else ()

@@ -19,6 +19,24 @@ class CompactionTarget:
     table: Table
     location: str
 
+    def is_same_place(self, other: CompactionTarget) -> bool:
+        """Whether it is still the same table, and lies where it lay."""
+        mine, theirs = self.table, other.table
+        return (mine.id, mine.create_time, self.location) == (
+            theirs.id,
+            theirs.create_time,
+            other.location,
+        )
+
+    def is_same(self, other: CompactionTarget) -> bool:
+        """Whether files that were written for one are right for the other."""
+        mine, theirs = self.table.storage, other.table.storage
+        return self.is_same_place(other) and (
+            mine.columns,
+            mine.bucket_columns,
+            mine.bucket_count,
+        ) == (theirs.columns, theirs.bucket_columns, theirs.bucket_count)
+
 
 class _Named(Protocol):
     """What names a table or partition: a request, a candidate, a decision."""

@@ -1,12 +1,13 @@
 """The worker: takes an entry from the queue, compacts, publishes.
 
 1. Claim the oldest entry; 2. open a COMPACTION transaction, name it in the entry, lock the target
-SHARED_READ and keep both alive; 3. take the transaction list, then list the directory, then plan;
-4. record what the compaction will reach; 5. write below ``_tmp_compaction_v<txn>``; 6. check the
-result; 7. rename each output into place, still invisible for its ``_v<txn>`` suffix; 8. mark the
-entry compacted; 9. commit, which makes all outputs visible at once. A kill at any point leaves
-either the state before, with directories that nobody sees and the cleaner removes, or the state
-after (I9).
+SHARED_READ and keep both alive; 3. take the transaction list, list the directory, look at the table
+again, then plan; 4. record what the compaction will reach; 5. write below
+``_tmp_compaction_v<txn>``; 6. compare what a second reader sees of inputs and outputs, and look
+whether the table is still the same; 7. rename each output into place, still invisible for its
+``_v<txn>`` suffix; 8. mark the entry compacted; 9. commit, which makes all outputs visible at once.
+A kill at any point leaves either the state before, with directories that nobody sees and the
+cleaner removes, or the state after (I9).
 """
 
 from __future__ import annotations
@@ -213,6 +214,7 @@ class Worker:
     ) -> CompactionOutcome:
         register_reader(self._metastore, txn_id, [target.table.full_name], own_compaction=entry.id)
         snapshot = take_snapshot(self._metastore, self._resolver, target, txn_id)
+        target = self._look_again(entry, target)
         plan = self._decide(entry, target, snapshot, txn_id)
         highest = snapshot.write_ids.high_watermark
         claimed = replace(
@@ -235,6 +237,7 @@ class Worker:
             fs.makedirs(directory, exist_ok=True)
             write_version_file(fs, directory)
         gather(fs, temporary, results)
+        self._require_same(entry, target)
         heartbeat.check()
         for output in plan.outputs:
             publish_directory(fs, f"{temporary}/{output.format()}", f"{root}/{output.format()}")
@@ -250,6 +253,23 @@ class Worker:
             plan=plan,
             results=results,
         )
+
+    def _look_again(self, entry: Compaction, target: CompactionTarget) -> CompactionTarget:
+        """The table as it is after the snapshot: no row that was seen has a column that it lacks.
+
+        Raises CompactionError if it is another one by now.
+        """
+        found = find_target(self._metastore, entry)
+        if not found.is_same_place(target):
+            raise CompactionError(f"{entry.target} was made anew or moved meanwhile; try again")
+        return found
+
+    def _require_same(self, entry: Compaction, target: CompactionTarget) -> None:
+        if not find_target(self._metastore, entry).is_same(target):
+            raise CompactionError(
+                f"{entry.target} was altered, made anew or moved while it was compacted; nothing "
+                "was published: try again"
+            )
 
     def _finish_without_work(
         self, entry: Compaction, plan: NothingToCompact, txn_id: TxnId
@@ -353,3 +373,16 @@ def _check(plan: CompactionPlan, results: tuple[TaskResult, ...]) -> None:
                 f"bucket {task.bucket_id}: {result.rows_read + result.delete_events_read} events "
                 f"were read but {written} written; nothing was published"
             )
+        difference = _difference(result)
+        if difference is not None:
+            raise CompactionError(
+                f"bucket {task.bucket_id}: {difference}; nothing was published. Keep the inputs, "
+                "and report this with the table's definition"
+            )
+
+
+def _difference(result: TaskResult) -> str | None:
+    """What a second reader found wrong (compaction/verify.py)."""
+    if result.verification is None:
+        return "its executor has not verified what it wrote"
+    return result.verification.difference

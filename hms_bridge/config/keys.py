@@ -184,6 +184,11 @@ FAILED_RETRY_TIME = _time(
     "… but tries again after this time; 0 means never.",
     "metastore.compactor.initiator.failed.retry.time",
 )  # fmt: skip
+VERIFY = _text(
+    "hms.bridge.compactor.verify", "keys",
+    "What a second reader compares before a compaction is published: full (all values), keys (the "
+    "rows' identifiers) or counts.",
+)  # fmt: skip
 CLEANER_INTERVAL = _time(
     "hive.compactor.cleaner.run.interval", "5000ms", "ms", "How often the cleaner looks.",
     low_ms=100,

@@ -52,6 +52,7 @@ class CompactorSettings:
     aborted_txn_time_threshold_ms: int = 43_200_000
     failed_compactions_threshold: int = 2
     failed_retry_ms: int = 604_800_000
+    verify: str = "keys"
     cleaner_interval_ms: int = 5_000
     cleaner_retention_ms: int = 0
     cleaner_attempts_max: int = 5
@@ -208,6 +209,13 @@ def _metastore(values: GivenValues) -> MetastorePlace:
     )
 
 
+def _verify_mode(values: GivenValues) -> str:
+    text = values.text(keys.VERIFY).strip().lower()
+    if text not in ("full", "keys", "counts"):
+        raise values.refusal(keys.VERIFY, "write full, keys or counts")
+    return text
+
+
 def _hadoop(values: GivenValues, site: Mapping[str, str]) -> HadoopConfig:
     own = values.hadoop()
     client = values.text(keys.HDFS_CLIENT)
@@ -268,6 +276,7 @@ def _compactor(values: GivenValues) -> CompactorSettings:
         aborted_txn_time_threshold_ms=values.duration_ms(keys.ABORTED_TXN_TIME_THRESHOLD),
         failed_compactions_threshold=values.number(keys.FAILED_COMPACTS_THRESHOLD),
         failed_retry_ms=values.duration_ms(keys.FAILED_RETRY_TIME),
+        verify=_verify_mode(values),
         cleaner_interval_ms=values.duration_ms(keys.CLEANER_INTERVAL),
         cleaner_retention_ms=values.duration_ms(keys.CLEANER_RETENTION) if is_delayed else 0,
         cleaner_attempts_max=values.number(keys.CLEANER_MAX_ATTEMPTS),

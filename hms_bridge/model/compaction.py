@@ -20,6 +20,17 @@ class CompactionType(StoredEnum):
     ABORT_TXN_CLEANUP = (4, "c")
 
 
+class VerifyMode(Enum):
+    """What is compared before a compaction is published: inputs as a snapshot sees them, outputs.
+
+    An order-independent sum over all values; over the rows' identifiers; their number alone.
+    """
+
+    FULL = "full"
+    KEYS = "keys"
+    COUNTS = "counts"
+
+
 class CompactionState(Enum):
     """State of a queue entry: the character in CQ_STATE/CC_STATE and the word that SHOW prints."""
 

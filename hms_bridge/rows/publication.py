@@ -15,7 +15,7 @@ from hms_bridge.errors import AcidFormatError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Partition, Table
 from hms_bridge.model.event import WriteNotification
-from hms_bridge.model.ids import TxnId, WriteId
+from hms_bridge.model.ids import LockId, TxnId, WriteId
 from hms_bridge.model.lock import DataOperation
 from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.model.statistics_state import ACCURATE, without_trust
@@ -30,6 +30,7 @@ from hms_bridge.rows.staging import (
     stage_directory,
 )
 
+_NO_LOCK = LockId(0)
 _UNCOUNTED = {"DO_NOT_UPDATE_STATS": "true"}
 """Environment of changes: the metastore counts no files."""
 _LOG = logging.getLogger(__name__)
@@ -70,14 +71,23 @@ class Publication:
         partitions = self._partitions_there(names) if self._table.is_partitioned else {}
         locations = self._locations(partitions)
         self._distrust_statistics(partitions)
+        placed: list[Location] = []
         notifications = []
-        for partition, location in locations.items():
-            files: list[Location] = []
-            for one in written:
-                own = [file for file in one.files if file.partition == partition]
-                if own:
-                    files += self._place(one.name, own, location)
-            notifications.append(self._notification(partition, location, files))
+        try:
+            for partition, location in locations.items():
+                files: list[Location] = []
+                for one in written:
+                    own = [file for file in one.files if file.partition == partition]
+                    if own:
+                        self._require_open()
+                        files += self._place(one.name, own, location)
+                        placed.append(location.child(one.name.format()))
+                notifications.append(self._notification(partition, location, files))
+            self._require_open()
+        except BaseException:
+            for directory in placed:
+                directory.volume.fs.rm(directory.path, recursive=True)
+            raise
         self._metastore.add_write_notifications(notifications)
         if self._table.is_partitioned and names:
             self._metastore.add_dynamic_partitions(
@@ -90,6 +100,15 @@ class Publication:
                     operation=operation,
                 )
             )
+
+    def _require_open(self) -> None:
+        """Raises TxnAbortedError, NoSuchTxnError if the transaction was given up for lost.
+
+        Once its write id is cleaned up, nothing says any more that it was aborted: a directory that
+        came later would be read. So it is asked before each comes, and what came is taken back if
+        the transaction has ended by then.
+        """
+        self._metastore.heartbeat(self._txn_id, _NO_LOCK)
 
     def _distrust_statistics(self, partitions: Mapping[str, Partition]) -> None:
         """Hive answers count(*), min and max from statistics that are said to be right, and these

@@ -107,7 +107,9 @@ class SnapshotReader:
         Raises AcidFormatError (NotOrcError) naming the file, FileNotFoundError if one is gone.
         """
         for file in split.files:
-            length = _logical_length(self._fs, file)
+            length = logical_length(self._fs, file)
+            if length == 0:
+                continue
             with open_orc_file(self._fs, file.path, self._form, length) as opened:
                 for stripe in self._stripes(opened, file):
                     batch = self._visible(stripe, file, opened, split.deletes)
@@ -248,8 +250,12 @@ def _row_ids(stripe: _Stripe, mask: pa.Array | None, file: ReadFile) -> pa.Array
     return pa.StructArray.from_arrays(list(columns), fields=list(ROW_ID_TYPE))
 
 
-def _logical_length(fs: AbstractFileSystem, file: ReadFile) -> int | None:
-    """How far a streaming writer has flushed: the last whole number of the side file."""
+def logical_length(fs: AbstractFileSystem, file: ReadFile) -> int | None:
+    """How far a streaming writer has flushed: the last whole number of the side file.
+
+    0 is what it writes when it begins (Hive: OrcRecordUpdater): no row of the file can be read yet.
+    None: the file is closed. Raises AcidFormatError if the side file says nothing.
+    """
     if file.side_file is None:
         return None
     return parse_flush_length(fs.cat_file(file.side_file), file.side_file)

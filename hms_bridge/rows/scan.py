@@ -62,6 +62,7 @@ def plan_scan(
             write_ids=write_ids,
             is_bucketed=bool(table.storage.bucket_columns),
         )
+        plan.require_all_read()
         partition = tuple(zip(table.partition_columns, values, strict=True))
         splits += [
             ScanSplit(

@@ -12,6 +12,7 @@ from hms_bridge.acid.bucket_codec import encode_bucket
 from hms_bridge.acid.directory import AcidState, resolve
 from hms_bridge.acid.listing import DirectoryListing, ListedDirectory, ListedFile
 from hms_bridge.acid.names import BucketFileName, DirectoryKind, OriginalFileName, side_file_of
+from hms_bridge.errors import AcidFormatError
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.valid_ids import RangeResponse, ValidTxnList, ValidWriteIdList
 
@@ -86,7 +87,8 @@ class ReadPlan:
 
     `files`: base, insert-delta and original files; `deletes`: delete-delta files; both by order
     of directories (by write id), buckets, paths. `write_ids`: the filter for rows of files
-    that are `is_filtered`. `unread`: visible files (full paths) that are none of the format.
+    that are `is_filtered`. `unread`: visible files (full paths) that are none of the format and
+    not empty.
     """
 
     root: str
@@ -95,6 +97,19 @@ class ReadPlan:
     deletes: tuple[ReadFile, ...] = ()
     is_bucketed: bool = False
     unread: tuple[str, ...] = ()
+
+    def require_all_read(self) -> None:
+        """Raises AcidFormatError for a file that may hold rows which this plan would leave out.
+
+        What lies below another partition's directory (`key=value`) is none of this root's.
+        """
+        for path in self.unread:
+            if "=" not in path[len(self.root) :]:
+                raise AcidFormatError(
+                    "no writer of ACID tables names a file so, and its rows would be missing; move "
+                    "it out of the table, or give it its right name (bucket_NNNNN)",
+                    path,
+                )
 
     def bucket_splits(self) -> tuple[ReadSplit, ...]:
         """One split a bucket id (of the files' names), ascending: what a compaction task takes."""
@@ -174,7 +189,7 @@ class _Planner:
         self._is_insert_only = is_insert_only
         self.files: list[ReadFile] = []
         self.deletes: list[ReadFile] = []
-        self.unread: list[str] = [self._full(file) for file in state.listing.unknown]
+        self.unread = [self._full(file) for file in state.listing.unknown if file.size_bytes]
 
     def add_originals(self) -> None:
         """Files at the root: write id 0, one numbering of rows for the whole root."""
@@ -217,7 +232,7 @@ class _Planner:
         for file in files:
             bucket_id = _bucket_id(file, is_raw)
             if bucket_id is None:
-                self.unread.append(self._full(file))
+                self.unread += [self._full(file)] if file.size_bytes else []
             elif file.size_bytes > 0:  # Hive takes an empty file for a missing one.
                 by_bucket.setdefault(bucket_id, []).append(file)
         for bucket_id, members in sorted(by_bucket.items()):

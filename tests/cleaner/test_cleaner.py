@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -656,3 +657,51 @@ def test_a_dropped_partition_that_is_back_is_cleaned_as_acid(tmp_path: Path) -> 
     outcome = world.cleaner()._dropped.clean(entry)
     assert outcome.state is CleaningState.CLEANED, outcome.message
     assert world.directories(one) == [f"base_{drop_write:07d}", delta(later)]
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (b"", "it is empty"),
+        (b"ORC" + b"rows" * 100 + bytes(4096), "ends in zeros"),
+        (b"ORC" + b"rows cut off in the middle", "damaged"),
+    ],
+)
+@pytest.mark.parametrize("is_source", [False, True])
+def test_what_a_damaged_base_replaces_stays(
+    tmp_path: Path, damage: bytes, reason: str, is_source: bool
+) -> None:
+    """The machine crashed, and the base's writer had not brought it to the disk."""
+    world = CleaningWorld(tmp_path, is_source=is_source)
+    world.write()
+    entry = world.compact()
+    base = world.table / f"base_0000001_v{entry.txn_id:07d}"
+    whole = (base / "bucket_00000").read_bytes()
+    (base / "bucket_00000").write_bytes(damage)
+    (outcome,) = world.cleaner().run_once()
+    assert outcome.state is CleaningState.POSTPONED
+    assert reason in outcome.message
+    assert (world.table / delta(1) / "bucket_00000").read_bytes()
+    (base / "bucket_00000").write_bytes(whole)
+    world.clock.advance(600_000)
+    assert world.cleaner().run_once()[0].state is CleaningState.CLEANED
+
+
+def test_what_an_aborted_write_left_in_a_partition_elsewhere_goes_too(tmp_path: Path) -> None:
+    """I7: its abort record is forgotten only when none of its rows is left anywhere."""
+    world = CleaningWorld(tmp_path, is_partitioned=True)
+    world.add_partition("1")
+    elsewhere = tmp_path / "elsewhere"
+    (inside,) = world.metastore.get_partitions("db", "t")
+    storage = replace(inside.storage, location=str(elsewhere))
+    world.metastore.add_partitions("db", "t", [replace(inside, values=("2",), storage=storage)])
+    txn_id, write_id = world.start_write()  # a dynamic-partition write names its table only
+    elsewhere.mkdir(exist_ok=True)
+    for place in (world.table / "p=1", elsewhere):
+        shutil.copytree(world.table / delta(write_id), place / delta(write_id))
+    shutil.rmtree(world.table / delta(write_id))
+    world.abort(txn_id)
+    world.clock.advance(60_000)
+    assert world.cleaner().run_once()[0].state is CleaningState.CLEANED
+    assert world.directories("p=1") == []
+    assert list(elsewhere.iterdir()) == []

@@ -3,6 +3,7 @@ anything that it replaces is deleted (I1, I7)."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -12,7 +13,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from changemanager.location import FsspecResolver
+from changemanager.transfer import give_new_name
 from cleaner.daemon import make_cleaner
+from hms_bridge.acid.markers import ACID_VERSION, ACID_VERSION_FILE
 from hms_bridge.acid.names import DirectoryName
 from hms_bridge.config.settings import ArchiveSettings, Settings
 from hms_bridge.connect import LocalStore, open_local
@@ -99,6 +103,15 @@ class PoweredWorld:
         self.store.metastore.abort_txns([one.id for one in opened if one.state is TxnState.OPEN])
         return self.world.rows()
 
+    def has_versions(self) -> bool:
+        """Whether every base and delta tells the version of its format, as Hive wants to know."""
+        found = [
+            (path / ACID_VERSION_FILE).read_bytes()
+            for path in Path(self.world.root).iterdir()
+            if DirectoryName.parse(path.name)
+        ]
+        return len(found) > 0 and set(found) == {ACID_VERSION}
+
     def go_on(self, step: int) -> None:
         """The machine is up again, whichever way the names went."""
         self.disk.come_back(list(Loss)[step % len(Loss)])
@@ -122,6 +135,7 @@ def test_a_compaction_survives_a_cut_at_any_step(
         is_done = powered.fail_at(step, lambda: world.worker(metastore=world.metastore).run_once())
         for loss in Loss:
             assert powered.rows_after(loss) == before, (powered.disk.labels[-3:], loss)
+            assert not is_done or powered.has_versions()
         if is_done:
             assert step > 10
             return
@@ -200,6 +214,15 @@ def test_a_committed_write_survives_a_cut_at_any_step(powered: PoweredWorld) -> 
     pytest.fail("the write never came to its end")
 
 
+def test_a_write_makes_a_missing_table_directory_for_good(powered: PoweredWorld) -> None:
+    """Somebody removed it while the table was empty."""
+    world = powered.world
+    shutil.rmtree(world.root)
+    assert powered.fail_at(STEPS_MAX, lambda: world.write(insert=[(7, "new")]))
+    for loss in Loss:
+        assert _values(powered.rows_after(loss)) == [{"id": 7, "v": "new"}]
+
+
 def _values(rows: Rows) -> Rows:
     return [{"id": row["id"], "v": row["v"]} for row in rows]
 
@@ -254,3 +277,20 @@ def test_a_committed_statement_survives_a_cut_at_any_step(
             return
         powered.go_on(step)
     pytest.fail("the statement never came to its end")
+
+
+def test_an_archived_file_is_on_the_disk_though_its_writer_did_not_sync_it(
+    disk: PowerLossDisk,
+) -> None:
+    """The delete protocol: placed, the cmroot's names synced, and only then deleted (I4)."""
+    disk.settle()
+    resolve = FsspecResolver()
+    source, target = resolve(f"{disk.root}/bucket_00000"), resolve(f"{disk.root}/cm/archived")
+    target.volume.make_directory(target.parent.path)
+    Path(source.path).write_bytes(b"rows")
+    give_new_name(source, target, source.checksum(), lambda: "token")
+    target.volume.sync_directory(target.parent.path)
+    Path(source.path).unlink()
+    for loss in Loss:
+        disk.come_back(loss)
+        assert Path(target.path).read_bytes() == b"rows"

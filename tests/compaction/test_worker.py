@@ -11,26 +11,35 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from changemanager.location import FsspecResolver
 from hms_bridge.acid.markers import ACID_VERSION_FILE
+from hms_bridge.compaction import kernel
 from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
 from hms_bridge.config.settings import ArchiveSettings, Settings
 from hms_bridge.connect import LocalStore, open_local
 from hms_bridge.errors import CompactionError, MetastoreUnavailableError
 from hms_bridge.model.catalog import (
+    Column,
     SortColumn,
     Table,
 )
-from hms_bridge.model.compaction import CompactionRequest, CompactionState, CompactionType
+from hms_bridge.model.compaction import (
+    CompactionRequest,
+    CompactionState,
+    CompactionType,
+    VerifyMode,
+)
 from hms_bridge.model.event import EventType, NotificationRequest
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.txn import (
     TxnState,
     TxnType,
 )
-from tests.support.compaction_world import WHO, World
+from hms_bridge.rows.deletes import DeleteEvents
+from tests.support.compaction_world import COLUMNS, WHO, World
 from tests.support.databases import fresh_url
 
 
@@ -340,3 +349,125 @@ def test_compaction_errors_name_the_target(world: World) -> None:
     )
     with pytest.raises(CompactionError, match=r"default\.nowhere is gone"):
         find_target(world.metastore, entry)
+
+
+def test_a_column_that_came_before_the_snapshot_is_kept(world: World) -> None:
+    """ALTER TABLE and an INSERT of another come between the first look and the snapshot."""
+    wide = (*COLUMNS, Column(name="w", type="string"))
+    table = world.metastore.get_table("default", "t")
+
+    class Altering:
+        is_altered = False
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "open_txns" and not self.is_altered:
+                self.is_altered = True
+                world.metastore.alter_table("default", "t", _with(table, columns=wide))
+                world.write(insert=[(77, "seven", "new")], columns=wide)
+            return getattr(world.metastore, name)
+
+    world.request()
+    outcome = world.worker(metastore=Altering()).run_once()
+    assert outcome is not None
+    assert outcome.state == "compacted"
+    rows = {row["id"]: row["w"] for row in world.rows(columns=wide)}
+    assert rows[77] == "new"
+    assert rows[0] is None
+
+
+@pytest.mark.parametrize("change", ["altered", "made anew"])
+def test_a_table_that_changed_during_the_work_gets_nothing(world: World, change: str) -> None:
+    inner = LocalExecutor(kernel=BucketKernel(resolver=FsspecResolver()))
+    table = world.metastore.get_table("default", "t")
+
+    class Slow:
+        job_id = "slow"
+
+        def run(self, tasks: Any, *, root: str, temporary: str) -> Any:
+            results = inner.run(tasks, root=root, temporary=temporary)
+            if change == "altered":
+                wide = (*COLUMNS, Column(name="w", type="string"))
+                world.metastore.alter_table("default", "t", _with(table, columns=wide))
+            else:
+                world.metastore.drop_table("default", "t", is_data_deleted=False)
+                world.metastore.create_table(replace(table, id=0))
+            return results
+
+    world.request()
+    names = world.names()
+    outcome = world.worker(executor=Slow()).run_once()
+    assert outcome is not None
+    assert outcome.state == "failed"
+    assert "try again" in outcome.message
+    assert world.names() == names
+
+
+def _drop_one(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch.slice(1)
+
+
+def _double_one(batch: pa.RecordBatch) -> pa.RecordBatch:
+    last = batch.slice(batch.num_rows - 1).to_pylist()[0]
+    again = dict(last, rowId=last["rowId"] + 1)
+    return pa.RecordBatch.from_pylist([*batch.to_pylist(), again], schema=batch.schema)
+
+
+def _renumber_one(batch: pa.RecordBatch) -> pa.RecordBatch:
+    rows = batch.to_pylist()
+    rows[-1]["rowId"] += 5
+    return pa.RecordBatch.from_pylist(rows, schema=batch.schema)
+
+
+def _change_a_value(batch: pa.RecordBatch) -> pa.RecordBatch:
+    rows = batch.to_pylist()
+    rows[0]["row"]["v"] = "another"
+    return pa.RecordBatch.from_pylist(rows, schema=batch.schema)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "found_by"),
+    [
+        (_drop_one, {VerifyMode.COUNTS, VerifyMode.KEYS, VerifyMode.FULL}),
+        (_double_one, {VerifyMode.COUNTS, VerifyMode.KEYS, VerifyMode.FULL}),
+        (_renumber_one, {VerifyMode.KEYS, VerifyMode.FULL}),
+        (_change_a_value, {VerifyMode.FULL}),
+    ],
+)
+@pytest.mark.parametrize("verify", list(VerifyMode))
+def test_what_the_kernel_spoils_is_not_published(
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+    spoil: Any,
+    found_by: set[VerifyMode],
+    verify: VerifyMode,
+) -> None:
+    """The kernel's own counts agree: it spoils rows between its reader and its writer (I1)."""
+    right = kernel._insert_events
+    monkeypatch.setattr(kernel, "_insert_events", lambda batch: spoil(right(batch)))
+    names = world.names()
+    world.request()
+    executor = LocalExecutor(kernel=BucketKernel(resolver=FsspecResolver(), verify=verify))
+    outcome = world.worker(executor=executor).run_once()
+    assert outcome is not None
+    if verify in found_by:
+        assert outcome.state == "failed"
+        assert "nothing was published" in outcome.message
+        assert world.names() == names
+    else:
+        assert outcome.state == "compacted"
+
+
+@pytest.mark.parametrize("kind", [CompactionType.MAJOR, CompactionType.MINOR])
+def test_a_reader_that_forgets_deletes_is_found_out(
+    world: World, monkeypatch: pytest.MonkeyPatch, kind: CompactionType
+) -> None:
+    """Deleted rows would be there again; delete events would be lost."""
+    monkeypatch.setattr(DeleteEvents, "victims", lambda *_: None)
+    monkeypatch.setattr(kernel, "_delete_events", lambda *_: iter(()))
+    names = world.names()
+    world.request(kind)
+    outcome = world.worker().run_once()
+    assert outcome is not None
+    assert outcome.state == "failed"
+    assert "a reader sees" in outcome.message
+    assert world.names() == names

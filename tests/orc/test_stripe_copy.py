@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import io
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,39 @@ def test_refusals(tmp_path: Path, fields: dict[str, Any], reason: str) -> None:
     assert copy_refusal([first], seen) is None
     second = source(tmp_path, "second", **({"row_ids": [6, 7]} | fields))
     assert reason in (copy_refusal([first, second], seen) or "")
+
+
+def _encrypted(found: CopySource) -> CopySource:
+    return replace(found, tail=replace(found.tail, is_encrypted=True))
+
+
+def _without_statistics(found: CopySource) -> CopySource:
+    return replace(found, tail=replace(found.tail, statistics_message=b""))
+
+
+def _out_of_order(found: CopySource) -> CopySource:
+    return replace(found, first_key=RowId(1, BUCKET, 9), last_keys=(RowId(1, BUCKET, 5),))
+
+
+def _without_write_ids(found: CopySource) -> CopySource:
+    return replace(found, write_ids=None)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (_encrypted, "encrypted"),
+        (_without_statistics, "no statistics of its stripes"),
+        (_out_of_order, "not in the order of their keys"),
+        (_without_write_ids, "does not tell its write ids"),
+    ],
+)
+def test_one_file_alone_may_be_refused(
+    tmp_path: Path, change: Callable[[CopySource], CopySource], reason: str
+) -> None:
+    found = source(tmp_path, "one", [0, 5])
+    assert copy_refusal([found], ALL) is None
+    assert reason in (copy_refusal([change(found)], ALL) or "")
 
 
 def test_mixed_events_are_refused(tmp_path: Path) -> None:

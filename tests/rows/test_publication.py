@@ -14,7 +14,7 @@ from changemanager.location import FsspecResolver
 from hms_bridge.acid.names import DirectoryName
 from hms_bridge.config.settings import Settings
 from hms_bridge.connect import LocalStore, open_local
-from hms_bridge.errors import AcidFormatError
+from hms_bridge.errors import AcidFormatError, TxnAbortedError
 from hms_bridge.model.catalog import (
     ORC_INPUT_FORMAT,
     ORC_OUTPUT_FORMAT,
@@ -189,3 +189,28 @@ def _trust(store: LocalStore, table: Table) -> None:
         valid_write_ids="default.t:1:9223372036854775807::",
     )  # fmt: skip
     assert ACCURATE in store.metastore.get_table("default", "t").parameters
+
+
+@pytest.mark.parametrize("beat", [1, 2])
+def test_a_writer_that_was_given_up_for_lost_leaves_nothing(
+    store: LocalStore, root: str, beat: int
+) -> None:
+    """I7: its abort may be cleaned up by then, and nothing would hide what comes later."""
+    world = World(store, root, is_partitioned=False)
+
+    class Late:
+        beats = 0
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(store.metastore, name)
+
+        def heartbeat(self, *arguments: Any) -> None:
+            self.beats += 1
+            if self.beats == beat:
+                store.metastore.abort_txns([world.txn])
+            store.metastore.heartbeat(*arguments)
+
+    world.publication = Publication(Late(), store.resolver, world.table, world.txn, WriteId(1))
+    with pytest.raises(TxnAbortedError):
+        world.publish(world.staged("", 0), world.staged("", 1, number=1))
+    assert world.tree() == set()

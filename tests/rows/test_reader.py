@@ -290,3 +290,23 @@ def test_has_raw_rows(tmp_path: Path) -> None:
         True,
         True,
     ]
+
+
+def test_a_bucket_of_which_nothing_is_flushed_has_no_rows(tmp_path: Path) -> None:
+    """Hive's streaming writer begins a side file with a 0 (OrcRecordUpdater)."""
+    put(tmp_path / "delta_0000001_0000002/bucket_00000", events(some_rows(2)))
+    begun = tmp_path / "delta_0000001_0000002/bucket_00001"
+    begun.write_bytes(b"ORC")
+    begun.with_name("bucket_00001_flush_length").write_bytes(bytes(8))
+    assert [row["a"] for row in read(tmp_path)] == [0, 1]
+
+
+@pytest.mark.parametrize("name", ["delta_0000001_0000001_0000/part-00000.orc", "part-00000.orc"])
+def test_files_of_other_names_are_refused_by_name(tmp_path: Path, name: str) -> None:
+    """Their rows, if they are any, would be missing without a word."""
+    put(tmp_path / "delta_0000001_0000001_0000/bucket_00000", events(some_rows(2)))
+    put(tmp_path / name, events(some_rows(2)))
+    with pytest.raises(AcidFormatError, match="part-00000"):
+        plan(tmp_path).require_all_read()
+    (tmp_path / name).write_bytes(b"")
+    plan(tmp_path).require_all_read()

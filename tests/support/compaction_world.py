@@ -26,6 +26,7 @@ from hms_bridge.model.txn import (
     CommitTxnRequest,
     OpenTxnsRequest,
 )
+from hms_bridge.orc.arrow_types import arrow_type
 from hms_bridge.rows.reader import ROW_ID_TYPE
 from hms_bridge.rows.scan import plan_scan, read_scan_split, row_type
 from hms_bridge.rows.transaction import current_snapshot
@@ -60,7 +61,12 @@ class World:
             self.write(insert=[(number * 10 + n, f"v{n}") for n in range(3)])
         self.write(delete=[1, 11])
 
-    def write(self, insert: list[Any] | None = None, delete: list[int] | None = None) -> None:
+    def write(
+        self,
+        insert: list[Any] | None = None,
+        delete: list[int] | None = None,
+        columns: tuple[Column, ...] = COLUMNS,
+    ) -> None:
         (txn,) = self.metastore.open_txns(OpenTxnsRequest(user="u", host="h"))
         operation = DataOperation.INSERT if insert else DataOperation.DELETE
         self.metastore.lock(
@@ -85,15 +91,16 @@ class World:
         )
         target = DeltaTarget(
             root=self.root,
-            table=row_type(COLUMNS),
+            table=row_type(columns),
             write_id=given.write_id,
             statement_id=0,
             token=f"w{given.write_id}",
         )
         if insert:
+            types = [arrow_type(one) for one in target.table.children]
             batch = pa.record_batch(
-                [pa.array([i for i, _ in insert], pa.int32()), pa.array([v for _, v in insert])],
-                names=["id", "v"],
+                [pa.array(v, t) for v, t in zip(zip(*insert, strict=True), types, strict=True)],
+                names=list(target.table.names),
             )
             write_insert_delta(FS, target, [(0, batch)])
         else:
@@ -102,7 +109,7 @@ class World:
             write_delete_delta(FS, target, [victims])
         self.metastore.commit_txn(CommitTxnRequest(txn_id=txn))
 
-    def rows(self, name: str = "t") -> list[dict[str, Any]]:
+    def rows(self, name: str = "t", columns: tuple[Column, ...] = COLUMNS) -> list[dict[str, Any]]:
         table = self.metastore.get_table("default", name)
         txns = current_snapshot(self.metastore)
         write_ids = self.metastore.get_valid_write_ids([f"default.{name}"], txns)[0]
@@ -112,7 +119,7 @@ class World:
         found = [
             row
             for split in splits
-            for batch in read_scan_split(self.store.resolver, split, COLUMNS, has_row_ids=True)
+            for batch in read_scan_split(self.store.resolver, split, columns, has_row_ids=True)
             for row in batch.to_pylist()
         ]
         return sorted(found, key=lambda row: row["id"])

@@ -1,0 +1,315 @@
+"""Counts and sums what a snapshot sees in the inputs of a task, and what is in its outputs.
+
+Another way than the writer's: files are decoded by pyarrow's own ORC reader (Apache ORC in C++),
+visibility and deletes are merged here, plainly, on the numbers alone. Nothing of the kernel, of
+``orc/`` or of the rows' reader is used. Sums do not depend on the order of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.dataset as ds
+from pyarrow.fs import FSSpecHandler, PyFileSystem
+
+from hms_bridge.acid.markers import parse_flush_length
+from hms_bridge.compaction.executor import SeenRows, Verification, WrittenFile
+from hms_bridge.compaction.plan import BucketTask
+from hms_bridge.errors import CompactionError
+from hms_bridge.model.compaction import VerifyMode
+from hms_bridge.model.valid_ids import ValidWriteIdList
+from hms_bridge.snapshot.plan import RawRows, ReadFile
+
+_BATCH_ROWS: Final = 65_536
+_WIDE_BATCH_ROWS: Final = 4_096
+_KEY: Final = ("originaltransaction", "bucket", "rowid")
+_CURRENT: Final = "currenttransaction"
+_ROW: Final = "row"
+_SEEDS: Final = (0x243F6A8885A308D3, 0x13198A2E03707344)
+_WORD: Final = (1 << 64) - 1
+
+_Numbers = npt.NDArray[np.int64]
+_Digests = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Events:
+    """Some rows or delete events: keys, current write ids, and the values that were asked for."""
+
+    key: tuple[_Numbers, ...]
+    current: _Numbers
+    row: pa.StructArray | None = None
+
+    def filtered(self, mask: npt.NDArray[np.bool_]) -> _Events:
+        return _Events(
+            key=tuple(column[mask] for column in self.key),
+            current=self.current[mask],
+            row=None if self.row is None else self.row.filter(pa.array(mask)),
+        )
+
+
+def verify_task(
+    fs: Any, task: BucketTask, files: Sequence[WrittenFile], temporary: str, mode: VerifyMode
+) -> Verification:
+    """What a reader finds in a task's inputs, and in the files that it wrote below ``temporary``.
+
+    Raises CompactionError for what cannot be read or compared so.
+    """
+    written = {file.path: f"{temporary}/{file.written_as}" for file in files}
+    inserts = written.get(task.inserts.path) if task.inserts else None
+    deletes = written.get(task.deletes.path) if task.deletes else None
+    look = _Look(fs, mode)
+    try:
+        look.expect_values_of(inserts)
+        return Verification(
+            mode=mode,
+            rows=look.seen(look.rows_of(task)),
+            written_rows=look.seen(look.events(inserts)),
+            deletes=look.seen(look.visible_deletes(task.delete_events, task.write_ids)),
+            written_deletes=look.seen(look.events(deletes, has_values=False)),
+        )
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise CompactionError(
+            f"bucket {task.bucket_id}: what was written cannot be verified ({error}); nothing was "
+            f"published{': use --verify keys' if mode is VerifyMode.FULL else ''}"
+        ) from error
+
+
+class _Look:
+    """Reads files as pyarrow does."""
+
+    def __init__(self, fs: Any, mode: VerifyMode) -> None:
+        self._fs = fs
+        self._files = PyFileSystem(FSSpecHandler(fs))
+        self._mode = mode
+        self._row_type: pa.StructType | None = None
+
+    def expect_values_of(self, path: str | None) -> None:
+        """Values are compared in the types that the written file has."""
+        if self._mode is VerifyMode.FULL and path is not None:
+            schema = self._fragment(path).physical_schema
+            self._row_type = schema.field(_place(schema, _ROW)).type
+            if _has_union(self._row_type):
+                raise CompactionError(
+                    "--verify full cannot compare a uniontype; nothing was published: use --verify "
+                    "keys"
+                )
+
+    def seen(self, events: Iterable[_Events]) -> SeenRows:
+        """How many, and their sum."""
+        count, sums = 0, (0, 0)
+        for batch in events:
+            count += len(batch.current)
+            high, low = self._sums(batch)
+            # Each modulo 2^64, so that it does not matter how rows are cut into batches.
+            sums = ((sums[0] + high) & _WORD, (sums[1] + low) & _WORD)
+        return SeenRows(count=count, checksum=(sums[0] << 64) | sums[1])
+
+    def rows_of(self, task: BucketTask) -> Iterator[_Events]:
+        """Rows of the inputs that the snapshot sees; deleted ones only in a minor compaction."""
+        if task.rows is None:
+            return
+        gone = _Deleted(
+            self.visible_deletes(task.rows.deletes, task.write_ids)
+            if task.is_delete_applied
+            else ()
+        )
+        for file in task.rows.files:
+            for events in self._of_input(file):
+                visible = events.filtered(_is_valid(events.current, task.write_ids))
+                yield visible.filtered(gone.is_absent(visible))
+
+    def visible_deletes(
+        self, files: Iterable[ReadFile], write_ids: ValidWriteIdList
+    ) -> Iterator[_Events]:
+        """Delete events that the snapshot sees."""
+        for file in files:
+            for events in self.events(file.path, has_values=False):
+                yield events.filtered(_is_valid(events.current, write_ids))
+
+    def events(
+        self, path: str | None, *, content: bytes | None = None, has_values: bool = True
+    ) -> Iterator[_Events]:
+        """All events of an ACID file; nothing of none."""
+        if path is None:
+            return
+        fragment = self._fragment(path, content)
+        schema = fragment.physical_schema
+        names = [schema.names[_place(schema, name)] for name in (*_KEY, _CURRENT)]
+        is_wide = has_values and self._row_type is not None
+        if is_wide:
+            names.append(schema.names[_place(schema, _ROW)])
+        for batch in _batches(fragment, names, is_wide=is_wide):
+            numbers = [_numbers(batch.column(at)) for at in range(4)]
+            row = self._aligned(batch.column(4)) if is_wide else None
+            yield _Events(key=tuple(numbers[:3]), current=numbers[3], row=row)
+
+    def _of_input(self, file: ReadFile) -> Iterator[_Events]:
+        if file.raw is not None:
+            yield from self._raw(file.path, file.raw)
+            return
+        content = None
+        if file.side_file is not None:
+            length = parse_flush_length(self._fs.cat_file(file.side_file), file.side_file)
+            content = self._fs.cat_file(file.path, end=length)
+            if not content:
+                return
+        yield from self.events(file.path, content=content)
+
+    def _raw(self, path: str, raw: RawRows) -> Iterator[_Events]:
+        """Rows without ACID columns: their identity is where they lie."""
+        fragment = self._fragment(path)
+        at = sum(self._fragment(one).count_rows() for one in raw.preceding)
+        wanted = self._row_type
+        names = [] if wanted is None else list(fragment.physical_schema.names)
+        for batch in _batches(fragment, names, is_wide=wanted is not None):
+            count = batch.num_rows
+            write_ids = np.full(count, int(raw.write_id), np.int64)
+            buckets = np.full(count, raw.bucket_property, np.int64)
+            row_ids = np.arange(at, at + count, dtype=np.int64)
+            row = None if wanted is None else self._aligned(batch.to_struct_array())
+            yield _Events(key=(write_ids, buckets, row_ids), current=write_ids, row=row)
+            at += count
+
+    def _fragment(self, path: str, content: bytes | None = None) -> Any:
+        form = ds.OrcFileFormat()
+        if content is not None:
+            return form.make_fragment(pa.py_buffer(content))
+        return form.make_fragment(path, filesystem=self._files)
+
+    def _aligned(self, row: pa.StructArray) -> pa.StructArray:
+        """By position, as Hive reads older files: what they lack is null."""
+        wanted = self._row_type
+        if wanted is None or row.type == wanted:
+            return row
+        columns = row.flatten()
+        arrays = []
+        for place in range(wanted.num_fields):
+            field = wanted.field(place)
+            if place >= len(columns):
+                arrays.append(pa.nulls(len(row), field.type))
+                continue
+            try:
+                arrays.append(columns[place].cast(field.type))
+            except pa.ArrowException as error:
+                raise CompactionError(
+                    f"column {field.name} was {columns[place].type} in some inputs and is "
+                    f"{field.type} now, which --verify full cannot compare; nothing was "
+                    "published: use --verify keys"
+                ) from error
+        return pa.StructArray.from_arrays(arrays, names=[field.name for field in wanted])
+
+    def _sums(self, events: _Events) -> tuple[int, int]:
+        if self._mode is VerifyMode.COUNTS:
+            return 0, 0
+        if events.row is not None:
+            return _sums_of_values(events)
+        # Of inserts it is the key's write id (an UPDATE is a delete and an insert).
+        columns = (*events.key, events.current)
+        high, low = (int(_digest(columns, seed).sum(dtype=np.uint64)) for seed in _SEEDS)
+        return high, low
+
+
+class _Deleted:
+    """Keys that are deleted. Memory: 16 bytes each; 128-bit digests stand for the keys."""
+
+    def __init__(self, events: Iterable[_Events]) -> None:
+        pairs = [[_digest(batch.key, seed) for seed in _SEEDS] for batch in events]
+        first = np.concatenate([pair[0] for pair in pairs] or [np.empty(0, np.uint64)])
+        second = np.concatenate([pair[1] for pair in pairs] or [np.empty(0, np.uint64)])
+        order = np.argsort(first, kind="stable")
+        self._first, self._second = first[order], second[order]
+
+    def is_absent(self, rows: _Events) -> npt.NDArray[np.bool_]:
+        """Which rows nothing deletes."""
+        if not len(self._first):
+            return np.ones(len(rows.current), np.bool_)
+        first, second = (_digest(rows.key, seed) for seed in _SEEDS)
+        at = np.minimum(np.searchsorted(self._first, first), len(self._first) - 1)
+        is_there: npt.NDArray[np.bool_] = (self._first[at] != first) | (self._second[at] != second)
+        return is_there
+
+
+def _place(schema: pa.Schema, name: str) -> int:
+    """Query-based compaction writes the names in lower case."""
+    return [one.lower() for one in schema.names].index(name)
+
+
+def _batches(fragment: Any, names: list[str], *, is_wide: bool) -> Iterator[pa.RecordBatch]:
+    rows = _WIDE_BATCH_ROWS if is_wide else _BATCH_ROWS
+    scanner = fragment.scanner(
+        columns=names, batch_size=rows, batch_readahead=1, fragment_readahead=1, use_threads=False
+    )
+    yield from scanner.to_batches()
+
+
+def _numbers(column: pa.Array) -> _Numbers:
+    numbers: _Numbers = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def _is_valid(write_ids: _Numbers, seen: ValidWriteIdList) -> npt.NDArray[np.bool_]:
+    """Not above the watermark, neither open nor aborted; 0 is from before the table was ACID."""
+    hidden = np.array([*seen.open_ids, *seen.aborted_ids], np.int64)
+    is_seen = (write_ids <= seen.high_watermark) & ~np.isin(write_ids, hidden)
+    result: npt.NDArray[np.bool_] = is_seen | (write_ids == 0)
+    return result
+
+
+def _digest(columns: Sequence[_Numbers], seed: int) -> _Digests:
+    """64 bits of each row of numbers (the finalizer of splitmix64, column after column)."""
+    digest = np.full(len(columns[0]), seed, np.uint64)
+    for column in columns:
+        digest = (digest ^ column.astype(np.uint64)) + np.uint64(0x9E3779B97F4A7C15)
+        digest = (digest ^ (digest >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        digest = (digest ^ (digest >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        digest = digest ^ (digest >> np.uint64(31))
+    return digest
+
+
+def _sums_of_values(events: _Events) -> tuple[int, int]:
+    high = low = 0
+    columns = [
+        _plain(column).to_pylist() for column in (events.row.flatten() if events.row else ())
+    ]
+    keys = [column.tolist() for column in (*events.key, events.current)]
+    for values in zip(*keys, *columns, strict=True):
+        digest = int.from_bytes(blake2b(repr(values).encode(), digest_size=16).digest())
+        high, low = high + (digest >> 64), low + (digest & _WORD)
+    return high, low
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    """Times as numbers: Python's own hold no nanoseconds."""
+    kind = array.type
+    if pa.types.is_timestamp(kind):
+        return array.cast(pa.int64())
+    if pa.types.is_date32(kind):
+        return array.cast(pa.int32())
+    if pa.types.is_struct(kind):
+        parts = [_plain(array.field(at)) for at in range(kind.num_fields)]
+        names = [f"{at} {kind.field(at).name}" for at in range(kind.num_fields)]
+        return pa.StructArray.from_arrays(parts, names=names, mask=array.is_null())
+    if pa.types.is_map(kind):
+        entries = pa.StructArray.from_arrays(
+            [_plain(array.keys), _plain(array.items)], names=["key", "value"]
+        )
+        return pa.ListArray.from_arrays(array.offsets, entries, mask=_nulls(array))
+    if pa.types.is_list(kind):
+        return pa.ListArray.from_arrays(array.offsets, _plain(array.values), mask=_nulls(array))
+    return array
+
+
+def _has_union(kind: pa.DataType) -> bool:
+    inner = (kind.field(at).type for at in range(kind.num_fields))
+    return pa.types.is_union(kind) or any(map(_has_union, inner))
+
+
+def _nulls(array: pa.Array) -> pa.Array | None:
+    return array.is_null() if array.null_count else None
