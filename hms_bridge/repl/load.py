@@ -33,6 +33,7 @@ from hms_bridge.repl.own_source import (
     own_source,
     refuse_own_source,
 )
+from hms_bridge.repl.remedies import begin_anew
 from hms_bridge.repl.replica import Replica, ReplicaNames
 from hms_bridge.repl.target_objects import (
     CHECKPOINT,
@@ -320,13 +321,15 @@ class ReplLoad:
         if database.parameters.get(INCOMPATIBLE, "").lower() == "true":
             raise ReplError(
                 f"database {target} is marked {INCOMPATIBLE}: a replayed transaction was aborted "
-                "there, so later events do not fit. Drop it and load a new bootstrap dump"
+                "there, so later events do not fit. "
+                + begin_anew(request.names.source_database, target)
             )
         first = reader.metadata.from_event_id
         if first > stands_at:
             raise EventGapError(
                 f"{reader.paths.root} begins after event {first}, database {target} stands at "
-                f"{stands_at}: the events between are in no dump. Load a new bootstrap dump"
+                f"{stands_at}: the events between are in no dump. "
+                + begin_anew(request.names.source_database, target)
             )
         return stands_at
 

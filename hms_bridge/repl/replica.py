@@ -14,6 +14,7 @@ from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.model.txn import AllocateWriteIdsRequest, OpenTxnsRequest, TxnToWriteId, TxnType
 from hms_bridge.repl.copy import Copier, CopyReport
 from hms_bridge.repl.dump_reader import DumpedPartition
+from hms_bridge.repl.remedies import begin_anew
 from hms_bridge.repl.target_objects import (
     FIRST_INCREMENTAL_PENDING,
     LAST_EVENT,
@@ -77,6 +78,11 @@ class Replica:
         ReplError is raised), so no write of a load that lost its lease reaches the target."""
         self._check_lease()
         return self._metastore
+
+    @property
+    def begin_anew(self) -> str:
+        """The commands for a replica that cannot go on."""
+        return begin_anew(self.names.source_database, self.names.target_database)
 
     def find_database(self) -> Database | None:
         """The target database; None before the bootstrap."""

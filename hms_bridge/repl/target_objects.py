@@ -157,8 +157,10 @@ def target_table(
 ) -> Table:
     """The table on the target. Managed tables go where the target puts them, or stay there.
 
-    Raises ReplError for an external table without a base directory for such data.
+    Raises ReplError for an external table without a base directory for such data, and for an
+    Iceberg table.
     """
+    require_files_of_hive(source)
     parameters = _of_copy(source.parameters, source) | {LAST_EVENT: str(last_event)}
     location = _location(source, source, existing, external_base)
     return replace(
@@ -169,6 +171,17 @@ def target_table(
         id=None if existing is None else existing.id,
         write_id=-1,
     )
+
+
+def require_files_of_hive(table: Table) -> None:
+    """Raises ReplError for an Iceberg table: its files name each other by their full paths, so the
+    copy would read and change the source's."""
+    if table.parameters.get("table_type", "").lower() == "iceberg":
+        raise ReplError(
+            f"{table.full_name} is an Iceberg table, which cannot be replicated: its copy would "
+            "be at work on the source's files. Move it to another database (ALTER TABLE … RENAME "
+            "TO), then dump with --bootstrap"
+        )
 
 
 def target_partition(

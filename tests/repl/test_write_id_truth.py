@@ -7,12 +7,14 @@ from dataclasses import replace
 import pytest
 
 from hms_bridge.errors import ReplError
+from hms_bridge.model.catalog import Column
 from hms_bridge.model.txn import (
     AbortTxnRequest,
     AllocateWriteIdsRequest,
     CommitTxnRequest,
     OpenTxnsRequest,
 )
+from hms_bridge.repl.own_part import Access, set_access
 from hms_bridge.repl.whole_lists import current_txns, whole_lists
 from tests.support.repl_world import OpenWrite, ReplWorld
 
@@ -207,3 +209,70 @@ class TestCutLists:
 
         (whole,) = whole_lists(Forgetful(world.source), ["src.t"], current_txns(world.source))
         assert (whole.high_watermark, whole.aborted_ids) == (3, (2,))
+
+
+class TestObjectsOfOthers:
+    """What stands on the replica under a name of the source's later table, and what cannot go."""
+
+    def test_a_table_that_no_load_made_is_not_taken_for_the_sources(self, world):
+        """Its columns are others: the source's rows would come in the wrong schema."""
+        world.replicate()
+        set_access(world.target, "dst", Access.DEFINITIONS)
+        table = world.target.get_table("dst", "t")
+        parameters = {k: v for k, v in table.parameters.items() if "repl" not in k}
+        own = replace(
+            table,
+            name="later",
+            id=None,
+            parameters=parameters,
+            storage=replace(table.storage, location=None, columns=(Column(name="x", type="date"),)),
+        )
+        world.target.create_table(own)
+        world.create_table("later")
+        world.insert("later", (1, "a"))
+        world.dump()
+        with pytest.raises(ReplError, match=r"table dst\.later is on the target, and no load made"):
+            world.load()
+        world.target.drop_table("dst", "later")
+        world.load()
+        world.assert_same()
+
+    def test_an_iceberg_table_would_be_at_work_on_the_sources_files(self, world):
+        place = str(world.folder / "ice")
+        table = world.source.get_table("src", "t")
+        iceberg = replace(
+            table,
+            name="ice",
+            id=None,
+            type="EXTERNAL_TABLE",
+            parameters={"EXTERNAL": "TRUE", "table_type": "ICEBERG", "metadata_location": place},
+            storage=replace(table.storage, location=place),
+        )
+        world.replicate()
+        world.source.create_table(iceberg)
+        refused = r"src\.ice is an Iceberg table, which cannot be replicated"
+        with pytest.raises(ReplError, match=refused):
+            world.dump()
+        with pytest.raises(ReplError, match=refused):
+            world.dump(is_bootstrap_forced=True)
+
+    def test_a_materialized_view_is_rebuilt_without_stopping_the_replica(self, world):
+        """The replica has none, so what its rebuild wrote is not looked for there."""
+        table = world.source.get_table("src", "t")
+        view = replace(
+            table,
+            name="mv",
+            id=None,
+            type="MATERIALIZED_VIEW",
+            storage=replace(table.storage, location=None),
+            view_original_text="select * from t",
+            view_expanded_text="select * from `src`.`t`",
+        )
+        world.replicate()
+        world.source.create_table(view)
+        with world.write() as txn:
+            txn.insert("mv", [(1, "a"), (2, "b")])
+        world.insert("t", (3, "c"))
+        world.replicate()
+        assert world.tables("dst") == ("t",)
+        assert world.rows("dst", "t") == world.rows("src", "t")
