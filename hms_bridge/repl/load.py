@@ -116,7 +116,7 @@ class LoadPlan:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LoadReport:
-    """What a load did."""
+    """What a load did. ``notes``: what differs from the source all the same, for people."""
 
     kind: LoadKind
     reason: str
@@ -127,6 +127,7 @@ class LoadReport:
     events: Mapping[str, int] = field(default_factory=dict)
     passed: Mapping[str, int] = field(default_factory=dict)
     tables: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class ReplLoad:
@@ -420,6 +421,7 @@ class ReplLoad:
             events=plan.events,
             passed=plan.passed,
             tables=plan.tables,
+            notes=tuple(replica.notes),
         )
 
 

@@ -18,6 +18,7 @@ from hms_bridge.repl.remedies import begin_anew
 from hms_bridge.repl.target_objects import (
     FIRST_INCREMENTAL_PENDING,
     LAST_EVENT,
+    foreign_view_note,
     is_external,
     last_event_of,
     with_parameters,
@@ -67,6 +68,7 @@ class Replica:
         self._recorded: EventId | None = None
         self._reached: EventId | None = None
         self.copied = CopyReport()
+        self.notes: list[str] = []
 
     def check_lease(self) -> None:
         """Raises ReplError if this is not the only load any more."""
@@ -83,6 +85,12 @@ class Replica:
     def begin_anew(self) -> str:
         """The commands for a replica that cannot go on."""
         return begin_anew(self.names.source_database, self.names.target_database)
+
+    def note(self, defined: Table) -> None:
+        """Keep what there is to say of an object of the source that is defined here."""
+        text = foreign_view_note(defined, self.names.target_database)
+        if text is not None and text not in self.notes:
+            self.notes.append(text)
 
     def find_database(self) -> Database | None:
         """The target database; None before the bootstrap."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -170,6 +171,24 @@ def target_table(
         parameters=parameters,
         id=None if existing is None else existing.id,
         write_id=-1,
+    )
+
+
+def foreign_view_note(view: Table, target_database: str) -> str | None:
+    """What to say of a view that reads its source's database by name in one of another name.
+
+    Its text comes along as it is, as with Hive; the name may be of another object in it, so nobody
+    writes it anew.
+    """
+    source = view.database_name
+    text = view.view_expanded_text or view.view_original_text or ""
+    if source == target_database or not is_view(view):
+        return None
+    if re.search(rf"(?<![\w.`])`?{re.escape(source)}`?\s*\.", text, re.IGNORECASE) is None:
+        return None
+    return (
+        f"view {target_database}.{view.name} reads database {source} by name, as on the source: "
+        f"here that is another database, or none. Load into a database named {source}"
     )
 
 

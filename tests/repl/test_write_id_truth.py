@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from hms_bridge.errors import ReplError
+from hms_bridge.errors import InvalidOperationError, ReplError
 from hms_bridge.model.catalog import Column
 from hms_bridge.model.txn import (
     AbortTxnRequest,
@@ -14,9 +14,12 @@ from hms_bridge.model.txn import (
     CommitTxnRequest,
     OpenTxnsRequest,
 )
-from hms_bridge.repl.own_part import Access, set_access
+from hms_bridge.repl.discard import DiscardRequest, ReplDiscard
+from hms_bridge.repl.dump import ReplDump
+from hms_bridge.repl.load import LoadRequest, ReplLoad
+from hms_bridge.repl.own_part import Access, plan_end, run_end, set_access
 from hms_bridge.repl.whole_lists import current_txns, whole_lists
-from tests.support.repl_world import OpenWrite, ReplWorld
+from tests.support.repl_world import LEASE, OpenWrite, ReplWorld
 
 _OTHERS = r"write id {} of dst\.t is not that of the source's transaction"
 
@@ -121,9 +124,6 @@ def test_a_begin_anew_ends_it(world):
     world.dump()
     with pytest.raises(ReplError):
         world.load()
-    from hms_bridge.repl.discard import DiscardRequest, ReplDiscard
-    from tests.support.repl_world import LEASE
-
     discard = ReplDiscard(
         world.source, world.resolve, world.clock, world.token, world.source.manifest
     )
@@ -276,3 +276,46 @@ class TestObjectsOfOthers:
         world.replicate()
         assert world.tables("dst") == ("t",)
         assert world.rows("dst", "t") == world.rows("src", "t")
+
+    def test_a_view_that_reads_the_source_by_name_is_told(self, world):
+        table = world.source.get_table("src", "t")
+        for name, text in (("v", "select * from `src`.`t`"), ("own", "select `t`.`src` from `t`")):
+            world.source.create_table(
+                replace(
+                    table,
+                    name=name,
+                    id=None,
+                    type="VIRTUAL_VIEW",
+                    parameters={},
+                    storage=replace(table.storage, location=None),
+                    view_original_text=text,
+                    view_expanded_text=text,
+                )
+            )
+            _, report = world.replicate()
+            told = "view dst.v reads database src by name"
+            assert [note.startswith(told) for note in report.notes] == ([True] * (name == "v"))
+
+    def test_a_failback_ends_where_the_errors_lead(self, world):
+        """The former source refuses to become a replica until its own part is ended."""
+        world.replicate()
+        run_end(world.target, plan_end(world.target, "dst"))
+        (txn_id,) = world.target.open_txns(OpenTxnsRequest(user="u", host="h"))
+        world.target.allocate_table_write_ids(
+            AllocateWriteIdsRequest(database_name="dst", table_name="t", txn_ids=(txn_id,))
+        )
+        world.target.abort_txn(AbortTxnRequest(txn_id=txn_id))
+        dumper = ReplDump(world.target, world.resolve, world.clock, world.token)
+        back = str(world.folder / "back")
+        dumper.run(dumper.plan(world.dump_request(database="dst", root=back)))
+        loader = ReplLoad(world.source, world.resolve, clock=world.clock)
+        request = LoadRequest(root=back, source_database="dst", target_database="src", lease=LEASE)
+        with pytest.raises(ReplError, match="'repl end src'"):
+            loader.plan(request)
+        with pytest.raises(InvalidOperationError, match="repl end src"):
+            world.source.drop_database("src", is_cascade=True)
+        run_end(world.source, plan_end(world.source, "src"))
+        world.source.drop_database("src", is_cascade=True)
+        loader.run(loader.plan(request))
+        assert world.rows("src", "t") == world.rows("dst", "t")
+        assert world.source.get_max_allocated_write_id("src", "t") == 2

@@ -24,6 +24,7 @@ def create_table(context: ReplayContext, event: DumpedEvent) -> None:
     """Create it if it is not there (a bootstrap may have brought it), with files if not ACID."""
     dumped = context.reader.event_table(event)
     replica = context.replica
+    replica.note(dumped.table)
     table = replica.find_table(dumped.table.name)
     if table is None:
         replica.metastore.create_table(
@@ -52,6 +53,7 @@ def alter_table(context: ReplayContext, event: DumpedEvent) -> None:
     replica = context.replica
     if table is None or replica.is_newer(table.parameters, event.id):
         return
+    replica.note(dumped.table)
     if table.type != dumped.table.type:
         raise ReplError(
             f"{event.where}: makes {table.full_name} a {dumped.table.type}, which is a "
