@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hms_bridge.catalog.parameters import mark_incompatible, set_commit_key, set_repl_last_id
+from hms_bridge.clock import steady_ms
 from hms_bridge.errors import MetaError, TxnAbortedError
 from hms_bridge.model.ids import LockId, TxnId, WriteId
 from hms_bridge.model.txn import (
@@ -54,11 +55,8 @@ class TransactionVerbs(VerbFamily):
     def open_txns(self, request: OpenTxnsRequest) -> tuple[TxnId, ...]:
         """Ascending ids. Replayed source transactions that are already mapped keep their ids."""
         for _ in range(OPEN_ATTEMPTS_MAX):
-            started_ms = self._clock.now_ms()
             opened = self._transactions.write(lambda unit: self._open(unit, request))
-            elapsed_ms = self._clock.now_ms() - started_ms
-            is_late = elapsed_ms >= self._settings.txn.open_timeout_ms
-            if opened.deadline_ms is None or not is_late:
+            if opened.deadline_ms is None or steady_ms(self._clock) < opened.deadline_ms:
                 return opened.ids
             # Others may have counted these ids as dead while they were being committed.
             self.abort_txns(opened.ids, AbortReason.NONE)

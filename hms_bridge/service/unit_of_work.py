@@ -71,6 +71,11 @@ class Transactions:
         self._hooks = hooks
         self._retry = retry
 
+    def close(self) -> None:
+        """Let hooks hear what they have not heard yet, and give back connections."""
+        self._hooks.close()
+        self.database.close()
+
     def read(self, work: Callable[[Connection], T]) -> T:
         """Run a reading verb."""
         return run_in_transaction(
