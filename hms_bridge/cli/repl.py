@@ -268,6 +268,8 @@ def load(
             loader = ReplLoad(metastore, file_systems(settings), on_copied=advance, on_waiting=say)
             report = loader.run(plan)
     print_record(_load_report(report), output_format)
+    for note in report.notes:
+        say(f"note: {note}")
 
 
 def _load_plan(plan: LoadPlan) -> dict[str, object]:

@@ -121,6 +121,7 @@ def _begin(reader: DumpReader, replica: Replica) -> None:
 
 
 def _load_table(reader: DumpReader, replica: Replica, dumped: DumpedTable) -> None:
+    replica.note(dumped.table)
     checkpoint = reader.paths.hive
     target = replica.names.target_database
     table = replica.find_table(dumped.table.name)

@@ -31,12 +31,14 @@ from hms_bridge.repl.layout import DumpPaths, database_directory
 from hms_bridge.repl.lease import Lease, LeaseRules
 from hms_bridge.repl.pins import DumpPins
 from hms_bridge.repl.read_txn import ReadTxn
+from hms_bridge.repl.remedies import begin_anew
 from hms_bridge.repl.snapshot_wait import WaitRules, look, wait_for_snapshot
 from hms_bridge.repl.target_objects import (
     FIRST_INCREMENTAL_PENDING,
     SOURCE_FOR,
     TARGET_FOR,
     is_replica,
+    require_files_of_hive,
     with_parameters,
 )
 from hms_bridge.repl.texts import write_text
@@ -205,6 +207,8 @@ class ReplDump(DumpVerb):
         self, request: DumpRequest, previous: DumpDirectory | None, removed: tuple[str, ...]
     ) -> DumpPlan:
         tables = self._tables(request.database_name)
+        for table in tables:
+            require_files_of_hive(table)
         _, writers = look(self._source, request.database_name, _transactional(tables))
         return DumpPlan(
             kind=DumpKind.BOOTSTRAP,
@@ -222,13 +226,15 @@ class ReplDump(DumpVerb):
         self, request: DumpRequest, previous: DumpDirectory, removed: tuple[str, ...]
     ) -> DumpPlan:
         if previous.metadata is None:
-            raise ReplError(f"{previous.paths.metadata} is missing; force a bootstrap dump")
+            raise ReplError(
+                f"{previous.paths.metadata} is missing. " + begin_anew(request.database_name)
+            )
         after = previous.metadata.last_event_id
         until = self._source.get_current_event_id()
         if until < after:
             raise EventGapError(
                 f"the last dump ended at event {after}, the notification log at {until}: the "
-                "metastore was restored or replaced. Force a bootstrap dump"
+                "metastore was restored or replaced. " + begin_anew(request.database_name)
             )
         if until == after:
             return DumpPlan(
@@ -444,8 +450,9 @@ class ReplDump(DumpVerb):
             pins.release(paths.root)
             raise SourceFileMissingError(
                 f"lost: {counted(len(missing), 'file')} that the dump should name: "
-                f"{'; '.join(missing[:_NAMED_IN_MESSAGE])}. Bring them back, or force a bootstrap "
-                "dump; dump more often than hive.repl.cm.retain",
+                f"{'; '.join(missing[:_NAMED_IN_MESSAGE])}. Bring them back, or begin anew: "
+                "drop the replica, then 'repl dump --bootstrap' and 'repl load'; dump more often "
+                "than hive.repl.cm.retain",
                 missing=tuple(missing),
             )
 

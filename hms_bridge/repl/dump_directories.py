@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 from changemanager.location import Resolver
-from hms_bridge.errors import ReplError
+from hms_bridge.errors import DumpIncompleteError, ReplError
 from hms_bridge.repl.dump_metadata import DumpMetadata
 from hms_bridge.repl.layout import DumpPaths, database_directory
-from hms_bridge.repl.texts import child_directories, is_there, read_text
+from hms_bridge.repl.texts import child_directories, is_there, read_text_if_there
 
 _METADATA_BYTES_MAX = 1 << 20
 
@@ -22,6 +22,7 @@ class DumpState(Enum):
     FINISHED = "finished"
     LOADED = "loaded"
     NON_RECOVERABLE = "non-recoverable"
+    DAMAGED = "damaged"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,10 +57,13 @@ def _age(dump: DumpDirectory) -> tuple[int, int, str]:
 
 def _describe(resolve: Resolver, paths: DumpPaths) -> DumpDirectory:
     marker = resolve(paths.finished_dump).status()
+    where = resolve(paths.metadata)
     if is_there(resolve(paths.non_recoverable)):
         state = DumpState.NON_RECOVERABLE
     elif marker is None:
         state = DumpState.UNFINISHED
+    elif not is_there(where):
+        state = DumpState.DAMAGED
     elif is_there(resolve(paths.finished_load)):
         state = DumpState.LOADED
     else:
@@ -69,22 +73,29 @@ def _describe(resolve: Resolver, paths: DumpPaths) -> DumpDirectory:
         return DumpDirectory(
             paths=paths, state=state, time_ms=(status.mtime_ms or 0) if status else 0
         )
-    where = resolve(paths.metadata)
+    text = read_text_if_there(where, _METADATA_BYTES_MAX)
     return DumpDirectory(
         paths=paths,
         state=state,
         time_ms=marker.mtime_ms or 0,
-        metadata=DumpMetadata.parse(read_text(where, _METADATA_BYTES_MAX), where.uri),
+        metadata=None if text is None else DumpMetadata.parse(text, where.uri),
     )
 
 
 def newest_finished(dumps: Sequence[DumpDirectory]) -> DumpDirectory | None:
-    """The newest dump that is finished, loaded or not. Raises ReplError for a blocking marker."""
+    """The newest dump that is finished, loaded or not. Raises ReplError for a blocking marker,
+    DumpIncompleteError for a dump that lost what it holds."""
     for dump in dumps:
         if dump.state is DumpState.NON_RECOVERABLE:
             raise ReplError(
                 f"{dump.paths.non_recoverable} marks an error that a person must look at; "
                 "read it, repair the cause, remove the file, then try again"
+            )
+        if dump.state is DumpState.DAMAGED:
+            raise DumpIncompleteError(
+                f"{dump.paths.metadata} is missing, though the dump was finished: it was removed "
+                "by half, or a copy lost it. Copy it again, or end it at the source ('repl dump "
+                f"DATABASE --discard {dump.paths.root}') and dump again"
             )
         if dump.state is not DumpState.UNFINISHED:
             return dump

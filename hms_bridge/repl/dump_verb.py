@@ -12,6 +12,7 @@ from changemanager.location import Resolver
 from changemanager.manifest import ArchiveManifest
 from hms_bridge.clock import Clock
 from hms_bridge.metastore import Metastore
+from hms_bridge.repl.layout import DumpPaths
 from hms_bridge.repl.lease import Lease, LeaseKind, LeaseRequest, LeaseRules, held_lease
 from hms_bridge.repl.pins import DumpPins
 from hms_bridge.repl.texts import remove_tree
@@ -80,6 +81,12 @@ class DumpVerb:
         return DumpPins(manifest=self._manifest, clock=self._clock, database=database)
 
     def _remove(self, database: str, directory: str, *, reason: str) -> None:
-        """Remove a dump's directory, and log it."""
+        """Remove a dump's directory, and log it.
+
+        Without its finish marker nobody reads what is left of it, whatever happens now.
+        """
+        marker = self._resolve(DumpPaths(directory).finished_dump)
+        if marker.status() is not None:
+            marker.volume.remove_file(marker.path)
         remove_tree(self._resolve(directory))
         tell(_LOG, "dump removed", database=database, path=directory, reason=reason)

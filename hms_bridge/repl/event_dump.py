@@ -35,7 +35,12 @@ from hms_bridge.repl.object_metadata import (
     TableMetadata,
 )
 from hms_bridge.repl.remedies import begin_anew
-from hms_bridge.repl.target_objects import is_external, is_view, owned_database
+from hms_bridge.repl.target_objects import (
+    is_external,
+    is_view,
+    owned_database,
+    require_files_of_hive,
+)
 from hms_bridge.wire.object_json import (
     database_from_json,
     database_to_json,
@@ -222,6 +227,7 @@ class EventWriter:
         table = table_from_json(text)
         if _is_materialized(table):
             return None
+        require_files_of_hive(table)
         files: tuple[EncodedUri, ...] = ()
         if not (table.is_transactional or is_external(table) or table.is_partitioned):
             files = _decoded(event, [one for one in payload.texts("files") if one])
@@ -241,6 +247,7 @@ class EventWriter:
         after = table_from_json(text)
         if _is_materialized(after):
             return None
+        require_files_of_hive(after)
         if before.database_name != after.database_name:
             raise _not_dumped(event, f"{before.full_name} was renamed to {after.full_name}")
         if payload.is_true("isTruncateOp"):
@@ -335,7 +342,11 @@ class EventWriter:
         table = table_from_json(payload.text("tableObjJson"))
         if is_external(table) or table.is_transactional:
             return None
-        raise _not_dumped(event, f"{table.full_name} is managed but not transactional")
+        raise ReplError(
+            f"{_where(event)}: rows were written to {table.full_name}, which is managed but not "
+            "transactional: no incremental dump can carry them. Make it transactional or external, "
+            "or each such write needs a new replica. " + begin_anew(table.database_name)
+        )
 
 
 _WRITERS = {

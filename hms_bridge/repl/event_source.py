@@ -56,8 +56,9 @@ def read_events(store: NotificationStore, wanted: EventRange) -> Iterator[Notifi
 def _gap(wanted: EventRange, first: EventId, last: EventId) -> EventGapError:
     return EventGapError(
         f"events {first} to {last} are gone from the notification log, and the last dump ended at "
-        f"{wanted.after}: they were purged before they were dumped. Make a new bootstrap dump, and "
-        "dump more often than hive.repl.event.db.listener.timetolive"
+        f"{wanted.after}: they were purged before they were dumped. Drop the replica, then "
+        "'repl dump --bootstrap' and 'repl load'; dump more often than "
+        "hive.repl.event.db.listener.timetolive"
     )
 
 

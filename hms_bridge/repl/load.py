@@ -33,6 +33,7 @@ from hms_bridge.repl.own_source import (
     own_source,
     refuse_own_source,
 )
+from hms_bridge.repl.remedies import begin_anew
 from hms_bridge.repl.replica import Replica, ReplicaNames
 from hms_bridge.repl.target_objects import (
     CHECKPOINT,
@@ -115,7 +116,7 @@ class LoadPlan:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LoadReport:
-    """What a load did."""
+    """What a load did. ``notes``: what differs from the source all the same, for people."""
 
     kind: LoadKind
     reason: str
@@ -126,6 +127,7 @@ class LoadReport:
     events: Mapping[str, int] = field(default_factory=dict)
     passed: Mapping[str, int] = field(default_factory=dict)
     tables: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class ReplLoad:
@@ -320,13 +322,15 @@ class ReplLoad:
         if database.parameters.get(INCOMPATIBLE, "").lower() == "true":
             raise ReplError(
                 f"database {target} is marked {INCOMPATIBLE}: a replayed transaction was aborted "
-                "there, so later events do not fit. Drop it and load a new bootstrap dump"
+                "there, so later events do not fit. "
+                + begin_anew(request.names.source_database, target)
             )
         first = reader.metadata.from_event_id
         if first > stands_at:
             raise EventGapError(
                 f"{reader.paths.root} begins after event {first}, database {target} stands at "
-                f"{stands_at}: the events between are in no dump. Load a new bootstrap dump"
+                f"{stands_at}: the events between are in no dump. "
+                + begin_anew(request.names.source_database, target)
             )
         return stands_at
 
@@ -417,6 +421,7 @@ class ReplLoad:
             events=plan.events,
             passed=plan.passed,
             tables=plan.tables,
+            notes=tuple(replica.notes),
         )
 
 

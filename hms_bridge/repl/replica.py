@@ -14,9 +14,11 @@ from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.model.txn import AllocateWriteIdsRequest, OpenTxnsRequest, TxnToWriteId, TxnType
 from hms_bridge.repl.copy import Copier, CopyReport
 from hms_bridge.repl.dump_reader import DumpedPartition
+from hms_bridge.repl.remedies import begin_anew
 from hms_bridge.repl.target_objects import (
     FIRST_INCREMENTAL_PENDING,
     LAST_EVENT,
+    foreign_view_note,
     is_external,
     last_event_of,
     with_parameters,
@@ -66,6 +68,7 @@ class Replica:
         self._recorded: EventId | None = None
         self._reached: EventId | None = None
         self.copied = CopyReport()
+        self.notes: list[str] = []
 
     def check_lease(self) -> None:
         """Raises ReplError if this is not the only load any more."""
@@ -77,6 +80,17 @@ class Replica:
         ReplError is raised), so no write of a load that lost its lease reaches the target."""
         self._check_lease()
         return self._metastore
+
+    @property
+    def begin_anew(self) -> str:
+        """The commands for a replica that cannot go on."""
+        return begin_anew(self.names.source_database, self.names.target_database)
+
+    def note(self, defined: Table) -> None:
+        """Keep what there is to say of an object of the source that is defined here."""
+        text = foreign_view_note(defined, self.names.target_database)
+        if text is not None and text not in self.notes:
+            self.notes.append(text)
 
     def find_database(self) -> Database | None:
         """The target database; None before the bootstrap."""

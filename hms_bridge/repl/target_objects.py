@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -157,8 +158,10 @@ def target_table(
 ) -> Table:
     """The table on the target. Managed tables go where the target puts them, or stay there.
 
-    Raises ReplError for an external table without a base directory for such data.
+    Raises ReplError for an external table without a base directory for such data, and for an
+    Iceberg table.
     """
+    require_files_of_hive(source)
     parameters = _of_copy(source.parameters, source) | {LAST_EVENT: str(last_event)}
     location = _location(source, source, existing, external_base)
     return replace(
@@ -169,6 +172,35 @@ def target_table(
         id=None if existing is None else existing.id,
         write_id=-1,
     )
+
+
+def foreign_view_note(view: Table, target_database: str) -> str | None:
+    """What to say of a view that reads its source's database by name in one of another name.
+
+    Its text comes along as it is, as with Hive; the name may be of another object in it, so nobody
+    writes it anew.
+    """
+    source = view.database_name
+    text = view.view_expanded_text or view.view_original_text or ""
+    if source == target_database or not is_view(view):
+        return None
+    if re.search(rf"(?<![\w.`])`?{re.escape(source)}`?\s*\.", text, re.IGNORECASE) is None:
+        return None
+    return (
+        f"view {target_database}.{view.name} reads database {source} by name, as on the source: "
+        f"here that is another database, or none. Load into a database named {source}"
+    )
+
+
+def require_files_of_hive(table: Table) -> None:
+    """Raises ReplError for an Iceberg table: its files name each other by their full paths, so the
+    copy would read and change the source's."""
+    if table.parameters.get("table_type", "").lower() == "iceberg":
+        raise ReplError(
+            f"{table.full_name} is an Iceberg table, which cannot be replicated: its copy would "
+            "be at work on the source's files. Move it to another database (ALTER TABLE … RENAME "
+            "TO), then dump with --bootstrap"
+        )
 
 
 def target_partition(

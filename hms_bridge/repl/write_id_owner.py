@@ -13,7 +13,6 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.ids import MAX_ID, TxnId, WriteId
 from hms_bridge.model.txn import TxnToWriteId
 from hms_bridge.model.valid_ids import ValidTxnList
-from hms_bridge.repl.remedies import begin_anew
 from hms_bridge.repl.replica import Replica
 from hms_bridge.repl.whole_lists import current_txns, whole_lists
 
@@ -42,8 +41,7 @@ def require_own(
             raise ReplError(
                 f"{where}: write id {pair.write_id} of {full_name} is not that of the source's "
                 f"transaction {pair.txn_id}: somebody else has written to the replica, and what "
-                "the source wrote under this number could not be seen. "
-                + begin_anew(replica.names.source_database, replica.names.target_database)
+                "the source wrote under this number could not be seen. " + replica.begin_anew
             )
 
 

@@ -76,14 +76,22 @@ def require_own_definitions(connection: Connection, drafts: Iterable[EventDraft]
     drafts = tuple(drafts)
     gone = {one.database_name for one in drafts if one.type is EventType.DROP_DATABASE}
     changed = {
-        one.database_name: one
+        name: one
         for one in drafts
-        if one.type in _DEFINITIONS and one.database_name and one.database_name not in gone
+        if one.type in _DEFINITIONS
+        for name in (one.database_name, _database_before(one))
+        if name and name not in gone
     }
     for name, one in changed.items():
         require_definitions_open(
             connection, name, f"{one.type.value.lower()} {one.table_name or ''}".strip()
         )
+
+
+def _database_before(draft: EventDraft) -> str | None:
+    """Where a table was that is renamed into another database: the message tells, not the row."""
+    name = draft.message.get("db")
+    return name if isinstance(name, str) else None
 
 
 def _opened(database: Database) -> str:

@@ -40,7 +40,8 @@ HEAVY = {
 VERBS = {
     "serve", "schema", "schema init", "schema info", "sql", "table", "table adopt", "compact",
     "compactions", "txns", "txns abort", "locks", "cleaner", "cleaner run", "cleaner plan", "cm",
-    "cm ls", "cm purge", "repl", "repl dump", "repl verify", "repl load", "demo",
+    "cm ls", "cm purge", "repl", "repl dump", "repl verify", "repl load", "repl open",
+    "repl end", "demo",
 }  # fmt: skip
 
 

@@ -276,6 +276,30 @@ def test_a_database_with_tables_of_its_own_is_not_to_be_dropped(sides: Sides) ->
     sides.load("--into", "s2")
 
 
+def test_a_replica_is_opened_closed_and_ended(sides: Sides) -> None:
+    sides.dump()
+    sides.load()
+    write = ("sql", "-e", "CREATE TABLE s.own (id INT)", *sides.replica)
+    refused = sides.program.run(*write)
+    assert refused.exit_code == 1
+    assert "'repl open s --definitions'" in refused.err
+    assert sides.program.run("repl", "open", "s", *sides.replica).exit_code == 2
+    opened_ = sides.program.ok("repl", "open", "s", "--definitions", *sides.replica)
+    assert "others may define what s holds" in opened_.err
+    sides.program.ok(*write)
+    sides.program.ok("repl", "open", "s", "--close", *sides.replica)
+    drop = ("sql", "-e", "DROP TABLE s.own", *sides.replica)
+    assert sides.program.run(*drop).exit_code == 1
+    planned = sides.program.ok("repl", "end", "s", "--dry-run", "--format", "json", *sides.replica)
+    assert "repl.target.for" in planned.json["properties removed"]
+    assert sides.program.run(*drop).exit_code == 1
+    sides.program.ok("repl", "end", "s", *sides.replica)
+    sides.program.ok(*drop)
+    again = sides.program.run("repl", "end", "s", *sides.replica)
+    assert again.exit_code == 1
+    assert "neither a source nor a replica" in again.err
+
+
 def _set_database(sides: Sides, parameters: dict[str, str]) -> None:
     store = opened(sides.program)
     database = store.metastore.get_database("s")

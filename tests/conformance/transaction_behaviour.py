@@ -12,7 +12,7 @@ from hms_bridge.errors import (
     TxnOpenError,
 )
 from hms_bridge.metastore import Metastore
-from hms_bridge.model.ids import LockId, TxnId
+from hms_bridge.model.ids import LockId, TxnId, WriteId
 from hms_bridge.model.lock import DataOperation, LockFilter, LockState, LockType
 from hms_bridge.model.txn import (
     AllocateWriteIdsRequest,
@@ -23,6 +23,8 @@ from hms_bridge.model.txn import (
     TxnType,
 )
 from hms_bridge.model.valid_ids import ValidTxnList
+from hms_bridge.repl.whole_lists import current_txns, whole_lists
+from hms_bridge.repl.write_id_owner import owns
 from tests.conformance.objects import (
     abort,
     commit,
@@ -146,6 +148,36 @@ class TransactionBehaviour:
         assert write_id(metastore, first, name) == 1
         assert metastore.get_max_allocated_write_id(name, "t") == 2
         metastore.abort_txns([first, second])
+
+    def test_whose_a_write_id_is_can_be_told(self, metastore: Metastore) -> None:
+        """Asked with snapshots only, as a load asks any metastore."""
+        name = new_database(metastore)
+        first, second, third = (open_txn(metastore) for _ in range(3))
+        for txn in (first, second, third):
+            write_id(metastore, txn, name)
+        metastore.abort_txns([first])
+        commit(metastore, second)
+        for txn, own in ((first, 1), (second, 2), (third, 3)):
+            owned = [one for one in (1, 2, 3) if owns(metastore, f"{name}.t", txn, WriteId(one))]
+            assert owned == [own]
+        with pytest.raises(MetaError, match="(?i)invalid write id 4"):
+            metastore.get_valid_write_ids([f"{name}.t"], write_id=WriteId(4))
+        (seen,) = metastore.get_valid_write_ids([f"{name}.t"], write_id=WriteId(2))
+        assert seen.is_valid(WriteId(2))
+        metastore.abort_txns([third])
+
+    def test_a_list_of_unseen_ids_only_is_told_whole(self, metastore: Metastore) -> None:
+        name = new_database(metastore)
+        txns = [open_txn(metastore) for _ in range(5)]
+        for txn in txns:
+            write_id(metastore, txn, name)
+        metastore.abort_txns(txns[:3])
+        (cut,) = metastore.get_valid_write_ids([f"{name}.t"])
+        assert cut.high_watermark == 1
+        (whole,) = whole_lists(metastore, [f"{name}.t"], current_txns(metastore))
+        assert whole.high_watermark == 5
+        assert (whole.aborted_ids, whole.open_ids) == ((1, 2, 3), (4, 5))
+        metastore.abort_txns(txns)
 
     def test_write_ids_ascend_with_transactions(self, metastore: Metastore) -> None:
         name = new_database(metastore)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
 from changemanager.location import Location
-from hms_bridge.errors import ReplError
+from hms_bridge.errors import DumpIncompleteError, ReplError
+from hms_bridge.repl.discard import DiscardRequest, ReplDiscard
 from hms_bridge.repl.dump import DumpKind, ReplDump
 from hms_bridge.repl.dump_directories import DumpState, list_dumps
 from tests.support.archive_world import CrashError, FaultPlan, FaultyVolume
 from tests.support.repl_metastore import FaultyMetastore
-from tests.support.repl_world import ReplWorld
+from tests.support.repl_world import LEASE, ReplWorld
 
 
 @pytest.fixture
@@ -86,6 +89,49 @@ def test_an_incremental_dump_may_be_killed_anywhere(world):
     world.replicate()
     world.assert_same()
     assert len(finished(world)) == 1
+
+
+def test_the_removal_of_an_older_dump_may_be_killed_anywhere(world):
+    """What is left of it stands in nobody's way."""
+    world.replicate()
+    (old,) = finished(world)
+    world.insert("t", (2, "b"))
+    new = world.dump(is_previous_kept=True)
+    for _ in range(1000):
+        faults = FaultPlan()
+        faults.crash_at = 2
+        with suppress(CrashError):
+            remover = ReplDump(world.source, faulty(world, faults), world.clock, world.token)
+            remover._remove("src", old.paths.root, reason="a test")
+        assert [one.paths.root for one in finished(world)] == [new.directory]
+        assert world.loader().plan(world.load_request).directory == new.directory
+        if world.resolve(old.paths.root).status() is None:
+            break
+    world.load()
+    world.assert_same()
+
+
+def test_a_finished_dump_without_what_it_holds_can_be_ended(world):
+    """Removed by half in an earlier version, or copied by half: the error says how it ends."""
+    world.replicate()
+    world.insert("t", (2, "b"))
+    damaged = world.dump()
+    metadata = world.resolve(f"{damaged.directory}/hive/_dumpmetadata")
+    metadata.volume.remove_file(metadata.path)
+    for attempt in (world.dump, world.load):
+        with pytest.raises(DumpIncompleteError, match=f"--discard {damaged.directory}"):
+            attempt()
+    discard = ReplDiscard(
+        world.source, world.resolve, world.clock, world.token, world.source.manifest
+    )
+    request = DiscardRequest(
+        root=str(world.repl_root), database_name="src", dump=damaged.directory, lease=LEASE
+    )
+    discard.run(discard.plan(request))
+    world.target.drop_database("dst", is_cascade=True)
+    world.dump(is_bootstrap_forced=True)
+    world.load()
+    world.assert_same()
 
 
 def test_a_dump_that_another_one_overtook_is_not_finished(world):

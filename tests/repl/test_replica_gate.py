@@ -110,6 +110,25 @@ def test_definitions_come_from_the_source(world):
     assert world.rows("dst", "later") == world.rows("src", "later")
 
 
+def test_a_table_leaves_and_enters_a_replica_no_more_than_it_changes(world):
+    world.target.create_database(Database(name="own"))
+    table = world.target.get_table("dst", "t")
+    own = replace(
+        table,
+        database_name="own",
+        name="mine",
+        id=None,
+        storage=replace(table.storage, location=None),
+    )
+    world.target.create_table(own)
+    with pytest.raises(MetaError, match="alter_table"):
+        world.target.alter_table("dst", "t", replace(table, database_name="own"))
+    mine = world.target.get_table("own", "mine")
+    with pytest.raises(MetaError, match="alter_table"):
+        world.target.alter_table("own", "mine", replace(mine, database_name="dst"))
+    assert world.rows("dst", "t") == world.rows("src", "t")
+
+
 def test_another_database_is_everybodys(world):
     world.target.create_database(Database(name="own"))
     table = world.target.get_table("dst", "t")

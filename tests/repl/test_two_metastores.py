@@ -532,3 +532,25 @@ def test_a_rebalanced_table_is_not_followed_but_begun_anew(world):
     world.dump(is_bootstrap_forced=True)
     world.load()
     world.assert_same()
+
+
+def test_a_replica_that_was_down_for_too_long_begins_anew_and_lets_the_archive_go(world):
+    """The policy's pin holds what was archived since the last dump, until there is a new one."""
+    world.replicate()
+    world.update("t", (2, "B"))
+    world.compact("t", CompactionType.MAJOR)
+    assert world.clean() >= 2
+    world.clock.time_ms += 12 * DAY_MS
+    world.source.run_housekeeping()
+    world.insert("t", (4, "d"))
+    with pytest.raises(EventGapError, match=r"'repl dump --bootstrap' and 'repl load'"):
+        world.dump()
+    assert world.purge() == 0
+    world.target.drop_database("dst", is_cascade=True)
+    world.dump(is_bootstrap_forced=True)
+    world.load()
+    world.assert_same()
+    world.insert("t", (5, "e"))
+    world.replicate()
+    world.assert_same()
+    assert world.purge() > 0

@@ -6,15 +6,20 @@ from dataclasses import replace
 
 import pytest
 
-from hms_bridge.errors import ReplError
+from hms_bridge.errors import InvalidOperationError, ReplError
+from hms_bridge.model.catalog import Column
 from hms_bridge.model.txn import (
     AbortTxnRequest,
     AllocateWriteIdsRequest,
     CommitTxnRequest,
     OpenTxnsRequest,
 )
+from hms_bridge.repl.discard import DiscardRequest, ReplDiscard
+from hms_bridge.repl.dump import ReplDump
+from hms_bridge.repl.load import LoadRequest, ReplLoad
+from hms_bridge.repl.own_part import Access, plan_end, run_end, set_access
 from hms_bridge.repl.whole_lists import current_txns, whole_lists
-from tests.support.repl_world import OpenWrite, ReplWorld
+from tests.support.repl_world import LEASE, OpenWrite, ReplWorld
 
 _OTHERS = r"write id {} of dst\.t is not that of the source's transaction"
 
@@ -119,9 +124,6 @@ def test_a_begin_anew_ends_it(world):
     world.dump()
     with pytest.raises(ReplError):
         world.load()
-    from hms_bridge.repl.discard import DiscardRequest, ReplDiscard
-    from tests.support.repl_world import LEASE
-
     discard = ReplDiscard(
         world.source, world.resolve, world.clock, world.token, world.source.manifest
     )
@@ -207,3 +209,113 @@ class TestCutLists:
 
         (whole,) = whole_lists(Forgetful(world.source), ["src.t"], current_txns(world.source))
         assert (whole.high_watermark, whole.aborted_ids) == (3, (2,))
+
+
+class TestObjectsOfOthers:
+    """What stands on the replica under a name of the source's later table, and what cannot go."""
+
+    def test_a_table_that_no_load_made_is_not_taken_for_the_sources(self, world):
+        """Its columns are others: the source's rows would come in the wrong schema."""
+        world.replicate()
+        set_access(world.target, "dst", Access.DEFINITIONS)
+        table = world.target.get_table("dst", "t")
+        parameters = {k: v for k, v in table.parameters.items() if "repl" not in k}
+        own = replace(
+            table,
+            name="later",
+            id=None,
+            parameters=parameters,
+            storage=replace(table.storage, location=None, columns=(Column(name="x", type="date"),)),
+        )
+        world.target.create_table(own)
+        world.create_table("later")
+        world.insert("later", (1, "a"))
+        world.dump()
+        with pytest.raises(ReplError, match=r"table dst\.later is on the target, and no load made"):
+            world.load()
+        world.target.drop_table("dst", "later")
+        world.load()
+        world.assert_same()
+
+    def test_an_iceberg_table_would_be_at_work_on_the_sources_files(self, world):
+        place = str(world.folder / "ice")
+        table = world.source.get_table("src", "t")
+        iceberg = replace(
+            table,
+            name="ice",
+            id=None,
+            type="EXTERNAL_TABLE",
+            parameters={"EXTERNAL": "TRUE", "table_type": "ICEBERG", "metadata_location": place},
+            storage=replace(table.storage, location=place),
+        )
+        world.replicate()
+        world.source.create_table(iceberg)
+        refused = r"src\.ice is an Iceberg table, which cannot be replicated"
+        with pytest.raises(ReplError, match=refused):
+            world.dump()
+        with pytest.raises(ReplError, match=refused):
+            world.dump(is_bootstrap_forced=True)
+
+    def test_a_materialized_view_is_rebuilt_without_stopping_the_replica(self, world):
+        """The replica has none, so what its rebuild wrote is not looked for there."""
+        table = world.source.get_table("src", "t")
+        view = replace(
+            table,
+            name="mv",
+            id=None,
+            type="MATERIALIZED_VIEW",
+            storage=replace(table.storage, location=None),
+            view_original_text="select * from t",
+            view_expanded_text="select * from `src`.`t`",
+        )
+        world.replicate()
+        world.source.create_table(view)
+        with world.write() as txn:
+            txn.insert("mv", [(1, "a"), (2, "b")])
+        world.insert("t", (3, "c"))
+        world.replicate()
+        assert world.tables("dst") == ("t",)
+        assert world.rows("dst", "t") == world.rows("src", "t")
+
+    def test_a_view_that_reads_the_source_by_name_is_told(self, world):
+        table = world.source.get_table("src", "t")
+        for name, text in (("v", "select * from `src`.`t`"), ("own", "select `t`.`src` from `t`")):
+            world.source.create_table(
+                replace(
+                    table,
+                    name=name,
+                    id=None,
+                    type="VIRTUAL_VIEW",
+                    parameters={},
+                    storage=replace(table.storage, location=None),
+                    view_original_text=text,
+                    view_expanded_text=text,
+                )
+            )
+            _, report = world.replicate()
+            told = "view dst.v reads database src by name"
+            assert [note.startswith(told) for note in report.notes] == ([True] * (name == "v"))
+
+    def test_a_failback_ends_where_the_errors_lead(self, world):
+        """The former source refuses to become a replica until its own part is ended."""
+        world.replicate()
+        run_end(world.target, plan_end(world.target, "dst"))
+        (txn_id,) = world.target.open_txns(OpenTxnsRequest(user="u", host="h"))
+        world.target.allocate_table_write_ids(
+            AllocateWriteIdsRequest(database_name="dst", table_name="t", txn_ids=(txn_id,))
+        )
+        world.target.abort_txn(AbortTxnRequest(txn_id=txn_id))
+        dumper = ReplDump(world.target, world.resolve, world.clock, world.token)
+        back = str(world.folder / "back")
+        dumper.run(dumper.plan(world.dump_request(database="dst", root=back)))
+        loader = ReplLoad(world.source, world.resolve, clock=world.clock)
+        request = LoadRequest(root=back, source_database="dst", target_database="src", lease=LEASE)
+        with pytest.raises(ReplError, match="'repl end src'"):
+            loader.plan(request)
+        with pytest.raises(InvalidOperationError, match="repl end src"):
+            world.source.drop_database("src", is_cascade=True)
+        run_end(world.source, plan_end(world.source, "src"))
+        world.source.drop_database("src", is_cascade=True)
+        loader.run(loader.plan(request))
+        assert world.rows("src", "t") == world.rows("dst", "t")
+        assert world.source.get_max_allocated_write_id("src", "t") == 2

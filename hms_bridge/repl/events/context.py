@@ -52,7 +52,6 @@ class ReplayContext:
             target = self.replica.names.target_database
             raise ReplError(
                 f"{event.where}: table {target}.{name} is not on the target, and nothing in the "
-                "dump drops it. Was it dropped or renamed there? Drop the target database and "
-                "load a new bootstrap dump"
+                "dump drops it. Was it dropped or renamed there? " + self.replica.begin_anew
             )
         return table

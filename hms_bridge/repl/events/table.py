@@ -10,7 +10,12 @@ from hms_bridge.repl.dump_reader import DumpedEvent
 from hms_bridge.repl.event_payload import Payload
 from hms_bridge.repl.events.context import ReplayContext
 from hms_bridge.repl.events.truncate import truncate_directory
-from hms_bridge.repl.target_objects import is_external, replay_environment, target_table
+from hms_bridge.repl.target_objects import (
+    is_external,
+    last_event_of,
+    replay_environment,
+    target_table,
+)
 from hms_bridge.repl.untrusted import checked_name
 from hms_bridge.wire.object_json import table_from_json
 
@@ -19,6 +24,7 @@ def create_table(context: ReplayContext, event: DumpedEvent) -> None:
     """Create it if it is not there (a bootstrap may have brought it), with files if not ACID."""
     dumped = context.reader.event_table(event)
     replica = context.replica
+    replica.note(dumped.table)
     table = replica.find_table(dumped.table.name)
     if table is None:
         replica.metastore.create_table(
@@ -30,6 +36,12 @@ def create_table(context: ReplayContext, event: DumpedEvent) -> None:
             )
         )
         table = replica.find_table(dumped.table.name)
+    elif last_event_of(table.parameters) is None:
+        raise ReplError(
+            f"{event.where}: table {table.full_name} is on the target, and no load made it; its "
+            "columns need not be the source's. Drop it there, or give it another name (repl open "
+            f"{table.database_name} --definitions lets you), then load again"
+        )
     if table is not None and replica.owns_files(table):
         replica.copy(dumped.files, table.storage.location, table.full_name)
 
@@ -41,10 +53,11 @@ def alter_table(context: ReplayContext, event: DumpedEvent) -> None:
     replica = context.replica
     if table is None or replica.is_newer(table.parameters, event.id):
         return
+    replica.note(dumped.table)
     if table.type != dumped.table.type:
         raise ReplError(
             f"{event.where}: makes {table.full_name} a {dumped.table.type}, which is a "
-            f"{table.type} here; drop it there and load a new bootstrap dump"
+            f"{table.type} here. " + replica.begin_anew
         )
     new = target_table(
         dumped.table, replica.names.target_database, last_event=event.id, existing=table
@@ -62,8 +75,8 @@ def rename_table(context: ReplayContext, event: DumpedEvent) -> None:
     replica = context.replica
     if before.database_name != after.database_name:
         raise ReplError(
-            f"{event.where}: moves {before.full_name} to another database ({after.full_name}); "
-            "load a new bootstrap dump"
+            f"{event.where}: moves {before.full_name} to another database ({after.full_name}). "
+            + replica.begin_anew
         )
     old = replica.find_table(checked_name(before.name, "table"))
     if old is None or replica.is_newer(old.parameters, event.id):

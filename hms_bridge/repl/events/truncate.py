@@ -20,7 +20,7 @@ def truncate_directory(root: Location, table: Table, write_id: int, where: str) 
         if write_id <= 0:
             raise ReplError(
                 f"{where}: a truncate of {table.full_name} without write id cannot be replayed; "
-                "load a new bootstrap dump"
+                "drop the replica and load a new bootstrap dump (repl dump --bootstrap, repl load)"
             )
         base = root.child(DirectoryName.base(WriteId(write_id)).format())
         ensure_content(base.child(METADATA_FILE), format_metadata(DataFormat.TRUNCATED))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from changemanager.uri import EncodedUri, encode_uri
 from hms_bridge.errors import DumpIncompleteError, ReplError
-from hms_bridge.model.catalog import Partition, Table
+from hms_bridge.model.catalog import Partition, Table, TableType
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.txn import (
     AbortReason,
@@ -32,7 +32,6 @@ from hms_bridge.repl.event_payload import (
 )
 from hms_bridge.repl.events.context import ReplayContext, TableChange
 from hms_bridge.repl.events.partition import ensure_partition
-from hms_bridge.repl.remedies import begin_anew
 from hms_bridge.repl.untrusted import DumpedFile
 from hms_bridge.repl.write_id_owner import require_own
 from hms_bridge.wire.object_json import partition_to_json, table_to_json
@@ -69,7 +68,7 @@ def allocate_write_ids(context: ReplayContext, event: DumpedEvent) -> None:
         raise ReplError(
             f"{event.where}: begins with write id {new[0].write_id} of {target}.{name}, "
             f"which stands at {known}; what was written between is not in any dump. "
-            + begin_anew(replica.names.source_database, target)
+            + replica.begin_anew
         )
     replica.ensure_open(one.txn_id for one in new)
     given = replica.give(name, new)
@@ -77,7 +76,7 @@ def allocate_write_ids(context: ReplayContext, event: DumpedEvent) -> None:
         raise ReplError(
             f"{event.where}: the target did not give write ids {new[0].write_id} to "
             f"{new[-1].write_id} of {target}.{name} to the source's transactions; is another load "
-            "running? If not: " + begin_anew(replica.names.source_database, target)
+            "running? If not: " + replica.begin_anew
         )
 
 
@@ -94,6 +93,7 @@ def commit_txn(context: ReplayContext, event: DumpedEvent) -> None:
     written = [
         write
         for name, dumped in tables.items()
+        if dumped.table.type != TableType.MATERIALIZED_VIEW.value  # replicas have none
         for write in _copy_table(context, event, payload.txn_id, dumped, _of_table(writes, name))
     ]
     if written:
@@ -172,8 +172,7 @@ def _copy_table(
     if highest > known:
         raise ReplError(
             f"{event.where}: commits write id {highest} of {table.full_name}, which was never "
-            f"allocated there (it stands at {known}). "
-            + begin_anew(replica.names.source_database, replica.names.target_database)
+            f"allocated there (it stands at {known}). " + replica.begin_anew
         )
     own = sorted({one.write_id for one in writes})
     pairs = [TxnToWriteId(txn_id=txn_id, write_id=one) for one in own]
