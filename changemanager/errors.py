@@ -13,6 +13,7 @@
     ├─ ChecksumMismatchError      bytes are not what their checksum says
     ├─ DirectoryChangedError      a directory is no longer what the plan saw
     ├─ ArchivedFileLostError      a file is neither at its place nor in the archive
+    ├─ ClockDoubtError            a clock that cannot be believed; nothing was deleted
     ├─ IntentError                an archive-then-delete row is unknown or in another state
     └─ PinError                   nobody of that name pins anything
 
@@ -96,6 +97,10 @@ class ArchivedFileLostError(ChangeManagerError):
     def __init__(self, message: str, missing: tuple[str, ...]) -> None:
         super().__init__(message)
         self.missing = missing
+
+
+class ClockDoubtError(ChangeManagerError):
+    """The clock cannot be believed, so nothing is deleted for its age."""
 
 
 class IntentError(ChangeManagerError):

@@ -207,13 +207,14 @@ def _daemons(
 
 def _purge(store: LocalStore) -> Callable[[], object]:
     """A purge of the archive; pins of loaded dumps go first."""
-    from changemanager.retention import Purge
+    from changemanager.purge import Purge
     from hms_bridge.repl.pinned_dumps import release_loaded_dumps
 
     job = Purge(store.archive(), store.manifest, store.clock)
 
     def purge() -> object:
         release_loaded_dumps(store.resolver, store.manifest)
+        job.settle()
         return job.run(job.plan())
 
     return purge

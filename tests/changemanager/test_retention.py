@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from changemanager.archive import REMAIN_IN_TRASH, RecycleKind
+from changemanager.aside import ASIDE_PREFIX
 from changemanager.checksum import composite_checksum, plain_checksum
-from changemanager.errors import ArchiveBusyError, ChangeManagerConfigError
+from changemanager.errors import ArchiveBusyError, ChangeManagerConfigError, ClockDoubtError
 from changemanager.filesystem.volume import FileKind
-from changemanager.manifest import ArchiveEntry, EntryState, IntentState, Pin, PinKind
+from changemanager.manifest import (
+    LEASE_MS,
+    ArchiveEntry,
+    EntryState,
+    IntentState,
+    KnownTimes,
+    Pin,
+    PinKind,
+)
+from changemanager.plausible_time import clock_doubt
+from changemanager.purge import PurgeReport
 from changemanager.retention import (
     ArchivedItem,
     Disposition,
     PurgePlan,
-    PurgeReport,
     is_expired,
     plan_purge,
 )
@@ -68,6 +80,7 @@ def hives(world: ArchiveWorld, name: str, content: bytes = b"rows", at_ms: int =
 
 
 def purge(world: ArchiveWorld, **given: object) -> PurgeReport:
+    world.purge.settle()
     return world.purge.run(world.purge.plan(**given))  # type: ignore[arg-type]
 
 
@@ -278,10 +291,10 @@ def test_a_name_that_ends_like_a_date_needs_proof(world: ArchiveWorld) -> None:
 class StubbornVolume(FaultyVolume):
     """Does not delete one file, and cannot say another one's attributes."""
 
-    def remove_file(self, path: str) -> None:
-        if "stubborn" in path:
-            raise PermissionError(13, "Permission denied", path)
-        super().remove_file(path)
+    def rename(self, source: str, target: str) -> None:
+        if "stubborn" in source:
+            raise PermissionError(13, "Permission denied", source)
+        super().rename(source, target)
 
     def keeps_attributes(self, directory: str) -> bool:
         return True
@@ -317,7 +330,9 @@ def test_what_was_archived_again_after_the_plan_stays(world: ArchiveWorld) -> No
     recycle(world)
     report = world.purge.run(plan)
     assert report.deleted == ()
-    assert report.failed == ((name, "it was archived again, or pinned, since the plan was made"),)
+    assert report.failed == (
+        (name, "it was archived again, pinned, or claimed, since the plan was made"),
+    )
     assert set(world.archived()) == {name}
 
 
@@ -459,6 +474,9 @@ def test_dying_at_every_step_of_a_purge(tmp_path: Path, is_hives: bool) -> None:
             break
         except CrashError:
             world.start()
+        # What the dead one held is free in minutes; until then nobody touches it.
+        purge(world)
+        world.clock.advance(LEASE_MS + 1)
         purge(world)
         assert world.archived() == {}
         assert world.store.entries(world.archive.cmroot.uri) == {}
@@ -483,6 +501,146 @@ def test_an_interrupted_purge_that_is_not_due_any_more_lets_go(tmp_path: Path) -
             root=str(world.warehouse), context=context(),
         )  # fmt: skip
     assert path.exists()
+    world.clock.advance(LEASE_MS + 1)
     assert purge(world).deleted == ()
     assert recycle(world) == name
     assert set(world.archived()) == {name}
+
+
+class StalledVolume(FaultyVolume):
+    """Stands still before, or in the middle of, taking a file away, while others go on."""
+
+    stalls: ClassVar[dict[str, Callable[[], None]]] = {}
+
+    def rename(self, source: str, target: str) -> None:
+        self._stall("before rename")
+        super().rename(source, target)
+        self._stall("after rename")
+
+    def remove_file(self, path: str) -> None:
+        self._stall("before remove")
+        super().remove_file(path)
+
+    def _stall(self, step: str) -> None:
+        meanwhile = self.stalls.pop(step, None)
+        if meanwhile is not None:
+            meanwhile()
+
+
+@pytest.mark.parametrize("step", ["before rename", "after rename", "before remove"])
+@pytest.mark.parametrize("is_second_purging", [True, False])
+def test_a_purge_that_stood_still_deletes_nothing_that_came_since(
+    tmp_path: Path, step: str, is_second_purging: bool
+) -> None:
+    """I4, I5: while it stands still, another purge ends its work, and a cleaner archives the same
+    content under the same name again and deletes the source: the only copy."""
+    world = ArchiveWorld(tmp_path, retain_ms=RETAIN_MS, volume_class=StalledVolume)
+    name = recycle(world)
+    world.clock.advance(RETAIN_MS + 1)
+    plan = world.purge.plan()
+
+    def others_go_on() -> None:
+        world.clock.advance(LEASE_MS + 1)
+        if is_second_purging:
+            purge(world)
+        recycle(world)
+
+    StalledVolume.stalls = {step: others_go_on}
+    world.purge.run(plan)
+    assert StalledVolume.stalls == {}
+    assert world.archived() == {name: b"rows"}
+    entry = world.store.entries(world.archive.cmroot.uri)[name]
+    assert entry.state is EntryState.ARCHIVED
+    assert world.purge.settle() == ()
+
+
+def test_a_live_purge_is_left_alone(tmp_path: Path) -> None:
+    world = ArchiveWorld(tmp_path, retain_ms=RETAIN_MS)
+    name = recycle(world)
+    world.clock.advance(RETAIN_MS + 1)
+    world.faults.crash_label = f"after rename {name}"
+    with pytest.raises(CrashError):
+        purge(world)
+    world.start()
+    (aside,) = world.archived()
+    assert aside.startswith(ASIDE_PREFIX)
+    assert world.purge.settle() == ()
+    assert dispositions(world.purge.plan())[aside] is Disposition.UNKNOWN
+    assert set(world.archived()) == {aside}
+    world.clock.advance(LEASE_MS + 1)
+    assert world.purge.settle() == (name,)
+    assert set(world.archived()) == {name}
+    assert purge(world).deleted == (name,)
+
+
+def test_a_file_moved_aside_that_nobody_knows_lives_its_retention(world: ArchiveWorld) -> None:
+    path = hives(world, f"{ASIDE_PREFIX}{'0' * 32}-gone")
+    world.clock.advance(RETAIN_MS)
+    purge(world)
+    assert path.exists()
+    world.clock.advance(1)
+    purge(world)
+    assert not path.exists()
+
+
+# -- the clock
+
+YEAR_MS = 365 * DAY_MS
+
+
+def test_a_clock_a_year_ahead_purges_nothing(world: ArchiveWorld) -> None:
+    name = recycle(world)
+    purge(world)
+    world.clock.advance(YEAR_MS)
+    plan = world.purge.plan()
+    assert [one.item.name for one in plan.removals] == [name]
+    with pytest.raises(ClockDoubtError, match="365 days.*--trust-clock"):
+        world.purge.run(plan)
+    assert set(world.archived()) == {name}
+    # Nor the next time: a refused purge is no sign that the time is right.
+    with pytest.raises(ClockDoubtError):
+        purge(world)
+    assert world.purge.run(world.purge.plan(), is_clock_trusted=True).deleted == (name,)
+
+
+def test_a_clock_a_year_back_does_not_make_files_older(world: ArchiveWorld) -> None:
+    purge(world)
+    world.clock.advance(-YEAR_MS)
+    name = recycle(world)
+    world.clock.advance(YEAR_MS + 60_000)
+    assert purge(world).deleted == ()
+    assert set(world.archived()) == {name}
+    world.clock.advance(RETAIN_MS)
+    assert purge(world).deleted == (name,)
+
+
+def test_the_clock_of_the_database_is_believed(world: ArchiveWorld) -> None:
+    world.store.store_ms = START_MS
+    world.clock.advance(-YEAR_MS)
+    name = recycle(world)
+    world.clock.advance(YEAR_MS)
+    assert world.store.entries(world.archive.cmroot.uri)[name].archived_at_ms == START_MS
+    world.clock.advance(RETAIN_MS + 1)
+    with pytest.raises(ClockDoubtError, match="10 days ahead of the database's"):
+        purge(world)
+    assert set(world.archived()) == {name}
+    world.store.store_ms = world.clock.now_ms()
+    assert purge(world).deleted == (name,)
+
+
+def test_a_purge_that_takes_much_after_a_silence_is_doubted() -> None:
+    def doubt(silence_ms: int, removed_count: int, present_count: int) -> str:
+        known = KnownTimes(store_ms=None, newest_ms=START_MS)
+        return clock_doubt(
+            START_MS + silence_ms, known, retain_ms=RETAIN_MS,
+            removed_count=removed_count, present_count=present_count,
+        )  # fmt: skip
+
+    assert doubt(DAY_MS, 1000, 1000) == ""
+    assert doubt(DAY_MS + 1, 1000, 1000)
+    assert doubt(DAY_MS + 1, 99, 99) == ""
+    assert doubt(DAY_MS + 1, 1000, 2001) == ""
+    assert doubt(RETAIN_MS + DAY_MS, 1, 1) == ""
+    assert doubt(RETAIN_MS + DAY_MS + 1, 1, 1)
+    assert doubt(YEAR_MS, 0, 5) == ""
+    assert doubt(-YEAR_MS, 5, 5) == ""
