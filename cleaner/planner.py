@@ -93,7 +93,7 @@ class CleaningPlanner:
         `is_for_everyone` False: as a reader sees it who comes now (to explain what would go).
         """
         name = target.table.full_name
-        watermark = self._metastore.min_open_txn_watermark()
+        watermark = self._metastore.min_open_txn_watermark(target.table.database_name)
         opened = self._metastore.get_open_txns(excluded_types=frozenset())
         txns = ValidTxnList.from_open_txns(
             opened.high_watermark,

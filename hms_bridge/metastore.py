@@ -431,7 +431,8 @@ class CleaningStore(Protocol):
 
     def find_ready_to_clean(self, retention_ms: int = 0) -> tuple[Compaction, ...]:
         """Entries whose compaction committed and whose inputs no open transaction may use:
-        ``next_txn_id < min_open_txn_watermark()``; of each target the one with the lowest
+        ``next_txn_id < min_open_txn_watermark(its database)``, and no lock without a
+        transaction; of each target the one with the lowest
         highest_write_id. Entries whose compaction transaction did not commit never come."""
         ...
 
@@ -468,8 +469,17 @@ class CleaningStore(Protocol):
         """
         ...
 
-    def min_open_txn_watermark(self) -> TxnId:
-        """Every transaction below it has ended and none can appear below it any more."""
+    def min_open_txn_watermark(self, database: str | None = None) -> TxnId:
+        """Every transaction below it has ended and none can appear below it any more; with a
+        database: every one that may read something of it."""
+        ...
+
+    def txns_elsewhere(self, database: str) -> frozenset[TxnId]:
+        """Open transactions that surely read nothing of a database."""
+        ...
+
+    def locks_of_readers(self, entries: Sequence[Compaction]) -> Mapping[int, tuple[int, ...]]:
+        """Ids of entries, and the locks without a transaction under which their inputs are read."""
         ...
 
     def find_potential_compactions(

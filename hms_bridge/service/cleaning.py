@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from hms_bridge.catalog import places
 from hms_bridge.model.compaction import Compaction, PotentialCompaction
@@ -17,6 +17,7 @@ from hms_bridge.txn import (
     compaction_queue,
     housekeeping,
     open_txns,
+    readers,
     valid_write_ids,
 )
 
@@ -79,11 +80,20 @@ class CleaningVerbs(TransactionVerbs):
             lambda c: valid_write_ids.get_all_write_ids(c, full_table_name, valid_txns)
         )
 
-    def min_open_txn_watermark(self) -> TxnId:
-        """Every transaction below it has ended and none can appear below it any more."""
+    def min_open_txn_watermark(self, database: str | None = None) -> TxnId:
+        """Every transaction below it has ended and none can appear below it any more; with a
+        database: every one that may read something of it."""
         return self._transactions.read(
-            lambda c: open_txns.min_open_txn_watermark(c, self._settings.txn, self._clock)
+            lambda c: open_txns.min_open_txn_watermark(c, self._settings.txn, self._clock, database)
         )
+
+    def txns_elsewhere(self, database: str) -> frozenset[TxnId]:
+        """Open transactions that surely read nothing of a database."""
+        return self._transactions.read(lambda c: readers.txns_elsewhere(c, database))
+
+    def locks_of_readers(self, entries: Sequence[Compaction]) -> Mapping[int, tuple[int, ...]]:
+        """Ids of entries, and the locks without a transaction under which their inputs are read."""
+        return self._transactions.read(lambda c: readers.locked_without_txn(c, entries))
 
     def find_potential_compactions(
         self, aborted_threshold: int, aborted_time_threshold_ms: int

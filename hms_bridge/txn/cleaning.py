@@ -3,8 +3,9 @@
 Nothing is handed to the cleaner that an open or future transaction may need:
 
 * an entry only if its transaction committed, and every transaction that is open, or may still
-  appear, began after that. ``next_txn_id`` is the highest id that was given by then, so open ids
-  must be **above** it (Hive lets the one with that very id pass, which may read the inputs);
+  appear, and may read something of its database, began after that. ``next_txn_id`` is the highest
+  id that was given by then, so open ids must be **above** it (Hive lets the one with that very id
+  pass, which may read the inputs). Nor while its inputs may be read under a lock alone;
 * aborted writes only below every open write of the table.
 """
 
@@ -46,6 +47,7 @@ from hms_bridge.model.compaction import (
 )
 from hms_bridge.model.ids import CompactionId, WriteId
 from hms_bridge.model.txn import TxnState
+from hms_bridge.txn import readers
 from hms_bridge.txn.compaction_history import succeed
 from hms_bridge.txn.compaction_rows import from_queue
 from hms_bridge.txn.components import at_target, forget_aborted
@@ -70,9 +72,9 @@ def find_ready_to_clean(
     """Compacted entries whose inputs nobody can need; of each target the one with the lowest
     highest_write_id, in the order of their ids.
 
-    Not before ``retention_ms`` after the commit, nor before a postponed entry's wait is over.
+    Not before ``retention_ms`` after the commit, nor before a postponed entry's wait is over, nor
+    while somebody may read the inputs under a lock without a transaction.
     """
-    watermark = min_open_txn_watermark(connection, settings, clock)
     now = now_ms(connection, clock)
     not_committed = exists().where(
         TXNS.c.TXN_ID == _Q.CQ_TXN_ID, TXNS.c.TXN_STATE != TxnState.COMMITTED.value
@@ -82,14 +84,23 @@ def find_ready_to_clean(
         .where(
             _Q.CQ_STATE == _READY,
             _Q.CQ_TYPE != _CLEANUP,
-            _Q.CQ_NEXT_TXN_ID < watermark,
+            _Q.CQ_NEXT_TXN_ID.is_not(None),
             ~not_committed,
             _is_waited(now, retention_ms),
         )
         .order_by(_Q.CQ_ID)
     ).mappings()
+    entries = tuple(map(from_queue, rows))
+    watermarks = {
+        database: min_open_txn_watermark(connection, settings, clock, database)
+        for database in sorted({entry.database_name for entry in entries})
+    }
+    locked = readers.locked_without_txn(connection, entries)
     lowest: dict[_Target, Compaction] = {}
-    for entry in map(from_queue, rows):
+    for entry in entries:
+        watermark = watermarks[entry.database_name]
+        if (entry.next_txn_id or 0) >= watermark or entry.id in locked:
+            continue
         target = _target(entry)
         if target not in lowest or _height(entry) < _height(lowest[target]):
             lowest[target] = entry
