@@ -7,12 +7,13 @@ file is its own.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from changemanager.archive import REMAIN_IN_TRASH, ChangeManager
-from changemanager.aside import aside_name, put_back, settle_asides
+from changemanager.aside import ASIDE_PREFIX, aside_name, put_back, settle_asides
+from changemanager.attribution import holders_of_strays, original_location
 from changemanager.clock import Clock
 from changemanager.errors import ChangeManagerError, ClockDoubtError
 from changemanager.filesystem.volume import FileKind
@@ -78,10 +79,10 @@ class Purge:
         """What a purge would do now. `overridden` names holders whose pins do not count."""
         now_ms, retain_ms = self._clock.now_ms(), self._archive.config.retain_ms
         items: list[ArchivedItem] = []
-        expired: list[str] = []
+        expired: set[str] = set()
         for item in take_inventory(self._archive, self._manifest):
             if item.clock_ms is not None and is_expired(item.clock_ms, now_ms, retain_ms):
-                expired.append(item.name)
+                expired.add(item.name)
                 items.append(self._with_tag(item))
             else:
                 items.append(item)
@@ -90,7 +91,7 @@ class Purge:
             cmroot=self._archive.cmroot.uri,
             now_ms=now_ms,
             retain_ms=retain_ms,
-            holders=self._manifest.holders(self._archive.cmroot.uri, expired, now_ms),
+            holders=self._holders([item for item in items if item.name in expired], now_ms),
             overridden=frozenset(overridden),
             has_trash=self._archive.trash is not None,
         )
@@ -108,6 +109,37 @@ class Purge:
         """Put back what purges that died had moved aside; the names. To be called before `plan`."""
         archive = self._archive
         return settle_asides(archive.cmroot, self._manifest, self._clock, archive.config.retain_ms)
+
+    def _holders(
+        self, expired: Collection[ArchivedItem], now_ms: int
+    ) -> Mapping[str, tuple[str, ...]]:
+        """Who holds what is expired: as the manifest says, and for files without origins as the
+        files themselves say."""
+        cmroot = self._archive.cmroot
+        known = self._manifest.holders(cmroot.uri, [item.name for item in expired], now_ms)
+        strays = [
+            item
+            for item in expired
+            if item.is_present
+            and item.kind is FileKind.FILE
+            and not (item.entry and item.entry.origins)
+            and not item.name.startswith((PART_PREFIX, ASIDE_PREFIX))
+        ]
+        pins = self._manifest.pins() if strays else ()
+        if not any(pin.database for pin in pins):
+            return known
+        originals = {item.name: self._original(item.name) for item in strays}
+        found = dict(known)
+        for name, holders in holders_of_strays(originals, strays, pins, now_ms).items():
+            found[name] = tuple(sorted({*known.get(name, ()), *holders}))
+        return found
+
+    def _original(self, name: str) -> str | None:
+        """Where a file came from; what cannot be read is not known."""
+        try:
+            return original_location(self._archive.cmroot.child(name))
+        except OSError:
+            return None
 
     def _with_tag(self, item: ArchivedItem) -> ArchivedItem:
         cmroot = self._archive.cmroot

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import pytest
 
-from changemanager.archive import REMAIN_IN_TRASH, RecycleKind
+from changemanager.archive import ORIGINAL_LOCATION, REMAIN_IN_TRASH, RecycleKind
 from changemanager.aside import ASIDE_PREFIX
 from changemanager.checksum import composite_checksum, plain_checksum
 from changemanager.errors import ArchiveBusyError, ChangeManagerConfigError, ClockDoubtError
@@ -507,6 +507,19 @@ def test_an_interrupted_purge_that_is_not_due_any_more_lets_go(tmp_path: Path) -
     assert set(world.archived()) == {name}
 
 
+class AttributedVolume(FaultyVolume):
+    """Files have the attributes that it is told, whatever the mount."""
+
+    origins: ClassVar[dict[str, str]] = {}
+
+    def keeps_attributes(self, directory: str) -> bool:
+        return True
+
+    def attribute(self, path: str, name: str) -> bytes | None:
+        found = self.origins.get(path) if name == ORIGINAL_LOCATION else None
+        return found.encode() if found is not None else None
+
+
 class StalledVolume(FaultyVolume):
     """Stands still before, or in the middle of, taking a file away, while others go on."""
 
@@ -581,6 +594,58 @@ def test_a_file_moved_aside_that_nobody_knows_lives_its_retention(world: Archive
     world.clock.advance(1)
     purge(world)
     assert not path.exists()
+
+
+# -- files without a row: Hive's, and those of a cmroot that was moved
+
+
+def hold(world: ArchiveWorld, database: str, table: str | None = None, **given: int) -> None:
+    world.store.put_pin(
+        Pin(holder=f"hold:{database}.{table}", kind=PinKind.HOLD, reason="", created_at_ms=0,
+            database=database, table=table, **given)
+    )  # fmt: skip
+
+
+def test_a_file_of_hive_is_held_by_the_place_that_it_came_from(tmp_path: Path) -> None:
+    world = ArchiveWorld(tmp_path, retain_ms=RETAIN_MS, volume_class=AttributedVolume)
+    origins = {
+        "a": "hdfs://ns/wh/sales.db/orders/delta_1_1/a",
+        "b": "hdfs://ns/wh/sales.db/items/p=1/b",
+        "c": "hdfs://ns/wh/other.db/orders/c",
+        "d": "hdfs://ns/external/orders/d",
+        "e": None,
+    }
+    names = {base: name_of(base, b"rows") for base in origins}
+    for base, name in names.items():
+        hives(world, name)
+        if origins[base] is not None:
+            AttributedVolume.origins[str(world.cmroot / name)] = str(origins[base])
+    world.clock.advance(RETAIN_MS + 1)
+    hold(world, "sales", "orders")
+    # What cannot be told may be of the table that is held.
+    kept = {Disposition.PINNED: {"a", "d", "e"}, Disposition.DELETE: {"b", "c"}}
+    plan = world.purge.plan()
+    assert {
+        disposition: {base for base in names if dispositions(plan)[names[base]] is disposition}
+        for disposition in kept
+    } == kept
+    assert set(world.purge.run(plan).deleted) == {names["b"], names["c"]}
+    overridden = world.purge.plan(overridden=["hold:sales.orders"])
+    assert {one.disposition for one in overridden.decisions} == {Disposition.DELETE}
+
+
+def test_a_moved_cmroot_keeps_what_a_policy_holds(world: ArchiveWorld) -> None:
+    name = recycle(world)
+    moved = world.folder / "cmroot2"
+    world.cmroot.rename(moved)
+    world.cmroot = moved
+    world.config = type(world.config)(cmroot=str(moved), retain_ms=RETAIN_MS)
+    world.start()
+    world.clock.advance(RETAIN_MS + 1)
+    hold(world, "db", archived_since_ms=START_MS + 1)
+    assert dispositions(world.purge.plan()) == {name: Disposition.DELETE}
+    hold(world, "db", archived_since_ms=START_MS)
+    assert dispositions(world.purge.plan()) == {name: Disposition.PINNED}
 
 
 # -- the clock
