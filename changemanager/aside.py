@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from collections.abc import Iterable
 from contextlib import suppress
 
 from changemanager.clock import Clock
@@ -34,6 +35,16 @@ def aside_name(name: str, owner: str) -> str:
 
 def _digest(name: str) -> str:
     return hashlib.sha256(name.encode()).hexdigest()[:_DIGEST_LENGTH]
+
+
+def moved_aside(names: Iterable[str], files: Iterable[str]) -> frozenset[str]:
+    """Those of the names whose files are among the files that were moved aside."""
+    begun = {_digest_in(file) for file in files if file.startswith(ASIDE_PREFIX)}
+    return frozenset(name for name in names if begun and _digest(name) in begun)
+
+
+def _digest_in(aside: str) -> str:
+    return aside[len(ASIDE_PREFIX) :][:_DIGEST_LENGTH]
 
 
 def put_back(aside: Location, place: Location) -> None:
@@ -65,7 +76,7 @@ def settle_asides(
     done = []
     for status in asides:
         aside = cmroot.child(status.name)
-        name = names.get(status.name[len(ASIDE_PREFIX) :][:_DIGEST_LENGTH])
+        name = names.get(_digest_in(status.name))
         if name is None:
             _remove_old(aside, status, now_ms - retain_ms)
         elif name not in live:

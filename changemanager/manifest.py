@@ -202,6 +202,26 @@ class ArchiveRecords(Protocol):
         """Names that somebody purges at this moment: PURGING, with a claim that has not run out."""
         ...
 
+    def roots(self) -> tuple[str, ...]:
+        """Every cmroot of which there are rows, sorted."""
+        ...
+
+    def amend(
+        self,
+        cmroot: str,
+        name: str,
+        seen: ArchiveEntry | None,
+        wanted: ArchiveEntry | None,
+        now_ms: int,
+    ) -> bool:
+        """Put an entry with its origins in the place of the one that was seen; None is no row, or
+        a PURGED one.
+
+        False, and no change, if state or clock are not those that were seen, or a live purge is
+        at work on it.
+        """
+        ...
+
     def forget_purged(self, cmroot: str, before_ms: int) -> int:
         """Drop the history of files purged before a time; how many."""
         ...

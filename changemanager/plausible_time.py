@@ -24,6 +24,20 @@ def stamp_ms(now_ms: int, known: KnownTimes) -> int:
     return known.store_ms if known.store_ms is not None else max(now_ms, known.newest_ms)
 
 
+def is_plausible(now_ms: int, known: KnownTimes) -> bool:
+    """Whether a time may be noted as a sign of life: it agrees with all that is known."""
+    if known.store_ms is not None:
+        return abs(now_ms - known.store_ms) <= CLOCKS_APART_MS_MAX
+    return now_ms - known.newest_ms <= SILENCE_MS or not known.newest_ms
+
+
+def is_not_behind(now_ms: int, known: KnownTimes) -> bool:
+    """Whether a time that lies after now must be wrong: the clock is not the one that is."""
+    if known.store_ms is not None:
+        return abs(now_ms - known.store_ms) <= CLOCKS_APART_MS_MAX
+    return known.newest_ms <= now_ms + CLOCKS_APART_MS_MAX
+
+
 def clock_doubt(
     now_ms: int, known: KnownTimes, *, retain_ms: int, removed_count: int, present_count: int
 ) -> str:

@@ -19,7 +19,7 @@ from changemanager.errors import ChangeManagerError, ClockDoubtError
 from changemanager.filesystem.volume import FileKind
 from changemanager.journal import tell
 from changemanager.location import Location
-from changemanager.manifest import ArchiveManifest
+from changemanager.manifest import ArchiveManifest, EntryState
 from changemanager.plausible_time import clock_doubt
 from changemanager.retention import (
     ArchivedItem,
@@ -53,6 +53,8 @@ class PurgeReport:
     forgotten: tuple[str, ...]
     failed: tuple[tuple[str, str], ...]
     freed_bytes: int
+    emptied: tuple[str, ...] = ()
+    """Names that left the trash, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ class Purge:
         for item in take_inventory(self._archive, self._manifest):
             if item.clock_ms is not None and is_expired(item.clock_ms, now_ms, retain_ms):
                 expired.add(item.name)
-                items.append(self._with_tag(item))
+                items.append(self.with_tag(item))
             else:
                 items.append(item)
         plan = plan_purge(
@@ -94,6 +96,7 @@ class Purge:
             holders=self._holders([item for item in items if item.name in expired], now_ms),
             overridden=frozenset(overridden),
             has_trash=self._archive.trash is not None,
+            trash_retain_ms=self._archive.config.trash_retain_ms,
         )
         present = sum(item.is_present for item in items)
         doubt = clock_doubt(
@@ -106,9 +109,38 @@ class Purge:
         return replace(plan, doubt=doubt)
 
     def settle(self) -> tuple[str, ...]:
-        """Put back what purges that died had moved aside; the names. To be called before `plan`."""
-        archive = self._archive
-        return settle_asides(archive.cmroot, self._manifest, self._clock, archive.config.retain_ms)
+        """End what purges that died left; the names. To be called before `plan`.
+
+        What they had moved aside is put back. A file that is there is archived as before; one
+        that is gone is recorded as purged. What a live purge is at work on is left alone.
+        """
+        archive, manifest = self._archive, self._manifest
+        cmroot, now_ms = archive.cmroot, self._clock.now_ms()
+        done = list(settle_asides(cmroot, manifest, self._clock, archive.config.retain_ms))
+        live = manifest.live_purges(cmroot.uri, now_ms)
+        for name, entry in manifest.entries(cmroot.uri).items():
+            if entry.state is not EntryState.PURGING or name in live:
+                continue
+            if cmroot.child(name).status() is not None:
+                manifest.release_purge(cmroot.uri, name, owner=None, now_ms=now_ms)
+            else:
+                self._record_gone(name, entry.archived_at_ms, now_ms)
+            done.append(name)
+        return tuple(dict.fromkeys(done))
+
+    def _record_gone(self, name: str, archived_at_ms: int, now_ms: int) -> None:
+        """Whoever pins a file that is gone cannot have it any more."""
+        root, owner = self._archive.cmroot.uri, self._archive.new_token()
+        holders = self._manifest.holders(root, [name], now_ms).get(name, ())
+        if self._manifest.claim_purge(
+            root,
+            name,
+            seen_archived_at_ms=archived_at_ms,
+            overridden_holders=holders,
+            owner=owner,
+            now_ms=now_ms,
+        ):
+            self._manifest.record_purged(root, name, owner=owner, now_ms=now_ms)
 
     def _holders(
         self, expired: Collection[ArchivedItem], now_ms: int
@@ -141,7 +173,8 @@ class Purge:
         except OSError:
             return None
 
-    def _with_tag(self, item: ArchivedItem) -> ArchivedItem:
+    def with_tag(self, item: ArchivedItem) -> ArchivedItem:
+        """The item, with Hive's tag if its file has one."""
         cmroot = self._archive.cmroot
         if item.is_tagged or not item.is_present or item.kind is not FileKind.FILE:
             return item
@@ -212,6 +245,7 @@ class Purge:
             forgotten=tuple(done[Disposition.FORGET]),
             failed=tuple(failed),
             freed_bytes=freed_bytes,
+            emptied=self._empty_trash(plan.now_ms),
         )
 
     def _remove(self, decision: PurgeDecision, plan: PurgePlan) -> str | None:
@@ -292,9 +326,9 @@ class Purge:
             if not self._is_held(claim):
                 put_back(aside, place)
                 return _LOST
-            trash = self._archive.trash
+            trash = self._trash_place
             if disposition is Disposition.TRASH and trash is not None:
-                self._move_to_trash(aside, trash, claim.name)
+                self._move_to_trash(aside, trash.child(claim.name))
             else:
                 aside.volume.remove_file(aside.path)
         except (OSError, ChangeManagerError):
@@ -302,15 +336,37 @@ class Purge:
             raise
         return None
 
+    @property
+    def _trash_place(self) -> Location | None:
+        """As Hadoop's trash: the cmroot's own path below the trash directory."""
+        trash = self._archive.trash
+        return None if trash is None else trash.child(self._archive.cmroot.path.strip("/"))
+
+    def _empty_trash(self, now_ms: int) -> tuple[str, ...]:
+        """Delete what this purge moved there and nobody took out again in time."""
+        place, config = self._trash_place, self._archive.config
+        if place is None or place.status() is None:
+            return ()
+        retain_ms = config.retain_ms + config.trash_retain_ms
+        gone = []
+        for status in place.volume.children(place.path):
+            is_ours = status.kind is FileKind.FILE and parse_archive_name(status.name) is not None
+            if not is_ours or status.mtime_ms is None:
+                continue
+            if is_expired(status.mtime_ms, now_ms, retain_ms):
+                with suppress(FileNotFoundError):
+                    place.volume.remove_file(place.child(status.name).path)
+                gone.append(status.name)
+                tell(_LOG, "left the trash", name=status.name, trash=place.uri)
+        return tuple(gone)
+
     def _is_held(self, claim: _Claim) -> bool:
         return self._manifest.holds_purge(
             claim.cmroot, claim.name, owner=claim.owner, now_ms=self._clock.now_ms()
         )
 
-    def _move_to_trash(self, aside: Location, trash: Location, name: str) -> None:
-        """As Hadoop's trash: the cmroot's own path below the trash directory."""
-        target = trash.child(self._archive.cmroot.path.strip("/")).child(name)
-        trash.volume.make_directory(target.parent.path)
+    def _move_to_trash(self, aside: Location, target: Location) -> None:
+        target.volume.make_directory(target.parent.path)
         status = target.status()
         if status is None:
             give_new_name(aside, target, aside.checksum(), self._archive.new_token)

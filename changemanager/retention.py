@@ -56,7 +56,7 @@ class Disposition(Enum):
     YOUNG = "young"
     PINNED = "pinned"
     NO_TRASH = "no trash"
-    """Dropped without PURGE, and no trash directory is configured."""
+    """Dropped without PURGE, no trash directory is configured, and not kept long enough."""
     NO_TIME = "no time"
     NO_CHECKSUM = "no checksum"
     """`<name>_null`, which Hive makes on a file system without checksums."""
@@ -125,14 +125,21 @@ def plan_purge(
     holders: Mapping[str, tuple[str, ...]],
     overridden: frozenset[str] = frozenset(),
     has_trash: bool,
+    trash_retain_ms: int | None = None,
 ) -> PurgePlan:
-    """Decide for every name, without any I/O.
+    """Decide for every name, without any I/O. What was dropped without PURGE, and has no trash to
+    go to, stays ``trash_retain_ms`` longer (None: for ever).
 
     Raises ChangeManagerConfigError for a retention that is not longer than 0.
     """
     if retain_ms <= 0:
         raise ChangeManagerConfigError(
             "hive.repl.cm.retain must be longer than 0: a purge would remove everything"
+        )
+
+    def _is_over(clock_ms: int) -> bool:
+        return trash_retain_ms is not None and is_expired(
+            clock_ms, now_ms, retain_ms + trash_retain_ms
         )
 
     def decide(item: ArchivedItem) -> PurgeDecision:
@@ -150,6 +157,9 @@ def plan_purge(
             elif set(held) - overridden:
                 disposition = Disposition.PINNED
                 reason = "held by " + ", ".join(sorted(set(held) - overridden))
+            elif disposition is Disposition.NO_TRASH and _is_over(clock_ms):
+                disposition = Disposition.DELETE
+                reason = "dropped without PURGE, and kept long enough without a trash directory"
             elif held:
                 reason += "; overridden: " + ", ".join(held)
         return PurgeDecision(item=item, disposition=disposition, reason=reason, holders=held)

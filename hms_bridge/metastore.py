@@ -455,6 +455,10 @@ class CleaningStore(Protocol):
         """Keep the entry ready for cleaning, with the reason, and wait before the next try."""
         ...
 
+    def retry_failed_cleanings(self, after_ms: int) -> int:
+        """Entries that failed in their cleaning so long ago are ready again; how many."""
+        ...
+
     def forget_aborted_components(
         self, compaction: Compaction, write_ids: Sequence[WriteId]
     ) -> None:

@@ -21,6 +21,7 @@ from changemanager.manifest import (
 from hms_bridge.archive import leases
 from hms_bridge.archive.context_columns import context_from_row, context_values
 from hms_bridge.archive.digest import digest
+from hms_bridge.archive.lock import hold_archive
 from hms_bridge.backend.batches import batches
 from hms_bridge.backend.schema.archive_tables import HMSB_ARCHIVE_ORIGIN, HMSB_ARCHIVED_FILE
 
@@ -295,3 +296,52 @@ def _entry(
         is_remaining_in_trash=bool(row.IS_REMAINING_IN_TRASH),
         origins=tuple(origins.get(row.NAME, ())),
     )
+
+
+def roots(connection: Connection) -> tuple[str, ...]:
+    """See ArchiveRecords.roots."""
+    return tuple(sorted(connection.scalars(select(_FILE.CMROOT).distinct())))
+
+
+def amend(
+    connection: Connection,
+    cmroot: str,
+    name: str,
+    seen: ArchiveEntry | None,
+    wanted: ArchiveEntry | None,
+    now_ms: int,
+) -> bool:
+    """See ArchiveRecords.amend."""
+    hold_archive(connection)
+    row = held_rows(connection, cmroot, [name]).get(name)
+    is_none = row is None or row.STATE == EntryState.PURGED.value
+    now = None if row is None or is_none else (row.STATE, row.ARCHIVED_AT_MS)
+    if now != (None if seen is None else (seen.state.value, seen.archived_at_ms)):
+        return False
+    if not leases.is_free(connection, purge_lease(cmroot, name), now_ms):
+        return False
+    delete_rows(connection, cmroot, [name])
+    if wanted is None:
+        return True
+    connection.execute(
+        insert(HMSB_ARCHIVED_FILE).values(
+            CMROOT_DIGEST=digest(cmroot),
+            NAME=name,
+            CMROOT=cmroot,
+            CHECKSUM=wanted.checksum,
+            SIZE_BYTES=wanted.size_bytes,
+            STATE=wanted.state.value,
+            ARCHIVED_AT_MS=wanted.archived_at_ms,
+            IS_REMAINING_IN_TRASH=int(wanted.is_remaining_in_trash),
+        )
+    )
+    is_tagged = wanted.is_remaining_in_trash
+    _insert_origins(
+        connection,
+        cmroot,
+        [
+            ArchivedFile(name=name, origin=origin, is_remaining_in_trash=is_tagged)
+            for origin in wanted.origins
+        ],
+    )
+    return True

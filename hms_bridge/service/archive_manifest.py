@@ -110,6 +110,25 @@ class SqlArchiveManifest:
             lambda c: purges.live_purges(c, records.known_root(c, cmroot), now_ms)
         )
 
+    def roots(self) -> tuple[str, ...]:
+        """See the port."""
+        return self._transactions.read(records.roots)
+
+    def amend(
+        self,
+        cmroot: str,
+        name: str,
+        seen: ArchiveEntry | None,
+        wanted: ArchiveEntry | None,
+        now_ms: int,
+    ) -> bool:
+        """See the port."""
+        return self._transactions.write(
+            lambda unit: records.amend(
+                unit.connection, _root(unit, cmroot), name, seen, wanted, now_ms
+            )
+        )
+
     def forget_purged(self, cmroot: str, before_ms: int) -> int:
         """See the port."""
         return self._transactions.write(

@@ -66,6 +66,12 @@ class CleaningVerbs(TransactionVerbs):
             )
         )
 
+    def retry_failed_cleanings(self, after_ms: int) -> int:
+        """Entries that failed in their cleaning so long ago are ready again; how many."""
+        return self._transactions.write(
+            lambda unit: cleaning.retry_failed_cleanings(unit.connection, self._clock, after_ms)
+        )
+
     def forget_aborted_components(
         self, compaction: Compaction, write_ids: Sequence[WriteId]
     ) -> None:

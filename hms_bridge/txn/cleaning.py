@@ -31,6 +31,7 @@ from sqlalchemy import (
 from hms_bridge.backend.dialect import now_ms, null_safe_equals
 from hms_bridge.backend.schema.txn_tables import (
     COMPACTION_QUEUE,
+    COMPLETED_COMPACTIONS,
     COMPLETED_TXN_COMPONENTS,
     TXN_COMPONENTS,
     TXN_TO_WRITE_ID,
@@ -49,7 +50,7 @@ from hms_bridge.model.ids import CompactionId, WriteId
 from hms_bridge.model.txn import TxnState
 from hms_bridge.txn import readers
 from hms_bridge.txn.compaction_history import succeed
-from hms_bridge.txn.compaction_rows import from_queue
+from hms_bridge.txn.compaction_rows import from_queue, queue_row
 from hms_bridge.txn.components import at_target, forget_aborted
 from hms_bridge.txn.open_txns import min_open_txn_watermark
 from hms_bridge.txn.write_ids import get_max_allocated_write_id, of_table
@@ -60,6 +61,7 @@ FETCH_MAX = 1000
 _Q = COMPACTION_QUEUE.c
 _C = TXN_COMPONENTS.c
 _D = COMPLETED_TXN_COMPONENTS.c
+_H = COMPLETED_COMPACTIONS.c
 _SOFT_DROP = "location"
 _READY = CompactionState.READY_FOR_CLEANING.stored
 _CLEANUP = CompactionType.ABORT_TXN_CLEANUP.stored
@@ -233,6 +235,42 @@ def mark_cleaned(connection: Connection, compaction: Compaction, clock: Clock) -
             components = and_(_C.TC_DATABASE == target[0], _C.TC_TABLE == target[1])
         forget_aborted(connection, components, highest_write_id=highest)
     return ended
+
+
+def retry_failed_cleanings(connection: Connection, clock: Clock, after_ms: int) -> int:
+    """Entries that failed in their cleaning so long ago are ready for cleaning again; how many.
+
+    They were compacted and committed; those whose target was cleaned by a later one stay.
+    """
+    now = now_ms(connection, clock)
+    rows = connection.execute(
+        select(COMPLETED_COMPACTIONS)
+        .where(
+            _H.CC_STATE == CompactionState.FAILED.stored,
+            _H.CC_NEXT_TXN_ID > 0,
+            _H.CC_COMMIT_TIME > 0,
+            _H.CC_END < now - after_ms,
+        )
+        .order_by(_H.CC_ID)
+        .limit(FETCH_MAX)
+        .with_for_update()
+    ).mappings()
+    count = 0
+    for row in rows.all():
+        later = COMPLETED_COMPACTIONS.alias()
+        is_made_good = exists().where(
+            later.c.CC_DATABASE == row["CC_DATABASE"],
+            later.c.CC_TABLE == row["CC_TABLE"],
+            null_safe_equals(later.c.CC_PARTITION, row["CC_PARTITION"]),
+            later.c.CC_STATE == CompactionState.SUCCEEDED.stored,
+            later.c.CC_ID > row["CC_ID"],
+        )
+        if connection.execute(select(is_made_good)).scalar():
+            continue
+        connection.execute(insert(COMPACTION_QUEUE).values(queue_row(row)))
+        connection.execute(delete(COMPLETED_COMPACTIONS).where(_H.CC_ID == row["CC_ID"]))
+        count += 1
+    return count
 
 
 def forget_aborted_components(

@@ -7,6 +7,8 @@ class TestMyManifest(ManifestBehaviour):
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from changemanager.errors import ArchiveBusyError, IntentError
@@ -371,6 +373,36 @@ class ManifestBehaviour:
         assert claim(manifest, seen=None, now_ms=now_ms)
         assert released(manifest, owner=None, now_ms=now_ms + LEASE_MS + 1)
         assert manifest.entries(CMROOT, [NAME]) == {}
+
+    # -- amendments
+
+    def test_an_entry_is_amended_as_it_was_seen(self, manifest: ArchiveManifest) -> None:
+        self._archive(manifest, NAME)
+        seen = manifest.entries(CMROOT)[NAME]
+        wanted = replace(seen, cmroot=OTHER)
+        assert not manifest.amend(OTHER, NAME, seen, wanted, T0)
+        assert manifest.amend(OTHER, NAME, None, wanted, T0)
+        assert manifest.entries(OTHER)[NAME] == wanted
+        assert manifest.roots() == (CMROOT, OTHER)
+        assert not manifest.amend(CMROOT, NAME, replace(seen, archived_at_ms=T0 - 1), None, T0)
+        assert manifest.amend(CMROOT, NAME, seen, None, T0)
+        assert manifest.entries(CMROOT) == {}
+        assert manifest.roots() == (OTHER,)
+
+    def test_what_is_being_purged_is_not_amended(self, manifest: ArchiveManifest) -> None:
+        self._archive(manifest, NAME)
+        assert claim(manifest)
+        seen = manifest.entries(CMROOT)[NAME]
+        assert not manifest.amend(CMROOT, NAME, seen, None, T0 + 100)
+        assert manifest.amend(CMROOT, NAME, seen, None, T0 + 101 + LEASE_MS)
+        assert manifest.entries(CMROOT, [NAME]) == {}
+
+    def test_live_purges(self, manifest: ArchiveManifest) -> None:
+        self._archive(manifest, NAME)
+        assert claim(manifest)
+        assert manifest.live_purges(CMROOT, T0 + 100) == {NAME}
+        assert manifest.live_purges(CMROOT, T0 + 101 + LEASE_MS) == set()
+        assert manifest.live_purges(OTHER, T0 + 100) == set()
 
     # -- leases and times
 

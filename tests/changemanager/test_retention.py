@@ -442,6 +442,28 @@ def test_without_a_trash_what_was_dropped_is_kept(world: ArchiveWorld) -> None:
     assert dispositions(world.purge.plan()) == {name: Disposition.NO_TRASH}
 
 
+def test_what_was_dropped_comes_to_an_end_with_and_without_a_trash(tmp_path: Path) -> None:
+    for has_trash in (False, True):
+        folder = tmp_path / str(has_trash)
+        folder.mkdir()
+        world = ArchiveWorld(folder, has_trash=has_trash, retain_ms=RETAIN_MS)
+        name = recycle(world, is_purge=False)
+        world.clock.advance(RETAIN_MS + 1)
+        purge(world)
+        kept = (
+            world.trash / str(world.cmroot).strip("/") / name if has_trash else world.cmroot / name
+        )
+        (kept.parent / "notes.txt").write_bytes(b"not of the archive")
+        world.clock.advance(30 * DAY_MS - 1)
+        world.store.note_time(world.clock.now_ms())
+        purge(world)
+        assert kept.exists()
+        world.clock.advance(1)
+        purge(world)
+        assert not kept.exists()
+        assert (kept.parent / "notes.txt").exists()
+
+
 def test_hives_tag_on_a_file_without_a_row_is_seen(world: ArchiveWorld) -> None:
     volume = world.archive.cmroot.volume
     name = name_of("f", b"rows")

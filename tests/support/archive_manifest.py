@@ -178,6 +178,30 @@ class InMemoryManifest:
             and not self._is_free(_purge(cmroot, entry.name), now_ms)
         )
 
+    def roots(self) -> tuple[str, ...]:
+        return tuple(sorted({root for root, _ in self._entries}))
+
+    def amend(
+        self,
+        cmroot: str,
+        name: str,
+        seen: ArchiveEntry | None,
+        wanted: ArchiveEntry | None,
+        now_ms: int,
+    ) -> bool:
+        entry = self._entries.get((cmroot, name))
+        if entry is not None and entry.state is EntryState.PURGED:
+            entry = None
+        now = (entry.state, entry.archived_at_ms) if entry else None
+        if now != ((seen.state, seen.archived_at_ms) if seen else None):
+            return False
+        if not self._is_free(_purge(cmroot, name), now_ms):
+            return False
+        self._entries.pop((cmroot, name), None)
+        if wanted is not None:
+            self._put(replace(wanted, cmroot=cmroot))
+        return True
+
     def forget_purged(self, cmroot: str, before_ms: int) -> int:
         gone = [
             key
