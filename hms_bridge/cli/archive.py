@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hms_bridge.cli.archive_fsck import fsck
 from hms_bridge.cli.archive_pins import hold, pins, release
 from hms_bridge.cli.logs import logging_options
 from hms_bridge.cli.options import (
@@ -192,6 +193,7 @@ def _decision(one: PurgeDecision) -> dict[str, object]:
     }
 
 
+cm.add_command(fsck)
 cm.add_command(hold)
 cm.add_command(pins)
 cm.add_command(release)
