@@ -12,10 +12,25 @@ from changemanager.manifest import LEASE_MS, ArchiveLeases
 _RENEW_AFTER_MS = LEASE_MS // 20
 
 
-class WorkLease:
-    """At most one lease at a time, each with an owner that nobody else has. Not for threads."""
+def _nobody(_owner: str) -> bool:
+    return False
 
-    def __init__(self, leases: ArchiveLeases, clock: Clock, new_id: Callable[[], str]) -> None:
+
+class WorkLease:
+    """At most one lease at a time, each with an owner that nobody else has. Not for threads.
+
+    `new_id` gives such owners; `is_dead` says of which it is known that they are dead: their leases
+    need not run out.
+    """
+
+    def __init__(
+        self,
+        leases: ArchiveLeases,
+        clock: Clock,
+        new_id: Callable[[], str],
+        is_dead: Callable[[str], bool] = _nobody,
+    ) -> None:
+        self._is_dead = is_dead
         self._leases = leases
         self._clock = clock
         self._new_id = new_id
@@ -29,7 +44,7 @@ class WorkLease:
         A process that dies leaves it to run out.
         """
         owner, now_ms = self._new_id(), self._clock.now_ms()
-        if not self._leases.take_lease(name, owner, now_ms):
+        if not self._take(name, owner, now_ms):
             yield False
             return
         self._held, self._heard_ms = (name, owner), now_ms
@@ -40,6 +55,15 @@ class WorkLease:
             raise
         else:
             self._end(name, owner)
+
+    def _take(self, name: str, owner: str, now_ms: int) -> bool:
+        if self._leases.take_lease(name, owner, now_ms):
+            return True
+        other = self._leases.lease_owner(name)
+        if other is None or not self._is_dead(other):
+            return False
+        self._leases.end_lease(name, other)
+        return self._leases.take_lease(name, owner, now_ms)
 
     def _end(self, name: str, owner: str) -> None:
         self._held = None

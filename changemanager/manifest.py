@@ -417,6 +417,10 @@ class ArchiveLeases(Protocol):
         """Give it back; no effect if it is another's."""
         ...
 
+    def lease_owner(self, name: str) -> str | None:
+        """Who has it, even if it has run out."""
+        ...
+
     def forget_leases(self, before_ms: int) -> int:
         """Drop leases of which nothing was heard since a time; how many."""
         ...

@@ -22,6 +22,7 @@ from cleaner.handlers.aborted import AbortedHandler
 from cleaner.handlers.acid_cleaning import AcidCleaning
 from cleaner.handlers.compacted import CompactedHandler
 from cleaner.handlers.dropped import LOCATION, DroppedHandler
+from cleaner.owners import is_dead, new_owner
 from cleaner.plan import CleaningOutcome, CleaningState
 from cleaner.planner import CleaningPlanner
 from cleaner.reaper import Reaper, lease_name
@@ -188,7 +189,7 @@ def make_cleaner(store: LocalStore) -> Cleaner:
     )
     settings = store.settings.compactor
     planner = CleaningPlanner(store.metastore, store.resolver)
-    lease = WorkLease(store.manifest, store.clock, lambda: uuid4().hex)
+    lease = WorkLease(store.manifest, store.clock, new_owner, is_dead)
     remover = Remover(protocol, store.manifest, store.resolver, lease)
     cleaning = AcidCleaning(store.metastore, planner, remover)
     return Cleaner(

@@ -91,10 +91,7 @@ class _Queue:
         )
         self._ready = {entry.id for entry in ready}
         self._txns = {txn.id: txn for txn in metastore.get_open_txns_info()}
-        databases = {entry.database_name for entry in self.entries}
-        self._watermarks = {one: metastore.min_open_txn_watermark(one) for one in databases}
-        self._elsewhere = {one: metastore.txns_elsewhere(one) for one in databases}
-        self._locks = metastore.locks_of_readers(self.entries)
+        self._readers = metastore.readers(self.entries)
         self._now_ms = now_ms
         self._retention_ms = retention_ms
 
@@ -107,10 +104,10 @@ class _Queue:
         if blockers:
             shown = ", ".join(_txn_text(txn, self._now_ms) for txn in blockers)
             return Readiness.BLOCKED, f"transactions that may read its inputs: {shown}", blockers
-        if entry.id in self._locks:
-            shown = ", ".join(map(str, self._locks[entry.id]))
+        if entry.id in self._readers.locks:
+            shown = ", ".join(map(str, self._readers.locks[entry.id]))
             return Readiness.LOCKED, f"locks of readers without a transaction: {shown}", ()
-        if entry.next_txn_id >= self._watermarks[entry.database_name]:
+        if entry.next_txn_id >= self._readers.watermarks[entry.database_name]:
             reason = f"a transaction up to {entry.next_txn_id} may still appear"
             return Readiness.BLOCKED, reason, ()
         ahead = self._ahead(entry)
@@ -129,7 +126,7 @@ class _Queue:
         return Readiness.UNCOMMITTED, reason, (txn,)
 
     def _blockers(self, entry: Compaction, next_txn_id: TxnId) -> tuple[TxnInfo, ...]:
-        elsewhere = self._elsewhere[entry.database_name]
+        elsewhere = self._readers.elsewhere[entry.database_name]
         return tuple(
             self._txns[txn_id]
             for txn_id in sorted(self._txns)

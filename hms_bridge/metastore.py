@@ -28,6 +28,7 @@ from hms_bridge.model.compaction import (
     CompactionRequest,
     CompactionResponse,
     PotentialCompaction,
+    Readers,
     ShowCompactionsRequest,
 )
 from hms_bridge.model.ids import CompactionId, LockId, TxnId, WriteId
@@ -430,10 +431,8 @@ class CleaningStore(Protocol):
     """The initiator's and cleaner's queries (facts/metastore §2.13); no thrift method has them."""
 
     def find_ready_to_clean(self, retention_ms: int = 0) -> tuple[Compaction, ...]:
-        """Entries whose compaction committed and whose inputs no open transaction may use:
-        ``next_txn_id < min_open_txn_watermark(its database)``, and no lock without a
-        transaction; of each target the one with the lowest
-        highest_write_id. Entries whose compaction transaction did not commit never come."""
+        """Entries whose compaction committed and whose inputs nobody may use (``readers``); of each
+        target the one with the lowest highest_write_id. Others never come."""
         ...
 
     def find_ready_to_clean_aborts(self) -> tuple[Compaction, ...]:
@@ -474,16 +473,11 @@ class CleaningStore(Protocol):
         ...
 
     def min_open_txn_watermark(self, database: str | None = None) -> TxnId:
-        """Every transaction below it has ended and none can appear below it any more; with a
-        database: every one that may read something of it."""
+        """Every transaction below it (that may read of a database) has ended; none can appear."""
         ...
 
-    def txns_elsewhere(self, database: str) -> frozenset[TxnId]:
-        """Open transactions that surely read nothing of a database."""
-        ...
-
-    def locks_of_readers(self, entries: Sequence[Compaction]) -> Mapping[int, tuple[int, ...]]:
-        """Ids of entries, and the locks without a transaction under which their inputs are read."""
+    def readers(self, entries: Sequence[Compaction]) -> Readers:
+        """What decides whether somebody may read the inputs of these entries."""
         ...
 
     def find_potential_compactions(

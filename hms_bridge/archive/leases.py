@@ -50,6 +50,11 @@ def is_owned(connection: Connection, name: str, owner: str) -> bool:
     return row is not None and row.OWNER == owner
 
 
+def owner_of(connection: Connection, name: str) -> str | None:
+    """Who has a lease, even if it has run out."""
+    return connection.scalar(select(_ROW.OWNER).where(_is(name)))
+
+
 def is_free(connection: Connection, name: str, now_ms: int) -> bool:
     """Whether anybody may take it."""
     row = connection.execute(select(HMSB_LEASE).where(_is(name))).first()

@@ -151,6 +151,10 @@ class SqlArchiveManifest:
         """See the port."""
         self._transactions.write(lambda unit: leases.end(unit.connection, name, owner))
 
+    def lease_owner(self, name: str) -> str | None:
+        """See the port."""
+        return self._transactions.read(lambda c: leases.owner_of(c, name))
+
     def forget_leases(self, before_ms: int) -> int:
         """See the port."""
         return self._transactions.write(lambda unit: leases.forget(unit.connection, before_ms))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from hms_bridge.catalog import places
-from hms_bridge.model.compaction import Compaction, PotentialCompaction
+from hms_bridge.model.compaction import Compaction, PotentialCompaction, Readers
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.notification import event_log, events
@@ -17,7 +17,6 @@ from hms_bridge.txn import (
     compaction_queue,
     housekeeping,
     open_txns,
-    readers,
     valid_write_ids,
 )
 
@@ -93,13 +92,11 @@ class CleaningVerbs(TransactionVerbs):
             lambda c: open_txns.min_open_txn_watermark(c, self._settings.txn, self._clock, database)
         )
 
-    def txns_elsewhere(self, database: str) -> frozenset[TxnId]:
-        """Open transactions that surely read nothing of a database."""
-        return self._transactions.read(lambda c: readers.txns_elsewhere(c, database))
-
-    def locks_of_readers(self, entries: Sequence[Compaction]) -> Mapping[int, tuple[int, ...]]:
-        """Ids of entries, and the locks without a transaction under which their inputs are read."""
-        return self._transactions.read(lambda c: readers.locked_without_txn(c, entries))
+    def readers(self, entries: Sequence[Compaction]) -> Readers:
+        """What decides whether somebody may read the inputs of these entries."""
+        return self._transactions.read(
+            lambda c: cleaning.readers(c, entries, self._settings.txn, self._clock)
+        )
 
     def find_potential_compactions(
         self, aborted_threshold: int, aborted_time_threshold_ms: int

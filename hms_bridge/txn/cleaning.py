@@ -45,14 +45,15 @@ from hms_bridge.model.compaction import (
     CompactionState,
     CompactionType,
     PotentialCompaction,
+    Readers,
 )
 from hms_bridge.model.ids import CompactionId, WriteId
 from hms_bridge.model.txn import TxnState
-from hms_bridge.txn import readers
 from hms_bridge.txn.compaction_history import succeed
 from hms_bridge.txn.compaction_rows import from_queue, queue_row
 from hms_bridge.txn.components import at_target, forget_aborted
 from hms_bridge.txn.open_txns import min_open_txn_watermark
+from hms_bridge.txn.readers import locked_without_txn, txns_elsewhere
 from hms_bridge.txn.write_ids import get_max_allocated_write_id, of_table
 
 FETCH_MAX = 1000
@@ -93,20 +94,30 @@ def find_ready_to_clean(
         .order_by(_Q.CQ_ID)
     ).mappings()
     entries = tuple(map(from_queue, rows))
-    watermarks = {
-        database: min_open_txn_watermark(connection, settings, clock, database)
-        for database in sorted({entry.database_name for entry in entries})
-    }
-    locked = readers.locked_without_txn(connection, entries)
+    found = readers(connection, entries, settings, clock)
     lowest: dict[_Target, Compaction] = {}
     for entry in entries:
-        watermark = watermarks[entry.database_name]
-        if (entry.next_txn_id or 0) >= watermark or entry.id in locked:
+        watermark = found.watermarks[entry.database_name]
+        if (entry.next_txn_id or 0) >= watermark or entry.id in found.locks:
             continue
         target = _target(entry)
         if target not in lowest or _height(entry) < _height(lowest[target]):
             lowest[target] = entry
     return tuple(sorted(lowest.values(), key=lambda entry: entry.id)[:FETCH_MAX])
+
+
+def readers(
+    connection: Connection, entries: Sequence[Compaction], settings: TxnSettings, clock: Clock
+) -> Readers:
+    """Who may read the inputs of these entries."""
+    databases = sorted({entry.database_name for entry in entries})
+    return Readers(
+        watermarks={
+            one: min_open_txn_watermark(connection, settings, clock, one) for one in databases
+        },
+        elsewhere={one: txns_elsewhere(connection, one) for one in databases},
+        locks=locked_without_txn(connection, entries),
+    )
 
 
 def find_ready_to_clean_aborts(

@@ -418,6 +418,8 @@ class ManifestBehaviour:
         manifest.end_lease("x", "one")
         assert not manifest.take_lease("x", "one", T0 + 22 + LEASE_MS)
         manifest.end_lease("x", "two")
+        assert manifest.lease_owner("x") is None
+        assert manifest.lease_owner("y") == "two"
         assert not manifest.renew_lease("x", "two", T0 + 22 + LEASE_MS)
         assert manifest.take_lease("x", "one", T0 + 22 + LEASE_MS)
         assert manifest.forget_leases(T0 + 1) == 1

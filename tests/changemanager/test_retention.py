@@ -504,7 +504,42 @@ def test_dying_at_every_step_of_a_purge(tmp_path: Path, is_hives: bool) -> None:
         assert world.store.entries(world.archive.cmroot.uri) == {}
         recycle(world, base="a")
         assert list(world.archived()) == [name_of("a", b"rows")]
-    assert crash_at > 8
+    assert crash_at > 16
+    steps = {label.split()[1] for label in world.faults.labels}
+    assert steps >= {"claim_purge", "holds_purge", "rename", "remove_file", "record_purged"}
+
+
+def test_dying_at_every_step_of_settling(tmp_path: Path) -> None:
+    """A purge died with one file moved aside and one claimed; whoever settles it dies, too."""
+    labels: set[str] = set()
+    crash_at = 0
+    while True:
+        crash_at += 1
+        folder = tmp_path / str(crash_at)
+        folder.mkdir()
+        world = ArchiveWorld(folder, retain_ms=RETAIN_MS)
+        names = {recycle(world, base=base) for base in ("a", "b")}
+        world.clock.advance(RETAIN_MS + 1)
+        for step in (f"after rename {name_of('a', b'rows')}", "after claim_purge"):
+            world.faults.crash_label = step
+            with pytest.raises(CrashError):
+                world.purge.run(world.purge.plan())
+            world.start()
+        world.clock.advance(LEASE_MS + 1)
+        world.start(crash_at)
+        try:
+            world.purge.settle()
+            break
+        except CrashError:
+            labels |= set(world.faults.labels)
+            world.start()
+        world.purge.settle()
+        assert set(world.archived()) == names
+        states = {one.state for one in world.store.entries(world.archive.cmroot.uri).values()}
+        assert states == {EntryState.ARCHIVED}
+    assert set(world.archived()) == names
+    assert "before release_purge" in labels
+    assert any(label.startswith("before place .cm-gone-") for label in labels)
 
 
 def test_an_interrupted_purge_that_is_not_due_any_more_lets_go(tmp_path: Path) -> None:

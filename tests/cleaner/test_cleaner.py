@@ -639,7 +639,7 @@ def test_a_removal_that_is_not_wanted_any_more_is_given_up(world: CleaningWorld)
     world.write()
     entry = world.compact()
     cleaner = world.cleaner()
-    stray = cleaner._protocol.plan(
+    stray = cleaner._reaper._protocol.plan(
         str(world.table / f"base_0000002_v{entry.txn_id:07d}"),
         root=str(world.table),
         context=replace(_context_of(world, entry), location=f"file:{world.table}"),

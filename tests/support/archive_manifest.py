@@ -321,6 +321,9 @@ class InMemoryManifest:
         if self._leases.get(name, ("", 0))[0] == owner:
             del self._leases[name]
 
+    def lease_owner(self, name: str) -> str | None:
+        return self._leases[name][0] if name in self._leases else None
+
     def forget_leases(self, before_ms: int) -> int:
         gone = [name for name, (_, held_ms) in self._leases.items() if held_ms < before_ms]
         for name in gone:

@@ -1,10 +1,9 @@
 """A cleaner's pass in a process of its own, which is killed (SIGKILL) at one of its steps.
 
-    python -m tests.support.killed_cleaner DATABASE_URL FOLDER STEP MILLISECONDS
+    python -m tests.support.killed_cleaner DATABASE_URL FOLDER STEP
 
 STEP is a number (which change of manifest or file system), or a label such as
-`after advance_intent`. The process prints `survived` if it came to its end. Its clock
-is ahead by MILLISECONDS.
+`after advance_intent`. The process prints `survived` if it came to its end.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from pathlib import Path
 
 from changemanager.location import Location
 from cleaner.daemon import make_cleaner
-from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import ArchiveSettings, CompactorSettings, Settings
 from hms_bridge.connect import open_local
 from tests.support.archive_world import CrashError, FaultPlan, FaultyManifest, FaultyVolume
@@ -41,23 +39,13 @@ def settings_of(folder: Path) -> Settings:
     )
 
 
-class ClockAhead(SystemClock):
-    """The system's clock, and a time that went by meanwhile."""
-
-    def __init__(self, ahead_ms: int) -> None:
-        self._ahead_ms = ahead_ms
-
-    def now_ms(self) -> int:
-        return super().now_ms() + self._ahead_ms
-
-
-def main(url: str, folder: Path, step: str, ahead_ms: int) -> None:
+def main(url: str, folder: Path, step: str) -> None:
     faults = KillingPlan()
     if step.isdecimal():
         faults.crash_at = int(step)
     else:
         faults.crash_label = step
-    store = open_local(url, settings_of(folder), ClockAhead(ahead_ms))
+    store = open_local(url, settings_of(folder))
     plain = store.resolver
     volumes: dict[int, FaultyVolume] = {}
 
@@ -72,4 +60,4 @@ def main(url: str, folder: Path, step: str, ahead_ms: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3], int(sys.argv[4]))
+    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3])
