@@ -52,7 +52,7 @@ def clock_doubt(
     if not known.newest_ms or not removed_count or silence_ms <= SILENCE_MS:
         return ""
     is_much = removed_count >= MUCH_FILES and 2 * removed_count >= present_count
-    if silence_ms <= retain_ms + SILENCE_MS and not is_much:
+    if silence_ms <= retain_ms + 2 * SILENCE_MS and not is_much:
         return ""
     return (
         f"{removed_count} of {present_count} files would go, but nothing is known to have happened "

@@ -762,7 +762,7 @@ def test_a_purge_that_takes_much_after_a_silence_is_doubted() -> None:
     assert doubt(DAY_MS + 1, 1000, 1000)
     assert doubt(DAY_MS + 1, 99, 99) == ""
     assert doubt(DAY_MS + 1, 1000, 2001) == ""
-    assert doubt(RETAIN_MS + DAY_MS, 1, 1) == ""
-    assert doubt(RETAIN_MS + DAY_MS + 1, 1, 1)
+    assert doubt(RETAIN_MS + 2 * DAY_MS, 1, 1) == ""
+    assert doubt(RETAIN_MS + 2 * DAY_MS + 1, 1, 1)
     assert doubt(YEAR_MS, 0, 5) == ""
     assert doubt(-YEAR_MS, 5, 5) == ""
