@@ -31,11 +31,12 @@ from changemanager.location import ListedFile, Location, Resolver, list_tree, pa
 from changemanager.manifest import (
     ArchiveContext,
     ArchivedFile,
+    ArchiveManifest,
     ArchiveOrigin,
-    ArchiveRecords,
     IntentFile,
     ReservedFile,
 )
+from changemanager.plausible_time import stamp_ms
 from changemanager.transfer import copy_verified, give_new_name
 from changemanager.uri import archive_name
 
@@ -136,7 +137,7 @@ class ChangeManager:
         self,
         config: ChangeManagerConfig,
         resolve: Resolver,
-        records: ArchiveRecords,
+        records: ArchiveManifest,
         clock: Clock,
         new_token: Callable[[], str],
     ) -> None:
@@ -155,6 +156,10 @@ class ChangeManager:
     def spared(self) -> tuple[Location, ...]:
         """Directories that are never recycled or deleted."""
         return (self.cmroot, self.trash) if self.trash else (self.cmroot,)
+
+    def _stamp_ms(self) -> int:
+        """When something is archived now; a clock that stepped back does not make it older."""
+        return stamp_ms(self._clock.now_ms(), self._records.known_times())
 
     def require_beside(self, place: Location) -> None:
         """Raises ArchiveUnwritableError for a place on another file system, unless it is allowed.
@@ -281,28 +286,29 @@ class ChangeManager:
             return ()
         self.require_beside(source)
         self.prepare()
+        at_ms = self._stamp_ms()
         self._records.reserve(
             self.cmroot.uri,
             [
                 ReservedFile(name=name, checksum=checksum, size_bytes=file.size_bytes)
                 for file, name, checksum in map(_named, files)
             ],
-            self._clock.now_ms(),
+            at_ms,
         )
         kept: list[KeptFile] = []
         try:
             for file in files:
                 placement = self._keep_one(
-                    source.child(file.path), file, kind, is_remaining_in_trash
+                    source.child(file.path), file, kind, is_remaining_in_trash, at_ms
                 )
                 kept.append(KeptFile(file=file, placement=placement))
         except ChangeManagerError:
-            self._record(source, kept, is_remaining_in_trash, context)
+            self._record(source, kept, is_remaining_in_trash, context, at_ms)
             done = {one.file.archive_name for one in kept}
             names = {name for _, name, _ in map(_named, files)}
             self._records.withdraw(self.cmroot.uri, names - done)
             raise
-        self._record(source, kept, is_remaining_in_trash, context)
+        self._record(source, kept, is_remaining_in_trash, context, at_ms)
         return tuple(kept)
 
     def _record(
@@ -311,12 +317,12 @@ class ChangeManager:
         kept: Sequence[KeptFile],
         is_remaining_in_trash: bool,
         context: ArchiveContext,
+        at_ms: int,
     ) -> None:
         if not kept:
             return
         if self.cmroot.volume.capabilities.has_sync:
             self.cmroot.volume.sync_directory(self.cmroot.path)
-        now_ms = self._clock.now_ms()
         self._records.record_archived(
             self.cmroot.uri,
             [
@@ -326,13 +332,13 @@ class ChangeManager:
                         uri=source.child(file.path).uri,
                         directory=directory_below(source.child(file.path), context.location),
                         context=context,
-                        archived_at_ms=now_ms,
+                        archived_at_ms=at_ms,
                     ),
                     is_remaining_in_trash=is_remaining_in_trash,
                 )
                 for file, name, _ in map(_named, [one.file for one in kept])
             ],
-            now_ms,
+            at_ms,
         )
         for one in kept:
             if one.is_new:
@@ -352,6 +358,7 @@ class ChangeManager:
         file: IntentFile,
         kind: RecycleKind,
         is_remaining_in_trash: bool,
+        at_ms: int,
     ) -> Placement | None:
         _, name, checksum = _named(file)
         target = self.cmroot.child(name)
@@ -360,10 +367,10 @@ class ChangeManager:
             if target.status() is None:
                 self._require_size(source, file)
                 with suppress(FileExistsError):
-                    placement = self._bring(source, target, checksum, kind)
+                    placement = self._bring(source, target, checksum, kind, at_ms)
             if placement is None:
                 self._require_same(source, target, file, checksum)
-                self._touch(target)
+                self._touch(target, at_ms)
             self._tag(source, target, is_remaining_in_trash)
         except OSError as error:
             if source.status() is None and target.status() is None:
@@ -376,19 +383,19 @@ class ChangeManager:
         return placement
 
     def _bring(
-        self, source: Location, target: Location, checksum: str, kind: RecycleKind
+        self, source: Location, target: Location, checksum: str, kind: RecycleKind, at_ms: int
     ) -> Placement:
         """Give a file its name in the archive. FileExistsError if the name came into being."""
         # A copy inside an object store has bytes of its own, so it serves COPY as well.
         if kind is RecycleKind.COPY and source.volume.capabilities.has_atomic_rename:
             copy_verified(source, target, checksum, self.new_token)
-            self._touch(target)
+            self._touch(target, at_ms)
             return Placement.COPIED
         # Before it is there: a purge by Hive goes by the modification time alone.
-        self._touch(source)
+        self._touch(source, at_ms)
         placement = give_new_name(source, target, checksum, self.new_token)
         if placement is Placement.COPIED:
-            self._touch(target)
+            self._touch(target, at_ms)
         return placement
 
     def _require_same(
@@ -421,10 +428,10 @@ class ChangeManager:
                 (file.path,),
             )
 
-    def _touch(self, place: Location) -> None:
+    def _touch(self, place: Location, at_ms: int) -> None:
         """Start the retention that a Hive beside us sees."""
         if place.volume.capabilities.can_set_mtime:
-            place.volume.set_mtime(place.path, self._clock.now_ms())
+            place.volume.set_mtime(place.path, at_ms)
 
     def _tag(self, source: Location, target: Location, is_remaining_in_trash: bool) -> None:
         if not self._has_attributes:

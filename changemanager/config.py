@@ -81,7 +81,8 @@ class ChangeManagerConfig:
     """Where replaced files go, and for how long.
 
     `trash` is the directory for purged files that a DROP without PURGE put into the archive
-    (tag `user.remain-in-trash`); without it such files are kept and reported.
+    (tag `user.remain-in-trash`); without it such files stay in the cmroot. In both they are kept
+    `trash_retain_ms` longer than others.
     `is_elsewhere_allowed`: files of other file systems than the cmroot's are archived too.
     """
 
@@ -90,6 +91,7 @@ class ChangeManagerConfig:
     interval_seconds: float = 3600.0
     name_length_max: int = NAME_LENGTH_MAX
     trash: str | None = None
+    trash_retain_ms: int = 30 * 86_400_000
     is_elsewhere_allowed: bool = False
 
     def __post_init__(self) -> None:

@@ -87,6 +87,10 @@ def unplanned_changes(
     return tuple(changes)
 
 
+def _go_on() -> None:
+    """Nobody else can be at the same work."""
+
+
 def _tell(intent: ArchiveIntent, deleted_count: int, *, is_resumed: bool) -> None:
     tell(
         _LOG,
@@ -178,28 +182,33 @@ class DeleteProtocol:
         context: ArchiveContext,
         is_archived: bool,
         is_purge: bool = True,
+        require_lease: Callable[[], None] = _go_on,
     ) -> DeletionReport:
         """Archive and delete a victim that, as the caller knows now, may go.
 
         Takes up an interrupted row of the same victim; one that is out of date is abandoned and a
-        new one is made. Afterwards the row is DELETED. Besides the errors of `plan`:
-        ArchiveBusyError, ArchiveUnwritableError, ArchiveCollisionError, ChecksumMismatchError (the
-        row stays, call again later); DirectoryChangedError, ArchivedFileLostError (the row is
-        ABANDONED, calling again plans anew).
+        new one is made. Afterwards the row is DELETED. `require_lease` is called before each step,
+        and raises if the caller may not go on. Besides the errors of `plan`: ArchiveBusyError,
+        ArchiveUnwritableError, ArchiveCollisionError, ChecksumMismatchError (the row stays, call
+        again later); DirectoryChangedError, ArchivedFileLostError (the row is ABANDONED, calling
+        again plans anew).
         """
         place = self._resolve(victim)
         require_contained(place, self._resolve(root), self._archive.spared if self._archive else ())
         open_states = [state for state in IntentState if state.is_open]
         for intent in self._intents.intents(open_states, victim=place.uri):
             if (intent.cmroot is not None) == is_archived or place.status() is None:
-                return self._drive(intent, is_resumed=True)
+                return self._drive(intent, is_resumed=True, require_lease=require_lease)
             self.abandon(intent, "whether the database is a replication source has changed")
         planned = self.plan(
             victim, root=root, context=context, is_archived=is_archived, is_purge=is_purge
         )
         if planned is None:
             return DeletionReport(victim=place.uri, intent=None)
-        return self._drive(self._intents.add_intent(planned), is_resumed=False)
+        require_lease()
+        return self._drive(
+            self._intents.add_intent(planned), is_resumed=False, require_lease=require_lease
+        )
 
     def settle(self, intent: ArchiveIntent) -> DeletionReport | None:
         """Bring an interrupted row to its end if its victim is gone; None (no change) if it is not.
@@ -237,17 +246,26 @@ class DeleteProtocol:
             raise IntentError(f"the removal {intent.intent_id} of {intent.victim} is unknown")
         return stored
 
-    def _drive(self, intent: ArchiveIntent, *, is_resumed: bool) -> DeletionReport:
+    def _drive(
+        self,
+        intent: ArchiveIntent,
+        *,
+        is_resumed: bool,
+        require_lease: Callable[[], None] = _go_on,
+    ) -> DeletionReport:
         kept: tuple[KeptFile, ...] = ()
         deleted_count = 0
         is_read_again = is_resumed
         try:
+            require_lease()
             if intent.state is IntentState.PLANNED:
                 kept = self._archive_files(intent, is_resumed=is_resumed)
                 intent = self._advance(intent, IntentState.ARCHIVED)
                 is_read_again = False
             if intent.state is IntentState.ARCHIVED:
-                deleted_count = self._delete(intent, is_read_again=is_read_again)
+                deleted_count = self._delete(
+                    intent, is_read_again=is_read_again, require_lease=require_lease
+                )
                 intent = self._advance(intent, IntentState.DELETED)
                 _tell(intent, deleted_count, is_resumed=is_resumed)
         except (DirectoryChangedError, ArchivedFileLostError) as error:
@@ -315,7 +333,9 @@ class DeleteProtocol:
             )
         return archive
 
-    def _delete(self, intent: ArchiveIntent, *, is_read_again: bool) -> int:
+    def _delete(
+        self, intent: ArchiveIntent, *, is_read_again: bool, require_lease: Callable[[], None]
+    ) -> int:
         place = self._resolve(intent.victim)
         found = self._require_unchanged(intent, place, is_time_compared=intent.cmroot is None)
         if is_read_again and intent.cmroot is not None:
@@ -326,6 +346,7 @@ class DeleteProtocol:
                 self._require_archived(intent, place, file)
         try:
             for file in present:
+                require_lease()
                 with suppress(FileNotFoundError):
                     place.volume.remove_file(place.child(file.path).path)
             self._remove_directories(

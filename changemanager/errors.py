@@ -13,6 +13,8 @@
     ├─ ChecksumMismatchError      bytes are not what their checksum says
     ├─ DirectoryChangedError      a directory is no longer what the plan saw
     ├─ ArchivedFileLostError      a file is neither at its place nor in the archive
+    ├─ LeaseLostError             another process took over; nothing more was changed
+    ├─ ClockDoubtError            a clock that cannot be believed; nothing was deleted
     ├─ IntentError                an archive-then-delete row is unknown or in another state
     └─ PinError                   nobody of that name pins anything
 
@@ -96,6 +98,14 @@ class ArchivedFileLostError(ChangeManagerError):
     def __init__(self, message: str, missing: tuple[str, ...]) -> None:
         super().__init__(message)
         self.missing = missing
+
+
+class LeaseLostError(ChangeManagerError):
+    """Another process took over what this one was working on. It changed nothing more."""
+
+
+class ClockDoubtError(ChangeManagerError):
+    """The clock cannot be believed, so nothing is deleted for its age."""
 
 
 class IntentError(ChangeManagerError):

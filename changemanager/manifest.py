@@ -19,6 +19,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
+LEASE_MS = 300_000
+"""How long after its owner's last sign of life a claim is free."""
+
 
 class ArchiveCause(Enum):
     """Why a file was replaced; the value is what a store keeps."""
@@ -130,7 +133,8 @@ class ArchiveRecords(Protocol):
 
         A new or PURGED name becomes RESERVED (a PURGED one without its old origins and tag); a
         known one keeps its state; the clock of every one moves to `now_ms`, never back.
-        Raises ArchiveBusyError if any of them is PURGING.
+        Raises ArchiveBusyError if any of them is PURGING, unless that claim has run out: then it
+        is over, and the file RESERVED.
         """
         ...
 
@@ -165,26 +169,57 @@ class ArchiveRecords(Protocol):
         *,
         seen_archived_at_ms: int | None,
         overridden_holders: Collection[str],
+        owner: str,
         now_ms: int,
     ) -> bool:
         """Take a file for deletion: PURGING, if nothing has happened since the purge looked.
 
-        False, and no change, if its clock is not what was seen (None: no row, or a PURGED one),
-        or if a live pin of a holder not overridden, or an open intent, holds it. A row that is
-        PURGING with the same clock is claimed again (its purge was interrupted). A name without
-        a row gets one, with the clock 0 and no checksum.
+        False, and no change, if its clock is not what was seen (None: no row, or a PURGED one), if
+        a live pin of a holder not overridden, or an open intent, holds it, or if another owner's
+        claim has not run out (`LEASE_MS`). A row that is PURGING with the same clock, whose claim
+        has run out, is claimed again. A name without a row gets one, with the clock 0 and no
+        checksum. `owner` is a text that nobody else has.
         """
         ...
 
-    def release_purge(self, cmroot: str, name: str) -> None:
+    def holds_purge(self, cmroot: str, name: str, *, owner: str, now_ms: int) -> bool:
+        """Whether a claim is still this owner's; if so, its lease starts anew."""
+        ...
+
+    def release_purge(self, cmroot: str, name: str, *, owner: str | None, now_ms: int) -> bool:
         """A claimed file was not deleted: back to ARCHIVED; a row that the claim made vanishes.
 
-        No effect in other states.
+        False, and no change, in other states and for another owner's claim. `owner` None gives
+        back a claim that has run out, whose ever it was.
         """
         ...
 
-    def record_purged(self, cmroot: str, name: str, now_ms: int) -> None:
-        """A claimed file is gone: PURGED, clock `now_ms`. Unknown names: no effect."""
+    def record_purged(self, cmroot: str, name: str, *, owner: str, now_ms: int) -> bool:
+        """A claimed file is gone: PURGED, clock `now_ms`; False if the claim is another's."""
+        ...
+
+    def live_purges(self, cmroot: str, now_ms: int) -> frozenset[str]:
+        """Names that somebody purges at this moment: PURGING, with a claim that has not run out."""
+        ...
+
+    def roots(self) -> tuple[str, ...]:
+        """Every cmroot of which there are rows, sorted."""
+        ...
+
+    def amend(
+        self,
+        cmroot: str,
+        name: str,
+        seen: ArchiveEntry | None,
+        wanted: ArchiveEntry | None,
+        now_ms: int,
+    ) -> bool:
+        """Put an entry with its origins in the place of the one that was seen; None is no row, or
+        a PURGED one.
+
+        False, and no change, if state or clock are not those that were seen, or a live purge is
+        at work on it.
+        """
         ...
 
     def forget_purged(self, cmroot: str, before_ms: int) -> int:
@@ -363,5 +398,58 @@ class ArchivePins(Protocol):
         ...
 
 
-class ArchiveManifest(ArchiveRecords, ArchiveIntents, ArchivePins, Protocol):
+class ArchiveLeases(Protocol):
+    """Who works on what, so that two do not do the same, and what a dead one held is free."""
+
+    def take_lease(self, name: str, owner: str, now_ms: int) -> bool:
+        """Take it, or say that its owner is alive; False if it is another's and has not run out.
+
+        It runs out `LEASE_MS` after its owner's last sign of life. `owner` is a text that nobody
+        else has.
+        """
+        ...
+
+    def renew_lease(self, name: str, owner: str, now_ms: int) -> bool:
+        """The owner is alive; False if another one has taken it, or it was given back."""
+        ...
+
+    def end_lease(self, name: str, owner: str) -> None:
+        """Give it back; no effect if it is another's."""
+        ...
+
+    def lease_owner(self, name: str) -> str | None:
+        """Who has it, even if it has run out."""
+        ...
+
+    def forget_leases(self, before_ms: int) -> int:
+        """Drop leases of which nothing was heard since a time; how many."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KnownTimes:
+    """Times that the store knows. `store_ms`: its own clock, None if it has none of its own.
+
+    `newest_ms`: the newest time at which anything happened that it knows of; 0 for nothing.
+    """
+
+    store_ms: int | None
+    newest_ms: int
+
+
+class ArchiveTimes(Protocol):
+    """What the store knows of the time."""
+
+    def known_times(self) -> KnownTimes:
+        """The newest time of each kind."""
+        ...
+
+    def note_time(self, now_ms: int) -> None:
+        """Somebody looked after the archive at this time, which is plausible; never back."""
+        ...
+
+
+class ArchiveManifest(
+    ArchiveRecords, ArchiveIntents, ArchivePins, ArchiveLeases, ArchiveTimes, Protocol
+):
     """The whole port."""

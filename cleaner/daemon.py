@@ -13,17 +13,19 @@ from dataclasses import replace
 from uuid import uuid4
 
 from changemanager.delete_protocol import DeleteProtocol
-from changemanager.errors import ChangeManagerError
+from changemanager.errors import ChangeManagerError, LeaseLostError
 from changemanager.journal import tell
-from changemanager.manifest import ArchiveCause, ArchiveIntents, IntentState
+from changemanager.lease import WorkLease
 from cleaner.errors import CleaningRefusedError, TargetChangedError
 from cleaner.explain import EntryExplanation, explain_entries
 from cleaner.handlers.aborted import AbortedHandler
 from cleaner.handlers.acid_cleaning import AcidCleaning
 from cleaner.handlers.compacted import CompactedHandler
 from cleaner.handlers.dropped import LOCATION, DroppedHandler
+from cleaner.owners import is_dead, new_owner
 from cleaner.plan import CleaningOutcome, CleaningState
 from cleaner.planner import CleaningPlanner
+from cleaner.reaper import Reaper, lease_name
 from cleaner.remover import Remover
 from hms_bridge.clock import Clock
 from hms_bridge.config.settings import CompactorSettings
@@ -38,9 +40,6 @@ _MESSAGE_LENGTH_MAX = 2000
 _WAIT_INTERVALS = 6
 """So many rounds pass before an entry with leftovers is looked at again."""
 _FIRST_WAIT_MS_MIN = 1000
-_FINISH_AFTER_MS = 3_600_000
-_FORGET_AFTER_MS = 30 * 86_400_000
-_OURS = frozenset({ArchiveCause.OBSOLETE, ArchiveCause.ABORTED})
 
 
 def next_retry_ms(entry: Compaction, settings: CompactorSettings) -> int | None:
@@ -69,8 +68,8 @@ class Cleaner:
         compacted: CompactedHandler,
         aborted: AbortedHandler,
         dropped: DroppedHandler,
-        protocol: DeleteProtocol,
-        intents: ArchiveIntents,
+        lease: WorkLease,
+        reaper: Reaper,
         settings: CompactorSettings,
         clock: Clock,
     ) -> None:
@@ -79,8 +78,8 @@ class Cleaner:
         self._compacted = compacted
         self._aborted = aborted
         self._dropped = dropped
-        self._protocol = protocol
-        self._intents = intents
+        self._lease = lease
+        self._reaper = reaper
         self._settings = settings
         self._clock = clock
 
@@ -88,8 +87,8 @@ class Cleaner:
         """One pass over everything that is ready; what became of each."""
         outcomes = [self._clean(entry, self._clean_queued) for entry in self._compacted.find()]
         outcomes += [self._clean(entry, self._aborted.clean) for entry in self._aborted.find()]
-        self._tidy()
-        return tuple(outcomes)
+        self._reaper.run_once()
+        return tuple(outcome for outcome in outcomes if outcome is not None)
 
     def explain(self) -> tuple[EntryExplanation, ...]:
         """What a pass would do now, and what keeps it from doing more; nothing is changed."""
@@ -108,9 +107,25 @@ class Cleaner:
 
     def _clean(
         self, entry: Compaction, handle: Callable[[Compaction], CleaningOutcome]
+    ) -> CleaningOutcome | None:
+        """None: another cleaner is at work on the table."""
+        try:
+            with self._lease.over(lease_name(entry.database_name, entry.table_name)) as is_held:
+                return self._clean_alone(entry, handle) if is_held else None
+        except LeaseLostError as error:
+            _LOG.warning("cleaning of %s was given up: %s", entry.target, error)
+            return None
+        except HmsBridgeError as error:
+            _LOG.warning("the lease on %s could not be had: %s", entry.target, error)
+            return None
+
+    def _clean_alone(
+        self, entry: Compaction, handle: Callable[[Compaction], CleaningOutcome]
     ) -> CleaningOutcome:
         try:
             outcome = handle(entry)
+        except LeaseLostError:
+            raise
         except TargetChangedError as change:
             outcome = CleaningOutcome(entry=entry, state=CleaningState.WAITING, message=str(change))
         except (HmsBridgeError, ChangeManagerError, OSError) as error:
@@ -160,21 +175,6 @@ class Cleaner:
             _LOG.warning("could not note down why %s is postponed: %s", entry.target, problem)
         return CleaningOutcome(entry=entry, state=state, message=message)
 
-    def _tidy(self) -> None:
-        """Rows of removals whose recording died after the queue entry was gone; old history."""
-        now_ms = self._clock.now_ms()
-        try:
-            done = [
-                intent
-                for intent in self._intents.intents((IntentState.DELETED,))
-                if intent.context.cause in _OURS
-                and now_ms - intent.updated_at_ms > _FINISH_AFTER_MS
-            ]
-            self._protocol.finish(done)
-            self._intents.forget_intents(now_ms - _FORGET_AFTER_MS)
-        except (HmsBridgeError, ChangeManagerError) as error:
-            _LOG.warning("old removals could not be tidied up: %s", error)
-
 
 def make_cleaner(store: LocalStore) -> Cleaner:
     """The cleaner of a metastore and its archive."""
@@ -189,7 +189,8 @@ def make_cleaner(store: LocalStore) -> Cleaner:
     )
     settings = store.settings.compactor
     planner = CleaningPlanner(store.metastore, store.resolver)
-    remover = Remover(protocol, store.manifest, store.resolver)
+    lease = WorkLease(store.manifest, store.clock, new_owner, is_dead)
+    remover = Remover(protocol, store.manifest, store.resolver, lease)
     cleaning = AcidCleaning(store.metastore, planner, remover)
     return Cleaner(
         metastore=store.metastore,
@@ -197,8 +198,16 @@ def make_cleaner(store: LocalStore) -> Cleaner:
         compacted=CompactedHandler(store.metastore, cleaning, settings.cleaner_retention_ms),
         aborted=AbortedHandler(store.metastore, cleaning),
         dropped=DroppedHandler(store.metastore, planner, remover, cleaning, store.resolver),
-        protocol=protocol,
-        intents=store.manifest,
+        lease=lease,
+        reaper=Reaper(
+            metastore=store.metastore,
+            manifest=store.manifest,
+            protocol=protocol,
+            archive=archive,
+            resolve=store.resolver,
+            lease=lease,
+            clock=store.clock,
+        ),
         settings=settings,
         clock=store.clock,
     )

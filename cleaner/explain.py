@@ -27,6 +27,7 @@ class Readiness(Enum):
     READY = "ready"
     GONE = "table is gone"
     BLOCKED = "blocked by open transactions"
+    LOCKED = "blocked by locks"
     UNCOMMITTED = "compaction not committed"
     BEHIND = "behind another entry"
     WAITING = "waiting"
@@ -90,7 +91,7 @@ class _Queue:
         )
         self._ready = {entry.id for entry in ready}
         self._txns = {txn.id: txn for txn in metastore.get_open_txns_info()}
-        self._watermark = metastore.min_open_txn_watermark()
+        self._readers = metastore.readers(self.entries)
         self._now_ms = now_ms
         self._retention_ms = retention_ms
 
@@ -99,11 +100,14 @@ class _Queue:
             return Readiness.READY, "no open transaction began before it was committed", ()
         if entry.next_txn_id is None or entry.txn_id in self._txns:
             return self._judge_uncommitted(entry)
-        blockers = self._blockers(entry.next_txn_id)
+        blockers = self._blockers(entry, entry.next_txn_id)
         if blockers:
             shown = ", ".join(_txn_text(txn, self._now_ms) for txn in blockers)
             return Readiness.BLOCKED, f"transactions that may read its inputs: {shown}", blockers
-        if entry.next_txn_id >= self._watermark:
+        if entry.id in self._readers.locks:
+            shown = ", ".join(map(str, self._readers.locks[entry.id]))
+            return Readiness.LOCKED, f"locks of readers without a transaction: {shown}", ()
+        if entry.next_txn_id >= self._readers.watermarks[entry.database_name]:
             reason = f"a transaction up to {entry.next_txn_id} may still appear"
             return Readiness.BLOCKED, reason, ()
         ahead = self._ahead(entry)
@@ -121,11 +125,14 @@ class _Queue:
         reason = f"its transaction is open: {_txn_text(txn, self._now_ms)}"
         return Readiness.UNCOMMITTED, reason, (txn,)
 
-    def _blockers(self, next_txn_id: TxnId) -> tuple[TxnInfo, ...]:
+    def _blockers(self, entry: Compaction, next_txn_id: TxnId) -> tuple[TxnInfo, ...]:
+        elsewhere = self._readers.elsewhere[entry.database_name]
         return tuple(
             self._txns[txn_id]
             for txn_id in sorted(self._txns)
-            if txn_id <= next_txn_id and self._txns[txn_id].state is TxnState.OPEN
+            if txn_id <= next_txn_id
+            and txn_id not in elsewhere
+            and self._txns[txn_id].state is TxnState.OPEN
         )
 
     def _ahead(self, entry: Compaction) -> Compaction | None:

@@ -47,6 +47,16 @@ def scope_of(entry: Compaction, target: CleaningTarget) -> CleaningScope:
     return CleaningScope.OBSOLETE_AND_ABORTED
 
 
+def current_txns(metastore: LocalMetastore) -> ValidTxnList:
+    """All transactions that are open or aborted now."""
+    opened = metastore.get_open_txns(excluded_types=frozenset())
+    return ValidTxnList.from_open_txns(
+        opened.high_watermark,
+        [txn.id for txn in opened.txns],
+        [txn.state is TxnState.ABORTED for txn in opened.txns],
+    )
+
+
 class CleaningPlanner:
     """Plans the cleaning of queue entries; nothing is changed."""
 
@@ -93,13 +103,8 @@ class CleaningPlanner:
         `is_for_everyone` False: as a reader sees it who comes now (to explain what would go).
         """
         name = target.table.full_name
-        watermark = self._metastore.min_open_txn_watermark()
-        opened = self._metastore.get_open_txns(excluded_types=frozenset())
-        txns = ValidTxnList.from_open_txns(
-            opened.high_watermark,
-            [txn.id for txn in opened.txns],
-            [txn.state is TxnState.ABORTED for txn in opened.txns],
-        )
+        watermark = self._metastore.min_open_txn_watermark(target.table.database_name)
+        txns = current_txns(self._metastore)
         write_ids = self._metastore.get_all_write_ids(name, txns)
         if is_for_everyone:
             txns = txns.cleaner_view(watermark, self._ended_late(target, watermark))

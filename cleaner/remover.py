@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from changemanager.delete_protocol import DeleteProtocol, DeletionReport
-from changemanager.errors import ChangeManagerError
+from changemanager.errors import ChangeManagerError, LeaseLostError
+from changemanager.lease import WorkLease
 from changemanager.location import Resolver
 from changemanager.manifest import (
     ArchiveCause,
@@ -44,8 +45,13 @@ class Remover:
     """Removes what a plan names, one victim at a time; one that fails does not stop the others."""
 
     def __init__(
-        self, protocol: DeleteProtocol, intents: ArchiveIntents, resolve: Resolver
+        self,
+        protocol: DeleteProtocol,
+        intents: ArchiveIntents,
+        resolve: Resolver,
+        lease: WorkLease,
     ) -> None:
+        self.lease = lease
         self._protocol = protocol
         self._intents = intents
         self._resolve = resolve
@@ -76,8 +82,11 @@ class Remover:
                             root=root.location,
                             context=_context(plan.entry, plan.target, root, victim),
                             is_archived=plan.target.is_archived,
+                            require_lease=self.lease.require,
                         )
                     )
+                except LeaseLostError:
+                    raise
                 except (ChangeManagerError, CleanerError, OSError) as error:
                     failures.append((victim.path, str(error)))
         return _summed(reports, failures)
@@ -94,8 +103,15 @@ class Remover:
         """Remove one whole directory below `root`."""
         try:
             report = self._protocol.remove(
-                path, root=root, context=context, is_archived=is_archived, is_purge=is_purge
+                path,
+                root=root,
+                context=context,
+                is_archived=is_archived,
+                is_purge=is_purge,
+                require_lease=self.lease.require,
             )
+        except LeaseLostError:
+            raise
         except (ChangeManagerError, OSError) as error:
             return _summed([], [(path, str(error))])
         return _summed([report], [])

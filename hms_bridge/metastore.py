@@ -28,6 +28,7 @@ from hms_bridge.model.compaction import (
     CompactionRequest,
     CompactionResponse,
     PotentialCompaction,
+    Readers,
     ShowCompactionsRequest,
 )
 from hms_bridge.model.ids import CompactionId, LockId, TxnId, WriteId
@@ -430,9 +431,8 @@ class CleaningStore(Protocol):
     """The initiator's and cleaner's queries; no thrift method has them."""
 
     def find_ready_to_clean(self, retention_ms: int = 0) -> tuple[Compaction, ...]:
-        """Entries whose compaction committed and whose inputs no open transaction may use:
-        ``next_txn_id < min_open_txn_watermark()``; of each target the one with the lowest
-        highest_write_id. Entries whose compaction transaction did not commit never come."""
+        """Entries whose compaction committed and whose inputs nobody may use (``readers``); of each
+        target the one with the lowest highest_write_id. Others never come."""
         ...
 
     def find_ready_to_clean_aborts(self) -> tuple[Compaction, ...]:
@@ -454,6 +454,10 @@ class CleaningStore(Protocol):
         """Keep the entry ready for cleaning, with the reason, and wait before the next try."""
         ...
 
+    def retry_failed_cleanings(self, after_ms: int) -> int:
+        """Entries that failed in their cleaning so long ago are ready again; how many."""
+        ...
+
     def forget_aborted_components(
         self, compaction: Compaction, write_ids: Sequence[WriteId]
     ) -> None:
@@ -468,8 +472,12 @@ class CleaningStore(Protocol):
         """
         ...
 
-    def min_open_txn_watermark(self) -> TxnId:
-        """Every transaction below it has ended and none can appear below it any more."""
+    def min_open_txn_watermark(self, database: str | None = None) -> TxnId:
+        """Every transaction below it (that may read of a database) has ended; none can appear."""
+        ...
+
+    def readers(self, entries: Sequence[Compaction]) -> Readers:
+        """What decides whether somebody may read the inputs of these entries."""
         ...
 
     def find_potential_compactions(

@@ -102,6 +102,7 @@ class AcidCleaning:
 
     def record(self, entry: Compaction) -> None:
         """The entry is done; it is fine if another cleaner has said so already."""
+        self._remover.lease.require()
         try:
             self._metastore.mark_cleaned(entry)
         except NoSuchCompactionError:

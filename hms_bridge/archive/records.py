@@ -18,7 +18,7 @@ from changemanager.manifest import (
     EntryState,
     ReservedFile,
 )
-from hms_bridge.archive import pins
+from hms_bridge.archive import leases
 from hms_bridge.archive.context_columns import context_from_row, context_values
 from hms_bridge.archive.digest import digest
 from hms_bridge.archive.lock import hold_archive
@@ -27,7 +27,7 @@ from hms_bridge.backend.schema.archive_tables import HMSB_ARCHIVE_ORIGIN, HMSB_A
 
 _FILE = HMSB_ARCHIVED_FILE.c
 _ORIGIN = HMSB_ARCHIVE_ORIGIN.c
-_NO_CLOCK = 0
+NO_CLOCK = 0
 """The clock of a file of Hive's, which had no row before its purge."""
 
 _LIVE = frozenset({EntryState.RESERVED, EntryState.ARCHIVED})
@@ -37,7 +37,7 @@ def _pieces(names: Collection[str]) -> Iterator[Sequence[str]]:
     return batches(sorted(set(names)))
 
 
-def _held(
+def held_rows(
     connection: Connection, cmroot: str, names: Collection[str]
 ) -> Mapping[str, Row[*tuple[Any, ...]]]:
     """Rows by name, held until the transaction ends, in the order of names (no deadlocks)."""
@@ -53,7 +53,13 @@ def _held(
     }
 
 
-def _at(cmroot: str, name: str) -> ColumnElement[bool]:
+def purge_lease(cmroot: str, name: str) -> str:
+    """The lease of whoever purges a file."""
+    return f"purge {digest(cmroot)} {name}"
+
+
+def at_name(cmroot: str, name: str) -> ColumnElement[bool]:
+    """The condition of one file's row."""
     return (_FILE.CMROOT_DIGEST == digest(cmroot)) & (_FILE.NAME == name)
 
 
@@ -72,14 +78,19 @@ def reserve(
     connection: Connection, cmroot: str, files: Sequence[ReservedFile], now_ms: int
 ) -> None:
     """See ArchiveRecords.reserve. Raises ArchiveBusyError."""
-    known = _held(connection, cmroot, [file.name for file in files])
-    busy = tuple(n for n, row in known.items() if row.STATE == EntryState.PURGING.value)
+    known = held_rows(connection, cmroot, [file.name for file in files])
+    purging = [n for n, row in known.items() if row.STATE == EntryState.PURGING.value]
+    busy = tuple(
+        n for n in purging if not leases.is_free(connection, purge_lease(cmroot, n), now_ms)
+    )
     if busy:
         raise ArchiveBusyError(
             f"{', '.join(busy[:5])} of {cmroot}: being purged at this moment; try again", busy
         )
-    purged = [n for n, row in known.items() if row.STATE == EntryState.PURGED.value]
-    _delete(connection, cmroot, purged)
+    for name in purging:
+        _take_from_purge(connection, cmroot, name)
+    purged = [n for n, row in known.items() if _is_history(row)]
+    delete_rows(connection, cmroot, purged)
     new = {file.name: file for file in files if file.name not in known or file.name in purged}
     if new:
         connection.execute(
@@ -99,6 +110,22 @@ def reserve(
             ],
         )
     _advance_clock(connection, cmroot, [n for n in known if n not in new], now_ms)
+
+
+def _take_from_purge(connection: Connection, cmroot: str, name: str) -> None:
+    """Of a purge that died, the file may still be there: whoever comes now decides."""
+    leases.end(connection, purge_lease(cmroot, name))
+    connection.execute(
+        update(HMSB_ARCHIVED_FILE)
+        .where(at_name(cmroot, name))
+        .values(STATE=EntryState.RESERVED.value)
+    )
+
+
+def _is_history(row: Row[*tuple[Any, ...]]) -> bool:
+    """Whether a row says nothing of a file that is there now."""
+    is_of_hives_file = row.STATE == EntryState.PURGING.value and row.ARCHIVED_AT_MS == NO_CLOCK
+    return bool(row.STATE == EntryState.PURGED.value or is_of_hives_file)
 
 
 def _advance_clock(
@@ -121,7 +148,7 @@ def record_archived(
 ) -> None:
     """See ArchiveRecords.record_archived. Raises IntentError."""
     names = [file.name for file in files]
-    known = _held(connection, cmroot, names)
+    known = held_rows(connection, cmroot, names)
     for name in names:
         if name not in known or EntryState(known[name].STATE) not in _LIVE:
             raise IntentError(f"{name} of {cmroot} was not reserved; archive it anew")
@@ -172,7 +199,7 @@ def _insert_origins(connection: Connection, cmroot: str, files: Sequence[Archive
 
 def withdraw(connection: Connection, cmroot: str, names: Collection[str]) -> None:
     """See ArchiveRecords.withdraw."""
-    held = _held(connection, cmroot, names)
+    held = held_rows(connection, cmroot, names)
     reserved = [n for n, row in held.items() if row.STATE == EntryState.RESERVED.value]
     with_origins = {
         name
@@ -183,10 +210,11 @@ def withdraw(connection: Connection, cmroot: str, names: Collection[str]) -> Non
             )
         )
     }
-    _delete(connection, cmroot, [name for name in reserved if name not in with_origins])
+    delete_rows(connection, cmroot, [name for name in reserved if name not in with_origins])
 
 
-def _delete(connection: Connection, cmroot: str, names: Collection[str]) -> None:
+def delete_rows(connection: Connection, cmroot: str, names: Collection[str]) -> None:
+    """Forget files with their origins."""
     for piece in _pieces(names):
         for table in (HMSB_ARCHIVE_ORIGIN, HMSB_ARCHIVED_FILE):
             connection.execute(
@@ -270,83 +298,50 @@ def _entry(
     )
 
 
-def claim_purge(
+def roots(connection: Connection) -> tuple[str, ...]:
+    """See ArchiveRecords.roots."""
+    return tuple(sorted(connection.scalars(select(_FILE.CMROOT).distinct())))
+
+
+def amend(
     connection: Connection,
     cmroot: str,
     name: str,
-    *,
-    seen_archived_at_ms: int | None,
-    overridden_holders: Collection[str],
+    seen: ArchiveEntry | None,
+    wanted: ArchiveEntry | None,
     now_ms: int,
 ) -> bool:
-    """See ArchiveRecords.claim_purge."""
-    # Before anything is looked at: a pin that comes meanwhile waits, and then sees PURGING.
+    """See ArchiveRecords.amend."""
     hold_archive(connection)
-    row = _held(connection, cmroot, [name]).get(name)
-    is_purged = row is not None and row.STATE == EntryState.PURGED.value
-    clock = None if row is None or is_purged else row.ARCHIVED_AT_MS
-    if clock != seen_archived_at_ms:
+    row = held_rows(connection, cmroot, [name]).get(name)
+    is_none = row is None or row.STATE == EntryState.PURGED.value
+    now = None if row is None or is_none else (row.STATE, row.ARCHIVED_AT_MS)
+    if now != (None if seen is None else (seen.state.value, seen.archived_at_ms)):
         return False
-    holders = pins.holders(connection, cmroot, [name], now_ms, entries).get(name, ())
-    if set(holders) - set(overridden_holders):
+    if not leases.is_free(connection, purge_lease(cmroot, name), now_ms):
         return False
-    if clock is not None:
-        connection.execute(
-            update(HMSB_ARCHIVED_FILE)
-            .where(_at(cmroot, name))
-            .values(STATE=EntryState.PURGING.value)
-        )
+    delete_rows(connection, cmroot, [name])
+    if wanted is None:
         return True
-    _delete(connection, cmroot, [name])
     connection.execute(
         insert(HMSB_ARCHIVED_FILE).values(
             CMROOT_DIGEST=digest(cmroot),
             NAME=name,
             CMROOT=cmroot,
-            CHECKSUM="",
-            SIZE_BYTES=0,
-            STATE=EntryState.PURGING.value,
-            ARCHIVED_AT_MS=_NO_CLOCK,
-            IS_REMAINING_IN_TRASH=0,
+            CHECKSUM=wanted.checksum,
+            SIZE_BYTES=wanted.size_bytes,
+            STATE=wanted.state.value,
+            ARCHIVED_AT_MS=wanted.archived_at_ms,
+            IS_REMAINING_IN_TRASH=int(wanted.is_remaining_in_trash),
         )
+    )
+    is_tagged = wanted.is_remaining_in_trash
+    _insert_origins(
+        connection,
+        cmroot,
+        [
+            ArchivedFile(name=name, origin=origin, is_remaining_in_trash=is_tagged)
+            for origin in wanted.origins
+        ],
     )
     return True
-
-
-def release_purge(connection: Connection, cmroot: str, name: str) -> None:
-    """See ArchiveRecords.release_purge."""
-    row = _held(connection, cmroot, [name]).get(name)
-    if row is None or row.STATE != EntryState.PURGING.value:
-        return
-    if row.ARCHIVED_AT_MS == _NO_CLOCK:
-        _delete(connection, cmroot, [name])
-        return
-    connection.execute(
-        update(HMSB_ARCHIVED_FILE).where(_at(cmroot, name)).values(STATE=EntryState.ARCHIVED.value)
-    )
-
-
-def record_purged(connection: Connection, cmroot: str, name: str, now_ms: int) -> None:
-    """See ArchiveRecords.record_purged."""
-    connection.execute(
-        update(HMSB_ARCHIVED_FILE)
-        .where(_at(cmroot, name), _FILE.STATE == EntryState.PURGING.value)
-        .values(STATE=EntryState.PURGED.value, ARCHIVED_AT_MS=now_ms)
-    )
-
-
-def forget_purged(connection: Connection, cmroot: str, before_ms: int) -> int:
-    """See ArchiveRecords.forget_purged."""
-    gone = list(
-        connection.scalars(
-            select(_FILE.NAME)
-            .where(
-                _FILE.CMROOT_DIGEST == digest(cmroot),
-                _FILE.STATE == EntryState.PURGED.value,
-                _FILE.ARCHIVED_AT_MS < before_ms,
-            )
-            .with_for_update()
-        )
-    )
-    _delete(connection, cmroot, gone)
-    return len(gone)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hms_bridge.cli.archive_fsck import fsck
 from hms_bridge.cli.archive_pins import hold, pins, release
 from hms_bridge.cli.logs import logging_options
 from hms_bridge.cli.options import (
@@ -94,6 +95,12 @@ def _file(item: ArchivedItem) -> str:
     metavar="HOLDER",
     help="Purge even what this holder still needs (see the plan). May be repeated.",
 )
+@click.option(
+    "--trust-clock",
+    "is_clock_trusted",
+    is_flag=True,
+    help="Purge although the time looks wrong: you have checked that it is right.",
+)
 @dry_run_option
 @database_option
 @format_option
@@ -101,6 +108,7 @@ def _file(item: ArchivedItem) -> str:
 @settings_options
 def purge(
     overridden: tuple[str, ...],
+    is_clock_trusted: bool,
     is_dry_run: bool,
     metastore_url: str,
     output_format: str,
@@ -109,7 +117,8 @@ def purge(
     """Delete what is older than hive.repl.cm.retain and needed by nobody.
 
     A dump that is not loaded yet needs its files; only --override purges them. Pins of dumps that
-    are loaded go first.
+    are loaded go first. If the clock differs from the database's, or nothing is known to have
+    happened for long, nothing is purged until somebody says --trust-clock.
 
     \b
     Examples:
@@ -117,13 +126,15 @@ def purge(
       hms-bridge cm purge --set hive.repl.cm.retain=24h
       hms-bridge cm purge --override 'dump:sales:/dr/dumps/c2FsZXM=/7f3c…'
     """
-    from changemanager.retention import Purge
+    from changemanager.purge import Purge
     from hms_bridge.connect import connected_locally
 
     with connected_locally(metastore_url, settings, is_created=False) as store:
         archive = store.archive()
         job = Purge(archive, store.manifest, store.clock)
         loaded = _release_loaded(store, is_dry_run=is_dry_run)
+        if not is_dry_run:
+            job.settle()
         plan = job.plan(overridden={*overridden, *loaded})
         held = {holder for one in plan.decisions for holder in one.holders}
         for holder in sorted(set(overridden) - held - loaded):
@@ -134,9 +145,11 @@ def purge(
             count = counted(len(plan.removals), "file")
             _say_holders(plan)
             say(f"would free {size_text(plan.freed_bytes)} in {count}")
+            if plan.doubt:
+                say(f"but would not, without --trust-clock: {plan.doubt}")
             return
         with working(f"purging {counted(len(plan.removals), 'file')}"):
-            report = job.run(plan)
+            report = job.run(plan, is_clock_trusted=is_clock_trusted)
     rows = [{"name": n, "what": "deleted", "why": None} for n in report.deleted]
     rows += [{"name": n, "what": "moved to trash", "why": None} for n in report.trashed]
     rows += [{"name": n, "what": "forgotten", "why": "its file is gone"} for n in report.forgotten]
@@ -180,6 +193,7 @@ def _decision(one: PurgeDecision) -> dict[str, object]:
     }
 
 
+cm.add_command(fsck)
 cm.add_command(hold)
 cm.add_command(pins)
 cm.add_command(release)

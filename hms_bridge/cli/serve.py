@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 from collections.abc import Callable
@@ -31,6 +32,7 @@ from hms_bridge.spark.request import SparkRequest
 if TYPE_CHECKING:
     from hms_bridge.connect import LocalStore
 
+_LOG = logging.getLogger(__name__)
 _HOUSEKEEPING_SECONDS = 10.0
 _WORKER_POLL_SECONDS = 1.0
 
@@ -207,13 +209,19 @@ def _daemons(
 
 def _purge(store: LocalStore) -> Callable[[], object]:
     """A purge of the archive; pins of loaded dumps go first."""
-    from changemanager.retention import Purge
+    from changemanager.errors import ClockDoubtError
+    from changemanager.purge import Purge
     from hms_bridge.repl.pinned_dumps import release_loaded_dumps
 
     job = Purge(store.archive(), store.manifest, store.clock)
 
     def purge() -> object:
         release_loaded_dumps(store.resolver, store.manifest)
-        return job.run(job.plan())
+        job.settle()
+        try:
+            return job.run(job.plan())
+        except ClockDoubtError as error:
+            _LOG.warning("%s", error)
+            return None
 
     return purge

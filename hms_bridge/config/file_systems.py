@@ -29,5 +29,6 @@ def archive_config(
         retain_ms=archive.retain_ms,
         interval_seconds=archive.interval_ms / 1000,
         trash=trash,
+        trash_retain_ms=archive.trash_retain_ms,
         is_elsewhere_allowed=archive.is_elsewhere_allowed,
     )

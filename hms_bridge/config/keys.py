@@ -238,6 +238,11 @@ CM_TRASH = _text(
     "Where the purge moves files of tables and partitions that were dropped without PURGE: a "
     "directory outside of the archive; empty keeps such files in the archive.",
 )  # fmt: skip
+CM_TRASH_RETAIN = _time(
+    "hms.bridge.cm.trash.retain", "30d", "d",
+    "How much longer than hive.repl.cm.retain files of what was dropped without PURGE are kept: in "
+    "hms.bridge.cm.trash.dir, or in the archive where that is empty.",
+)  # fmt: skip
 CM_ELSEWHERE = _flag(
     "hms.bridge.cm.other.file.system", False,
     "Whether the archive may lie on another file system than the warehouse. Files are then copied "

@@ -63,8 +63,9 @@ class CompactorSettings:
 class ArchiveSettings:
     """The ChangeManager: whether, where, how long. Paths and URIs as given.
 
-    ``trash`` None: files that were dropped without PURGE stay. ``is_elsewhere_allowed``: the
-    archive may lie on another file system than the files that it keeps.
+    ``trash`` None: files that were dropped without PURGE stay in the archive. There or here they
+    stay ``trash_retain_ms`` longer than others. ``is_elsewhere_allowed``: the archive may lie on
+    another file system than the files that it keeps.
     """
 
     is_enabled: bool = True
@@ -72,6 +73,7 @@ class ArchiveSettings:
     retain_ms: int = 864_000_000
     interval_ms: int = 3_600_000
     trash: str | None = None
+    trash_retain_ms: int = 2_592_000_000
     is_elsewhere_allowed: bool = False
 
 
@@ -188,6 +190,7 @@ def settings_from(
             retain_ms=values.duration_ms(keys.CM_RETAIN),
             interval_ms=values.duration_ms(keys.CM_INTERVAL),
             trash=values.place(keys.CM_TRASH) or None,
+            trash_retain_ms=values.duration_ms(keys.CM_TRASH_RETAIN),
             is_elsewhere_allowed=values.flag(keys.CM_ELSEWHERE),
         ),
         repl=_repl(values),

@@ -16,7 +16,8 @@ from pathlib import Path
 from uuid import uuid4
 
 from changemanager.location import FsspecResolver
-from changemanager.retention import Purge, take_inventory
+from changemanager.purge import Purge
+from changemanager.retention import take_inventory
 from changemanager.whereabouts import Whereabouts
 from hms_bridge.adoption.adopt import adopt
 from hms_bridge.adoption.look import look

@@ -155,3 +155,17 @@ class PotentialCompaction:
     has_old_abort: bool = False
     write_count: int = 0
     highest_write_id: WriteId | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Readers:
+    """Who may read the inputs of entries.
+
+    By database: ``watermarks``, below which every transaction that may read of it has ended, and
+    ``elsewhere``, open transactions that surely read nothing of it. ``locks`` without a
+    transaction, by the ids of the entries whose inputs are read under them.
+    """
+
+    watermarks: Mapping[str, TxnId]
+    elsewhere: Mapping[str, frozenset[TxnId]]
+    locks: Mapping[int, tuple[int, ...]]

@@ -9,10 +9,11 @@ from changemanager.manifest import (
     ArchiveEntry,
     ArchiveIntent,
     IntentState,
+    KnownTimes,
     Pin,
     ReservedFile,
 )
-from hms_bridge.archive import intents, pins, records
+from hms_bridge.archive import intents, leases, pins, purges, records, times
 from hms_bridge.service.unit_of_work import Transactions, UnitOfWork
 
 
@@ -63,37 +64,108 @@ class SqlArchiveManifest:
         *,
         seen_archived_at_ms: int | None,
         overridden_holders: Collection[str],
+        owner: str,
         now_ms: int,
     ) -> bool:
         """See the port."""
         return self._transactions.write(
-            lambda unit: records.claim_purge(
+            lambda unit: purges.claim_purge(
                 unit.connection,
                 _root(unit, cmroot),
                 name,
                 seen_archived_at_ms=seen_archived_at_ms,
                 overridden_holders=overridden_holders,
+                owner=owner,
                 now_ms=now_ms,
             )
         )
 
-    def release_purge(self, cmroot: str, name: str) -> None:
+    def holds_purge(self, cmroot: str, name: str, *, owner: str, now_ms: int) -> bool:
         """See the port."""
-        self._transactions.write(
-            lambda unit: records.release_purge(unit.connection, _root(unit, cmroot), name)
+        return self._transactions.write(
+            lambda unit: purges.holds_purge(
+                unit.connection, _root(unit, cmroot), name, owner=owner, now_ms=now_ms
+            )
         )
 
-    def record_purged(self, cmroot: str, name: str, now_ms: int) -> None:
+    def release_purge(self, cmroot: str, name: str, *, owner: str | None, now_ms: int) -> bool:
         """See the port."""
-        self._transactions.write(
-            lambda unit: records.record_purged(unit.connection, _root(unit, cmroot), name, now_ms)
+        return self._transactions.write(
+            lambda unit: purges.release_purge(
+                unit.connection, _root(unit, cmroot), name, owner=owner, now_ms=now_ms
+            )
+        )
+
+    def record_purged(self, cmroot: str, name: str, *, owner: str, now_ms: int) -> bool:
+        """See the port."""
+        return self._transactions.write(
+            lambda unit: purges.record_purged(
+                unit.connection, _root(unit, cmroot), name, owner=owner, now_ms=now_ms
+            )
+        )
+
+    def live_purges(self, cmroot: str, now_ms: int) -> frozenset[str]:
+        """See the port."""
+        return self._transactions.read(
+            lambda c: purges.live_purges(c, records.known_root(c, cmroot), now_ms)
+        )
+
+    def roots(self) -> tuple[str, ...]:
+        """See the port."""
+        return self._transactions.read(records.roots)
+
+    def amend(
+        self,
+        cmroot: str,
+        name: str,
+        seen: ArchiveEntry | None,
+        wanted: ArchiveEntry | None,
+        now_ms: int,
+    ) -> bool:
+        """See the port."""
+        return self._transactions.write(
+            lambda unit: records.amend(
+                unit.connection, _root(unit, cmroot), name, seen, wanted, now_ms
+            )
         )
 
     def forget_purged(self, cmroot: str, before_ms: int) -> int:
         """See the port."""
         return self._transactions.write(
-            lambda unit: records.forget_purged(unit.connection, _root(unit, cmroot), before_ms)
+            lambda unit: purges.forget_purged(unit.connection, _root(unit, cmroot), before_ms)
         )
+
+    def take_lease(self, name: str, owner: str, now_ms: int) -> bool:
+        """See the port."""
+        return self._transactions.write(
+            lambda unit: leases.take(unit.connection, name, owner, now_ms)
+        )
+
+    def renew_lease(self, name: str, owner: str, now_ms: int) -> bool:
+        """See the port."""
+        return self._transactions.write(
+            lambda unit: leases.renew(unit.connection, name, owner, now_ms)
+        )
+
+    def end_lease(self, name: str, owner: str) -> None:
+        """See the port."""
+        self._transactions.write(lambda unit: leases.end(unit.connection, name, owner))
+
+    def lease_owner(self, name: str) -> str | None:
+        """See the port."""
+        return self._transactions.read(lambda c: leases.owner_of(c, name))
+
+    def forget_leases(self, before_ms: int) -> int:
+        """See the port."""
+        return self._transactions.write(lambda unit: leases.forget(unit.connection, before_ms))
+
+    def known_times(self) -> KnownTimes:
+        """See the port."""
+        return self._transactions.read(lambda c: times.known_times(c, self._transactions.clock))
+
+    def note_time(self, now_ms: int) -> None:
+        """See the port."""
+        self._transactions.write(lambda unit: times.note_time(unit.connection, now_ms))
 
     def add_intent(self, intent: ArchiveIntent) -> ArchiveIntent:
         """See the port."""

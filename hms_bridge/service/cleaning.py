@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from hms_bridge.catalog import places
-from hms_bridge.model.compaction import Compaction, PotentialCompaction
+from hms_bridge.model.compaction import Compaction, PotentialCompaction, Readers
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.notification import event_log, events
@@ -65,6 +65,12 @@ class CleaningVerbs(TransactionVerbs):
             )
         )
 
+    def retry_failed_cleanings(self, after_ms: int) -> int:
+        """Entries that failed in their cleaning so long ago are ready again; how many."""
+        return self._transactions.write(
+            lambda unit: cleaning.retry_failed_cleanings(unit.connection, self._clock, after_ms)
+        )
+
     def forget_aborted_components(
         self, compaction: Compaction, write_ids: Sequence[WriteId]
     ) -> None:
@@ -79,10 +85,17 @@ class CleaningVerbs(TransactionVerbs):
             lambda c: valid_write_ids.get_all_write_ids(c, full_table_name, valid_txns)
         )
 
-    def min_open_txn_watermark(self) -> TxnId:
-        """Every transaction below it has ended and none can appear below it any more."""
+    def min_open_txn_watermark(self, database: str | None = None) -> TxnId:
+        """Every transaction below it has ended and none can appear below it any more; with a
+        database: every one that may read something of it."""
         return self._transactions.read(
-            lambda c: open_txns.min_open_txn_watermark(c, self._settings.txn, self._clock)
+            lambda c: open_txns.min_open_txn_watermark(c, self._settings.txn, self._clock, database)
+        )
+
+    def readers(self, entries: Sequence[Compaction]) -> Readers:
+        """What decides whether somebody may read the inputs of these entries."""
+        return self._transactions.read(
+            lambda c: cleaning.readers(c, entries, self._settings.txn, self._clock)
         )
 
     def find_potential_compactions(

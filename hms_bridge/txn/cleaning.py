@@ -3,8 +3,9 @@
 Nothing is handed to the cleaner that an open or future transaction may need:
 
 * an entry only if its transaction committed, and every transaction that is open, or may still
-  appear, began after that. ``next_txn_id`` is the highest id that was given by then, so open ids
-  must be **above** it (Hive lets the one with that very id pass, which may read the inputs);
+  appear, and may read something of its database, began after that. ``next_txn_id`` is the highest
+  id that was given by then, so open ids must be **above** it (Hive lets the one with that very id
+  pass, which may read the inputs). Nor while its inputs may be read under a lock alone;
 * aborted writes only below every open write of the table.
 """
 
@@ -30,6 +31,7 @@ from sqlalchemy import (
 from hms_bridge.backend.dialect import now_ms, null_safe_equals
 from hms_bridge.backend.schema.txn_tables import (
     COMPACTION_QUEUE,
+    COMPLETED_COMPACTIONS,
     COMPLETED_TXN_COMPONENTS,
     TXN_COMPONENTS,
     TXN_TO_WRITE_ID,
@@ -43,13 +45,15 @@ from hms_bridge.model.compaction import (
     CompactionState,
     CompactionType,
     PotentialCompaction,
+    Readers,
 )
 from hms_bridge.model.ids import CompactionId, WriteId
 from hms_bridge.model.txn import TxnState
 from hms_bridge.txn.compaction_history import succeed
-from hms_bridge.txn.compaction_rows import from_queue
+from hms_bridge.txn.compaction_rows import from_queue, queue_row
 from hms_bridge.txn.components import at_target, forget_aborted
 from hms_bridge.txn.open_txns import min_open_txn_watermark
+from hms_bridge.txn.readers import locked_without_txn, txns_elsewhere
 from hms_bridge.txn.write_ids import get_max_allocated_write_id, of_table
 
 FETCH_MAX = 1000
@@ -58,6 +62,7 @@ FETCH_MAX = 1000
 _Q = COMPACTION_QUEUE.c
 _C = TXN_COMPONENTS.c
 _D = COMPLETED_TXN_COMPONENTS.c
+_H = COMPLETED_COMPACTIONS.c
 _SOFT_DROP = "location"
 _READY = CompactionState.READY_FOR_CLEANING.stored
 _CLEANUP = CompactionType.ABORT_TXN_CLEANUP.stored
@@ -70,9 +75,9 @@ def find_ready_to_clean(
     """Compacted entries whose inputs nobody can need; of each target the one with the lowest
     highest_write_id, in the order of their ids.
 
-    Not before ``retention_ms`` after the commit, nor before a postponed entry's wait is over.
+    Not before ``retention_ms`` after the commit, nor before a postponed entry's wait is over, nor
+    while somebody may read the inputs under a lock without a transaction.
     """
-    watermark = min_open_txn_watermark(connection, settings, clock)
     now = now_ms(connection, clock)
     not_committed = exists().where(
         TXNS.c.TXN_ID == _Q.CQ_TXN_ID, TXNS.c.TXN_STATE != TxnState.COMMITTED.value
@@ -82,18 +87,37 @@ def find_ready_to_clean(
         .where(
             _Q.CQ_STATE == _READY,
             _Q.CQ_TYPE != _CLEANUP,
-            _Q.CQ_NEXT_TXN_ID < watermark,
+            _Q.CQ_NEXT_TXN_ID.is_not(None),
             ~not_committed,
             _is_waited(now, retention_ms),
         )
         .order_by(_Q.CQ_ID)
     ).mappings()
+    entries = tuple(map(from_queue, rows))
+    found = readers(connection, entries, settings, clock)
     lowest: dict[_Target, Compaction] = {}
-    for entry in map(from_queue, rows):
+    for entry in entries:
+        watermark = found.watermarks[entry.database_name]
+        if (entry.next_txn_id or 0) >= watermark or entry.id in found.locks:
+            continue
         target = _target(entry)
         if target not in lowest or _height(entry) < _height(lowest[target]):
             lowest[target] = entry
     return tuple(sorted(lowest.values(), key=lambda entry: entry.id)[:FETCH_MAX])
+
+
+def readers(
+    connection: Connection, entries: Sequence[Compaction], settings: TxnSettings, clock: Clock
+) -> Readers:
+    """Who may read the inputs of these entries."""
+    databases = sorted({entry.database_name for entry in entries})
+    return Readers(
+        watermarks={
+            one: min_open_txn_watermark(connection, settings, clock, one) for one in databases
+        },
+        elsewhere={one: txns_elsewhere(connection, one) for one in databases},
+        locks=locked_without_txn(connection, entries),
+    )
 
 
 def find_ready_to_clean_aborts(
@@ -222,6 +246,42 @@ def mark_cleaned(connection: Connection, compaction: Compaction, clock: Clock) -
             components = and_(_C.TC_DATABASE == target[0], _C.TC_TABLE == target[1])
         forget_aborted(connection, components, highest_write_id=highest)
     return ended
+
+
+def retry_failed_cleanings(connection: Connection, clock: Clock, after_ms: int) -> int:
+    """Entries that failed in their cleaning so long ago are ready for cleaning again; how many.
+
+    They were compacted and committed; those whose target was cleaned by a later one stay.
+    """
+    now = now_ms(connection, clock)
+    rows = connection.execute(
+        select(COMPLETED_COMPACTIONS)
+        .where(
+            _H.CC_STATE == CompactionState.FAILED.stored,
+            _H.CC_NEXT_TXN_ID > 0,
+            _H.CC_COMMIT_TIME > 0,
+            _H.CC_END < now - after_ms,
+        )
+        .order_by(_H.CC_ID)
+        .limit(FETCH_MAX)
+        .with_for_update()
+    ).mappings()
+    count = 0
+    for row in rows.all():
+        later = COMPLETED_COMPACTIONS.alias()
+        is_made_good = exists().where(
+            later.c.CC_DATABASE == row["CC_DATABASE"],
+            later.c.CC_TABLE == row["CC_TABLE"],
+            null_safe_equals(later.c.CC_PARTITION, row["CC_PARTITION"]),
+            later.c.CC_STATE == CompactionState.SUCCEEDED.stored,
+            later.c.CC_ID > row["CC_ID"],
+        )
+        if connection.execute(select(is_made_good)).scalar():
+            continue
+        connection.execute(insert(COMPACTION_QUEUE).values(queue_row(row)))
+        connection.execute(delete(COMPLETED_COMPACTIONS).where(_H.CC_ID == row["CC_ID"]))
+        count += 1
+    return count
 
 
 def forget_aborted_components(

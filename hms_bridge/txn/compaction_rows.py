@@ -47,6 +47,16 @@ def history_row(
     return row | {f"CC_{name}": value for name, value in changes.items()}
 
 
+def queue_row(history: Mapping[Any, Any]) -> dict[str, Any]:
+    """The queue row of an entry of the history that is to be cleaned again, at once."""
+    row = {f"CQ_{name}": history[f"CC_{name}"] for name in _SHARED}
+    return row | {
+        "CQ_STATE": CompactionState.READY_FOR_CLEANING.stored,
+        "CQ_CLEANER_START": None,
+        "CQ_RETRY_RETENTION": 0,
+    }
+
+
 def _record(prefix: str, row: Mapping[Any, Any]) -> Compaction:
     def get(name: str) -> Any:
         return row.get(f"{prefix}{name}")

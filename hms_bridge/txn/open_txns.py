@@ -34,6 +34,7 @@ from hms_bridge.model.txn import (
     TxnState,
     TxnType,
 )
+from hms_bridge.txn.readers import reads_elsewhere
 from hms_bridge.txn.replication import map_source_txns, mapped_txns
 
 _UNKNOWN = "Unknown"
@@ -152,9 +153,16 @@ def get_open_txns_info(
     return tuple(_info(listed) for listed in found.txns)
 
 
-def min_open_txn_watermark(connection: Connection, settings: TxnSettings, clock: Clock) -> TxnId:
-    """Every transaction below it has ended, and none can appear below it any more."""
+def min_open_txn_watermark(
+    connection: Connection, settings: TxnSettings, clock: Clock, database: str | None = None
+) -> TxnId:
+    """Every transaction below it has ended, and none can appear below it any more.
+
+    With ``database``: every one that may read something of it (:mod:`hms_bridge.txn.readers`).
+    """
     open_id = select(func.min(TXNS.c.TXN_ID)).where(TXNS.c.TXN_STATE == TxnState.OPEN.value)
+    if database is not None:
+        open_id = open_id.where(~reads_elsewhere(database))
     lowest, boundary = connection.execute(
         select(open_id.scalar_subquery(), _low_boundary(connection, settings, clock))
     ).one()

@@ -49,6 +49,11 @@ class TestSqlManifest(ManifestBehaviour):
         assert manifest.entries(purged_as).keys() == {NAME}
         assert manifest.holders(purged_as, [NAME], T0)[NAME] == ("hold:1", "intent:i1")
         assert not manifest.claim_purge(
-            purged_as, NAME, seen_archived_at_ms=T0, overridden_holders=(), now_ms=T0 + 100
+            purged_as,
+            NAME,
+            seen_archived_at_ms=T0,
+            overridden_holders=(),
+            owner="one",
+            now_ms=T0 + 100,
         )
         assert manifest.entries("hdfs://other:8020/cm") == {}

@@ -7,10 +7,13 @@ class TestMyManifest(ManifestBehaviour):
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from changemanager.errors import ArchiveBusyError, IntentError
 from changemanager.manifest import (
+    LEASE_MS,
     ArchiveCause,
     ArchiveContext,
     ArchivedFile,
@@ -104,11 +107,29 @@ def claim(
     *,
     seen: int | None = T0,
     overridden: tuple[str, ...] = (),
+    owner: str = "one",
     now_ms: int = T0 + 100,
 ) -> bool:
     return manifest.claim_purge(
-        CMROOT, name, seen_archived_at_ms=seen, overridden_holders=overridden, now_ms=now_ms
+        CMROOT,
+        name,
+        seen_archived_at_ms=seen,
+        overridden_holders=overridden,
+        owner=owner,
+        now_ms=now_ms,
     )
+
+
+def purged(
+    manifest: ArchiveManifest, name: str = NAME, *, owner: str = "one", now_ms: int = T0 + 200
+) -> bool:
+    return manifest.record_purged(CMROOT, name, owner=owner, now_ms=now_ms)
+
+
+def released(
+    manifest: ArchiveManifest, name: str = NAME, *, owner: str | None = "one", now_ms: int = T0
+) -> bool:
+    return manifest.release_purge(CMROOT, name, owner=owner, now_ms=now_ms)
 
 
 def pin(holder: str = "dump:1", **given: object) -> Pin:
@@ -168,7 +189,7 @@ class ManifestBehaviour:
         assert manifest.archived_below(CMROOT, "file:/wh/db_db/t") == ()
         assert manifest.archived_below(OTHER, table) == ()
         assert claim(manifest)
-        manifest.record_purged(CMROOT, NAME, T0 + 200)
+        assert purged(manifest)
         (entry,) = manifest.archived_below(CMROOT, f"{table}/delta_1_1")
         assert entry.state is EntryState.PURGED
 
@@ -230,7 +251,7 @@ class ManifestBehaviour:
         self._archive(manifest, NAME)
         assert claim(manifest)
         assert manifest.entries(CMROOT)[NAME].state is EntryState.PURGING
-        manifest.record_purged(CMROOT, NAME, T0 + 200)
+        assert purged(manifest)
         assert manifest.entries(CMROOT) == {}
         history = manifest.entries(CMROOT, [NAME])[NAME]
         assert (history.state, history.archived_at_ms) == (EntryState.PURGED, T0 + 200)
@@ -259,10 +280,10 @@ class ManifestBehaviour:
         self._archive(manifest, NAME)
         before = manifest.entries(CMROOT)[NAME]
         assert claim(manifest)
-        manifest.release_purge(CMROOT, NAME)
+        assert released(manifest)
         assert manifest.entries(CMROOT)[NAME] == before
-        manifest.release_purge(CMROOT, NAME)
-        manifest.release_purge(CMROOT, "never_seen")
+        assert not released(manifest)
+        assert not released(manifest, "never_seen")
         assert manifest.entries(CMROOT)[NAME] == before
 
     def test_a_file_of_hive_is_claimed_without_a_row(self, manifest: ArchiveManifest) -> None:
@@ -271,7 +292,7 @@ class ManifestBehaviour:
             manifest.reserve(CMROOT, reserved(NAME), T0)
         seen = manifest.entries(CMROOT)[NAME].archived_at_ms
         assert claim(manifest, seen=seen)
-        manifest.release_purge(CMROOT, NAME)
+        assert released(manifest)
         assert manifest.entries(CMROOT, [NAME]) == {}
 
     def test_a_row_that_came_stops_the_purge_of_hives_file(self, manifest: ArchiveManifest) -> None:
@@ -281,7 +302,7 @@ class ManifestBehaviour:
     def test_a_purged_file_can_come_again(self, manifest: ArchiveManifest) -> None:
         self._archive(manifest, NAME, is_remaining_in_trash=True)
         assert claim(manifest)
-        manifest.record_purged(CMROOT, NAME, T0 + 200)
+        assert purged(manifest)
         manifest.reserve(CMROOT, reserved(NAME), T0 + 300)
         entry = manifest.entries(CMROOT)[NAME]
         assert (entry.state, entry.archived_at_ms) == (EntryState.RESERVED, T0 + 300)
@@ -291,20 +312,129 @@ class ManifestBehaviour:
     def test_a_purged_row_counts_as_none(self, manifest: ArchiveManifest) -> None:
         self._archive(manifest, NAME)
         assert claim(manifest)
-        manifest.record_purged(CMROOT, NAME, T0 + 200)
+        assert purged(manifest)
         assert not claim(manifest, seen=T0 + 200)
         assert claim(manifest, seen=None)
 
     def test_only_claimed_files_are_purged(self, manifest: ArchiveManifest) -> None:
         self._archive(manifest, NAME)
-        manifest.record_purged(CMROOT, NAME, T0 + 200)
-        manifest.record_purged(CMROOT, "never_seen", T0 + 200)
+        assert not purged(manifest)
+        assert not purged(manifest, "never_seen")
         assert manifest.entries(CMROOT)[NAME].state is EntryState.ARCHIVED
+
+    def test_a_claim_belongs_to_its_owner(self, manifest: ArchiveManifest) -> None:
+        self._archive(manifest, NAME)
+        assert claim(manifest)
+        assert not claim(manifest, owner="two", now_ms=T0 + 100 + LEASE_MS)
+        assert not manifest.holds_purge(CMROOT, NAME, owner="two", now_ms=T0 + 150)
+        assert not purged(manifest, owner="two")
+        assert not released(manifest, owner="two")
+        assert not released(manifest, owner=None, now_ms=T0 + 150)
+        assert manifest.holds_purge(CMROOT, NAME, owner="one", now_ms=T0 + 150)
+        assert purged(manifest)
+
+    def test_a_silent_owner_loses_its_claim_for_good(self, manifest: ArchiveManifest) -> None:
+        self._archive(manifest, NAME)
+        assert claim(manifest)
+        late = T0 + 150 + LEASE_MS
+        assert manifest.holds_purge(CMROOT, NAME, owner="one", now_ms=T0 + 150)
+        assert not claim(manifest, owner="two", now_ms=late)
+        assert claim(manifest, owner="two", now_ms=late + 1)
+        assert not manifest.holds_purge(CMROOT, NAME, owner="one", now_ms=late + 2)
+        assert not purged(manifest)
+        assert not released(manifest)
+        assert manifest.entries(CMROOT)[NAME].state is EntryState.PURGING
+        assert purged(manifest, owner="two")
+
+    def test_a_claim_from_the_future_does_not_last(self, manifest: ArchiveManifest) -> None:
+        """The clock stepped back by a year."""
+        self._archive(manifest, NAME)
+        assert claim(manifest, now_ms=T0 + 365 * 86_400_000)
+        assert claim(manifest, owner="two")
+
+    def test_whoever_archives_ends_a_dead_claim(self, manifest: ArchiveManifest) -> None:
+        self._archive(manifest, NAME)
+        assert claim(manifest)
+        now_ms = T0 + 101 + LEASE_MS
+        manifest.reserve(CMROOT, reserved(NAME), now_ms)
+        entry = manifest.entries(CMROOT)[NAME]
+        assert (entry.state, entry.archived_at_ms) == (EntryState.RESERVED, now_ms)
+        assert not manifest.holds_purge(CMROOT, NAME, owner="one", now_ms=now_ms)
+        assert not purged(manifest)
+        manifest.record_archived(CMROOT, archived(NAME, at_ms=now_ms), now_ms)
+        assert manifest.entries(CMROOT)[NAME].state is EntryState.ARCHIVED
+
+    def test_a_dead_claim_on_hives_file_leaves_no_trace(self, manifest: ArchiveManifest) -> None:
+        assert claim(manifest, seen=None)
+        now_ms = T0 + 101 + LEASE_MS
+        manifest.reserve(CMROOT, reserved(NAME), now_ms)
+        assert manifest.entries(CMROOT)[NAME].checksum == CHECKSUM
+        manifest.withdraw(CMROOT, [NAME])
+        assert claim(manifest, seen=None, now_ms=now_ms)
+        assert released(manifest, owner=None, now_ms=now_ms + LEASE_MS + 1)
+        assert manifest.entries(CMROOT, [NAME]) == {}
+
+    # -- amendments
+
+    def test_an_entry_is_amended_as_it_was_seen(self, manifest: ArchiveManifest) -> None:
+        self._archive(manifest, NAME)
+        seen = manifest.entries(CMROOT)[NAME]
+        wanted = replace(seen, cmroot=OTHER)
+        assert not manifest.amend(OTHER, NAME, seen, wanted, T0)
+        assert manifest.amend(OTHER, NAME, None, wanted, T0)
+        assert manifest.entries(OTHER)[NAME] == wanted
+        assert manifest.roots() == (CMROOT, OTHER)
+        assert not manifest.amend(CMROOT, NAME, replace(seen, archived_at_ms=T0 - 1), None, T0)
+        assert manifest.amend(CMROOT, NAME, seen, None, T0)
+        assert manifest.entries(CMROOT) == {}
+        assert manifest.roots() == (OTHER,)
+
+    def test_what_is_being_purged_is_not_amended(self, manifest: ArchiveManifest) -> None:
+        self._archive(manifest, NAME)
+        assert claim(manifest)
+        seen = manifest.entries(CMROOT)[NAME]
+        assert not manifest.amend(CMROOT, NAME, seen, None, T0 + 100)
+        assert manifest.amend(CMROOT, NAME, seen, None, T0 + 101 + LEASE_MS)
+        assert manifest.entries(CMROOT, [NAME]) == {}
+
+    def test_live_purges(self, manifest: ArchiveManifest) -> None:
+        self._archive(manifest, NAME)
+        assert claim(manifest)
+        assert manifest.live_purges(CMROOT, T0 + 100) == {NAME}
+        assert manifest.live_purges(CMROOT, T0 + 101 + LEASE_MS) == set()
+        assert manifest.live_purges(OTHER, T0 + 100) == set()
+
+    # -- leases and times
+
+    def test_a_lease_has_one_owner_until_it_is_silent(self, manifest: ArchiveManifest) -> None:
+        assert manifest.take_lease("x", "one", T0)
+        assert manifest.take_lease("x", "one", T0 + 10)
+        assert manifest.take_lease("y", "two", T0)
+        assert not manifest.take_lease("x", "two", T0 + 10 + LEASE_MS)
+        assert manifest.renew_lease("x", "one", T0 + 20)
+        assert not manifest.take_lease("x", "two", T0 + 20 + LEASE_MS)
+        assert manifest.take_lease("x", "two", T0 + 21 + LEASE_MS)
+        assert not manifest.renew_lease("x", "one", T0 + 22 + LEASE_MS)
+        manifest.end_lease("x", "one")
+        assert not manifest.take_lease("x", "one", T0 + 22 + LEASE_MS)
+        manifest.end_lease("x", "two")
+        assert manifest.lease_owner("x") is None
+        assert manifest.lease_owner("y") == "two"
+        assert not manifest.renew_lease("x", "two", T0 + 22 + LEASE_MS)
+        assert manifest.take_lease("x", "one", T0 + 22 + LEASE_MS)
+        assert manifest.forget_leases(T0 + 1) == 1
+        assert not manifest.take_lease("x", "two", T0 + 22 + LEASE_MS)
+
+    def test_the_noted_time_goes_on_only(self, manifest: ArchiveManifest) -> None:
+        assert manifest.known_times().newest_ms == 0
+        manifest.note_time(T0)
+        manifest.note_time(T0 - 1)
+        assert manifest.known_times().newest_ms == T0
 
     def test_history_is_forgotten_by_age(self, manifest: ArchiveManifest) -> None:
         self._archive(manifest, NAME, SECOND)
         assert claim(manifest)
-        manifest.record_purged(CMROOT, NAME, T0 + 200)
+        assert purged(manifest)
         assert manifest.forget_purged(CMROOT, T0 + 200) == 0
         assert manifest.forget_purged(CMROOT, T0 + 201) == 1
         assert set(manifest.entries(CMROOT, [NAME, SECOND])) == {SECOND}

@@ -342,7 +342,7 @@ def test_what_is_being_purged_cannot_be_counted_on(world: ArchiveWorld) -> None:
     seen = world.store.entries(world.archive.cmroot.uri)[name].archived_at_ms
     assert world.store.claim_purge(
         world.archive.cmroot.uri, name,
-        seen_archived_at_ms=seen, overridden_holders=(), now_ms=START_MS,
+        seen_archived_at_ms=seen, overridden_holders=(), owner="one", now_ms=START_MS,
     )  # fmt: skip
     path = world.write("t/b/f", b"rows")
     with pytest.raises(ArchiveBusyError):

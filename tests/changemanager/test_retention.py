@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
-from changemanager.archive import REMAIN_IN_TRASH, RecycleKind
+from changemanager.archive import ORIGINAL_LOCATION, REMAIN_IN_TRASH, RecycleKind
+from changemanager.aside import ASIDE_PREFIX
 from changemanager.checksum import composite_checksum, plain_checksum
-from changemanager.errors import ArchiveBusyError, ChangeManagerConfigError
+from changemanager.errors import ArchiveBusyError, ChangeManagerConfigError, ClockDoubtError
 from changemanager.filesystem.volume import FileKind
-from changemanager.manifest import ArchiveEntry, EntryState, IntentState, Pin, PinKind
+from changemanager.manifest import (
+    LEASE_MS,
+    ArchiveEntry,
+    EntryState,
+    IntentState,
+    KnownTimes,
+    Pin,
+    PinKind,
+)
+from changemanager.plausible_time import clock_doubt
+from changemanager.purge import PurgeReport
 from changemanager.retention import (
     ArchivedItem,
     Disposition,
     PurgePlan,
-    PurgeReport,
     is_expired,
     plan_purge,
 )
@@ -68,6 +80,7 @@ def hives(world: ArchiveWorld, name: str, content: bytes = b"rows", at_ms: int =
 
 
 def purge(world: ArchiveWorld, **given: object) -> PurgeReport:
+    world.purge.settle()
     return world.purge.run(world.purge.plan(**given))  # type: ignore[arg-type]
 
 
@@ -278,10 +291,10 @@ def test_a_name_that_ends_like_a_date_needs_proof(world: ArchiveWorld) -> None:
 class StubbornVolume(FaultyVolume):
     """Does not delete one file, and cannot say another one's attributes."""
 
-    def remove_file(self, path: str) -> None:
-        if "stubborn" in path:
-            raise PermissionError(13, "Permission denied", path)
-        super().remove_file(path)
+    def rename(self, source: str, target: str) -> None:
+        if "stubborn" in source:
+            raise PermissionError(13, "Permission denied", source)
+        super().rename(source, target)
 
     def keeps_attributes(self, directory: str) -> bool:
         return True
@@ -317,7 +330,9 @@ def test_what_was_archived_again_after_the_plan_stays(world: ArchiveWorld) -> No
     recycle(world)
     report = world.purge.run(plan)
     assert report.deleted == ()
-    assert report.failed == ((name, "it was archived again, or pinned, since the plan was made"),)
+    assert report.failed == (
+        (name, "it was archived again, pinned, or claimed, since the plan was made"),
+    )
     assert set(world.archived()) == {name}
 
 
@@ -427,6 +442,28 @@ def test_without_a_trash_what_was_dropped_is_kept(world: ArchiveWorld) -> None:
     assert dispositions(world.purge.plan()) == {name: Disposition.NO_TRASH}
 
 
+def test_what_was_dropped_comes_to_an_end_with_and_without_a_trash(tmp_path: Path) -> None:
+    for has_trash in (False, True):
+        folder = tmp_path / str(has_trash)
+        folder.mkdir()
+        world = ArchiveWorld(folder, has_trash=has_trash, retain_ms=RETAIN_MS)
+        name = recycle(world, is_purge=False)
+        world.clock.advance(RETAIN_MS + 1)
+        purge(world)
+        kept = (
+            world.trash / str(world.cmroot).strip("/") / name if has_trash else world.cmroot / name
+        )
+        (kept.parent / "notes.txt").write_bytes(b"not of the archive")
+        world.clock.advance(30 * DAY_MS - 1)
+        world.store.note_time(world.clock.now_ms())
+        purge(world)
+        assert kept.exists()
+        world.clock.advance(1)
+        purge(world)
+        assert not kept.exists()
+        assert (kept.parent / "notes.txt").exists()
+
+
 def test_hives_tag_on_a_file_without_a_row_is_seen(world: ArchiveWorld) -> None:
     volume = world.archive.cmroot.volume
     name = name_of("f", b"rows")
@@ -459,12 +496,50 @@ def test_dying_at_every_step_of_a_purge(tmp_path: Path, is_hives: bool) -> None:
             break
         except CrashError:
             world.start()
+        # What the dead one held is free in minutes; until then nobody touches it.
+        purge(world)
+        world.clock.advance(LEASE_MS + 1)
         purge(world)
         assert world.archived() == {}
         assert world.store.entries(world.archive.cmroot.uri) == {}
         recycle(world, base="a")
         assert list(world.archived()) == [name_of("a", b"rows")]
-    assert crash_at > 8
+    assert crash_at > 16
+    steps = {label.split()[1] for label in world.faults.labels}
+    assert steps >= {"claim_purge", "holds_purge", "rename", "remove_file", "record_purged"}
+
+
+def test_dying_at_every_step_of_settling(tmp_path: Path) -> None:
+    """A purge died with one file moved aside and one claimed; whoever settles it dies, too."""
+    labels: set[str] = set()
+    crash_at = 0
+    while True:
+        crash_at += 1
+        folder = tmp_path / str(crash_at)
+        folder.mkdir()
+        world = ArchiveWorld(folder, retain_ms=RETAIN_MS)
+        names = {recycle(world, base=base) for base in ("a", "b")}
+        world.clock.advance(RETAIN_MS + 1)
+        for step in (f"after rename {name_of('a', b'rows')}", "after claim_purge"):
+            world.faults.crash_label = step
+            with pytest.raises(CrashError):
+                world.purge.run(world.purge.plan())
+            world.start()
+        world.clock.advance(LEASE_MS + 1)
+        world.start(crash_at)
+        try:
+            world.purge.settle()
+            break
+        except CrashError:
+            labels |= set(world.faults.labels)
+            world.start()
+        world.purge.settle()
+        assert set(world.archived()) == names
+        states = {one.state for one in world.store.entries(world.archive.cmroot.uri).values()}
+        assert states == {EntryState.ARCHIVED}
+    assert set(world.archived()) == names
+    assert "before release_purge" in labels
+    assert any(label.startswith("before place .cm-gone-") for label in labels)
 
 
 def test_an_interrupted_purge_that_is_not_due_any_more_lets_go(tmp_path: Path) -> None:
@@ -483,6 +558,211 @@ def test_an_interrupted_purge_that_is_not_due_any_more_lets_go(tmp_path: Path) -
             root=str(world.warehouse), context=context(),
         )  # fmt: skip
     assert path.exists()
+    world.clock.advance(LEASE_MS + 1)
     assert purge(world).deleted == ()
     assert recycle(world) == name
     assert set(world.archived()) == {name}
+
+
+class AttributedVolume(FaultyVolume):
+    """Files have the attributes that it is told, whatever the mount."""
+
+    origins: ClassVar[dict[str, str]] = {}
+
+    def keeps_attributes(self, directory: str) -> bool:
+        return True
+
+    def attribute(self, path: str, name: str) -> bytes | None:
+        found = self.origins.get(path) if name == ORIGINAL_LOCATION else None
+        return found.encode() if found is not None else None
+
+
+class StalledVolume(FaultyVolume):
+    """Stands still before, or in the middle of, taking a file away, while others go on."""
+
+    stalls: ClassVar[dict[str, Callable[[], None]]] = {}
+
+    def rename(self, source: str, target: str) -> None:
+        self._stall("before rename")
+        super().rename(source, target)
+        self._stall("after rename")
+
+    def remove_file(self, path: str) -> None:
+        self._stall("before remove")
+        super().remove_file(path)
+
+    def _stall(self, step: str) -> None:
+        meanwhile = self.stalls.pop(step, None)
+        if meanwhile is not None:
+            meanwhile()
+
+
+@pytest.mark.parametrize("step", ["before rename", "after rename", "before remove"])
+@pytest.mark.parametrize("is_second_purging", [True, False])
+def test_a_purge_that_stood_still_deletes_nothing_that_came_since(
+    tmp_path: Path, step: str, is_second_purging: bool
+) -> None:
+    """I4, I5: while it stands still, another purge ends its work, and a cleaner archives the same
+    content under the same name again and deletes the source: the only copy."""
+    world = ArchiveWorld(tmp_path, retain_ms=RETAIN_MS, volume_class=StalledVolume)
+    name = recycle(world)
+    world.clock.advance(RETAIN_MS + 1)
+    plan = world.purge.plan()
+
+    def others_go_on() -> None:
+        world.clock.advance(LEASE_MS + 1)
+        if is_second_purging:
+            purge(world)
+        recycle(world)
+
+    StalledVolume.stalls = {step: others_go_on}
+    world.purge.run(plan)
+    assert StalledVolume.stalls == {}
+    assert world.archived() == {name: b"rows"}
+    entry = world.store.entries(world.archive.cmroot.uri)[name]
+    assert entry.state is EntryState.ARCHIVED
+    assert world.purge.settle() == ()
+
+
+def test_a_live_purge_is_left_alone(tmp_path: Path) -> None:
+    world = ArchiveWorld(tmp_path, retain_ms=RETAIN_MS)
+    name = recycle(world)
+    world.clock.advance(RETAIN_MS + 1)
+    world.faults.crash_label = f"after rename {name}"
+    with pytest.raises(CrashError):
+        purge(world)
+    world.start()
+    (aside,) = world.archived()
+    assert aside.startswith(ASIDE_PREFIX)
+    assert world.purge.settle() == ()
+    assert dispositions(world.purge.plan())[aside] is Disposition.UNKNOWN
+    assert set(world.archived()) == {aside}
+    world.clock.advance(LEASE_MS + 1)
+    assert world.purge.settle() == (name,)
+    assert set(world.archived()) == {name}
+    assert purge(world).deleted == (name,)
+
+
+def test_a_file_moved_aside_that_nobody_knows_lives_its_retention(world: ArchiveWorld) -> None:
+    path = hives(world, f"{ASIDE_PREFIX}{'0' * 32}-gone")
+    world.clock.advance(RETAIN_MS)
+    purge(world)
+    assert path.exists()
+    world.clock.advance(1)
+    purge(world)
+    assert not path.exists()
+
+
+# -- files without a row: Hive's, and those of a cmroot that was moved
+
+
+def hold(world: ArchiveWorld, database: str, table: str | None = None, **given: int) -> None:
+    world.store.put_pin(
+        Pin(holder=f"hold:{database}.{table}", kind=PinKind.HOLD, reason="", created_at_ms=0,
+            database=database, table=table, **given)
+    )  # fmt: skip
+
+
+def test_a_file_of_hive_is_held_by_the_place_that_it_came_from(tmp_path: Path) -> None:
+    world = ArchiveWorld(tmp_path, retain_ms=RETAIN_MS, volume_class=AttributedVolume)
+    origins = {
+        "a": "hdfs://ns/wh/sales.db/orders/delta_1_1/a",
+        "b": "hdfs://ns/wh/sales.db/items/p=1/b",
+        "c": "hdfs://ns/wh/other.db/orders/c",
+        "d": "hdfs://ns/external/orders/d",
+        "e": None,
+    }
+    names = {base: name_of(base, b"rows") for base in origins}
+    for base, name in names.items():
+        hives(world, name)
+        if origins[base] is not None:
+            AttributedVolume.origins[str(world.cmroot / name)] = str(origins[base])
+    world.clock.advance(RETAIN_MS + 1)
+    hold(world, "sales", "orders")
+    # What cannot be told may be of the table that is held.
+    kept = {Disposition.PINNED: {"a", "d", "e"}, Disposition.DELETE: {"b", "c"}}
+    plan = world.purge.plan()
+    assert {
+        disposition: {base for base in names if dispositions(plan)[names[base]] is disposition}
+        for disposition in kept
+    } == kept
+    assert set(world.purge.run(plan).deleted) == {names["b"], names["c"]}
+    overridden = world.purge.plan(overridden=["hold:sales.orders"])
+    assert {one.disposition for one in overridden.decisions} == {Disposition.DELETE}
+
+
+def test_a_moved_cmroot_keeps_what_a_policy_holds(world: ArchiveWorld) -> None:
+    name = recycle(world)
+    moved = world.folder / "cmroot2"
+    world.cmroot.rename(moved)
+    world.cmroot = moved
+    world.config = type(world.config)(cmroot=str(moved), retain_ms=RETAIN_MS)
+    world.start()
+    world.clock.advance(RETAIN_MS + 1)
+    hold(world, "db", archived_since_ms=START_MS + 1)
+    assert dispositions(world.purge.plan()) == {name: Disposition.DELETE}
+    hold(world, "db", archived_since_ms=START_MS)
+    assert dispositions(world.purge.plan()) == {name: Disposition.PINNED}
+
+
+# -- the clock
+
+YEAR_MS = 365 * DAY_MS
+
+
+def test_a_clock_a_year_ahead_purges_nothing(world: ArchiveWorld) -> None:
+    name = recycle(world)
+    purge(world)
+    world.clock.advance(YEAR_MS)
+    plan = world.purge.plan()
+    assert [one.item.name for one in plan.removals] == [name]
+    with pytest.raises(ClockDoubtError, match="365 days.*--trust-clock"):
+        world.purge.run(plan)
+    assert set(world.archived()) == {name}
+    # Nor the next time: a refused purge is no sign that the time is right.
+    with pytest.raises(ClockDoubtError):
+        purge(world)
+    assert world.purge.run(world.purge.plan(), is_clock_trusted=True).deleted == (name,)
+
+
+def test_a_clock_a_year_back_does_not_make_files_older(world: ArchiveWorld) -> None:
+    purge(world)
+    world.clock.advance(-YEAR_MS)
+    name = recycle(world)
+    world.clock.advance(YEAR_MS + 60_000)
+    assert purge(world).deleted == ()
+    assert set(world.archived()) == {name}
+    world.clock.advance(RETAIN_MS)
+    assert purge(world).deleted == (name,)
+
+
+def test_the_clock_of_the_database_is_believed(world: ArchiveWorld) -> None:
+    world.store.store_ms = START_MS
+    world.clock.advance(-YEAR_MS)
+    name = recycle(world)
+    world.clock.advance(YEAR_MS)
+    assert world.store.entries(world.archive.cmroot.uri)[name].archived_at_ms == START_MS
+    world.clock.advance(RETAIN_MS + 1)
+    with pytest.raises(ClockDoubtError, match="10 days ahead of the database's"):
+        purge(world)
+    assert set(world.archived()) == {name}
+    world.store.store_ms = world.clock.now_ms()
+    assert purge(world).deleted == (name,)
+
+
+def test_a_purge_that_takes_much_after_a_silence_is_doubted() -> None:
+    def doubt(silence_ms: int, removed_count: int, present_count: int) -> str:
+        known = KnownTimes(store_ms=None, newest_ms=START_MS)
+        return clock_doubt(
+            START_MS + silence_ms, known, retain_ms=RETAIN_MS,
+            removed_count=removed_count, present_count=present_count,
+        )  # fmt: skip
+
+    assert doubt(DAY_MS, 1000, 1000) == ""
+    assert doubt(DAY_MS + 1, 1000, 1000)
+    assert doubt(DAY_MS + 1, 99, 99) == ""
+    assert doubt(DAY_MS + 1, 1000, 2001) == ""
+    assert doubt(RETAIN_MS + 2 * DAY_MS, 1, 1) == ""
+    assert doubt(RETAIN_MS + 2 * DAY_MS + 1, 1, 1)
+    assert doubt(YEAR_MS, 0, 5) == ""
+    assert doubt(-YEAR_MS, 5, 5) == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from cleaner.plan import CleaningState
 from hms_bridge.config.settings import CompactorSettings
 from hms_bridge.model.catalog import Database
 from hms_bridge.model.compaction import Compaction, CompactionState, CompactionType
-from hms_bridge.model.ids import CompactionId, LockId, TxnId, WriteId
+from hms_bridge.model.ids import NO_TXN, CompactionId, LockId, TxnId, WriteId
+from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockRequest, LockType
 from hms_bridge.model.txn import TxnType
 from hms_bridge.model.valid_ids import ValidTxnList
 from tests.support.cleaning_world import CleaningWorld
@@ -164,6 +166,106 @@ def test_a_reader_from_before_the_commit_is_waited_for(world: CleaningWorld) -> 
     assert ready.readiness is Readiness.READY
     assert world.cleaner().run_once()[0].state is CleaningState.CLEANED
     keep_alive(world, young)
+
+
+def read_lock(
+    world: CleaningWorld, txn_id: TxnId = NO_TXN, *, database: str = "db", **given: object
+) -> LockId:
+    values: dict[str, object] = {"level": LockLevel.TABLE, "table_name": "t"} | given
+    component = LockComponent(
+        type=LockType.SHARED_READ, database_name=database,
+        operation=DataOperation.SELECT, **values,  # type: ignore[arg-type]
+    )  # fmt: skip
+    request = LockRequest(components=(component,), txn_id=txn_id, user="old", host="some-host")
+    return world.metastore.lock(request).lock_id
+
+
+@pytest.mark.parametrize("level", [LockLevel.TABLE, LockLevel.DB])
+def test_a_reader_with_a_lock_and_no_transaction_is_waited_for(
+    world: CleaningWorld, level: LockLevel
+) -> None:
+    """I3. Hive's rule before 4: an entry waits for the locks that were there at its commit."""
+    world.write()
+    table = "t" if level is LockLevel.TABLE else None
+    lock_id = read_lock(world, level=level, table_name=table)
+    other = read_lock(world, table_name="another")
+    world.compact()
+    assert world.cleaner().run_once() == ()
+    (explained,) = world.cleaner().explain()
+    assert explained.readiness is Readiness.LOCKED
+    assert str(lock_id) in explained.reason
+    assert delta(1) in world.directories()
+    world.metastore.unlock(lock_id)
+    assert world.cleaner().run_once()[0].state is CleaningState.CLEANED
+    world.metastore.unlock(other)
+
+
+def test_a_lock_taken_well_after_the_commit_blocks_nothing(world: CleaningWorld) -> None:
+    world.write()
+    world.compact()
+    near = read_lock(world)
+    assert world.cleaner().run_once() == ()  # its snapshot may be older than the lock
+    world.metastore.unlock(near)
+    world.clock.advance(300_001)
+    read_lock(world)
+    assert world.cleaner().run_once()[0].state is CleaningState.CLEANED
+
+
+def says_by_lock(world: CleaningWorld, txn_id: TxnId, database: str) -> None:
+    read_lock(world, txn_id, database=database)
+
+
+def says_by_registering(world: CleaningWorld, txn_id: TxnId, database: str) -> None:
+    world.metastore.add_write_ids_to_min_history(txn_id, {f"{database}.t": WriteId(1)})
+
+
+@pytest.mark.parametrize("say", [says_by_lock, says_by_registering])
+@pytest.mark.parametrize("kind", [TxnType.READ_ONLY, TxnType.DEFAULT])
+def test_a_reader_of_another_database_blocks_nothing(
+    world: CleaningWorld, kind: TxnType, say: Callable[[CleaningWorld, TxnId, str], None]
+) -> None:
+    world.metastore.create_database(Database(name="other"))
+    world.write()
+    reader = world.open(kind, "elsewhere")
+    entry = world.compact()
+    assert world.cleaner().run_once() == ()  # it may read anything
+    say(world, reader, "other")
+    (explained,) = world.cleaner().explain()
+    assert explained.readiness is Readiness.READY
+    (outcome,) = world.cleaner().run_once()
+    assert outcome.state is CleaningState.CLEANED, outcome.message
+    assert world.directories() == [f"base_0000001_v{entry.txn_id:07d}"]
+    keep_alive(world, reader)
+
+
+@pytest.mark.parametrize("say", [says_by_lock, says_by_registering])
+def test_a_reader_of_both_databases_blocks(
+    world: CleaningWorld, say: Callable[[CleaningWorld, TxnId, str], None]
+) -> None:
+    world.metastore.create_database(Database(name="other"))
+    world.write()
+    reader = world.open_reader()
+    say(world, reader, "other")
+    say(world, reader, "db")
+    world.compact()
+    assert world.cleaner().run_once() == ()
+    assert delta(1) in world.directories()
+    keep_alive(world, reader)
+
+
+def test_the_locks_of_a_writer_do_not_say_what_it_reads(world: CleaningWorld) -> None:
+    """INSERT INTO other.t SELECT … FROM db.t with hive.txn.read.locks=false."""
+    world.metastore.create_database(Database(name="other"))
+    world.write()
+    writer = world.open()
+    component = LockComponent(
+        type=LockType.SHARED_READ, level=LockLevel.TABLE, database_name="other", table_name="t",
+        operation=DataOperation.INSERT, is_transactional=True,
+    )  # fmt: skip
+    world.metastore.lock(LockRequest(components=(component,), txn_id=writer, user="w", host="h"))
+    world.compact()
+    assert world.cleaner().run_once() == ()
+    keep_alive(world, writer)
 
 
 def test_a_compaction_that_is_not_committed_deletes_nothing(world: CleaningWorld) -> None:
@@ -538,7 +640,7 @@ def test_a_removal_that_is_not_wanted_any_more_is_given_up(world: CleaningWorld)
     world.write()
     entry = world.compact()
     cleaner = world.cleaner()
-    stray = cleaner._protocol.plan(
+    stray = cleaner._reaper._protocol.plan(
         str(world.table / f"base_0000002_v{entry.txn_id:07d}"),
         root=str(world.table),
         context=replace(_context_of(world, entry), location=f"file:{world.table}"),

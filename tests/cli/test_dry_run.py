@@ -34,6 +34,7 @@ VERBS: dict[str, Callable[[BusyMetastore], list[str]]] = {
     "initiator run": lambda _: ["initiator", "run", "--dry-run"],
     "initiator plan": lambda _: ["initiator", "plan"],
     "cm ls": lambda _: ["cm", "ls"],
+    "cm fsck": lambda _: ["cm", "fsck", "--content"],
     "cm pins": lambda _: ["cm", "pins"],
     "cm release": lambda _: ["cm", "release", "policy:sales", "--loaded", "--gone", "--dry-run"],
 }  # fmt: skip

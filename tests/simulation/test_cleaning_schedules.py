@@ -28,8 +28,10 @@ from hypothesis.stateful import (
 )
 
 from changemanager.location import Location
+from changemanager.manifest import LEASE_MS
 from cleaner.daemon import make_cleaner
 from hms_bridge.acid.directory import AcidState, resolve
+from hms_bridge.errors import NoSuchCompactionError
 from hms_bridge.model.compaction import Compaction, CompactionRequest, CompactionType
 from hms_bridge.model.ids import LockId, TxnId, WriteId
 from hms_bridge.model.txn import TxnState, TxnType
@@ -184,7 +186,12 @@ class Schedules(RuleBasedStateMachine):
             running.entry, highest_write_id=write_ids.high_watermark, txn_id=running.txn_id,
             run_as="worker",
         )  # fmt: skip
-        self.world.metastore.update_compactor_state(entry, running.txn_id)
+        try:
+            self.world.metastore.update_compactor_state(entry, running.txn_id)
+        except NoSuchCompactionError:  # it was silent for too long, and its entry was given back
+            self.running = None
+            self.world.abort(running.txn_id)
+            return
         state = self.snapshot(txns, write_ids)
         is_minor = entry.type is CompactionType.MINOR
         sources = state.deltas if is_minor else state.current
@@ -228,7 +235,8 @@ class Schedules(RuleBasedStateMachine):
 
     @rule()
     def clean(self) -> None:
-        self.wait(200_000)
+        for _ in range(2):
+            self.wait(LEASE_MS // 2 + 1)  # what a dead cleaner held is free
         for outcome in self.world.cleaner().run_once():
             assert outcome.state.value != "failed", outcome.message
 

@@ -7,16 +7,22 @@ from dataclasses import replace
 
 from changemanager.errors import ArchiveBusyError, IntentError
 from changemanager.manifest import (
+    LEASE_MS,
     ArchivedFile,
     ArchiveEntry,
     ArchiveIntent,
     EntryState,
     IntentState,
+    KnownTimes,
     Pin,
     ReservedFile,
 )
 
 _UNKNOWN_CLOCK = 0
+
+
+def _purge(cmroot: str, name: str) -> str:
+    return f"purge {cmroot} {name}"
 
 
 class InMemoryManifest:
@@ -26,16 +32,24 @@ class InMemoryManifest:
         self._entries: dict[tuple[str, str], ArchiveEntry] = {}
         self._intents: dict[str, ArchiveIntent] = {}
         self._pins: dict[str, Pin] = {}
+        self._leases: dict[str, tuple[str, int]] = {}
+        self._seen_ms = 0
+        self.store_ms: int | None = None
 
     def reserve(self, cmroot: str, files: Sequence[ReservedFile], now_ms: int) -> None:
         known = {file.name: self._entries.get((cmroot, file.name)) for file in files}
-        busy = tuple(
+        purging = [
             name for name, entry in known.items() if entry and entry.state is EntryState.PURGING
-        )
+        ]
+        busy = tuple(one for one in purging if not self._is_free(_purge(cmroot, one), now_ms))
         if busy:
             raise ArchiveBusyError(f"being purged: {', '.join(busy)}; try again", busy)
         for file in files:
             entry = known[file.name]
+            if entry is not None and entry.state is EntryState.PURGING:
+                self._leases.pop(_purge(cmroot, file.name), None)
+                is_of_hives_file = entry.archived_at_ms == _UNKNOWN_CLOCK
+                entry = None if is_of_hives_file else replace(entry, state=EntryState.RESERVED)
             if entry is None or entry.state is EntryState.PURGED:
                 entry = ArchiveEntry(
                     cmroot=cmroot,
@@ -101,6 +115,7 @@ class InMemoryManifest:
         *,
         seen_archived_at_ms: int | None,
         overridden_holders: Collection[str],
+        owner: str,
         now_ms: int,
     ) -> bool:
         entry = self._entries.get((cmroot, name))
@@ -109,6 +124,8 @@ class InMemoryManifest:
         if (entry.archived_at_ms if entry else None) != seen_archived_at_ms:
             return False
         if set(self.holders(cmroot, [name], now_ms).get(name, ())) - set(overridden_holders):
+            return False
+        if not self.take_lease(_purge(cmroot, name), owner, now_ms):
             return False
         if entry is None:
             entry = ArchiveEntry(
@@ -122,19 +139,68 @@ class InMemoryManifest:
         self._put(replace(entry, state=EntryState.PURGING))
         return True
 
-    def release_purge(self, cmroot: str, name: str) -> None:
+    def holds_purge(self, cmroot: str, name: str, *, owner: str, now_ms: int) -> bool:
+        entry = self._entries.get((cmroot, name))
+        is_purging = entry is not None and entry.state is EntryState.PURGING
+        return is_purging and self.renew_lease(_purge(cmroot, name), owner, now_ms)
+
+    def release_purge(self, cmroot: str, name: str, *, owner: str | None, now_ms: int) -> bool:
         entry = self._entries.get((cmroot, name))
         if entry is None or entry.state is not EntryState.PURGING:
-            return
+            return False
+        lease = _purge(cmroot, name)
+        is_mine = self._leases.get(lease, ("", 0))[0] == owner
+        if not (self._is_free(lease, now_ms) if owner is None else is_mine):
+            return False
+        self._leases.pop(lease, None)
         if entry.archived_at_ms == _UNKNOWN_CLOCK:
             del self._entries[cmroot, name]
         else:
             self._put(replace(entry, state=EntryState.ARCHIVED))
+        return True
 
-    def record_purged(self, cmroot: str, name: str, now_ms: int) -> None:
+    def record_purged(self, cmroot: str, name: str, *, owner: str, now_ms: int) -> bool:
         entry = self._entries.get((cmroot, name))
-        if entry is not None and entry.state is EntryState.PURGING:
-            self._put(replace(entry, state=EntryState.PURGED, archived_at_ms=now_ms))
+        lease = _purge(cmroot, name)
+        is_mine = self._leases.get(lease, ("", 0))[0] == owner
+        if entry is None or entry.state is not EntryState.PURGING or not is_mine:
+            return False
+        self._leases.pop(lease)
+        self._put(replace(entry, state=EntryState.PURGED, archived_at_ms=now_ms))
+        return True
+
+    def live_purges(self, cmroot: str, now_ms: int) -> frozenset[str]:
+        return frozenset(
+            entry.name
+            for entry in self._entries.values()
+            if entry.cmroot == cmroot
+            and entry.state is EntryState.PURGING
+            and not self._is_free(_purge(cmroot, entry.name), now_ms)
+        )
+
+    def roots(self) -> tuple[str, ...]:
+        return tuple(sorted({root for root, _ in self._entries}))
+
+    def amend(
+        self,
+        cmroot: str,
+        name: str,
+        seen: ArchiveEntry | None,
+        wanted: ArchiveEntry | None,
+        now_ms: int,
+    ) -> bool:
+        entry = self._entries.get((cmroot, name))
+        if entry is not None and entry.state is EntryState.PURGED:
+            entry = None
+        now = (entry.state, entry.archived_at_ms) if entry else None
+        if now != ((seen.state, seen.archived_at_ms) if seen else None):
+            return False
+        if not self._is_free(_purge(cmroot, name), now_ms):
+            return False
+        self._entries.pop((cmroot, name), None)
+        if wanted is not None:
+            self._put(replace(wanted, cmroot=cmroot))
+        return True
 
     def forget_purged(self, cmroot: str, before_ms: int) -> int:
         gone = [
@@ -238,6 +304,41 @@ class InMemoryManifest:
             if who:
                 found[name] = tuple(sorted(who))
         return found
+
+    def take_lease(self, name: str, owner: str, now_ms: int) -> bool:
+        if self._leases.get(name, (owner, 0))[0] != owner and not self._is_free(name, now_ms):
+            return False
+        self._leases[name] = (owner, now_ms)
+        return True
+
+    def renew_lease(self, name: str, owner: str, now_ms: int) -> bool:
+        if self._leases.get(name, ("", 0))[0] != owner:
+            return False
+        self._leases[name] = (owner, now_ms)
+        return True
+
+    def end_lease(self, name: str, owner: str) -> None:
+        if self._leases.get(name, ("", 0))[0] == owner:
+            del self._leases[name]
+
+    def lease_owner(self, name: str) -> str | None:
+        return self._leases[name][0] if name in self._leases else None
+
+    def forget_leases(self, before_ms: int) -> int:
+        gone = [name for name, (_, held_ms) in self._leases.items() if held_ms < before_ms]
+        for name in gone:
+            del self._leases[name]
+        return len(gone)
+
+    def _is_free(self, name: str, now_ms: int) -> bool:
+        held = self._leases.get(name)
+        return held is None or abs(now_ms - held[1]) > LEASE_MS
+
+    def known_times(self) -> KnownTimes:
+        return KnownTimes(store_ms=self.store_ms, newest_ms=self._seen_ms)
+
+    def note_time(self, now_ms: int) -> None:
+        self._seen_ms = max(self._seen_ms, now_ms)
 
     def _put(self, entry: ArchiveEntry) -> None:
         self._entries[entry.cmroot, entry.name] = entry

@@ -14,7 +14,7 @@ from changemanager.delete_protocol import DeleteProtocol
 from changemanager.filesystem.volume import FileStatus, FileSystemCapabilities, Placement, Volume
 from changemanager.location import FsspecResolver, Location
 from changemanager.manifest import ArchiveCause, ArchiveContext
-from changemanager.retention import Purge
+from changemanager.purge import Purge
 from tests.support.archive_manifest import InMemoryManifest
 
 START_MS = 1_700_000_000_000
@@ -153,6 +153,7 @@ class FaultyManifest:
             "claim_purge",
             "release_purge",
             "record_purged",
+            "holds_purge",
             "add_intent",
             "advance_intent",
         }

@@ -15,7 +15,7 @@ from changemanager.archive import ChangeManager, RecycleKind
 from changemanager.config import ChangeManagerConfig
 from changemanager.location import FsspecResolver, Location
 from changemanager.manifest import ArchiveCause, ArchiveContext
-from changemanager.retention import Purge
+from changemanager.purge import Purge
 from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
 from hms_bridge.compaction.worker import Worker, WorkerIdentity
 from hms_bridge.config.settings import ArchiveSettings, Settings, TxnSettings

@@ -128,6 +128,26 @@ HMSB_ARCHIVE_LOCK = Table(
 )
 """One row, which is only locked: a purge and a claim on the same file exclude each other."""
 
+HMSB_LEASE = Table(
+    "HMSB_LEASE",
+    METADATA,
+    Column("LEASE_DIGEST", _DIGEST, primary_key=True),
+    Column("NAME", _PATH, nullable=False),
+    Column("OWNER", _TOKEN, nullable=False),
+    Column("HELD_AT_MS", ID, nullable=False),
+    **TABLE_OPTIONS,
+)
+"""Who purges a file, drives a removal or cleans a queue entry; the owner is a fencing token."""
+
+HMSB_ARCHIVE_TIME = Table(
+    "HMSB_ARCHIVE_TIME",
+    METADATA,
+    Column("TIME_ID", ID, primary_key=True, autoincrement=False),
+    Column("SEEN_AT_MS", ID, nullable=False),
+    **TABLE_OPTIONS,
+)
+"""One row: the last plausible time at which somebody looked after the archive."""
+
 HMSB_FILE_TASK = Table(
     "HMSB_FILE_TASK",
     METADATA,
@@ -148,5 +168,8 @@ HMSB_FILE_TASK = Table(
 """A directory that a committed verb left to be deleted (``d``), or one that is being moved
 (``m``) by a verb that has not committed yet."""
 
-SEEDS: tuple[tuple[Table, dict[str, Any]], ...] = ((HMSB_ARCHIVE_LOCK, {"LOCK_ID": 1}),)
+SEEDS: tuple[tuple[Table, dict[str, Any]], ...] = (
+    (HMSB_ARCHIVE_LOCK, {"LOCK_ID": 1}),
+    (HMSB_ARCHIVE_TIME, {"TIME_ID": 1, "SEEN_AT_MS": 0}),
+)
 """(table, row): rows to put in where the table is empty."""

@@ -1,0 +1,376 @@
+"""The purge: carries a plan out, file by file; one bad file never stops it.
+
+A file is deleted under a name that only this purge knows (`aside`), and only while its claim on the
+file is its own.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from changemanager.archive import REMAIN_IN_TRASH, ChangeManager
+from changemanager.aside import ASIDE_PREFIX, aside_name, put_back, settle_asides
+from changemanager.attribution import holders_of_strays, original_location
+from changemanager.clock import Clock
+from changemanager.errors import ChangeManagerError, ClockDoubtError
+from changemanager.filesystem.volume import FileKind
+from changemanager.journal import tell
+from changemanager.location import Location
+from changemanager.manifest import ArchiveManifest, EntryState
+from changemanager.plausible_time import clock_doubt
+from changemanager.retention import (
+    ArchivedItem,
+    Disposition,
+    PurgeDecision,
+    PurgePlan,
+    is_expired,
+    is_interrupted,
+    plan_purge,
+    take_inventory,
+)
+from changemanager.transfer import PART_PREFIX, give_new_name
+from changemanager.uri import parse_archive_name
+
+_LOG = logging.getLogger(__name__)
+
+_DEEDS = {
+    Disposition.DELETE: "purged",
+    Disposition.TRASH: "moved to trash",
+    Disposition.FORGET: "forgotten",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PurgeReport:
+    """What a purge did. `failed` has name and reason of what should have gone and did not."""
+
+    plan: PurgePlan
+    deleted: tuple[str, ...]
+    trashed: tuple[str, ...]
+    forgotten: tuple[str, ...]
+    failed: tuple[tuple[str, str], ...]
+    freed_bytes: int
+    emptied: tuple[str, ...] = ()
+    """Names that left the trash, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """One purge's claim on one file; nobody else has its owner."""
+
+    cmroot: str
+    name: str
+    owner: str
+
+
+_LOST = "another process took it over; this one changed nothing more"
+
+
+class Purge:
+    """Plans and runs the purge of one cmroot."""
+
+    def __init__(self, archive: ChangeManager, manifest: ArchiveManifest, clock: Clock) -> None:
+        self._archive = archive
+        self._manifest = manifest
+        self._clock = clock
+
+    def plan(self, *, overridden: Collection[str] = ()) -> PurgePlan:
+        """What a purge would do now. `overridden` names holders whose pins do not count."""
+        now_ms, retain_ms = self._clock.now_ms(), self._archive.config.retain_ms
+        items: list[ArchivedItem] = []
+        expired: set[str] = set()
+        for item in take_inventory(self._archive, self._manifest):
+            if item.clock_ms is not None and is_expired(item.clock_ms, now_ms, retain_ms):
+                expired.add(item.name)
+                items.append(self.with_tag(item))
+            else:
+                items.append(item)
+        plan = plan_purge(
+            items,
+            cmroot=self._archive.cmroot.uri,
+            now_ms=now_ms,
+            retain_ms=retain_ms,
+            holders=self._holders([item for item in items if item.name in expired], now_ms),
+            overridden=frozenset(overridden),
+            has_trash=self._archive.trash is not None,
+            trash_retain_ms=self._archive.config.trash_retain_ms,
+        )
+        present = sum(item.is_present for item in items)
+        doubt = clock_doubt(
+            now_ms,
+            self._manifest.known_times(),
+            retain_ms=retain_ms,
+            removed_count=sum(one.item.is_present for one in plan.removals),
+            present_count=present,
+        )
+        return replace(plan, doubt=doubt)
+
+    def settle(self) -> tuple[str, ...]:
+        """End what purges that died left; the names. To be called before `plan`.
+
+        What they had moved aside is put back. A file that is there is archived as before; one
+        that is gone is recorded as purged. What a live purge is at work on is left alone.
+        """
+        archive, manifest = self._archive, self._manifest
+        cmroot, now_ms = archive.cmroot, self._clock.now_ms()
+        done = list(settle_asides(cmroot, manifest, self._clock, archive.config.retain_ms))
+        live = manifest.live_purges(cmroot.uri, now_ms)
+        for name, entry in manifest.entries(cmroot.uri).items():
+            if entry.state is not EntryState.PURGING or name in live:
+                continue
+            if cmroot.child(name).status() is not None:
+                manifest.release_purge(cmroot.uri, name, owner=None, now_ms=now_ms)
+            else:
+                self._record_gone(name, entry.archived_at_ms, now_ms)
+            done.append(name)
+        return tuple(dict.fromkeys(done))
+
+    def _record_gone(self, name: str, archived_at_ms: int, now_ms: int) -> None:
+        """Whoever pins a file that is gone cannot have it any more."""
+        root, owner = self._archive.cmroot.uri, self._archive.new_token()
+        holders = self._manifest.holders(root, [name], now_ms).get(name, ())
+        if self._manifest.claim_purge(
+            root,
+            name,
+            seen_archived_at_ms=archived_at_ms,
+            overridden_holders=holders,
+            owner=owner,
+            now_ms=now_ms,
+        ):
+            self._manifest.record_purged(root, name, owner=owner, now_ms=now_ms)
+
+    def _holders(
+        self, expired: Collection[ArchivedItem], now_ms: int
+    ) -> Mapping[str, tuple[str, ...]]:
+        """Who holds what is expired: as the manifest says, and for files without origins as the
+        files themselves say."""
+        cmroot = self._archive.cmroot
+        known = self._manifest.holders(cmroot.uri, [item.name for item in expired], now_ms)
+        strays = [
+            item
+            for item in expired
+            if item.is_present
+            and item.kind is FileKind.FILE
+            and not (item.entry and item.entry.origins)
+            and not item.name.startswith((PART_PREFIX, ASIDE_PREFIX))
+        ]
+        pins = self._manifest.pins() if strays else ()
+        if not any(pin.database for pin in pins):
+            return known
+        originals = {item.name: self._original(item.name) for item in strays}
+        found = dict(known)
+        for name, holders in holders_of_strays(originals, strays, pins, now_ms).items():
+            found[name] = tuple(sorted({*known.get(name, ()), *holders}))
+        return found
+
+    def _original(self, name: str) -> str | None:
+        """Where a file came from; what cannot be read is not known."""
+        try:
+            return original_location(self._archive.cmroot.child(name))
+        except OSError:
+            return None
+
+    def with_tag(self, item: ArchivedItem) -> ArchivedItem:
+        """The item, with Hive's tag if its file has one."""
+        cmroot = self._archive.cmroot
+        if item.is_tagged or not item.is_present or item.kind is not FileKind.FILE:
+            return item
+        if not cmroot.volume.keeps_attributes(cmroot.path):
+            return item
+        try:
+            tag = cmroot.volume.attribute(cmroot.child(item.name).path, REMAIN_IN_TRASH)
+        except OSError as error:
+            return replace(item, problem=f"its attributes cannot be read: {error}")
+        return replace(item, is_tagged=tag is not None)
+
+    def run(self, plan: PurgePlan, *, is_clock_trusted: bool = False) -> PurgeReport:
+        """Carry a plan out. What changed since it was made stays; every file stands by itself.
+
+        Raises ClockDoubtError, and deletes nothing, if the clock of the plan cannot be believed
+        and nobody says that it is right.
+        """
+        if plan.doubt and not is_clock_trusted:
+            raise ClockDoubtError(
+                f"nothing was purged from {plan.cmroot}: {plan.doubt}. Check the clock; if it is "
+                "right, run 'hms-bridge cm purge --trust-clock' once"
+            )
+        self._manifest.note_time(plan.now_ms)
+        done: dict[Disposition, list[str]] = {
+            Disposition.DELETE: [],
+            Disposition.TRASH: [],
+            Disposition.FORGET: [],
+        }
+        failed: list[tuple[str, str]] = []
+        freed_bytes = 0
+        for decision in plan.decisions:
+            if decision.disposition.is_kept:
+                if is_interrupted(decision.item):
+                    self._manifest.release_purge(
+                        plan.cmroot,
+                        decision.item.name,
+                        owner=None,
+                        now_ms=self._clock.now_ms(),
+                    )
+                continue
+            try:
+                why_not = self._remove(decision, plan)
+            except (OSError, ChangeManagerError) as error:
+                why_not = str(error) or type(error).__name__
+            if why_not is None:
+                if decision.holders:
+                    _LOG.warning(
+                        "purged %s although %s held it", decision.item.name, decision.holders
+                    )
+                done[decision.disposition].append(decision.item.name)
+                tell(
+                    _LOG,
+                    _DEEDS[decision.disposition],
+                    name=decision.item.name,
+                    cmroot=plan.cmroot,
+                    bytes=decision.item.size_bytes,
+                    archived_at_ms=decision.item.clock_ms,
+                    reason=decision.reason,
+                    overridden=decision.holders or None,
+                )
+                freed_bytes += decision.item.size_bytes if decision.item.is_present else 0
+            else:
+                failed.append((decision.item.name, why_not))
+        return PurgeReport(
+            plan=plan,
+            deleted=tuple(done[Disposition.DELETE]),
+            trashed=tuple(done[Disposition.TRASH]),
+            forgotten=tuple(done[Disposition.FORGET]),
+            failed=tuple(failed),
+            freed_bytes=freed_bytes,
+            emptied=self._empty_trash(plan.now_ms),
+        )
+
+    def _remove(self, decision: PurgeDecision, plan: PurgePlan) -> str | None:
+        """Remove one file; why not, if the world has changed since the plan."""
+        item = decision.item
+        if item.name.startswith(PART_PREFIX):
+            why_not = self._changed(item)
+            if why_not is None:
+                with suppress(FileNotFoundError):
+                    place = self._archive.cmroot.child(item.name)
+                    place.volume.remove_file(place.path)
+            return why_not
+        claim = _Claim(plan.cmroot, item.name, self._archive.new_token())
+        if not self._manifest.claim_purge(
+            plan.cmroot,
+            item.name,
+            seen_archived_at_ms=item.entry.archived_at_ms if item.entry else None,
+            overridden_holders=plan.overridden,
+            owner=claim.owner,
+            now_ms=self._clock.now_ms(),
+        ):
+            return "it was archived again, pinned, or claimed, since the plan was made"
+        try:
+            why_not = self._changed(item)
+            if why_not is None and item.is_present:
+                why_not = self._take_away(claim, decision.disposition)
+        except (OSError, ChangeManagerError):
+            self._release(claim)
+            raise
+        if why_not is not None:
+            self._release(claim)
+            return why_not
+        is_recorded = self._manifest.record_purged(
+            plan.cmroot, item.name, owner=claim.owner, now_ms=self._clock.now_ms()
+        )
+        return None if is_recorded else _LOST
+
+    def _release(self, claim: _Claim) -> None:
+        self._manifest.release_purge(
+            claim.cmroot, claim.name, owner=claim.owner, now_ms=self._clock.now_ms()
+        )
+
+    def _changed(self, item: ArchivedItem) -> str | None:
+        """How the file differs from what the plan saw; None if it does not."""
+        place = self._archive.cmroot.child(item.name)
+        status = place.status()
+        if status is None:
+            return None
+        if not item.is_present:
+            return "a file of that name has come"
+        if (status.kind, status.size_bytes, status.mtime_ms) != (
+            item.kind,
+            item.size_bytes,
+            item.mtime_ms,
+        ):
+            return "the file was written or touched since the plan was made"
+        return self._unproved(item, place)
+
+    def _unproved(self, item: ArchivedItem, place: Location) -> str | None:
+        """A short checksum may be a date: without a row, only the content proves the name."""
+        parsed = parse_archive_name(item.name)
+        if item.entry is not None or parsed is None or parsed.checksum is None:
+            return None
+        if len(parsed.checksum) == 8 and place.checksum_like(parsed.checksum) != parsed.checksum:
+            return "its content does not have the checksum of its name"
+        return None
+
+    def _take_away(self, claim: _Claim, disposition: Disposition) -> str | None:
+        """Move the file aside, and delete it there if the claim is still this purge's."""
+        place = self._archive.cmroot.child(claim.name)
+        if place.status() is None:
+            return None
+        aside = self._archive.cmroot.child(aside_name(claim.name, claim.owner))
+        if not self._is_held(claim):
+            return _LOST
+        place.volume.rename(place.path, aside.path)
+        try:
+            if not self._is_held(claim):
+                put_back(aside, place)
+                return _LOST
+            trash = self._trash_place
+            if disposition is Disposition.TRASH and trash is not None:
+                self._move_to_trash(aside, trash.child(claim.name))
+            else:
+                aside.volume.remove_file(aside.path)
+        except (OSError, ChangeManagerError):
+            put_back(aside, place)
+            raise
+        return None
+
+    @property
+    def _trash_place(self) -> Location | None:
+        """As Hadoop's trash: the cmroot's own path below the trash directory."""
+        trash = self._archive.trash
+        return None if trash is None else trash.child(self._archive.cmroot.path.strip("/"))
+
+    def _empty_trash(self, now_ms: int) -> tuple[str, ...]:
+        """Delete what this purge moved there and nobody took out again in time."""
+        place, config = self._trash_place, self._archive.config
+        if place is None or place.status() is None:
+            return ()
+        retain_ms = config.retain_ms + config.trash_retain_ms
+        gone = []
+        for status in place.volume.children(place.path):
+            is_ours = status.kind is FileKind.FILE and parse_archive_name(status.name) is not None
+            if not is_ours or status.mtime_ms is None:
+                continue
+            if is_expired(status.mtime_ms, now_ms, retain_ms):
+                with suppress(FileNotFoundError):
+                    place.volume.remove_file(place.child(status.name).path)
+                gone.append(status.name)
+                tell(_LOG, "left the trash", name=status.name, trash=place.uri)
+        return tuple(gone)
+
+    def _is_held(self, claim: _Claim) -> bool:
+        return self._manifest.holds_purge(
+            claim.cmroot, claim.name, owner=claim.owner, now_ms=self._clock.now_ms()
+        )
+
+    def _move_to_trash(self, aside: Location, target: Location) -> None:
+        target.volume.make_directory(target.parent.path)
+        status = target.status()
+        if status is None:
+            give_new_name(aside, target, aside.checksum(), self._archive.new_token)
+        elif target.checksum_like(aside.checksum()) != aside.checksum():
+            raise FileExistsError(f"{target.uri} is there with other content; move it away")
+        if aside.status() is not None:
+            aside.volume.remove_file(aside.path)

@@ -1,0 +1,103 @@
+"""Who may read what: open transactions that surely read elsewhere, and locks without one.
+
+An open transaction counts for every database, unless it has said completely what it reads and
+nothing of that is in this one. It has said so
+
+* by rows in MIN_HISTORY_WRITE_ID, which Hive 4.2's Cleaner trusts alone (a client registers every
+  table before it reads; TxnHandler.addWriteIdsToMinHistory);
+* by locks, if all of them are for reading and it writes nothing. A writer's locks say nothing of
+  what it reads: with hive.txn.read.locks=false there is none for that.
+
+Whoever takes write ids, locks or compacts something of the database counts for it in any case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select
+
+from hms_bridge.backend.schema.txn_tables import (
+    COMPACTION_QUEUE,
+    HIVE_LOCKS,
+    MIN_HISTORY_WRITE_ID,
+    TXN_COMPONENTS,
+    TXNS,
+)
+from hms_bridge.model.compaction import Compaction
+from hms_bridge.model.ids import TxnId
+from hms_bridge.model.lock import LockType
+from hms_bridge.model.txn import TxnState, TxnType
+
+LOCK_AFTER_SNAPSHOT_MS = 300_000
+"""A reader without a transaction may take its lock so long after its snapshot."""
+
+_T = TXNS.c
+_L = HIVE_LOCKS.c
+_H = MIN_HISTORY_WRITE_ID.c
+_C = TXN_COMPONENTS.c
+_Q = COMPACTION_QUEUE.c
+
+
+def reads_elsewhere(database: str) -> ColumnElement[bool]:
+    """The condition, on a row of TXNS, that its transaction surely reads nothing of a database."""
+    is_here = or_(
+        exists().where(_L.HL_TXNID == _T.TXN_ID, _L.HL_DB == database),
+        exists().where(_H.MH_TXNID == _T.TXN_ID, _H.MH_DATABASE == database),
+        exists().where(_C.TC_TXNID == _T.TXN_ID, _C.TC_DATABASE == database),
+        exists().where(_Q.CQ_TXN_ID == _T.TXN_ID, _Q.CQ_DATABASE == database),
+    )
+    is_writer = or_(
+        exists().where(_L.HL_TXNID == _T.TXN_ID, _L.HL_LOCK_TYPE != LockType.SHARED_READ.stored),
+        exists().where(_C.TC_TXNID == _T.TXN_ID),
+    )
+    has_locks = exists().where(_L.HL_TXNID == _T.TXN_ID)
+    is_reader = or_(_T.TXN_TYPE == int(TxnType.READ_ONLY), ~is_writer)
+    has_said = or_(
+        exists().where(_H.MH_TXNID == _T.TXN_ID),
+        and_(has_locks, is_reader),
+    )
+    return and_(has_said, ~is_here)
+
+
+def txns_elsewhere(connection: Connection, database: str) -> frozenset[TxnId]:
+    """Open transactions that surely read nothing of a database."""
+    return frozenset(
+        TxnId(one)
+        for one in connection.scalars(
+            select(_T.TXN_ID).where(_T.TXN_STATE == TxnState.OPEN.value, reads_elsewhere(database))
+        )
+    )
+
+
+def locked_without_txn(
+    connection: Connection, entries: Collection[Compaction]
+) -> dict[int, tuple[int, ...]]:
+    """Entries (by id) whose inputs may be read under locks that no transaction holds: those locks.
+
+    As in Hive before 4, where readers took locks only: a lock on the target, its table or its
+    database counts unless it was taken well after the compaction was committed. A waiting one
+    counts: its reader may have its snapshot already.
+    """
+    databases = sorted({entry.database_name for entry in entries})
+    if not databases:
+        return {}
+    locks = connection.execute(
+        select(_L.HL_LOCK_EXT_ID, _L.HL_DB, _L.HL_TABLE, _L.HL_PARTITION, _L.HL_ACQUIRED_AT)
+        .where(_L.HL_TXNID == 0, _L.HL_DB.in_(databases))
+        .order_by(_L.HL_LOCK_EXT_ID)
+    ).all()
+    found: dict[int, tuple[int, ...]] = {}
+    for entry in entries:
+        until_ms = (entry.committed_ms or 0) + LOCK_AFTER_SNAPSHOT_MS
+        mine = [
+            lock.HL_LOCK_EXT_ID
+            for lock in locks
+            if lock.HL_DB == entry.database_name
+            and lock.HL_TABLE in {None, entry.table_name}
+            and (entry.partition_name is None or lock.HL_PARTITION in {None, entry.partition_name})
+            and (lock.HL_ACQUIRED_AT is None or lock.HL_ACQUIRED_AT <= until_ms)
+        ]
+        if mine:
+            found[entry.id] = tuple(dict.fromkeys(mine))
+    return found
