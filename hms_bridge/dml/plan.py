@@ -88,6 +88,7 @@ def plan_write(statement: Insert | Update | Delete, tables: Mapping[TableName, T
 
 
 def _plan_insert(statement: Insert, table: Table, tables: Mapping[TableName, Table]) -> WritePlan:
+    _require_known_buckets(table)
     given = _insert_columns(statement, table)
     for count in statement.value_counts:
         if count != len(given):
@@ -116,6 +117,17 @@ def _plan_insert(statement: Insert, table: Table, tables: Mapping[TableName, Tab
         delete_statement_id=None,
         insert_statement_id=0,
     )
+
+
+def _require_known_buckets(table: Table) -> None:
+    """A row in another bucket than Hive's would be missing from its joins of buckets. Without the
+    property it is the first version (Hive: ``Utilities.getBucketingVersion``)."""
+    version = table.parameters.get("bucketing_version", "1")
+    if table.storage.bucket_columns and version != "2":
+        raise DmlError(
+            f"{table.full_name} is CLUSTERED BY with bucketing_version {version}, whose buckets "
+            "are not known here; insert with Hive"
+        )
 
 
 def _insert_columns(statement: Insert, table: Table) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ TABLE = Table(
     database_name="d",
     storage=Storage(columns=COLUMNS, bucket_columns=("id",)),
     partition_columns=(Column(name="p", type="string"),),
-    parameters={"transactional": "true"},
+    parameters={"transactional": "true", "bucketing_version": "2"},
 )
 TABLES = {
     TableName(database=None, name="t"): TABLE,
