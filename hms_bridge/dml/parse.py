@@ -110,7 +110,8 @@ def _insert(tree: exp.Insert) -> Insert:
     if tree.args.get("overwrite"):
         raise DmlError("INSERT OVERWRITE is not supported; delete the rows, then INSERT INTO")
     refuse_more(tree, "this", "expression")
-    target, columns = tree.this, ()
+    target = tree.this
+    columns: tuple[str, ...] = ()
     if isinstance(target, exp.Schema):
         refuse_more(target, "this", "expressions", what="INSERT")
         columns = tuple(_column_name(item) for item in target.expressions)

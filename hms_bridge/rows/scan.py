@@ -17,6 +17,7 @@ from hms_bridge.model.partition_name import partition_name
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.orc.arrow_types import arrow_type
 from hms_bridge.orc.hive_types import parse_hive_type
+from hms_bridge.orc.timestamps import TimestampForm
 from hms_bridge.orc.types import OrcKind, OrcType, struct_type
 from hms_bridge.rows.listing import list_acid_directory
 from hms_bridge.rows.reader import ROW_ID_COLUMN, Projection, SnapshotReader, has_raw_rows
@@ -62,6 +63,12 @@ def plan_scan(
             write_ids=write_ids,
             is_bucketed=bool(table.storage.bucket_columns),
         )
+        if plan.unread:  # Hive would read them, or fail
+            raise AcidFormatError(
+                "no reader of ACID tables knows what this file is by its name, and its rows would "
+                "be missing without a word; move it out of the table, or LOAD it with Hive",
+                plan.unread[0],
+            )
         partition = tuple(zip(table.partition_columns, values, strict=True))
         splits += [
             ScanSplit(
@@ -77,17 +84,31 @@ def plan_scan(
 
 
 def read_scan_split(
-    resolver: Resolver, split: ScanSplit, columns: Sequence[Column], *, has_row_ids: bool
+    resolver: Resolver,
+    split: ScanSplit,
+    columns: Sequence[Column],
+    *,
+    has_row_ids: bool,
+    is_exact: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a split: ``columns`` in their order, then, if asked for, ``row__id`` and
     ``row__partition`` (the partition's name, empty for none). Batches without columns still have
-    their number of rows."""
+    their number of rows.
+
+    ``is_exact``: raises AcidFormatError for a timestamp with more digits than microseconds, which
+    else are cut off.
+    """
     partition = {column.name: (column, value) for column, value in split.partition}
     name = partition_name(
         [column for column, _ in split.partition], [value for _, value in split.partition]
     )
     stored = tuple(column.name for column in columns if column.name not in partition)
-    projection = Projection(table=row_type(split.columns), columns=stored, has_row_id=has_row_ids)
+    projection = Projection(
+        table=row_type(split.columns),
+        columns=stored,
+        has_row_id=has_row_ids,
+        timestamps=TimestampForm.EXACT_MICROS if is_exact else TimestampForm.MICROS,
+    )
     reader = SnapshotReader(resolver(split.location).volume.fs, split.write_ids, projection)
     for batch in reader.read(split.split):
         arrays, names = [], []

@@ -11,6 +11,7 @@ the caller commits. Whatever happens before the commit leaves no visible row (I7
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812  (the name everyone knows i
 from changemanager.location import Resolver
 from hms_bridge.acid.names import DirectoryName
 from hms_bridge.dml.plan import ROW_PARTITION, WritePlan
+from hms_bridge.errors import DmlError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.ids import WriteId
@@ -65,11 +67,12 @@ class WriteJob:
             count = rows.count()
             if not count:
                 return WriteOutcome(write_id=None)
-            return self._write(plan, rows, max(1, math.ceil(count / _ROWS_PER_WRITER)))
+            return self._write(plan, rows, count)
         finally:
             rows.unpersist()
 
-    def _write(self, plan: WritePlan, rows: DataFrame, writers: int) -> WriteOutcome:
+    def _write(self, plan: WritePlan, rows: DataFrame, planned: int) -> WriteOutcome:
+        writers = max(1, math.ceil(planned / _ROWS_PER_WRITER))
         write_id = self._allocate(plan.table)
         publication = Publication(
             self._metastore, self._resolver, plan.table, self._transaction.id, write_id
@@ -82,12 +85,12 @@ class WriteJob:
                 name = DirectoryName.delete_delta(write_id, write_id, plan.delete_statement_id)
                 files = self._delete(plan, rows, publication.staging, write_id)
                 written.append(WrittenDirectory(name=name, files=files))
-                deleted = sum(file.row_count for file in files)
+                deleted = _counted(files, planned, "deleted")
             if plan.insert_statement_id is not None:
                 name = DirectoryName.delta(write_id, write_id, plan.insert_statement_id)
                 files = self._insert(plan, rows.coalesce(writers), publication.staging, write_id)
                 written.append(WrittenDirectory(name=name, files=files))
-                inserted = sum(file.row_count for file in files)
+                inserted = _counted(files, planned, "inserted")
             publication.publish(written, plan.kind.operation)
         finally:
             publication.discard_staging()
@@ -134,6 +137,19 @@ class WriteJob:
         if order:
             rows = rows.sortWithinPartitions(*order)
         return _collect(rows.mapInArrow(InsertTask(spec, self._resolver), _RESULT))
+
+
+def _counted(files: Sequence[EventFile], planned: int, what: str) -> int:
+    """Rows in the files. Raises DmlError if they are not as many as planned: Spark may run a query
+    again when it lost what it kept, and then a query need not give the same rows."""
+    count = sum(file.row_count for file in files)
+    if count != planned:
+        raise DmlError(
+            f"{planned} rows were to be {what}, but {count} were written, so nothing is: Spark ran "
+            "the query twice with different answers; write its rows to a table first, or leave out "
+            "what changes from run to run (rand(), LIMIT without ORDER BY)"
+        )
+    return count
 
 
 def _spec(plan: WritePlan, staging: str, write_id: WriteId, statement_id: int) -> EventFileSpec:

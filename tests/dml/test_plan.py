@@ -112,7 +112,7 @@ def test_a_table_without_row_identifiers_is_refused() -> None:
         ("char(5)", "string"),
         ("array<varchar(3)>", "array<string>"),
         ("timestamp", "timestamp_ntz"),
-        ("timestamp with local time zone", "timestamp"),
+        ("timestamp with local time zone", "timestamp_ltz"),
         ("struct<timestamp_col:timestamp,b:int>", "struct<timestamp_col:timestamp_ntz,b:int>"),
         ("decimal(10,2)", "decimal(10,2)"),
     ],

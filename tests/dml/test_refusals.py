@@ -10,6 +10,7 @@ from hms_bridge.dml.parse import parse_script, parse_statement
 from hms_bridge.dml.plan import plan_query, plan_write
 from hms_bridge.dml.statement import (
     CreateTable,
+    Delete,
     DropTable,
     Insert,
     Select,
@@ -238,3 +239,27 @@ def test_rows_of_old_buckets_are_not_inserted() -> None:
         assert isinstance(statement, Insert)
         with pytest.raises(DmlError, match="bucketing_version"):
             plan_write(statement, {TableName(database=None, name="t"): table})
+
+
+@pytest.mark.parametrize(
+    "kind", ["double", "float", "decimal(10,2)", "timestamp", "char(3)", "binary"]
+)
+def test_no_partition_beside_the_one_that_hive_would_make(kind: str) -> None:
+    """1 and 1.0, 1.50 and 1.5, with and without fractions of a second, with and without blanks."""
+    table = Table(
+        name="t",
+        database_name="d",
+        storage=Storage(columns=COLUMNS),
+        partition_columns=(Column(name="p", type=kind),),
+        parameters={"transactional": "true"},
+    )
+    tables = {TableName(database=None, name="t"): table}
+    for text in ("insert into t values (1, null, 1)", "insert into t partition (p=1) select 1, 2"):
+        statement = parse_statement(text)
+        assert isinstance(statement, Insert)
+        with pytest.raises(DmlError, match=r"partitioned by p, a .*several texts"):
+            plan_write(statement, tables)
+    for text in ("update t set a = 1", "delete from t"):  # partitions stay as they are
+        statement = parse_statement(text)
+        assert isinstance(statement, Update | Delete)
+        plan_write(statement, tables)

@@ -74,3 +74,39 @@ def test_rows_are_counted_without_columns(run: Any) -> None:
     run("CREATE TABLE empty (id INT)")
     (rows,) = run("SELECT count(*) FROM empty")
     assert rows == [(0,)]
+
+
+def test_a_block_that_fails_holds_nothing(run: Any, spark: Any, store: LocalStore) -> None:
+    run("CREATE TABLE t (id INT); INSERT INTO t VALUES (1)")
+    metastore = store.metastore
+    with (
+        pytest.raises(ZeroDivisionError),
+        read_table(spark, metastore, FsspecResolver(), "t", client=CLIENT) as frame,
+    ):
+        assert frame.count() == 1
+        _ = 1 / 0
+    with pytest.raises(DmlError):
+        run("SELECT nope(id) FROM t")
+    assert metastore.show_locks() == ()
+    assert run("DROP TABLE t") == ["table default.t dropped"]
+
+
+@pytest.mark.parametrize(
+    ("properties", "advice"),
+    [
+        ("'transactional_properties'='insert_only'", "insert-only: its files alone show rows that"),
+        ("'transactional'='false'", "no ACID table; read it with Spark's Hive client"),
+    ],
+)
+def test_advice_for_other_tables_is_right(
+    run: Any, spark: Any, store: LocalStore, properties: str, advice: str
+) -> None:
+    """Files of insert-only tables hold aborted rows, and others twice (golden g13_mm_orc)."""
+    run(f"CREATE TABLE t (id INT) TBLPROPERTIES ({properties})")
+    with (
+        pytest.raises(DmlError, match=advice),
+        read_table(spark, store.metastore, FsspecResolver(), "t", client=CLIENT),
+    ):
+        pass
+    with pytest.raises(DmlError, match=advice):
+        run("SELECT * FROM t")
