@@ -45,7 +45,11 @@ def table_names(tree: exp.Expr) -> tuple[TableName, ...]:
     """
     clauses = list(tree.find_all(exp.CTE))
     defined = {clause.alias.lower() for clause in clauses}
-    tables = [node for node in tree.find_all(exp.Table) if isinstance(node.this, exp.Identifier)]
+    tables = [
+        node
+        for node in tree.find_all(exp.Table)
+        if isinstance(node.this, exp.Identifier | exp.Dot)  # not range(5) and the like
+    ]
     for clause in clauses:
         _refuse_shadowing(clause, tables)
     names = {

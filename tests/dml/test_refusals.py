@@ -100,6 +100,9 @@ def test_a_clause_that_is_not_carried_out_is_named(clause: str, named: str) -> N
         "delete from c.a.b",
         "update c.a.b set x = 1",
         "describe c.a.b",
+        "select * from c.a.b",
+        "select * from w.c.a.b",
+        "delete from t where a in (select a from w.c.a.b)",
     ],
 )
 def test_a_name_with_more_parts_than_are_heeded(text: str) -> None:

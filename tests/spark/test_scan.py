@@ -9,6 +9,7 @@ import pytest
 from changemanager.location import FsspecResolver
 from hms_bridge.connect import LocalStore
 from hms_bridge.errors import DmlError, NoSuchObjectError
+from hms_bridge.model.catalog import Column, Storage, Table, TableType
 from hms_bridge.rows.transaction import Client
 from hms_bridge.spark.scan import read_table
 
@@ -110,3 +111,20 @@ def test_advice_for_other_tables_is_right(
         pass
     with pytest.raises(DmlError, match=advice):
         run("SELECT * FROM t")
+
+
+def test_a_view_is_not_dropped_as_a_table(run: Any, store: LocalStore) -> None:
+    for kind in (TableType.VIRTUAL_VIEW, TableType.MATERIALIZED_VIEW):
+        name = kind.name.lower()
+        store.metastore.create_table(
+            Table(
+                name=name,
+                database_name="default",
+                type=kind.value,
+                storage=Storage(columns=(Column(name="a", type="int"),)),
+            )
+        )
+        for text in (f"DROP TABLE {name}", f"DROP TABLE IF EXISTS {name}"):
+            with pytest.raises(DmlError, match="is a view"):
+                run(text)
+        assert store.metastore.get_table("default", name).type == kind.value
