@@ -129,8 +129,9 @@ def _report(files: Iterator[EventFile]) -> Iterator[pa.RecordBatch]:
             pa.array([file.bucket_id for file in found], pa.int32()),
             pa.array([file.row_count for file in found], pa.int64()),
             pa.array([file.size_bytes for file in found], pa.int64()),
+            pa.array([str(file.key_sum) for file in found], pa.string()),
         ],
-        names=["partition", "path", "bucket", "row_count", "size_bytes"],
+        names=["partition", "path", "bucket", "row_count", "size_bytes", "key_sum"],
     )
 
 

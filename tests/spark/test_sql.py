@@ -240,6 +240,9 @@ def test_rows_that_change_between_plan_and_write_abort_the_statement(
     ):
         with pytest.raises(DmlError, match="rows were to be .* Spark ran the query twice"):
             run(statement)
+    ordered = "ORDER BY reflect('java.lang.Math', 'random') LIMIT 9"  # as many, but others
+    with pytest.raises(DmlError, match="other rows were to be deleted than written again"):
+        run(f"UPDATE s SET id = 0 WHERE id IN (SELECT id FROM s {ordered})")
     monkeypatch.undo()
     assert run("SELECT count(*) FROM t; SELECT count(*), sum(id) FROM s") == [
         [(0,)], [(500, sum(range(500)))]
