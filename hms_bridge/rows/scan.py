@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -24,6 +25,7 @@ from hms_bridge.rows.reader import ROW_ID_COLUMN, Projection, SnapshotReader, ha
 from hms_bridge.snapshot.plan import ReadSplit, plan_read
 
 ROW_PARTITION_COLUMN = "row__partition"
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,11 +65,13 @@ def plan_scan(
             write_ids=write_ids,
             is_bucketed=bool(table.storage.bucket_columns),
         )
-        if plan.unread:  # Hive would read them, or fail
-            raise AcidFormatError(
-                "no reader of ACID tables knows what this file is by its name, and its rows would "
-                "be missing without a word; move it out of the table, or LOAD it with Hive",
+        if plan.unread:
+            _LOG.warning(
+                "%s: no row is read from %s%s, which has no name of the ACID format; if it holds "
+                "rows, LOAD it with Hive, else move it out of the table",
+                table.full_name,
                 plan.unread[0],
+                f" and {len(plan.unread) - 1} more" if len(plan.unread) > 1 else "",
             )
         partition = tuple(zip(table.partition_columns, values, strict=True))
         splits += [

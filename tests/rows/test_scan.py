@@ -1,4 +1,4 @@
-"""A scan takes all files that can hold rows, or says which one it does not know."""
+"""A scan takes all files that can hold rows, or tells which one it does not know."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 from changemanager.location import FsspecResolver
 from hms_bridge.config.settings import Settings
 from hms_bridge.connect import LocalStore, open_local
-from hms_bridge.errors import AcidFormatError
 from hms_bridge.model.catalog import Column, Storage, Table
 from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
@@ -28,8 +27,8 @@ def store(tmp_path: Path, empty_database: Path) -> Iterator[LocalStore]:
 
 
 @pytest.mark.parametrize("path", ["part-00000.orc", "delta_0000001_0000001_0000/part-00000.orc"])
-def test_a_file_of_an_unknown_name_is_not_passed_over(
-    store: LocalStore, tmp_path: Path, path: str
+def test_a_file_of_an_unknown_name_is_told(
+    store: LocalStore, tmp_path: Path, path: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     root = tmp_path / "t"
     file = root / path
@@ -50,7 +49,9 @@ def test_a_file_of_an_unknown_name_is_not_passed_over(
             plan_scan(store.metastore, FsspecResolver(), table, txns=txns, write_ids=write_ids)
         )
 
-    with pytest.raises(AcidFormatError, match=r"part-00000\.orc.*move it out of the table"):
-        scanned()
-    file.unlink()
     assert scanned() == 0
+    (message,) = [record.getMessage() for record in caplog.records]
+    assert f"default.t: no row is read from {file}," in message
+    caplog.clear()
+    file.unlink()
+    assert (scanned(), caplog.records) == (0, [])
