@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
 
-from hms_bridge.dml.parse_ddl import parse_create, parse_drop
+from hms_bridge.dml.clauses import not_supported, refuse_more, written
+from hms_bridge.dml.names import table_name, table_names
+from hms_bridge.dml.parse_ddl import parse_create, parse_describe, parse_drop, parse_use
 from hms_bridge.dml.statement import (
     Delete,
-    Describe,
     Insert,
     Select,
     Show,
     Statement,
     TableName,
     Update,
-    Use,
 )
 from hms_bridge.errors import DmlError
 
 TEXT_LENGTH_MAX = 1_000_000
+_NAME = r"(`[^`]+`|\w+)"
 _SHOW = re.compile(
-    r"\s*show\s+(databases|schemas|tables)(?:\s+(?:in|from)\s+`?(\w+)`?)?\s*;?\s*", re.IGNORECASE
+    rf"\s*show\s+(?:(databases|schemas)|tables(?:\s+(?:in|from)\s+{_NAME})?)\s*;?\s*", re.IGNORECASE
 )
 _SHOW_PARTITIONS = re.compile(
-    r"\s*show\s+partitions\s+(?:`?(\w+)`?\s*\.\s*)?`?(\w+)`?\s*;?\s*", re.IGNORECASE
-)
-_SUPPORTED = (
-    "SELECT, INSERT INTO, UPDATE, DELETE, CREATE/DROP DATABASE and TABLE, USE, SHOW, DESCRIBE"
+    rf"\s*show\s+partitions\s+(?:{_NAME}\s*\.\s*)?{_NAME}\s*;?\s*", re.IGNORECASE
 )
 
 
@@ -70,16 +67,21 @@ def _has_words(part: str) -> bool:
 def parse_statement(text: str) -> Statement:
     """One statement. Raises DmlError."""
     if match := _SHOW.fullmatch(text):
-        what = "tables" if match.group(1).lower() == "tables" else "databases"
-        return Show(what=what, database=match.group(2).lower() if match.group(2) else None)
+        return Show(
+            what="databases" if match.group(1) else "tables", database=_bare(match.group(2))
+        )
     if match := _SHOW_PARTITIONS.fullmatch(text):
-        database, name = (part.lower() if part else None for part in match.groups())
-        return Show(what="partitions", table=TableName(database=database, name=name or ""))
+        name = TableName(database=_bare(match.group(1)), name=_bare(match.group(2)) or "")
+        return Show(what="partitions", table=name)
     try:
         tree = sqlglot.parse_one(text, read="hive")
     except SqlglotError as error:
         raise DmlError(_message(error)) from error
     return _statement(tree, text)
+
+
+def _bare(name: str | None) -> str | None:
+    return name.strip("`").lower() if name else None
 
 
 def _statement(tree: exp.Expr, text: str) -> Statement:
@@ -97,38 +99,31 @@ def _statement(tree: exp.Expr, text: str) -> Statement:
         case exp.Drop():
             return parse_drop(tree)
         case exp.Use():
-            return Use(database=tree.this.name.lower())
-        case exp.Describe() if isinstance(tree.this, exp.Table):
-            return Describe(table=table_name(tree.this))
+            return parse_use(tree)
+        case exp.Describe():
+            return parse_describe(tree)
         case _:
-            words = " ".join(text.split()[:3])
-            raise DmlError(f"'{words} …' is not supported; supported are {_SUPPORTED}")
-
-
-def _refuse_more(tree: exp.Expr, *known: str) -> None:
-    """A clause that the parser knows and nobody here would heed (DELETE … LIMIT 5) must not be
-    passed over: more rows would be changed than were meant. Raises DmlError."""
-    for name, value in tree.args.items():
-        if value and name not in known:
-            clause = name.strip("_").replace("_", " ").upper()
-            raise DmlError(f"{tree.key.upper()} with {clause} is not supported; leave it out")
+            raise not_supported(text)
 
 
 def _insert(tree: exp.Insert) -> Insert:
     if tree.args.get("overwrite"):
         raise DmlError("INSERT OVERWRITE is not supported; delete the rows, then INSERT INTO")
-    _refuse_more(tree, "this", "expression")
-    target, columns = tree.this, ()
+    refuse_more(tree, "this", "expression")
+    target = tree.this
+    columns: tuple[str, ...] = ()
     if isinstance(target, exp.Schema):
-        columns = tuple(identifier.name.lower() for identifier in target.expressions)
+        refuse_more(target, "this", "expressions", what="INSERT")
+        columns = tuple(_column_name(item) for item in target.expressions)
         target = target.this
     source = tree.expression
-    if not isinstance(target, exp.Table) or source is None:
+    table_names(tree)  # the target's name, too, may be one that WITH defines
+    if source is None:
         raise DmlError("write INSERT INTO table SELECT … or INSERT INTO table VALUES (…)")
     return Insert(
-        table=table_name(target),
+        table=table_name(target, "partition"),
         columns=columns,
-        partition=dict(_partition(target.args.get("partition"))),
+        partition=_partition(target.args.get("partition")),
         source=_sql(source),
         source_tables=table_names(source),
         value_counts=frozenset(
@@ -139,65 +134,66 @@ def _insert(tree: exp.Insert) -> Insert:
     )
 
 
-def _partition(clause: exp.Expr | None) -> Iterable[tuple[str, str | None]]:
+def _column_name(item: exp.Expr) -> str:
+    if not isinstance(item, exp.Identifier):
+        raise DmlError(f"'{_sql(item)}' is no name of a column")
+    return str(item.name).lower()
+
+
+def _partition(clause: exp.Expr | None) -> dict[str, str | None]:
+    found: dict[str, str | None] = {}
     for item in clause.expressions if clause is not None else ():
-        if isinstance(item, exp.EQ) and isinstance(item.expression, exp.Literal | exp.Neg):
-            value = item.expression
-            is_literal = isinstance(value, exp.Literal)
-            yield item.this.name.lower(), value.name if is_literal else _sql(value)
-        elif isinstance(item, exp.Column):
-            yield item.name.lower(), None
-        else:
-            raise DmlError(f"'{_sql(item)}' cannot stand in PARTITION; write column='value'")
+        name, value = _partition_value(item)
+        if name in found:
+            raise DmlError(f"partition column {name} is named twice")
+        found[name] = value
+    return found
+
+
+def _partition_value(item: exp.Expr) -> tuple[str, str | None]:
+    column = item.this if isinstance(item, exp.EQ) else item
+    if isinstance(column, exp.Column) and not column.table:
+        if column is item:
+            return column.name.lower(), None
+        value = item.expression
+        if isinstance(value, exp.Literal):
+            return column.name.lower(), value.name
+        if isinstance(value, exp.Neg) and isinstance(value.this, exp.Literal):
+            return column.name.lower(), _sql(value)
+    raise DmlError(f"'{_sql(item)}' cannot stand in PARTITION; write column='value'")
 
 
 def _update(tree: exp.Update) -> Update:
-    _refuse_more(tree, "this", "expressions", "where")
-    _refuse_more(tree.this, "this", "db", "catalog", "alias")
+    refuse_more(tree, "this", "expressions", "where")
+    table = table_name(tree.this)
     assignments = []
     for item in tree.expressions:
         if not isinstance(item, exp.EQ) or not isinstance(item.this, exp.Column):
             raise DmlError(f"'{_sql(item)}' is no assignment; write SET column = value")
+        if item.this.table:  # else a field of a struct would be taken for a column of its name
+            raise DmlError(f"'{_sql(item.this)}' cannot be assigned; write a column's name alone")
         assignments.append((item.this.name.lower(), _sql(item.expression)))
-    where = tree.args.get("where")
     return Update(
-        table=table_name(tree.this),
+        table=table,
         assignments=tuple(assignments),
-        where=_sql(where.this) if where else None,
-        source_tables=tuple(name for name in table_names(tree) if name != table_name(tree.this)),
+        where=_where(tree),
+        source_tables=tuple(name for name in table_names(tree) if name != table),
     )
 
 
 def _delete(tree: exp.Delete) -> Delete:
-    _refuse_more(tree, "this", "where")
-    where = tree.args.get("where")
-    if not isinstance(tree.this, exp.Table):
-        raise DmlError("write DELETE FROM table WHERE …")
-    _refuse_more(tree.this, "this", "db", "catalog", "alias")
+    refuse_more(tree, "this", "where")
+    table = table_name(tree.this)
     return Delete(
-        table=table_name(tree.this),
-        where=_sql(where.this) if where else None,
-        source_tables=tuple(name for name in table_names(tree) if name != table_name(tree.this)),
+        table=table,
+        where=_where(tree),
+        source_tables=tuple(name for name in table_names(tree) if name != table),
     )
 
 
-def table_name(table: exp.Table) -> TableName:
-    """The name of a table expression. Raises DmlError for a three-part name."""
-    if table.catalog:
-        raise DmlError(f"'{_sql(table)}' names a catalog; write database.table")
-    return TableName(database=table.db.lower() or None, name=table.name.lower())
-
-
-def table_names(tree: exp.Expr) -> tuple[TableName, ...]:
-    """Tables that a query reads: not the names that its WITH clauses define."""
-    defined = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
-    names = {
-        table_name(table)
-        for table in tree.find_all(exp.Table)
-        if isinstance(table.this, exp.Identifier)
-        and (table.db or table.name.lower() not in defined)
-    }
-    return tuple(sorted(names, key=str))
+def _where(tree: exp.Update | exp.Delete) -> str | None:
+    where = tree.args.get("where")
+    return _sql(where.this) if where else None
 
 
 def _sql(tree: exp.Expr) -> str:
@@ -209,7 +205,7 @@ def _sql(tree: exp.Expr) -> str:
             copy = named
         else:
             node.replace(named)
-    return copy.sql(dialect="hive")
+    return written(copy)
 
 
 def _named_struct(node: exp.Struct) -> exp.Expr:

@@ -9,6 +9,7 @@ Statement ids are Hive 4.2's: an UPDATE deletes in 0 and inserts in 1 (facts fin
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -24,6 +25,12 @@ from hms_bridge.model.lock import DataOperation, LockType
 
 ROW_ID = "row__id"
 ROW_PARTITION = "row__partition"
+_NAMED_ALIKE = frozenset(
+    {"tinyint", "smallint", "int", "bigint", "boolean", "date", "string", "varchar"}
+)
+"""Types of partition columns whose values have one text in Hive and here."""
+_NANOSECONDS = re.compile(r"'\s*\d+-\d+-\d+[ T]\d+:\d+:\d+\.\d{6}0*[1-9]\d*[^']*'")
+_VARCHAR = re.compile(r"varchar\((\d+)\)")
 
 
 class Write(Enum):
@@ -78,6 +85,8 @@ def plan_write(statement: Insert | Update | Delete, tables: Mapping[TableName, T
             f"{table.full_name} is no full ACID table, so rows cannot be written to it here; "
             "create it with TBLPROPERTIES ('transactional'='true')"
         )
+    if any("timestamp" in column.type.lower() for column in table.storage.columns):
+        _refuse_nanoseconds(statement)
     match statement:
         case Insert():
             return _plan_insert(statement, table, tables)
@@ -87,7 +96,22 @@ def plan_write(statement: Insert | Update | Delete, tables: Mapping[TableName, T
             return _plan_delete(statement, table, tables)
 
 
+def _refuse_nanoseconds(statement: Insert | Update | Delete) -> None:
+    """Spark would cut the last digits off and write the rest."""
+    texts = [statement.source] if isinstance(statement, Insert) else [statement.where or ""]
+    if isinstance(statement, Update):
+        texts += [expression for _, expression in statement.assignments]
+    for text in texts:
+        if found := _NANOSECONDS.search(text):
+            raise DmlError(
+                f"{found[0].strip(chr(39))} has more digits than microseconds, which Spark would "
+                "cut off; write at most six digits, or insert with Hive"
+            )
+
+
 def _plan_insert(statement: Insert, table: Table, tables: Mapping[TableName, Table]) -> WritePlan:
+    _require_known_buckets(table)
+    _require_one_name_a_value(table)
     given = _insert_columns(statement, table)
     for count in statement.value_counts:
         if count != len(given):
@@ -103,10 +127,12 @@ def _plan_insert(statement: Insert, table: Table, tables: Mapping[TableName, Tab
     ]
     for column in table.partition_columns:
         constant = statement.partition.get(column.name)
-        if constant is not None:
-            values.append(_cast(exp.Literal.string(constant).sql(dialect="spark"), column))
-        else:
-            values.append(_cast(quote(names[column.name]), column))
+        given_value = (
+            quote(names[column.name])
+            if constant is None
+            else exp.Literal.string(constant).sql(dialect="spark")
+        )
+        values.append(_cast(_cut(given_value, column), column))
     columns = ", ".join(quote(alias) for alias in names.values())
     return WritePlan(
         kind=Write.INSERT,
@@ -116,6 +142,35 @@ def _plan_insert(statement: Insert, table: Table, tables: Mapping[TableName, Tab
         delete_statement_id=None,
         insert_statement_id=0,
     )
+
+
+def _require_known_buckets(table: Table) -> None:
+    """A row in another bucket than Hive's would be missing from its joins of buckets. Without the
+    property it is the first version (Hive: ``Utilities.getBucketingVersion``)."""
+    version = table.parameters.get("bucketing_version", "1")
+    if table.storage.bucket_columns and version != "2":
+        raise DmlError(
+            f"{table.full_name} is CLUSTERED BY with bucketing_version {version}, whose buckets "
+            "are not known here; insert with Hive"
+        )
+
+
+def _require_one_name_a_value(table: Table) -> None:
+    """``p=1`` beside ``p=1.0`` would be two partitions of one value: Hive names a partition after
+    the text that Java makes of the value, which here is sure for few types."""
+    for column in table.partition_columns:
+        if column.type.lower().partition("(")[0] not in _NAMED_ALIKE:
+            raise DmlError(
+                f"{table.full_name} is partitioned by {column.name}, a {column.type}: equal values "
+                "have several texts, and the one that Hive gives its partition is not known here; "
+                f"insert with Hive, or partition by {', '.join(sorted(_NAMED_ALIKE))}"
+            )
+
+
+def _cut(value: str, column: Column) -> str:
+    """As Hive casts to varchar; the columns of rows are cut where they are written."""
+    length = _VARCHAR.fullmatch(column.type.lower())
+    return f"SUBSTRING(CAST({value} AS STRING), 1, {length[1]})" if length else value
 
 
 def _insert_columns(statement: Insert, table: Table) -> tuple[str, ...]:

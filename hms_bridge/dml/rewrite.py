@@ -11,6 +11,8 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
+from hms_bridge.dml.clauses import written
+from hms_bridge.dml.names import VIEW_PREFIX
 from hms_bridge.dml.statement import TableName
 from hms_bridge.dml.used_columns import UsedNames, used_names
 from hms_bridge.errors import DmlError
@@ -38,7 +40,7 @@ class SourceView:
 
 def view_for(table: Table) -> str:
     """The name of a table's view; the length says where the database's name ends."""
-    return f"hive_acid__{len(table.database_name)}__{table.database_name}__{table.name}"
+    return f"{VIEW_PREFIX}{len(table.database_name)}__{table.database_name}__{table.name}"
 
 
 def quote(name: str) -> str:
@@ -58,7 +60,7 @@ def rewrite_query(
         tree = sqlglot.parse_one(text, read="hive")
         _check_columns(tree, tables)
         views = _use_views(tree, tables)
-        return tree.sql(dialect="spark"), views
+        return written(tree, "spark"), views
     except SqlglotError as error:
         raise DmlError(f"cannot read the SQL: {str(error).splitlines()[0]}") from error
 
@@ -163,15 +165,17 @@ def _check_columns(tree: exp.Expr, tables: Mapping[TableName, Table]) -> None:
 def _check_scope(scope: Scope, alias: str, table: Table) -> None:
     names = [c.name for c in (*table.storage.columns, *table.partition_columns)]
     given = {item.alias.lower() for item in scope.expression.expressions if item.alias}
+    known = {*names, *given, _ROW_ID, _ROW_PARTITION}
     for column in scope.columns:
         parts = [part.name.lower() for part in column.parts if not isinstance(part, exp.Star)]
+        written_first = parts[0] if parts else ""  # a struct may be called like its table
         if len(parts) > 1 and parts[0] == table.database_name:
             parts = parts[1:]
         if len(parts) > 1 and parts[0] in (alias.lower(), table.name):
             parts = parts[1:]
         if not parts or isinstance(column.this, exp.Star):
             continue
-        if parts[0] in names or parts[0] in given or parts[0] in (_ROW_ID, _ROW_PARTITION):
+        if {parts[0], written_first} & known:
             _check_row_id_field(parts)
             continue
         near = difflib.get_close_matches(parts[0], names, n=1)

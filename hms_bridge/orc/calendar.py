@@ -1,8 +1,8 @@
 """Days of the hybrid calendar (Julian before 1582-10-15) and of the proleptic Gregorian one.
 
 ORC's older writers, and Hive to this day, store early days so that the hybrid calendar shows the
-label the user wrote. Converting keeps the label, not the day (facts: a label inside the gap of
-1582 moves by ten days, as in Hive).
+label the user wrote. Converting keeps the label, not the day. The hybrid calendar has no labels
+from 1582-10-05 to 1582-10-14: Hive moves them by ten days, silently; here they are refused.
 """
 
 from __future__ import annotations
@@ -13,8 +13,12 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hms_bridge.errors import AcidFormatError
+
 SWITCH_DAY: Final = -141_427
 """1582-10-15, the first Gregorian day, in days since 1970-01-01."""
+_GAP_DAY: Final = SWITCH_DAY - 10
+"""1582-10-05, the first label that the hybrid calendar lacks."""
 SECONDS_PER_DAY: Final = 86_400
 
 _EPOCH_JULIAN_DAY: Final = 2_440_588
@@ -63,10 +67,19 @@ def proleptic_day(hybrid_day: int) -> int:
 
 
 def hybrid_day(proleptic: int) -> int:
-    """The hybrid day that shows the label of this proleptic day."""
+    """The hybrid day that shows the label of this proleptic day.
+
+    Raises AcidFormatError for a label that the hybrid calendar lacks.
+    """
     if proleptic >= SWITCH_DAY:
         return proleptic
     year, month, day = _civil_from_days(proleptic)
+    if proleptic >= _GAP_DAY:
+        raise AcidFormatError(
+            f"the day {year}-{month:02}-{day:02} cannot be stored: in the calendar of Hive's ORC "
+            "files 1582-10-15 comes after 1582-10-04 (Hive itself would store another day); change "
+            "the value, or keep it as a string"
+        )
     y = year - (month <= 2)
     return _days_before(year, month, day) + y // 4 - 719_470
 

@@ -33,12 +33,21 @@ class TimestampForm(Enum):
 
     MICROS = "us"
     """timestamp[us], rounded down: what Spark knows."""
+    EXACT_MICROS = "us, exact"
+    """timestamp[us]; AcidFormatError for a value with more digits."""
     NANOS = "ns"
     """timestamp[ns]; AcidFormatError outside of 1677..2262."""
     PARTS = "parts"
     """The lossless struct."""
     LOSSLESS = "lossless"
     """timestamp[ns] for stripes whose values fit into it, else the struct."""
+
+
+_UNITS: Final = {
+    TimestampForm.MICROS: "us",
+    TimestampForm.EXACT_MICROS: "us",
+    TimestampForm.NANOS: "ns",
+}
 
 
 def is_utc(timezone: str) -> bool:
@@ -50,7 +59,7 @@ def arrow_timestamp(form: TimestampForm, is_instant: bool) -> pa.DataType:
     """The Arrow type of a form; LOSSLESS has no single one and is given as its struct."""
     if form in {TimestampForm.PARTS, TimestampForm.LOSSLESS}:
         return PARTS_TYPE
-    return pa.timestamp(form.value, tz="UTC" if is_instant else None)
+    return pa.timestamp(_UNITS[form], tz="UTC" if is_instant else None)
 
 
 def stored_seconds_to_wall(seconds: pa.Array, nanos: pa.Array, timezone: str) -> pa.Array:
@@ -73,7 +82,17 @@ def stored_seconds_to_wall(seconds: pa.Array, nanos: pa.Array, timezone: str) ->
 
 
 def wall_to_stored_seconds(seconds: pa.Array, nanos: pa.Array) -> pa.Array:
-    """What the DATA stream of a UTC writer holds for these wall-clock seconds."""
+    """What the DATA stream of a UTC writer holds for these wall-clock seconds.
+
+    Raises AcidFormatError for a time that a reader would take for a second later.
+    """
+    is_lost = pc.and_(pc.equal(seconds, -1), pc.greater_equal(nanos, _NANOS_PER_MILLI))
+    if pc.any(is_lost).as_py():
+        raise AcidFormatError(
+            "a timestamp of the last second before 1970-01-01 00:00:00, with a fraction of a "
+            "millisecond or more, cannot be stored in ORC: every reader would show it a second "
+            "later; change the value, or keep it as a string"
+        )
     is_rounded = pc.and_(pc.less(seconds, 0), pc.greater_equal(nanos, _NANOS_PER_MILLI))
     rounded = pc.if_else(is_rounded, pc.add(seconds, 1), seconds)
     return pc.subtract(rounded, BASE_SECONDS)
@@ -106,17 +125,30 @@ def join_timestamps(
         return pa.StructArray.from_arrays(
             [seconds, nanos], fields=list(PARTS_TYPE), mask=pc.is_null(seconds)
         )
-    per_second = _PER_SECOND[form.value]
+    unit = _UNITS[form]
+    per_second = _PER_SECOND[unit]
+    digits_lost = _NANOS_PER_SECOND // per_second
+    if form is TimestampForm.EXACT_MICROS:
+        _require_no_more_digits(nanos, digits_lost)
     try:
         whole = pc.multiply_checked(seconds, per_second)
-        fraction = floor_divide(nanos.cast(pa.int64()), _NANOS_PER_SECOND // per_second)
+        fraction = floor_divide(nanos.cast(pa.int64()), digits_lost)
         numbers = pc.add_checked(whole, fraction)
     except pa.ArrowInvalid as error:
         raise AcidFormatError(
-            f"a timestamp lies outside of what timestamp[{form.value}] can hold;"
+            f"a timestamp lies outside of what timestamp[{unit}] can hold;"
             " read microseconds or the lossless form"
         ) from error
     return numbers.cast(arrow_timestamp(form, is_instant))
+
+
+def _require_no_more_digits(nanos: pa.Array, nanos_per_unit: int) -> None:
+    whole = pc.multiply(pc.divide(nanos, nanos_per_unit), nanos_per_unit)
+    if pc.any(pc.not_equal(whole, nanos)).as_py():
+        raise AcidFormatError(
+            "a timestamp has more digits than microseconds, which Spark would cut off before the "
+            "row is written again; change such rows with Hive, or leave them out"
+        )
 
 
 def change_form(array: pa.Array, form: TimestampForm, is_instant: bool) -> pa.Array:

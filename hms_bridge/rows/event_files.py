@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -23,10 +24,13 @@ from hms_bridge.orc.blocks import Compression
 from hms_bridge.orc.hive_types import parse_hive_type
 from hms_bridge.orc.types import OrcType
 from hms_bridge.rows.bucketing import bucket_ids
+from hms_bridge.rows.key_sum import KEY_SUM_MODULUS, key_sum
+from hms_bridge.rows.reader import ROW_ID_COLUMN
 from hms_bridge.rows.scan import ROW_PARTITION_COLUMN, row_type
 from hms_bridge.rows.writer import BucketWriters, DeltaTarget
 
 BUCKET_COLUMN = "row__bucket"
+_ROW_ID = ROW_ID_COLUMN.lower()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,13 +64,15 @@ class EventFileSpec:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EventFile:
-    """One written file. ``partition`` is the partition's name, empty for none."""
+    """One written file. ``partition`` is the partition's name, empty for none; ``key_sum`` that of
+    the rows that an UPDATE or DELETE replaces (rows/key_sum.py)."""
 
     partition: str
     path: str
     bucket_id: int
     row_count: int
     size_bytes: int
+    key_sum: int = 0
 
 
 Keyed = tuple[str, int, pa.RecordBatch]
@@ -82,12 +88,21 @@ def write_inserts(
 ) -> Iterator[EventFile]:
     """A file for each partition and bucket.
 
-    Batches have the table's columns, then either ``row__partition`` or the partition columns; for a
-    bucketed table ``row__bucket``. Rows of one partition must come together. ``writer_number`` is
-    the bucket of an unbucketed table.
+    Batches have the table's columns, then for an UPDATE ``row__id`` and ``row__partition``, else
+    the partition columns; for a bucketed table ``row__bucket``. Rows of one partition must come
+    together. ``writer_number`` is the bucket of an unbucketed table.
     """
     keyed = (run for batch in batches for run in _insert_runs(spec, batch, writer_number))
-    return _write(resolver, spec, keyed, f"insert_{attempt}", BucketWriters.insert)
+    names = [column.name for column in spec.columns]
+
+    def insert(writers: BucketWriters, partition: str, bucket: int, rows: pa.RecordBatch) -> int:
+        writers.insert(bucket, rows.select(names))
+        if rows.num_columns == len(names):
+            return 0
+        ids = rows.column(len(names)).flatten()
+        return key_sum(partition, (ids[0], ids[1], ids[2]))
+
+    return _write(resolver, spec, keyed, f"insert_{attempt}", insert)
 
 
 def write_deletes(
@@ -107,8 +122,10 @@ def write_deletes(
         )
     )
 
-    def delete(writers: BucketWriters, bucket: int, rows: pa.RecordBatch) -> None:
-        writers.delete(bucket, (rows.column(0), rows.column(1), rows.column(2)))
+    def delete(writers: BucketWriters, partition: str, bucket: int, rows: pa.RecordBatch) -> int:
+        victims = (rows.column(0), rows.column(1), rows.column(2))
+        writers.delete(bucket, victims)
+        return key_sum(partition, victims)
 
     return _write(resolver, spec, keyed, f"delete_{attempt}", delete)
 
@@ -118,7 +135,7 @@ def _write(
     spec: EventFileSpec,
     keyed: Iterable[Keyed],
     label: str,
-    add: Callable[[BucketWriters, int, pa.RecordBatch], None],
+    add: Callable[[BucketWriters, str, int, pa.RecordBatch], int],
 ) -> Iterator[EventFile]:
     seen: set[str] = set()
     for partition, runs in groupby(keyed, key=lambda run: run[0]):
@@ -137,9 +154,10 @@ def _write(
             settings=spec.settings,
         )
         writers = BucketWriters(fs, location.path, target, max(1, spec.bucket_count))
+        sums: Counter[int] = Counter()
         try:
             for _, bucket, rows in runs:
-                add(writers, bucket, rows)
+                sums[bucket] += add(writers, partition, bucket, rows)
             for written in writers.close():
                 stats = written.file.stats
                 yield EventFile(
@@ -148,6 +166,7 @@ def _write(
                     bucket_id=written.bucket_id,
                     row_count=stats.inserts + stats.deletes,
                     size_bytes=written.file.size_bytes,
+                    key_sum=sums[written.bucket_id] % KEY_SUM_MODULUS,
                 )
         finally:
             writers.abandon()
@@ -164,6 +183,8 @@ def _insert_runs(spec: EventFileSpec, batch: pa.RecordBatch, writer_number: int)
     else:
         bucket = pa.repeat(pa.scalar(writer_number, pa.int32()), batch.num_rows)
     own = batch.select([column.name for column in spec.columns])
+    if ROW_PARTITION_COLUMN in names:
+        own = own.append_column(_ROW_ID, batch.column(_ROW_ID))
     yield from _runs(own, partition, bucket)
 
 

@@ -10,7 +10,7 @@ from fsspec import AbstractFileSystem
 
 from changemanager.filesystem.opening import volume_of
 from changemanager.location import Location, Resolver
-from hms_bridge.acid.names import BucketFileName, DirectoryName
+from hms_bridge.acid.names import BucketFileName, DirectoryKind, DirectoryName
 from hms_bridge.errors import AcidFormatError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Partition, Table
@@ -205,12 +205,12 @@ class Publication:
         staged = stage_directory(fs, root.path, name, self._token)
         try:
             for file in files:
-                _move(fs, self._resolver(file.path).path, f"{staged.path}/{_bucket(file)}")
+                _move(fs, self._resolver(file.path).path, f"{staged.path}/{_bucket(name, file)}")
             publish(fs, staged)
         except BaseException:
             discard(fs, staged)
             raise
-        return [root.child(f"{name.format()}/{_bucket(file)}") for file in files]
+        return [root.child(f"{name.format()}/{_bucket(name, file)}") for file in files]
 
     def _notification(
         self, partition: str, root: Location, files: Sequence[Location]
@@ -231,8 +231,12 @@ class Publication:
         )
 
 
-def _bucket(file: EventFile) -> str:
-    return BucketFileName(bucket_id=file.bucket_id, attempt_id=0).format()
+def _bucket(name: DirectoryName, file: EventFile) -> str:
+    """Hive 4 names the attempt in both kinds. Trino (trinodb/trino issue 31302) and Hive 3
+    (AcidUtils.createBucketFile) look for delete events without it, and Hive 4 finds both: its
+    compactions write them so."""
+    attempt = None if name.kind is DirectoryKind.DELETE_DELTA else 0
+    return BucketFileName(bucket_id=file.bucket_id, attempt_id=attempt).format()
 
 
 def _move(fs: AbstractFileSystem, source: str, target: str) -> None:

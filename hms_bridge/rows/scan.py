@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -17,12 +18,14 @@ from hms_bridge.model.partition_name import partition_name
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.orc.arrow_types import arrow_type
 from hms_bridge.orc.hive_types import parse_hive_type
+from hms_bridge.orc.timestamps import TimestampForm
 from hms_bridge.orc.types import OrcKind, OrcType, struct_type
 from hms_bridge.rows.listing import list_acid_directory
 from hms_bridge.rows.reader import ROW_ID_COLUMN, Projection, SnapshotReader, has_raw_rows
 from hms_bridge.snapshot.plan import ReadSplit, plan_read
 
 ROW_PARTITION_COLUMN = "row__partition"
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,7 +65,14 @@ def plan_scan(
             write_ids=write_ids,
             is_bucketed=bool(table.storage.bucket_columns),
         )
-        plan.require_all_read()
+        if plan.unread:
+            _LOG.warning(
+                "%s: no row is read from %s%s, which has no name of the ACID format; if it holds "
+                "rows, LOAD it with Hive, else move it out of the table",
+                table.full_name,
+                plan.unread[0],
+                f" and {len(plan.unread) - 1} more" if len(plan.unread) > 1 else "",
+            )
         partition = tuple(zip(table.partition_columns, values, strict=True))
         splits += [
             ScanSplit(
@@ -78,17 +88,31 @@ def plan_scan(
 
 
 def read_scan_split(
-    resolver: Resolver, split: ScanSplit, columns: Sequence[Column], *, has_row_ids: bool
+    resolver: Resolver,
+    split: ScanSplit,
+    columns: Sequence[Column],
+    *,
+    has_row_ids: bool,
+    is_exact: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a split: ``columns`` in their order, then, if asked for, ``row__id`` and
     ``row__partition`` (the partition's name, empty for none). Batches without columns still have
-    their number of rows."""
+    their number of rows.
+
+    ``is_exact``: raises AcidFormatError for a timestamp with more digits than microseconds, which
+    else are cut off.
+    """
     partition = {column.name: (column, value) for column, value in split.partition}
     name = partition_name(
         [column for column, _ in split.partition], [value for _, value in split.partition]
     )
     stored = tuple(column.name for column in columns if column.name not in partition)
-    projection = Projection(table=row_type(split.columns), columns=stored, has_row_id=has_row_ids)
+    projection = Projection(
+        table=row_type(split.columns),
+        columns=stored,
+        has_row_id=has_row_ids,
+        timestamps=TimestampForm.EXACT_MICROS if is_exact else TimestampForm.MICROS,
+    )
     reader = SnapshotReader(resolver(split.location).volume.fs, split.write_ids, projection)
     for batch in reader.read(split.split):
         arrays, names = [], []

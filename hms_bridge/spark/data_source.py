@@ -1,14 +1,20 @@
 """``spark.read.format("hive_acid")``: one snapshot of a full ACID table.
 
+The snapshot is held by the driver, for as long as a block lasts::
+
+    with snapshot_options("thrift://host:9083", "sales.orders", client=client) as options:
+        orders = spark.read.format("hive_acid").options(**options).load()
+        ...
+
+A frame is read within the block: after it, tasks refuse. Spark asks for the files of a frame once,
+so a frame without a block around it would show one snapshot for ever, and nobody could tell when to
+let go of it.
+
 Options
-  metastore      URL of a database or ``thrift://host:port``; needed
-  table          ``database.table``; needed
+  metastore, table, txn, valid_txns, valid_write_ids
+                 what ``snapshot_options`` gives; needed
   columns        comma-separated columns to read, else all (Spark cannot prune a Python source)
   row_ids        ``true`` adds ``row__id struct<writeid,bucketid,rowid>`` and ``row__partition``
-  valid_txns, valid_write_ids
-                 Hive's texts of a snapshot that the caller holds open; without them a snapshot is
-                 taken when Spark plans, under a read-only transaction that lives for
-                 ``hive.txn.timeout`` and is kept alive by each task that starts
   webhdfs        HTTP addresses of HDFS clusters, as ``hms.bridge.webhdfs.addresses``; other
                  settings of Hadoop come from the driver's ``HADOOP_CONF_DIR``
 
@@ -19,11 +25,9 @@ asked of a Python worker on the driver's host, which must have this package's de
 
 from __future__ import annotations
 
-import getpass
 import os
-import socket
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -39,16 +43,21 @@ from hms_bridge.config.values import parse_web_addresses
 from hms_bridge.errors import DmlError, NoSuchTxnError, TxnAbortedError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Column, Table
-from hms_bridge.model.ids import NO_TXN, LockId, TxnId
-from hms_bridge.model.lock import LockRequest, LockState
-from hms_bridge.model.txn import OpenTxnsRequest, TxnType
+from hms_bridge.model.ids import LockId, TxnId
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
-from hms_bridge.rows.min_history import register_reader
 from hms_bridge.rows.scan import ScanSplit, plan_scan, read_scan_split
-from hms_bridge.rows.transaction import current_snapshot, read_lock
-from hms_bridge.spark.scan import chosen_columns, frame_schema, require_full_acid
+from hms_bridge.rows.transaction import Client
+from hms_bridge.spark.scan import (
+    chosen_columns,
+    frame_schema,
+    open_table_snapshot,
+    require_full_acid,
+)
 
 FORMAT = "hive_acid"
+_SNAPSHOT = ("metastore", "table", "txn", "valid_txns", "valid_write_ids")
+_FLAGS = {"true": True, "false": False}
+_CHOICES = ("columns", "row_ids", "webhdfs")
 
 
 def register(spark: SparkSession) -> None:
@@ -56,16 +65,37 @@ def register(spark: SparkSession) -> None:
     spark.dataSource.register(HiveAcidDataSource)
 
 
+@contextmanager
+def snapshot_options(
+    metastore_url: str, table_name: str, *, client: Client
+) -> Iterator[dict[str, str]]:
+    """Options of the format for one snapshot of ``database.table``.
+
+    Until the end of the block this process keeps its transaction alive, and the cleaner leaves what
+    it reads (I3). Raises NoSuchObjectError, DmlError.
+    """
+    with (
+        closing(_open(metastore_url)) as metastore,
+        open_table_snapshot(metastore, table_name, client) as (transaction, table),
+    ):
+        yield {
+            "metastore": metastore_url,
+            "table": table.full_name,
+            "txn": str(transaction.id),
+            "valid_txns": transaction.txns.format(),
+            "valid_write_ids": transaction.write_ids(table.full_name).format(),
+        }
+
+
 @dataclass(frozen=True, kw_only=True)
 class AcidPartition(InputPartition):  # type: ignore[misc]
-    """One task's share of a scan, and the transaction that protects its files; NO_TXN where the
-    caller's own does."""
+    """One task's share of a scan, and the transaction that protects its files."""
 
     split: ScanSplit
     columns: tuple[Column, ...]
     has_row_ids: bool
     metastore_url: str
-    lease_txn_id: TxnId
+    txn_id: TxnId
 
 
 class HiveAcidDataSource(DataSource):  # type: ignore[misc]
@@ -97,8 +127,9 @@ class ScanRequest:
     table_name: str
     column_names: tuple[str, ...]
     has_row_ids: bool
-    valid_txns: str | None
-    valid_write_ids: str | None
+    txn_id: TxnId
+    txns: ValidTxnList
+    write_ids: ValidWriteIdList
     hadoop: HadoopConfig
 
     @property
@@ -108,22 +139,24 @@ class ScanRequest:
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> ScanRequest:
-        """Raises DmlError for an option that is missing, ConfigError for a malformed one."""
-        for needed in ("metastore", "table"):
-            if not options.get(needed):
-                raise DmlError(f'format("{FORMAT}") needs .option("{needed}", …)')
+        """Raises DmlError for an option that is missing, unknown or malformed."""
+        _require_known(options)
         database, _, name = options["table"].lower().rpartition(".")
         wanted = options.get("columns", "").lower().split(",")
-        return cls(
-            metastore_url=options["metastore"],
-            database_name=database or "default",
-            table_name=name,
-            column_names=tuple(name.strip() for name in wanted if name.strip()),
-            has_row_ids=options.get("row_ids", "false").lower() == "true",
-            valid_txns=options.get("valid_txns"),
-            valid_write_ids=options.get("valid_write_ids"),
-            hadoop=_hadoop(options),
-        )
+        try:
+            return cls(
+                metastore_url=options["metastore"],
+                database_name=database or "default",
+                table_name=name,
+                column_names=tuple(name.strip() for name in wanted if name.strip()),
+                has_row_ids=_FLAGS[options.get("row_ids", "false").lower()],
+                txn_id=TxnId(int(options["txn"])),
+                txns=ValidTxnList.parse(options["valid_txns"]),
+                write_ids=ValidWriteIdList.parse(options["valid_write_ids"]),
+                hadoop=_hadoop(options),
+            )
+        except (ValueError, KeyError) as error:
+            raise DmlError(f'an option of format("{FORMAT}") is malformed: {error}') from error
 
     def table(self, metastore: Metastore) -> Table:
         """Raises NoSuchObjectError; DmlError for a table that is not full ACID."""
@@ -146,17 +179,14 @@ class AcidReader(DataSourceReader):  # type: ignore[misc]
         """One for each split of each partition of the table."""
         request = self._request
         with closing(_open(request.metastore_url)) as metastore:
+            _require_open(metastore, request.txn_id)
             table = request.table(metastore)
-            lease = NO_TXN
-            if request.valid_txns is not None and request.valid_write_ids is not None:
-                txns = ValidTxnList.parse(request.valid_txns)
-                write_ids = ValidWriteIdList.parse(request.valid_write_ids)
-            else:
-                lease = _open_lease(metastore, table)
-                txns = current_snapshot(metastore, lease)
-                write_ids = metastore.get_valid_write_ids([table.full_name], txns)[0]
             splits = plan_scan(
-                metastore, file_systems(request.settings), table, txns=txns, write_ids=write_ids
+                metastore,
+                file_systems(request.settings),
+                table,
+                txns=request.txns,
+                write_ids=request.write_ids,
             )
             return [
                 AcidPartition(
@@ -164,7 +194,7 @@ class AcidReader(DataSourceReader):  # type: ignore[misc]
                     columns=request.chosen(table),
                     has_row_ids=request.has_row_ids,
                     metastore_url=request.metastore_url,
-                    lease_txn_id=lease,
+                    txn_id=request.txn_id,
                 )
                 for split in splits
             ]
@@ -176,8 +206,8 @@ class AcidReader(DataSourceReader):  # type: ignore[misc]
         """
         if not isinstance(partition, AcidPartition):
             return
-        if partition.lease_txn_id != NO_TXN:
-            _renew_lease(partition)
+        with closing(_open(partition.metastore_url)) as metastore:
+            _require_open(metastore, partition.txn_id)
         yield from read_scan_split(
             file_systems(self._request.settings),
             partition.split,
@@ -195,33 +225,33 @@ def _hadoop(options: Mapping[str, str]) -> HadoopConfig:
 
 
 def _open(metastore_url: str) -> Metastore:
-    """Imported here: a task that renews no lease needs neither thrift nor a database."""
+    """Imported here: only who reads needs thrift or a database."""
     from hms_bridge.connect import open_metastore
 
     return open_metastore(metastore_url, is_created=False)
 
 
-def _open_lease(metastore: Metastore, table: Table) -> TxnId:
-    """A read-only transaction with a shared lock: the cleaner leaves what it can see (I3)."""
-    user, host = getpass.getuser(), socket.gethostname()
-    (txn_id,) = metastore.open_txns(
-        OpenTxnsRequest(user=user, host=host, agent="spark hive_acid", type=TxnType.READ_ONLY)
-    )
-    answer = metastore.lock(
-        LockRequest(components=(read_lock(table),), txn_id=txn_id, user=user, host=host)
-    )
-    if answer.state is not LockState.ACQUIRED:
-        raise DmlError(f"{table.full_name} is locked exclusively; see hms-bridge locks")
-    register_reader(metastore, txn_id, [table.full_name])
-    return txn_id
-
-
-def _renew_lease(partition: AcidPartition) -> None:
-    with closing(_open(partition.metastore_url)) as metastore:
-        try:
-            metastore.heartbeat(partition.lease_txn_id, LockId(0))
-        except (NoSuchTxnError, TxnAbortedError) as error:
+def _require_known(options: Mapping[str, str]) -> None:
+    for needed in _SNAPSHOT:
+        if not options.get(needed):
             raise DmlError(
-                "the snapshot of this read has timed out (hive.txn.timeout), so its files may be "
-                "gone; read again"
-            ) from error
+                f'format("{FORMAT}") needs .option("{needed}", …): read within a block of '
+                "hms_bridge.spark.data_source.snapshot_options, which gives it, or of "
+                "hms_bridge.spark.scan.read_table"
+            )
+    unknown = sorted({name.lower() for name in options} - {*_SNAPSHOT, *_CHOICES})
+    if unknown:
+        raise DmlError(
+            f'format("{FORMAT}") knows no option {unknown[0]}; it has {", ".join(_CHOICES)}'
+        )
+
+
+def _require_open(metastore: Metastore, txn_id: TxnId) -> None:
+    """Raises DmlError if the snapshot is held no more."""
+    try:
+        metastore.heartbeat(txn_id, LockId(0))
+    except (NoSuchTxnError, TxnAbortedError) as error:
+        raise DmlError(
+            "the snapshot of this read has ended, so its files may be gone; read within the block "
+            "of snapshot_options"
+        ) from error

@@ -24,6 +24,7 @@ from hms_bridge.model.catalog import (
     SerDe,
     Storage,
     Table,
+    TableType,
 )
 
 Listed = tuple[tuple[str, ...], list[tuple[object, ...]], str | None]
@@ -75,6 +76,7 @@ def _table(statement: CreateTable | DropTable, metastore: Metastore, current: st
     name = f"{database}.{statement.table.name}"
     if isinstance(statement, DropTable):
         try:
+            _require_table(metastore.get_table(database, statement.table.name))
             metastore.drop_table(database, statement.table.name, is_purge=statement.is_purge)
         except NoSuchObjectError:
             if not statement.is_if_exists:
@@ -90,6 +92,12 @@ def _table(statement: CreateTable | DropTable, metastore: Metastore, current: st
             raise
         return f"table {name} is there already"
     return f"table {name} created"
+
+
+def _require_table(table: Table) -> None:
+    """As Hive does (DropTableAnalyzer): a view is not dropped as if it were a table."""
+    if table.type in (TableType.VIRTUAL_VIEW.value, TableType.MATERIALIZED_VIEW.value):
+        raise DmlError(f"{table.full_name} is a view and not dropped as a table; drop it with Hive")
 
 
 def _orc_table(statement: CreateTable, database: str) -> Table:

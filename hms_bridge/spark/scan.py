@@ -34,11 +34,13 @@ def snapshot_frame(
     columns: Sequence[Column],
     *,
     has_row_ids: bool,
+    is_exact: bool = False,
 ) -> DataFrame:
     """What a transaction sees of a table: ``columns`` in their order, then if asked for ``row__id``
     and ``row__partition``; with none of them a column of nulls, so that rows can be counted.
 
-    The frame is to be read before the transaction ends.
+    The frame is to be read before the transaction ends. ``is_exact``: its tasks refuse a timestamp
+    whose last digits Spark would cut off; for rows that are written again.
     """
     splits = plan_scan(
         transaction.metastore,
@@ -47,7 +49,9 @@ def snapshot_frame(
         txns=transaction.txns,
         write_ids=transaction.write_ids(table.full_name),
     )
-    return splits_frame(spark, resolver, splits, columns, has_row_ids=has_row_ids)
+    return splits_frame(
+        spark, resolver, splits, columns, has_row_ids=has_row_ids, is_exact=is_exact
+    )
 
 
 def splits_frame(
@@ -57,6 +61,7 @@ def splits_frame(
     columns: Sequence[Column],
     *,
     has_row_ids: bool,
+    is_exact: bool = False,
 ) -> DataFrame:
     """One Spark task for each split: the numbers of a range, one in each partition of it."""
     task = ReadTask(
@@ -64,6 +69,7 @@ def splits_frame(
         splits=pack_splits(splits),
         columns=tuple(columns),
         has_row_ids=has_row_ids,
+        is_exact=is_exact,
     )
     numbers = spark.range(0, len(splits), 1, max(1, len(splits)))
     return numbers.mapInArrow(task, frame_schema(columns, has_row_ids=has_row_ids))
@@ -93,20 +99,47 @@ def read_table(
     The snapshot is protected until the end of the block: read within it. ``table_name`` is
     ``database.table``; ``columns`` none: all. Raises NoSuchObjectError, DmlError.
     """
-    database, _, name = table_name.lower().rpartition(".")
-    table = find_table(metastore, database or "default", name)
-    require_full_acid(table)
-    chosen = chosen_columns(table, columns)
-    with open_transaction(
-        metastore, client, SystemClock(), [read_lock(table)], kind=TxnType.READ_ONLY
-    ) as transaction:
+    with open_table_snapshot(metastore, table_name, client, columns) as (transaction, table):
+        chosen = chosen_columns(table, columns)
         yield snapshot_frame(spark, resolver, transaction, table, chosen, has_row_ids=has_row_ids)
 
 
+@contextmanager
+def open_table_snapshot(
+    metastore: Metastore, table_name: str, client: Client, columns: Sequence[str] = ()
+) -> Iterator[tuple[Transaction, Table]]:
+    """A read-only transaction with its lock on ``database.table``, and the table as it is then.
+
+    It lives until the end of the block, however that ends: a thread of this process keeps it alive.
+    Raises NoSuchObjectError; DmlError for a table that is not full ACID or lacks a column.
+    """
+    database, _, name = table_name.lower().rpartition(".")
+
+    def found() -> Table:
+        table = find_table(metastore, database or "default", name)
+        require_full_acid(table)
+        chosen_columns(table, columns)
+        return table
+
+    with open_transaction(
+        metastore, client, SystemClock(), [read_lock(found())], kind=TxnType.READ_ONLY
+    ) as transaction:
+        yield transaction, found()  # a definition may have changed while the lock was awaited
+
+
 def require_full_acid(table: Table) -> None:
-    """Raises DmlError for a table that is not full ACID."""
-    if not table.is_full_acid:
-        raise DmlError(f"{table.full_name} is no full ACID table; read it with Spark's own ORC")
+    """Raises DmlError for a table that is not full ACID, with what reads it instead."""
+    if table.is_full_acid:
+        return
+    if table.is_transactional:  # its files hold rows of aborted writes, and compacted rows twice
+        raise DmlError(
+            f"{table.full_name} is insert-only: its files alone show rows that are not in it; "
+            "read it with Hive or Trino, which know which files count"
+        )
+    raise DmlError(
+        f"{table.full_name} is no ACID table; read it with Spark's Hive client "
+        "(enableHiveSupport), or with Hive"
+    )
 
 
 def chosen_columns(table: Table, names: Sequence[str]) -> tuple[Column, ...]:

@@ -25,7 +25,7 @@ from hms_bridge.model.txn import TxnType
 from hms_bridge.rows.transaction import Client, Transaction, open_transaction, read_lock
 from hms_bridge.spark.definitions import run_definition
 from hms_bridge.spark.failures import first_line
-from hms_bridge.spark.scan import snapshot_frame
+from hms_bridge.spark.scan import require_full_acid, snapshot_frame
 from hms_bridge.spark.session import require_exact_casts
 from hms_bridge.spark.write_job import WriteJob, WriteOutcome
 
@@ -115,14 +115,17 @@ class SqlSession:
                     f"{plan.table.full_name} was changed while the statement waited for its "
                     "locks; run it again"
                 )
-            with self._views(plan.sources, transaction) as spark, _spark_errors():
+            with (
+                self._views(plan.sources, transaction, is_exact=True) as spark,
+                _spark_errors(),
+            ):
                 job = WriteJob(spark, self._metastore, self._resolver, transaction)
                 outcome = job.run(plan)
         return _told(plan, outcome)
 
     @contextmanager
     def _views(
-        self, sources: Sequence[SourceView], transaction: Transaction
+        self, sources: Sequence[SourceView], transaction: Transaction, *, is_exact: bool = False
     ) -> Iterator[SparkSession]:
         """A session in which the sources are there as views, until the end of the block."""
         spark = self._session()
@@ -137,6 +140,7 @@ class SqlSession:
                         source.table,
                         source.columns,
                         has_row_ids=source.has_row_ids,
+                        is_exact=is_exact,
                     )
                     frame.createOrReplaceTempView(quote(source.view_name))
                     made.append(source.view_name)
@@ -158,10 +162,7 @@ class SqlSession:
     def _table(self, name: TableName) -> Table:
         database = name.database or self._database
         table = find_table(self._metastore, database, name.name)
-        if not table.is_full_acid:
-            raise DmlError(
-                f"{table.full_name} is no full ACID table; only those are read and written here"
-            )
+        require_full_acid(table)
         return table
 
 

@@ -43,6 +43,7 @@ class ReadTask:
     splits: tuple[bytes, ...]
     columns: tuple[Column, ...]
     has_row_ids: bool
+    is_exact: bool
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows."""
@@ -50,7 +51,11 @@ class ReadTask:
             for number in batch.column(0).to_pylist():
                 split = pickle.loads(zlib.decompress(self.splits[number]))
                 for rows in read_scan_split(
-                    self.resolver, split, self.columns, has_row_ids=self.has_row_ids
+                    self.resolver,
+                    split,
+                    self.columns,
+                    has_row_ids=self.has_row_ids,
+                    is_exact=self.is_exact,
                 ):
                     yield rows if rows.num_columns else _bare(rows.num_rows)
 
@@ -124,8 +129,9 @@ def _report(files: Iterator[EventFile]) -> Iterator[pa.RecordBatch]:
             pa.array([file.bucket_id for file in found], pa.int32()),
             pa.array([file.row_count for file in found], pa.int64()),
             pa.array([file.size_bytes for file in found], pa.int64()),
+            pa.array([str(file.key_sum) for file in found], pa.string()),
         ],
-        names=["partition", "path", "bucket", "row_count", "size_bytes"],
+        names=["partition", "path", "bucket", "row_count", "size_bytes", "key_sum"],
     )
 
 

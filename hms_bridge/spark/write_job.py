@@ -11,6 +11,7 @@ the caller commits. Whatever happens before the commit leaves no visible row (I7
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,17 +20,21 @@ from pyspark.sql import functions as F  # noqa: N812  (the name everyone knows i
 
 from changemanager.location import Resolver
 from hms_bridge.acid.names import DirectoryName
-from hms_bridge.dml.plan import ROW_PARTITION, WritePlan
+from hms_bridge.dml.plan import ROW_PARTITION, Write, WritePlan
+from hms_bridge.errors import DmlError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.txn import AllocateWriteIdsRequest
 from hms_bridge.rows.event_files import BUCKET_COLUMN, EventFile, EventFileSpec
+from hms_bridge.rows.key_sum import KEY_SUM_MODULUS
 from hms_bridge.rows.publication import Publication, WrittenDirectory
 from hms_bridge.rows.transaction import Transaction
 from hms_bridge.spark.tasks import BucketTask, DeleteTask, InsertTask
 
-_RESULT = "partition string, path string, bucket int, row_count long, size_bytes long"
+_RESULT = (
+    "partition string, path string, bucket int, row_count long, size_bytes long, key_sum string"
+)
 _ROWS_PER_WRITER = 250_000
 """Fewer rows are one file: small files are what compaction is there to get rid of."""
 
@@ -65,11 +70,12 @@ class WriteJob:
             count = rows.count()
             if not count:
                 return WriteOutcome(write_id=None)
-            return self._write(plan, rows, max(1, math.ceil(count / _ROWS_PER_WRITER)))
+            return self._write(plan, rows, count)
         finally:
             rows.unpersist()
 
-    def _write(self, plan: WritePlan, rows: DataFrame, writers: int) -> WriteOutcome:
+    def _write(self, plan: WritePlan, rows: DataFrame, planned: int) -> WriteOutcome:
+        writers = max(1, math.ceil(planned / _ROWS_PER_WRITER))
         write_id = self._allocate(plan.table)
         publication = Publication(
             self._metastore, self._resolver, plan.table, self._transaction.id, write_id
@@ -82,12 +88,14 @@ class WriteJob:
                 name = DirectoryName.delete_delta(write_id, write_id, plan.delete_statement_id)
                 files = self._delete(plan, rows, publication.staging, write_id)
                 written.append(WrittenDirectory(name=name, files=files))
-                deleted = sum(file.row_count for file in files)
+                deleted = _counted(files, planned, "deleted")
             if plan.insert_statement_id is not None:
                 name = DirectoryName.delta(write_id, write_id, plan.insert_statement_id)
                 files = self._insert(plan, rows.coalesce(writers), publication.staging, write_id)
                 written.append(WrittenDirectory(name=name, files=files))
-                inserted = sum(file.row_count for file in files)
+                inserted = _counted(files, planned, "inserted")
+            if plan.kind is Write.UPDATE:
+                _require_same_rows(*(one.files for one in written))
             publication.publish(written, plan.kind.operation)
         finally:
             publication.discard_staging()
@@ -122,8 +130,6 @@ class WriteJob:
         self, plan: WritePlan, rows: DataFrame, staging: str, write_id: WriteId
     ) -> tuple[EventFile, ...]:
         spec = _spec(plan, staging, write_id, plan.insert_statement_id or 0)
-        if plan.delete_statement_id is not None:
-            rows = rows.drop("row__id")
         keys = [column.name for column in plan.table.partition_columns]
         order = [ROW_PARTITION] if ROW_PARTITION in rows.columns else keys
         if plan.table.storage.bucket_columns:
@@ -134,6 +140,30 @@ class WriteJob:
         if order:
             rows = rows.sortWithinPartitions(*order)
         return _collect(rows.mapInArrow(InsertTask(spec, self._resolver), _RESULT))
+
+
+def _counted(files: Sequence[EventFile], planned: int, what: str) -> int:
+    """Rows in the files. Raises DmlError if they are not as many as planned: Spark may run a query
+    again when it lost what it kept, and then a query need not give the same rows."""
+    count = sum(file.row_count for file in files)
+    if count != planned:
+        raise _changed(f"{planned} rows were to be {what}, but {count} were written")
+    return count
+
+
+def _require_same_rows(deleted: Sequence[EventFile], inserted: Sequence[EventFile]) -> None:
+    """An UPDATE writes again exactly the rows that it deletes. Raises DmlError."""
+    sums = [sum(file.key_sum for file in files) % KEY_SUM_MODULUS for files in (deleted, inserted)]
+    if sums[0] != sums[1]:
+        raise _changed("other rows were to be deleted than written again")
+
+
+def _changed(what: str) -> DmlError:
+    return DmlError(
+        f"{what}, so nothing is: Spark ran the query twice with different answers; write its rows "
+        "to a table first, or leave out what changes from run to run (rand(), LIMIT without ORDER "
+        "BY)"
+    )
 
 
 def _spec(plan: WritePlan, staging: str, write_id: WriteId, statement_id: int) -> EventFileSpec:
@@ -169,6 +199,7 @@ def _collect(frame: DataFrame) -> tuple[EventFile, ...]:
             bucket_id=row.bucket,
             row_count=row.row_count,
             size_bytes=row.size_bytes,
+            key_sum=int(row.key_sum),  # Spark has no unsigned numbers
         )
         for row in frame.collect()
     )

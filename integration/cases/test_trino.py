@@ -1,8 +1,11 @@
-"""Trino 476 and Hive 4.2 on the same ACID tables."""
+"""Trino 476, Hive 4.2 and we on the same ACID tables."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from integration.referees.hive42 import Hive42
+from integration.referees.ours import OurServer, OurSession
 from integration.referees.trino import Trino
 
 ACID = "stored as orc tblproperties('transactional'='true')"
@@ -55,3 +58,26 @@ def test_trino_reads_what_hive_compacted(hive42: Hive42, trino476: Trino) -> Non
         hive.run("Worker")
         hive.run("Cleaner")
         assert sorted(trino476.sql("select * from compacted_for_trino.t")) == [[1, "x"], [2, "b"]]
+
+
+def test_trino_reads_what_we_updated_and_deleted(
+    trino476: Trino, ours: OurServer, our_session: Callable[[str], OurSession]
+) -> None:
+    """Files of our delete events have the names that Trino looks for, before any compaction."""
+    session = our_session(ours.uri)
+    trino476.add_catalog("ours_deletes", ours.uri)
+    session.sql("create database deletes_of_ours")
+    for name, clauses in {
+        "plain": "",
+        "parted": "partitioned by (p string)",
+        "bucketed": "clustered by (id) into 3 buckets",
+    }.items():
+        table = f"deletes_of_ours.{name}"
+        key = ", 'x'" if name == "parted" else ""
+        session.sql(f"create table {table} (id int, v string) {clauses} {ACID}")
+        session.sql(f"insert into {table} select id, 'a'{key} from range(6)")
+        session.sql(f"insert into {table} select id, 'b'{key} from range(6, 9)")
+        session.sql(f"update {table} set v = 'new' where id in (1, 7)")
+        session.sql(f"delete from {table} where id in (2, 7, 8)")
+        found = sorted(trino476.sql(f"select id, v from ours_deletes.{table}"))
+        assert found == [[0, "a"], [1, "new"], [3, "a"], [4, "a"], [5, "a"], [6, "b"]], name

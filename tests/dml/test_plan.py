@@ -20,7 +20,7 @@ TABLE = Table(
     database_name="d",
     storage=Storage(columns=COLUMNS, bucket_columns=("id",)),
     partition_columns=(Column(name="p", type="string"),),
-    parameters={"transactional": "true"},
+    parameters={"transactional": "true", "bucketing_version": "2"},
 )
 TABLES = {
     TableName(database=None, name="t"): TABLE,
@@ -112,7 +112,7 @@ def test_a_table_without_row_identifiers_is_refused() -> None:
         ("char(5)", "string"),
         ("array<varchar(3)>", "array<string>"),
         ("timestamp", "timestamp_ntz"),
-        ("timestamp with local time zone", "timestamp"),
+        ("timestamp with local time zone", "timestamp_ltz"),
         ("struct<timestamp_col:timestamp,b:int>", "struct<timestamp_col:timestamp_ntz,b:int>"),
         ("decimal(10,2)", "decimal(10,2)"),
     ],

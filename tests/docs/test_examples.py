@@ -100,7 +100,7 @@ def _readme(typist: Typist, spark: Any) -> None:
         (code,) = _blocks(QUICKSTART, "python")
         names: dict[str, Any] = {"spark": spark}
         exec(compile(typist.with_port(code.text), str(QUICKSTART), "exec"), names)
-        assert sorted(map(tuple, names["orders"].collect())) == [(1, "green tea"), (3, "soap")]
+        assert sorted(map(tuple, names["rows"])) == [(1, "green tea"), (3, "soap")]
         assert running.stop(signal.SIGINT) == 0, running.lines
     assert [row for row in printed if row.endswith("1 green tea")]
     assert "state ready for cleaning" in printed

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import date
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hms_bridge.errors import AcidFormatError
 from hms_bridge.orc.calendar import (
     SWITCH_DAY,
     convert_dates,
@@ -39,8 +40,16 @@ def test_known_distances(when: tuple[int, int, int], shift: int) -> None:
     assert hybrid_day(days(*when)) - days(*when) == shift
 
 
-def test_a_label_of_the_gap_moves_as_in_hive() -> None:
-    assert EPOCH + timedelta(proleptic_day(hybrid_day(days(1582, 10, 10)))) == date(1582, 10, 20)
+@pytest.mark.parametrize("day", range(5, 15))
+def test_a_label_of_the_gap_is_refused(day: int) -> None:
+    """Hive stores another day and says nothing (golden g11_types: 10 becomes 20)."""
+    with pytest.raises(AcidFormatError, match=f"1582-10-{day:02} cannot be stored"):
+        hybrid_day(days(1582, 10, day))
+    array = pa.array([days(1582, 10, day)], pa.int32()).cast(pa.date32())
+    with pytest.raises(AcidFormatError, match="cannot be stored"):
+        convert_dates(array, hybrid_day)
+    with pytest.raises(AcidFormatError, match="cannot be stored"):
+        convert_seconds(pa.array([days(1582, 10, day) * 86_400 + 1]), hybrid_day)
 
 
 def test_a_leap_day_that_only_julius_knew_is_the_first_of_march() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hms_bridge.errors import AcidFormatError
@@ -24,17 +24,29 @@ def arrays(pairs: list[tuple[int, int]]) -> tuple[pa.Array, pa.Array]:
     )
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(-(10**12), 10**12), st.integers(0, 999_999_999))))
 def test_parts_come_back(pairs: list[tuple[int, int]]) -> None:
     seconds, nanos = arrays(pairs)
     parts = join_timestamps(seconds, nanos, TimestampForm.PARTS, False)
     back = split_timestamps(parts)
     assert (back[0].to_pylist(), back[1].to_pylist()) == (seconds.to_pylist(), nanos.to_pylist())
+    seconds, nanos = arrays([one for one in pairs if one[0] != -1 or one[1] < 1_000_000])
     stored = wall_to_stored_seconds(seconds, nanos)
-    wall = stored_seconds_to_wall(stored, nanos, "UTC").to_pylist()
-    for pair, found in zip(pairs, wall, strict=True):
-        is_lost = pair[0] == -1 and pair[1] >= 1_000_000
-        assert found == (0 if is_lost else pair[0])
+    assert stored_seconds_to_wall(stored, nanos, "UTC").equals(seconds)
+
+
+@pytest.mark.parametrize("nanos", [1_000_000, 500_000_000, 999_999_999])
+def test_a_time_that_readers_would_show_a_second_later_is_refused(nanos: int) -> None:
+    with pytest.raises(AcidFormatError, match="last second before 1970"):
+        wall_to_stored_seconds(*arrays([(5, 0), (-1, nanos)]))
+
+
+def test_the_seconds_around_it_are_exact() -> None:
+    pairs = [(-2, 999_999_999), (-1, 0), (-1, 999_999), (0, 0), (0, 500_000_000)]
+    seconds, nanos = arrays(pairs)
+    stored = wall_to_stored_seconds(seconds, nanos)
+    assert stored_seconds_to_wall(stored, nanos, "UTC").equals(seconds)
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
@@ -69,3 +81,13 @@ def test_zones() -> None:
     assert wall.to_pylist() == [BASE_SECONDS]
     with pytest.raises(AcidFormatError, match="Nowhere"):
         stored_seconds_to_wall(seconds, nanos, "Mars/Nowhere")
+
+
+def test_exact_microseconds_are_whole_ones() -> None:
+    seconds, nanos = arrays([(-1, 1_000), (5, 999_999_000)])
+    exact = join_timestamps(seconds, nanos, TimestampForm.EXACT_MICROS, False)
+    assert exact.equals(join_timestamps(seconds, nanos, TimestampForm.MICROS, False))
+    with pytest.raises(AcidFormatError, match="more digits than microseconds"):
+        join_timestamps(*arrays([(5, 0), (5, 1)]), TimestampForm.EXACT_MICROS, False)
+    with pytest.raises(AcidFormatError, match="more digits than microseconds"):
+        change_form(pa.array([1], pa.timestamp("ns")), TimestampForm.EXACT_MICROS, False)

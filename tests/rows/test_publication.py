@@ -75,10 +75,10 @@ class World:
             partition=partition, path=path, bucket_id=bucket, row_count=1, size_bytes=4
         )
 
-    def publish(self, *files: EventFile) -> None:
+    def publish(self, *files: EventFile, name: DirectoryName = NAME) -> None:
         try:
             self.publication.publish(
-                [WrittenDirectory(name=NAME, files=files)], DataOperation.INSERT
+                [WrittenDirectory(name=name, files=files)], DataOperation.INSERT
             )
         finally:
             self.publication.discard_staging()
@@ -116,6 +116,20 @@ def test_files_of_many_tasks_become_one_directory(store: LocalStore, root: str) 
     }  # fmt: skip
     (event,) = store.metastore.get_write_events(world.txn)
     assert len(event.files) == 2
+
+
+def test_files_of_delete_events_name_no_attempt(store: LocalStore, root: str) -> None:
+    """Else Trino and Hive 3 show deleted rows."""
+    world = World(store, root, is_partitioned=False)
+    name = DirectoryName.delete_delta(WriteId(1), WriteId(1), 0)
+    world.publish(world.staged("", 0), world.staged("", 1, number=1), name=name)
+    assert world.tree() == {
+        f"{name.format()}/{file}" for file in ("bucket_00000", "bucket_00001", "_orc_acid_version")
+    }
+    (event,) = store.metastore.get_write_events(world.txn)
+    assert [file.rpartition("/")[2].partition("#")[0] for file in event.files] == [
+        "bucket_00000", "bucket_00001"
+    ]  # fmt: skip
 
 
 def test_partitions_are_made_and_told(store: LocalStore, root: str) -> None:

@@ -14,8 +14,11 @@ from hms_bridge.adoption.adopt import adopt
 from hms_bridge.adoption.look import look
 from hms_bridge.adoption.plan import AdoptionRequest
 from hms_bridge.connect import LocalStore
-from hms_bridge.model.txn import TxnType
+from hms_bridge.errors import DmlError, NoSuchObjectError
+from hms_bridge.model.txn import TxnState, TxnType
 from hms_bridge.model.valid_ids import ValidWriteIdList
+from hms_bridge.rows.transaction import Client
+from hms_bridge.spark.data_source import snapshot_options
 from tests.support.golden import GoldenStage, golden_stages
 
 pytestmark = [pytest.mark.spark, pytest.mark.golden]
@@ -25,6 +28,7 @@ WANTED = {
     "g07_part/03-after-minor-cleaner", "g08_bucketed/05-after-major",
     "g10_aborts/01-open-and-aborts", "g15_truncate/03-after-minor"
 }  # fmt: skip
+NANOSECONDS = "g11_types/02-after-minor"
 STAGES = [stage for stage in golden_stages("full_acid") if str(stage) in WANTED]
 
 
@@ -46,8 +50,15 @@ def register_table(stage: GoldenStage, store: LocalStore, root: Path) -> str:
     return "default.t"
 
 
-def reader(spark: Any, url: str, table: str = "default.t") -> Any:
-    return spark.read.format("hive_acid").option("metastore", url).option("table", table)
+CLIENT = Client(user="test", host="test", lock_wait_seconds=0.5)
+
+
+def reader(spark: Any, options: dict[str, str]) -> Any:
+    return spark.read.format("hive_acid").options(**options)
+
+
+def held(url: str, table: str = "default.t") -> Any:
+    return snapshot_options(url, table, client=CLIENT)
 
 
 def plain(row: Any) -> str:
@@ -73,27 +84,65 @@ def test_reads_what_hive_read(
     stage: GoldenStage, spark: Any, store: LocalStore, url: str, tmp_path: Path
 ) -> None:
     table = register_table(stage, store, tmp_path / "adopted")
-    frame = reader(spark, url, table).option("row_ids", "true").load()
-    assert sorted(map(plain, frame.collect())) == sorted(map(told, stage.rows or []))
+    with held(url, table) as options:
+        frame = reader(spark, options).option("row_ids", "true").load()
+        assert sorted(map(plain, frame.collect())) == sorted(map(told, stage.rows or []))
+
+
+def readers(store: LocalStore) -> list[Any]:
+    opened = store.metastore.get_open_txns_info()
+    return [txn for txn in opened if txn.type is TxnType.READ_ONLY and txn.state is TxnState.OPEN]
 
 
 def test_a_read_is_protected_by_a_transaction(
     spark: Any, store: LocalStore, url: str, tmp_path: Path
 ) -> None:
-    """I3: as long as the lease lives, the cleaner counts this reader."""
+    """I3: until the end of the block the cleaner counts this reader, once, and then no more."""
     register_table(STAGES[0], store, tmp_path / "adopted")
-    assert reader(spark, url).load().count() > 0
-    leases = [txn for txn in store.metastore.get_open_txns_info() if txn.type is TxnType.READ_ONLY]
-    assert len(leases) == 1
-    assert store.metastore.min_open_txn_watermark() <= leases[0].id
+    with held(url) as options:
+        for _ in range(2):
+            assert reader(spark, options).load().count() > 0
+        (lease,) = readers(store)
+        assert store.metastore.min_open_txn_watermark() <= lease.id
+        assert len(store.metastore.show_locks()) == 1
+    assert (readers(store), store.metastore.show_locks()) == ([], ())
+
+
+def test_a_read_that_fails_holds_nothing(
+    spark: Any, store: LocalStore, url: str, tmp_path: Path
+) -> None:
+    register_table(STAGES[0], store, tmp_path / "adopted")
+    with pytest.raises(Exception, match="no option"), held(url) as options:
+        reader(spark, options).option("colums", "id").load()
+    with pytest.raises(NoSuchObjectError), held(url, "default.nowhere"):
+        pass
+    assert (readers(store), store.metastore.show_locks()) == ([], ())
+
+
+def test_each_block_shows_what_is_there_when_it_begins(
+    spark: Any, store: LocalStore, url: str, run: Any
+) -> None:
+    """And a frame that outlives its block says so, instead of showing files that may be gone."""
+    run("CREATE TABLE t (id INT); INSERT INTO t VALUES (1)")
+    with held(url) as options:
+        frame = reader(spark, options).load()
+        assert frame.count() == 1
+        run("INSERT INTO t VALUES (2)")
+        assert frame.count() == reader(spark, options).load().count() == 1
+    with held(url) as later:
+        assert reader(spark, later).load().count() == 2
+    for stale in (frame, reader(spark, options).load()):
+        with pytest.raises(Exception, match="the snapshot of this read has ended"):
+            stale.collect()
 
 
 def test_an_empty_table(spark: Any, store: LocalStore, url: str, run: Any) -> None:
     """Nothing to read is no rows, with and without identifiers, and after a DELETE of all."""
     run("CREATE TABLE t (id INT, name STRING)")
-    frame = reader(spark, url).option("row_ids", "true").load()
-    assert frame.columns == ["id", "name", "row__id", "row__partition"]
-    assert frame.collect() == []
+    with held(url) as options:
+        frame = reader(spark, options).option("row_ids", "true").load()
+        assert frame.columns == ["id", "name", "row__id", "row__partition"]
+        assert frame.collect() == []
     assert run("SELECT count(*) FROM t; SELECT * FROM t") == [[(0,)], []]
     assert run("UPDATE t SET name = 'x'; DELETE FROM t WHERE id = 1") == [
         "0 rows updated, nothing was written", "0 rows deleted, nothing was written"
@@ -102,23 +151,64 @@ def test_an_empty_table(spark: Any, store: LocalStore, url: str, run: Any) -> No
 
 def test_chosen_columns(spark: Any, store: LocalStore, url: str, tmp_path: Path) -> None:
     register_table(STAGES[0], store, tmp_path / "adopted")
-    assert reader(spark, url).option("columns", "name,ID").load().columns == ["name", "id"]
+    with held(url) as options:
+        frame = reader(spark, options).option("columns", "name,ID").load()
+        assert frame.columns == ["name", "id"]
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("changed", "message"),
     [
         ({"table": "default.nowhere"}, "nowhere"),
         ({"columns": "zzz"}, "zzz is no column of default.t"),
-        ({"metastore": ""}, "needs"),
+        ({"metastore": ""}, 'needs .option."metastore"'),
+        ({"valid_txns": ""}, "snapshot_options, which gives it"),
+        ({"row_id": "true"}, "knows no option row_id; it has columns, row_ids"),
+        ({"row_ids": "yes"}, "malformed"),
+        ({"txn": "x"}, "malformed"),
     ],
 )
 def test_bad_options(
-    options: dict[str, str], message: str, spark: Any, store: LocalStore, url: str, tmp_path: Path
+    changed: dict[str, str],
+    message: str,
+    spark: Any,
+    store: LocalStore,
+    url: str,
+    tmp_path: Path,
 ) -> None:
     register_table(STAGES[0], store, tmp_path / "adopted")
-    chosen = reader(spark, url)
-    for name, value in options.items():
-        chosen = chosen.option(name, value)
-    with pytest.raises(Exception, match=message):
-        chosen.load().collect()
+    with held(url) as options, pytest.raises(Exception, match=message):
+        reader(spark, options | changed).load().collect()
+
+
+def test_digits_that_spark_lacks_are_not_cut_off_by_a_write(
+    run: Any, store: LocalStore, tmp_path: Path
+) -> None:
+    """Hive wrote nanoseconds: they are read cut off, but no row is written again without them."""
+    (stage,) = (one for one in golden_stages("full_acid") if str(one) == NANOSECONDS)
+    register_table(stage, store, tmp_path / "adopted")
+    run("CREATE TABLE u (at TIMESTAMP)")
+    for statement in (
+        "UPDATE t SET c_i = 1",
+        "DELETE FROM t WHERE c_ts = TIMESTAMP '1582-10-20 01:02:03'",
+        "INSERT INTO u SELECT c_ts FROM t",
+        "INSERT INTO u VALUES ('2020-01-01 00:00:00.0000001')",
+    ):
+        with pytest.raises(DmlError, match="more digits than microseconds"):
+            run(statement)
+    assert run("SELECT count(c_ts) FROM t; UPDATE u SET at = NULL")[0][0][0] > 0
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["DATE'1582-10-10'", "TIMESTAMP'1582-10-05 00:00:00'", "TIMESTAMP'1969-12-31 23:59:59.5'"],
+)
+def test_what_orc_cannot_hold_is_refused(run: Any, value: str) -> None:
+    run("CREATE TABLE t (d DATE, at TIMESTAMP)")
+    column = "d" if value.startswith("DATE") else "at"
+    with pytest.raises(DmlError, match="cannot be stored"):
+        run(f"INSERT INTO t ({column}) VALUES ({value})")
+    run("INSERT INTO t VALUES (DATE'1582-10-04', TIMESTAMP'1969-12-31 23:59:58.5')")
+    assert run("SELECT CAST(d AS STRING), CAST(at AS STRING) FROM t") == [
+        [("1582-10-04", "1969-12-31 23:59:58.5")]
+    ]

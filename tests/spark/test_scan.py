@@ -9,6 +9,7 @@ import pytest
 from changemanager.location import FsspecResolver
 from hms_bridge.connect import LocalStore
 from hms_bridge.errors import DmlError, NoSuchObjectError
+from hms_bridge.model.catalog import Column, Storage, Table, TableType
 from hms_bridge.rows.transaction import Client
 from hms_bridge.spark.scan import read_table
 
@@ -74,3 +75,56 @@ def test_rows_are_counted_without_columns(run: Any) -> None:
     run("CREATE TABLE empty (id INT)")
     (rows,) = run("SELECT count(*) FROM empty")
     assert rows == [(0,)]
+
+
+def test_a_block_that_fails_holds_nothing(run: Any, spark: Any, store: LocalStore) -> None:
+    run("CREATE TABLE t (id INT); INSERT INTO t VALUES (1)")
+    metastore = store.metastore
+    with (
+        pytest.raises(ZeroDivisionError),
+        read_table(spark, metastore, FsspecResolver(), "t", client=CLIENT) as frame,
+    ):
+        assert frame.count() == 1
+        _ = 1 / 0
+    with pytest.raises(DmlError):
+        run("SELECT nope(id) FROM t")
+    assert metastore.show_locks() == ()
+    assert run("DROP TABLE t") == ["table default.t dropped"]
+
+
+@pytest.mark.parametrize(
+    ("properties", "advice"),
+    [
+        ("'transactional_properties'='insert_only'", "insert-only: its files alone show rows that"),
+        ("'transactional'='false'", "no ACID table; read it with Spark's Hive client"),
+    ],
+)
+def test_advice_for_other_tables_is_right(
+    run: Any, spark: Any, store: LocalStore, properties: str, advice: str
+) -> None:
+    """Files of insert-only tables hold aborted rows, and others twice (golden g13_mm_orc)."""
+    run(f"CREATE TABLE t (id INT) TBLPROPERTIES ({properties})")
+    with (
+        pytest.raises(DmlError, match=advice),
+        read_table(spark, store.metastore, FsspecResolver(), "t", client=CLIENT),
+    ):
+        pass
+    with pytest.raises(DmlError, match=advice):
+        run("SELECT * FROM t")
+
+
+def test_a_view_is_not_dropped_as_a_table(run: Any, store: LocalStore) -> None:
+    for kind in (TableType.VIRTUAL_VIEW, TableType.MATERIALIZED_VIEW):
+        name = kind.name.lower()
+        store.metastore.create_table(
+            Table(
+                name=name,
+                database_name="default",
+                type=kind.value,
+                storage=Storage(columns=(Column(name="a", type="int"),)),
+            )
+        )
+        for text in (f"DROP TABLE {name}", f"DROP TABLE IF EXISTS {name}"):
+            with pytest.raises(DmlError, match="is a view"):
+                run(text)
+        assert store.metastore.get_table("default", name).type == kind.value
