@@ -1,0 +1,239 @@
+"""Runs schedules: `python -m tests.simulation.run --seeds 1000 --first 1`."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+from hms_bridge.errors import HmsBridgeError
+from hms_bridge.model.ids import LockId, TxnId
+from tests.simulation.clients import Clients, NotTodayError
+from tests.simulation.cluster import Cluster, Violation, determined
+from tests.simulation.daemons import EXPECTED, Daemons
+from tests.simulation.schedule import Kind, Step, Weather, make_schedule
+from tests.simulation.scheduler import FOREVER, Actor
+
+
+@cache
+def the_cluster() -> Cluster:
+    """One a process: its engines remember the statements that they have compiled."""
+    return Cluster()
+
+
+class InjectedError(OSError):
+    """The storage says no, as it was told to."""
+
+
+@dataclass
+class Tally:
+    """What a run, or many, did."""
+
+    schedules: int = 0
+    steps: int = 0
+    points: int = 0
+    kills: int = 0
+    power_cuts: int = 0
+    works: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
+
+
+class Run:
+    """One schedule on a cluster of its own."""
+
+    def __init__(self, seed: int, tally: Tally) -> None:
+        self.seed = seed
+        self.tally = tally
+        self.cluster = the_cluster()
+        self.cluster.restart()
+        self.clients = Clients(self.cluster)
+        self.daemons = Daemons(self.cluster)
+        self.faulted: set[str] = set()
+        self.numbers: dict[int, Actor] = {}
+
+    def play(self, steps: Sequence[Step]) -> None:
+        """Raises Violation. No thread is left behind."""
+        try:
+            for step in steps:
+                self._step(step)
+                self.tally.steps += 1
+                self.cluster.check()
+            self._finish()
+        finally:
+            self.tally.schedules += 1
+            self.tally.points += self.cluster.scheduler.point_count
+            self.tally.kills += self.cluster.scheduler.kill_count
+            for actor in self.cluster.scheduler.living:
+                self.cluster.scheduler.kill(actor)
+
+    def _step(self, step: Step) -> None:
+        match step.kind:
+            case Kind.START:
+                self._start(step)
+                return
+            case Kind.WAIT:
+                self._wait(step.amount)
+                return
+            case Kind.CUT:
+                self._cut(step.amount)
+                return
+        actor = self.numbers.get(step.actor)
+        if actor is None or not actor.is_alive:
+            return
+        match step.kind:
+            case Kind.RUN:
+                actor.is_stalled = False
+                actor.resume(step.amount or FOREVER)
+            case Kind.KILL:
+                self.cluster.scheduler.kill(actor)
+                self._forget(actor)
+            case Kind.FAIL:
+                actor.fault = InjectedError(5, "the disk says no")
+                self.faulted.add(actor.name)
+            case Kind.STALL:
+                actor.is_stalled = True
+        self._judge(actor)
+
+    def _start(self, step: Step) -> None:
+        work = getattr(self.clients, step.work, None) or getattr(self.daemons, step.work)
+        dice = random.Random(step.amount)
+        name = f"{step.work} {step.actor}"
+        self.tally.works[step.work] += 1
+        self.numbers[step.actor] = self.cluster.scheduler.spawn(
+            step.actor, name, lambda: work(dice)
+        )
+
+    def _judge(self, actor: Actor) -> None:
+        """A process may end with a refusal that has a name, and with nothing else."""
+        error = actor.error
+        if error is None or isinstance(error, NotTodayError):
+            return
+        if isinstance(error, Violation):
+            raise error
+        self.tally.refused[f"{actor.name.split()[0]}: {type(error).__name__}"] += 1
+        if not isinstance(error, EXPECTED):
+            text = "".join(traceback.format_exception(error)[-3:])
+            raise Violation("I13", f"{actor.name} ends with {text}") from error
+        if actor.name.startswith("read ") and actor.name not in self.faulted:
+            raise Violation("I3", f"{actor.name} cannot read: {error}") from error
+
+    def _forget(self, actor: Actor) -> None:
+        self.cluster.effects.pop(actor.name, None)
+        self.cluster.owned.pop(actor.name, None)
+
+    def _wait(self, milliseconds: int) -> None:
+        """Time goes by in steps that let the living give signs of life; the stalled give none."""
+        if milliseconds < 0:
+            self.cluster.clock.advance_ms(milliseconds)
+            return
+        left = milliseconds
+        while left > 0:
+            part = min(left, max(100_000, milliseconds // 4))
+            self.cluster.clock.advance_ms(part)
+            left -= part
+            self._beat()
+
+    def _beat(self) -> None:
+        for actor in self.cluster.scheduler.living:
+            if actor.is_stalled:
+                continue
+            claims = self.cluster.owned.get(actor.name, set())
+            for claim in sorted(claims, key=lambda one: (one.side, one.txn_id, one.lock_id)):
+                store = getattr(self.cluster, claim.side).metastore
+                try:
+                    store.heartbeat(TxnId(claim.txn_id), LockId(claim.lock_id))
+                except HmsBridgeError:
+                    claims.discard(claim)
+
+    def _cut(self, seed: int) -> None:
+        """Everybody dies, and the disk forgets."""
+        for actor in self.cluster.scheduler.living:
+            self.cluster.scheduler.kill(actor)
+            self._forget(actor)
+        self.cluster.disk.cut_power(random.Random(seed))
+        self.tally.power_cuts += 1
+
+    # -- the end
+
+    def _finish(self) -> None:
+        """Who lives may end; then everything comes to an end (I13) and both sides are equal."""
+        for actor in self.cluster.scheduler.living:
+            actor.is_stalled = False
+            actor.resume(FOREVER)
+            self._judge(actor)
+            self.cluster.check()
+
+
+def play(seed: int, steps: Sequence[Step], tally: Tally | None = None) -> Violation | None:
+    """Play steps; the violation that they lead to."""
+    with determined(seed):
+        run = Run(seed, tally or Tally())
+        try:
+            run.play(steps)
+        except Violation as violation:
+            return violation
+    return None
+
+
+def shrink(seed: int, steps: Sequence[Step], violation: Violation, tries: int = 400) -> list[Step]:
+    """Fewer steps that break the same invariant (delta debugging: halves, quarters, … single)."""
+    kept, size = list(steps), max(1, len(steps) // 2)
+    while tries > 0:
+        at = 0
+        while at < len(kept) and tries > 0:
+            fewer = kept[:at] + kept[at + size :]
+            tries -= 1
+            found = play(seed, fewer)
+            if found is not None and found.invariant == violation.invariant:
+                kept = fewer
+            else:
+                at += size
+        if size == 1:
+            break
+        size = max(1, size // 2)
+    return kept
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Play the schedules of many seeds; 1 if one of them found a violation."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=100)
+    parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=None)
+    parser.add_argument("--shrink", action="store_true")
+    options = parser.parse_args(arguments)
+    tally, started, began = Tally(), time.monotonic(), time.process_time()
+    found = 0
+    for seed in range(options.first, options.first + options.seeds):
+        if options.seconds and time.monotonic() - started > options.seconds:
+            break
+        steps = make_schedule(seed, Weather())
+        violation = play(seed, steps, tally)
+        if violation is not None:
+            found += 1
+            print(f"seed {seed}: {violation}", flush=True)
+            if options.shrink:
+                few = shrink(seed, steps, violation)
+                print(f"  {len(few)} of {len(steps)} steps: {play(seed, few)}")
+                print("\n".join(f"    {step}" for step in few), flush=True)
+    seconds = time.monotonic() - started
+    busy = time.process_time() - began
+    print(
+        f"{tally.schedules} schedules, {tally.kills} kills, {tally.power_cuts} power cuts, "
+        f"{tally.steps} steps, {tally.points} operations in {seconds:.0f} s ({busy:.0f} s busy): "
+        f"{found} violations"
+    )
+    print(dict(tally.works), dict(tally.refused))
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
+
+
