@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -35,7 +36,7 @@ from hms_bridge.rows.reader import ROW_ID_COLUMN, Projection, read_plan
 from hms_bridge.rows.transaction import current_snapshot
 from hms_bridge.rows.writer import DeltaTarget, write_delete_delta, write_insert_delta
 from hms_bridge.snapshot.plan import plan_read
-from tests.simulation.cluster import Cluster, OpenReader, Violation
+from tests.simulation.cluster import Cluster, OpenReader, ViolationError
 from tests.simulation.model import Effect, Tables, write_effect
 from tests.simulation.plain_reader import Row, RowId, Rows
 
@@ -97,9 +98,7 @@ class Statement:
 
     def allocate(self) -> None:
         (given,) = self.store.allocate_table_write_ids(
-            AllocateWriteIdsRequest(
-                database_name="src", table_name=self.table, txn_ids=(self.id,)
-            )
+            AllocateWriteIdsRequest(database_name="src", table_name=self.table, txn_ids=(self.id,))
         )
         self.write_id = given.write_id
 
@@ -136,9 +135,7 @@ class Statement:
             self._note(partition, [])
             return
         hidden = f"{path}/.hive-staging_{self.id}"
-        written = write_insert_delta(
-            self.cluster.fs, self._target(hidden, 0), [(0, _batch(rows))]
-        )
+        written = write_insert_delta(self.cluster.fs, self._target(hidden, 0), [(0, _batch(rows))])
         assert written is not None
         volume.rename(written.path, f"{path}/{name}")
         self.cluster.fs.rm(hidden, recursive=True)
@@ -212,8 +209,9 @@ def _batch(rows: Sequence[Row]) -> pa.RecordBatch:
 class Clients:
     """What clients do, each a method that an actor runs to its end."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, *, has_empty_overwrites: bool) -> None:
         self.cluster = cluster
+        self.has_empty_overwrites = has_empty_overwrites
         self._row = 0
 
     def _rows(self, dice: random.Random) -> list[Row]:
@@ -318,7 +316,7 @@ class Clients:
             self._give_up(statement)
 
     def overwrite(self, dice: random.Random) -> None:
-        """INSERT OVERWRITE, half of them with no rows."""
+        """INSERT OVERWRITE, perhaps with no rows."""
         table = self._some_table(dice)
         names = sorted(self.cluster.model.tables[table].partitions)
         if not names:
@@ -328,7 +326,8 @@ class Clients:
         try:
             statement.lock(LockType.EXCL_WRITE, DataOperation.UPDATE, [partition])
             statement.allocate()
-            rows = self._rows(dice) if dice.random() < 0.5 else []
+            is_empty = dice.random() < 0.5 and self.has_empty_overwrites
+            rows = [] if is_empty else self._rows(dice)
             statement.overwrite(self._path(table, partition), partition, rows)
             self._end(statement, dice, DataOperation.UPDATE)
         except (HmsBridgeError, OSError, NotTodayError):
@@ -359,9 +358,7 @@ class Clients:
         """A reader that reads its plan's files one by one, and then all of it again."""
         table = self._some_table(dice)
         store = self.cluster.source.metastore
-        (txn_id,) = store.open_txns(
-            OpenTxnsRequest(user="r", host="h", type=TxnType.READ_ONLY)
-        )
+        (txn_id,) = store.open_txns(OpenTxnsRequest(user="r", host="h", type=TxnType.READ_ONLY))
         try:
             self._lock_for_reading(txn_id, table)
             if dice.random() < 0.7:
@@ -433,6 +430,78 @@ class Clients:
                 found[key["writeid"], key["bucketid"], key["rowid"]] = row["id"], row["v"]
         is_promised = partition in reader.places and self.cluster.is_open(reader.txn_id)
         if is_promised and found != reader.rows[partition]:
-            raise Violation(
+            raise ViolationError(
                 "I2", f"reader {reader.txn_id} read {found}, not {reader.rows[partition]}"
             )
+
+    # -- statements without a lock, as Spark and Trino make them
+
+    def _partition_there(self, dice: random.Random) -> tuple[str, str]:
+        tables = self.cluster.model.tables
+        found = [
+            (name, part) for name in sorted(tables) for part in sorted(tables[name].partitions)
+        ]
+        found = [one for one in found if one[1]]
+        if not found:
+            raise NotTodayError("no partition")
+        return dice.choice(found)
+
+    def add_partition(self, dice: random.Random) -> None:
+        tables = self.cluster.model.tables
+        names = [name for name in sorted(tables) if tables[name].is_partitioned]
+        if not names:
+            raise NotTodayError("no table")
+        self.add_partitions(dice.choice(names), [dice.choice(PARTITIONS)])
+
+    def drop_partition(self, dice: random.Random) -> None:
+        table, partition = self._partition_there(dice)
+
+        def apply(tables: Tables) -> None:
+            tables[table].partitions.pop(partition, None)
+            self.cluster.taken_away(table, [partition])
+
+        effect = Effect(lambda: not self._is_there(table, partition), apply)
+        with self.cluster.meaning(effect):
+            self.cluster.source.metastore.drop_partitions("src", table, [partition])
+
+    def _is_there(self, table: str, partition: str) -> bool:
+        side = self.cluster.source
+        return table in side.table_ids() and partition in side.places(table)
+
+    def drop_table(self, dice: random.Random) -> None:
+        table = self._some_table(dice)
+
+        def apply(tables: Tables) -> None:
+            self.cluster.taken_away(table, sorted(tables[table].partitions))
+            del tables[table]
+
+        effect = Effect(lambda: table not in self.cluster.source.table_ids(), apply)
+        with self.cluster.meaning(effect):
+            self.cluster.source.metastore.drop_table("src", table)
+
+    def create(self, dice: random.Random) -> None:
+        """A table that was dropped comes again under its name, or a new one."""
+        names = [one for one in ("t", "q", "n") if one not in self.cluster.model.tables]
+        if not names:
+            raise NotTodayError("all are there")
+        self.cluster.create_table(dice.choice(names), is_partitioned=dice.random() < 0.5)
+
+    def rename_table(self, dice: random.Random) -> None:
+        table, new = self._some_table(dice), dice.choice("tqnm")
+        if new in self.cluster.model.tables:
+            raise NotTodayError("taken")
+        store = self.cluster.source.metastore
+        before = store.get_table("src", table)
+
+        def apply(tables: Tables) -> None:
+            self.cluster.taken_away(table, sorted(tables[table].partitions))
+            tables[new] = tables.pop(table)
+            ids = self.cluster.source.ledger.write_ids
+            ids["src", new] = ids.pop(("src", table), {})
+
+        def has_happened() -> bool:
+            there = self.cluster.source.table_ids()
+            return new in there and table not in there
+
+        with self.cluster.meaning(Effect(has_happened, apply)):
+            store.alter_table("src", table, replace(before, name=new))

@@ -84,7 +84,7 @@ class OpenReader:
 
 
 @dataclass
-class Violation(Exception):
+class ViolationError(Exception):
     """An invariant does not hold."""
 
     invariant: str
@@ -155,7 +155,9 @@ class Cluster:
         self.loaded: Loaded | None = None
         self.bootstrap_end: int | None = None
         self.failed_cleanings: list[str] = []
-        self.violation: Violation | None = None
+        self.disturbed: set[str] = set()
+        """Actors under whose feet something was taken away without a lock."""
+        self.violation: ViolationError | None = None
         self._tokens = 0
         self._last_event = -1
         self._seen: tuple[int, ...] = ()
@@ -262,9 +264,9 @@ class Cluster:
         archive = self.disk.directory("/cmroot").names.values()
         if any(isinstance(kept, File) and kept.data == file.data for kept in archive):
             return
-        self.found(Violation("I4", f"{path} is deleted and not in the archive"))
+        self.found(ViolationError("I4", f"{path} is deleted and not in the archive"))
 
-    def found(self, violation: Violation) -> None:
+    def found(self, violation: ViolationError) -> None:
         """Kept until the step is over: no code of the product may swallow it."""
         if self.violation is None:
             self.violation = violation
@@ -276,7 +278,7 @@ class Cluster:
         self.loaded = Loaded(self.model.between(event_id, max(event_id, end)), event_id)
 
     def check(self) -> None:
-        """After every step. Raises Violation."""
+        """After every step. Raises ViolationError."""
         if self.violation is not None:
             raise self.violation
         seen = (self.disk.version, self.source.version, self.target.version, len(self.readers))
@@ -291,14 +293,14 @@ class Cluster:
     def _check_definitions(self) -> None:
         there = self.source.table_ids()
         if set(there) != set(self.model.tables):
-            raise Violation("I8", f"tables {sorted(there)}, not {sorted(self.model.tables)}")
+            raise ViolationError("I8", f"tables {sorted(there)}, not {sorted(self.model.tables)}")
 
     def _check_rows(self) -> None:
         for name, table in self.model.tables.items():
             view = self.source.view(name)
             places = self.source.places(name)
             if set(places) != set(table.partitions):
-                raise Violation(
+                raise ViolationError(
                     "I1", f"{name} has partitions {sorted(places)}, not {sorted(table.partitions)}"
                 )
             for partition, path in places.items():
@@ -314,7 +316,7 @@ class Cluster:
         try:
             return side.rows(path, view)
         except Exception as error:
-            raise Violation("I1", f"{path}: {error}") from error
+            raise ViolationError("I1", f"{path}: {error}") from error
 
     def _check_readers(self) -> None:
         for reader in list(self.readers.values()):
@@ -341,23 +343,31 @@ class Cluster:
         names = set().union(*choices)
         always = set(choices[0]).intersection(*choices[1:])
         if not always <= set(found) <= names:
-            raise Violation("I11", f"the replica has {sorted(found)}, not {sorted(names)}")
+            raise ViolationError("I11", f"the replica has {sorted(found)}, not {sorted(names)}")
         for name, partitions in found.items():
             wanted = [one[name] for one in choices if name in one]
             if not any(_is_same(partitions, one) for one in wanted):
-                raise Violation(
+                raise ViolationError(
                     "I11",
                     f"{name} at event {self.loaded.event_id} is {partitions}, "
                     f"not {wanted[-1].partitions}",
                 )
 
-    def unsettle(self, table: str, partitions: list[str]) -> None:
-        """Readers of what a lock-free statement takes away are not promised anything."""
+    def is_replica_equal(self) -> bool:
+        """Whether the last load brought all that the source has."""
+        return self.loaded is not None and self.loaded.choices[-1:] == [self.model.tables]
+
+    def taken_away(self, table: str, partitions: list[str]) -> None:
+        """A statement without a lock: its readers are not promised anything any more, and what
+        writers under way still bring may be found or not."""
         for reader in self.readers.values():
             if reader.table == table:
                 reader.is_unsettled = True
                 for partition in partitions:
                     reader.places.pop(partition, None)
+        for actor in self.scheduler.living:
+            if actor is not self.scheduler.current:
+                self.disturbed.add(actor.name)
 
 
 def replica_rows(side: Side) -> dict[str, dict[str, Any]]:
@@ -366,11 +376,9 @@ def replica_rows(side: Side) -> dict[str, dict[str, Any]]:
     for name in side.table_ids():
         view = side.view(name)
         try:
-            found[name] = {
-                part: side.rows(path, view) for part, path in side.places(name).items()
-            }
+            found[name] = {part: side.rows(path, view) for part, path in side.places(name).items()}
         except Exception as error:
-            raise Violation("I11", f"{side.name} {name}: {error}") from error
+            raise ViolationError("I11", f"{side.name} {name}: {error}") from error
     return found
 
 
@@ -385,5 +393,4 @@ def _compare(invariant: str, what: str, found: Any, wanted: Any) -> None:
         return
     lost = {key: row for key, row in wanted.items() if found.get(key) != row}
     extra = {key: row for key, row in found.items() if wanted.get(key) != row}
-    raise Violation(invariant, f"{what} misses {lost} and has {extra} besides")
-
+    raise ViolationError(invariant, f"{what} misses {lost} and has {extra} besides")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from uuid import uuid4
 
 from changemanager.errors import ChangeManagerError
@@ -12,7 +13,7 @@ from cleaner.plan import CleaningState
 from hms_bridge.compaction.initiator import Initiator
 from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
 from hms_bridge.compaction.worker import Worker, WorkerIdentity
-from hms_bridge.errors import HmsBridgeError
+from hms_bridge.errors import HmsBridgeError, ReplError
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from hms_bridge.repl.dump import DumpKind, DumpRequest, ReplDump
 from hms_bridge.repl.lease import LeaseRules
@@ -133,14 +134,19 @@ class Daemons:
         if plan.kind is DumpKind.BOOTSTRAP:
             cluster.bootstrap_end = cluster.source.event_id()
 
+    def replicate(self, dice: random.Random) -> None:
+        """As a scheduled policy does it: load what is there, then dump and load."""
+        with suppress(ReplError):
+            self.load(dice)
+        self.dump(dice)
+        self.load(dice)
+
     def load(self, dice: random.Random) -> None:
         del dice
         cluster = self.cluster
         loader = ReplLoad(cluster.target.metastore, cluster.resolve, clock=cluster.clock)
         plan = loader.plan(
-            LoadRequest(
-                root=REPL_ROOT, source_database="src", target_database="dst", lease=LEASE
-            )
+            LoadRequest(root=REPL_ROOT, source_database="src", target_database="dst", lease=LEASE)
         )
         if plan.kind is LoadKind.NOTHING:
             return

@@ -49,7 +49,7 @@ class Directory:
 
 
 Point = Callable[[str, str, bool], None]
-"""Told of each operation before it and after it: its name, its path, whether it changes anything.
+"""Told of each operation before it: its name, its path, whether it changes anything.
 May raise: an OSError is the storage's, another one kills who asked."""
 
 
@@ -106,12 +106,12 @@ class SimulatedDisk:
 
     @contextmanager
     def operation(self, name: str, path: str, *, changes: bool) -> Iterator[None]:
-        """Around each operation; who is cut before it has done nothing, after it all of it."""
-        self._point(f"before {name}", path, changes)
+        """Around each operation. Who is cut before it has done nothing of it; the moment after it
+        is that before the next one."""
+        self._point(name, path, changes)
         yield
         if changes:
             self.version += 1
-            self._point(f"after {name}", path, changes)
 
     # -- changing
 

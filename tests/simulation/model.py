@@ -102,12 +102,17 @@ class Model:
     def at(self, event_id: int) -> Tables:
         """The tables at an event."""
         return max(
-            (one for one in self.history if one[0] <= event_id), key=lambda one: one[0], default=(0, {})
+            (one for one in self.history if one[0] <= event_id),
+            key=lambda one: one[0],
+            default=(0, {}),
         )[1]
 
     def between(self, first: int, last: int) -> list[Tables]:
         """Every state from one event to another."""
-        return [self.at(first), *(tables for event, tables in self.history if first < event <= last)]
+        return [
+            self.at(first),
+            *(tables for event, tables in self.history if first < event <= last),
+        ]
 
 
 def write_effect(

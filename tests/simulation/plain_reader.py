@@ -160,9 +160,7 @@ def _row(row: Mapping[str, object] | None) -> Row | None:
     return int(str(row["id"])), str(row["v"])
 
 
-def _take(
-    directory: Directory, name: str, view: View, found: Rows, deleted: set[RowId]
-) -> None:
+def _take(directory: Directory, name: str, view: View, found: Rows, deleted: set[RowId]) -> None:
     place = directory.names[name]
     assert isinstance(place, Directory)
     for file_name, file in _buckets(place):

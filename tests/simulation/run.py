@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import random
 import sys
 import time
 import traceback
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
 from hms_bridge.errors import HmsBridgeError
 from hms_bridge.model.ids import LockId, TxnId
 from tests.simulation.clients import Clients, NotTodayError
-from tests.simulation.cluster import Cluster, Violation, determined
+from tests.simulation.cluster import Cluster, ViolationError, determined
 from tests.simulation.daemons import EXPECTED, Daemons
 from tests.simulation.schedule import Kind, Step, Weather, make_schedule
 from tests.simulation.scheduler import FOREVER, Actor
+
+WEATHERS = {"power": "has_power_cuts", "empty": "has_empty_overwrites"}
+"""Options for what is off by default."""
+LAST_WORKS = ("wait", "keep_house", "clean", "replicate", "replicate")
+"""What an admin sees to in the end."""
 
 
 @cache
@@ -40,25 +46,35 @@ class Tally:
     points: int = 0
     kills: int = 0
     power_cuts: int = 0
+    equal_at_the_end: int = 0
     works: Counter[str] = field(default_factory=Counter)
+    done: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
+
+    def told(self) -> str:
+        """In words."""
+        return (
+            f"{self.schedules} schedules, {self.kills} kills, {self.power_cuts} power cuts, "
+            f"{self.steps} steps, {self.points} operations, {self.equal_at_the_end} replicas equal "
+            "in the end"
+        )
 
 
 class Run:
     """One schedule on a cluster of its own."""
 
-    def __init__(self, seed: int, tally: Tally) -> None:
-        self.seed = seed
+    def __init__(self, tally: Tally, weather: Weather) -> None:
         self.tally = tally
         self.cluster = the_cluster()
         self.cluster.restart()
-        self.clients = Clients(self.cluster)
+        self.clients = Clients(self.cluster, has_empty_overwrites=weather.has_empty_overwrites)
         self.daemons = Daemons(self.cluster)
         self.faulted: set[str] = set()
+        self._last = 1_000
         self.numbers: dict[int, Actor] = {}
 
     def play(self, steps: Sequence[Step]) -> None:
-        """Raises Violation. No thread is left behind."""
+        """Raises ViolationError. No thread is left behind."""
         try:
             for step in steps:
                 self._step(step)
@@ -112,16 +128,18 @@ class Run:
     def _judge(self, actor: Actor) -> None:
         """A process may end with a refusal that has a name, and with nothing else."""
         error = actor.error
+        if actor.is_done and not actor.is_dead and error is None:
+            self.tally.done[actor.name.split()[0]] += 1
         if error is None or isinstance(error, NotTodayError):
             return
-        if isinstance(error, Violation):
+        if isinstance(error, ViolationError):
             raise error
         self.tally.refused[f"{actor.name.split()[0]}: {type(error).__name__}"] += 1
         if not isinstance(error, EXPECTED):
             text = "".join(traceback.format_exception(error)[-3:])
-            raise Violation("I13", f"{actor.name} ends with {text}") from error
+            raise ViolationError("I13", f"{actor.name} ends with {text}") from error
         if actor.name.startswith("read ") and actor.name not in self.faulted:
-            raise Violation("I3", f"{actor.name} cannot read: {error}") from error
+            raise ViolationError("I3", f"{actor.name} cannot read: {error}") from error
 
     def _forget(self, actor: Actor) -> None:
         self.cluster.effects.pop(actor.name, None)
@@ -165,23 +183,50 @@ class Run:
         """Who lives may end; then everything comes to an end (I13) and both sides are equal."""
         for actor in self.cluster.scheduler.living:
             actor.is_stalled = False
+            actor.fault = None
             actor.resume(FOREVER)
             self._judge(actor)
             self.cluster.check()
+        for work in LAST_WORKS:
+            if work == "wait":
+                self._wait(700_000)
+            else:
+                self._do(work)
+            self.cluster.check()
+        self.tally.equal_at_the_end += self.cluster.is_replica_equal()
+
+    def _do(self, work: str) -> None:
+        """A piece of work of its own, without trouble."""
+        self._last += 1
+        self._start(Step(Kind.START, self._last, work, self._last))
+        actor = self.numbers[self._last]
+        actor.resume(FOREVER)
+        self._judge(actor)
 
 
-def play(seed: int, steps: Sequence[Step], tally: Tally | None = None) -> Violation | None:
+FAIR = Weather()
+
+
+def play(
+    seed: int, steps: Sequence[Step], tally: Tally | None = None, weather: Weather = FAIR
+) -> ViolationError | None:
     """Play steps; the violation that they lead to."""
     with determined(seed):
-        run = Run(seed, tally or Tally())
+        run = Run(tally or Tally(), weather)
         try:
             run.play(steps)
-        except Violation as violation:
+        except ViolationError as violation:
             return violation
     return None
 
 
-def shrink(seed: int, steps: Sequence[Step], violation: Violation, tries: int = 400) -> list[Step]:
+def shrink(
+    seed: int,
+    steps: Sequence[Step],
+    violation: ViolationError,
+    weather: Weather = FAIR,
+    tries: int = 400,
+) -> list[Step]:
     """Fewer steps that break the same invariant (delta debugging: halves, quarters, … single)."""
     kept, size = list(steps), max(1, len(steps) // 2)
     while tries > 0:
@@ -189,7 +234,7 @@ def shrink(seed: int, steps: Sequence[Step], violation: Violation, tries: int = 
         while at < len(kept) and tries > 0:
             fewer = kept[:at] + kept[at + size :]
             tries -= 1
-            found = play(seed, fewer)
+            found = play(seed, fewer, weather=weather)
             if found is not None and found.invariant == violation.invariant:
                 kept = fewer
             else:
@@ -200,40 +245,68 @@ def shrink(seed: int, steps: Sequence[Step], violation: Violation, tries: int = 
     return kept
 
 
+def tell(text: str) -> None:
+    """To who waits."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def search(
+    seeds: Iterable[int],
+    weather: Weather,
+    *,
+    tally: Tally,
+    seconds: float | None = None,
+    tries: int = 400,
+    tell: Callable[[str], None] = tell,
+) -> int:
+    """Play the schedules of seeds until the time is over; how many broke an invariant. Each is told
+    with the fewest steps that `tries` tries came to."""
+    started, found = time.monotonic(), 0
+    for seed in seeds:
+        if seconds is not None and time.monotonic() - started > seconds:
+            break
+        steps = make_schedule(seed, weather)
+        violation = play(seed, steps, tally, weather)
+        if violation is None:
+            continue
+        found += 1
+        tell(f"seed {seed}: {violation}")
+        few = shrink(seed, steps, violation, weather, tries) if tries else steps
+        again = play(seed, few, weather=weather)
+        tell("\n".join([f"  {len(few)} of {len(steps)} steps: {again}", *map(str, few)]))
+    return found
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play the schedules of many seeds; 1 if one of them found a violation."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=100)
-    parser.add_argument("--first", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=None)
-    parser.add_argument("--shrink", action="store_true")
+    parser.add_argument("--seeds", type=int, default=100, help="how many schedules")
+    parser.add_argument("--first", type=int, default=1, help="the first seed")
+    parser.add_argument("--seconds", type=float, default=None, help="stop after so long")
+    parser.add_argument("--tries", type=int, default=400, help="to shrink a schedule; 0: none")
+    parser.add_argument("--until-found", action="store_true", help="stop at the first violation")
+    for name in WEATHERS:
+        parser.add_argument(f"--{name}", action="store_true")
     options = parser.parse_args(arguments)
+    weather = Weather(**{WEATHERS[name]: True for name in WEATHERS if vars(options)[name]})
+    logging.disable(logging.WARNING)
     tally, started, began = Tally(), time.monotonic(), time.process_time()
+    seeds = range(options.first, options.first + options.seeds)
     found = 0
-    for seed in range(options.first, options.first + options.seeds):
-        if options.seconds and time.monotonic() - started > options.seconds:
+    for seed in seeds:
+        left = options.seconds and options.seconds - (time.monotonic() - started)
+        if left is not None and left <= 0 or (found and options.until_found):
             break
-        steps = make_schedule(seed, Weather())
-        violation = play(seed, steps, tally)
-        if violation is not None:
-            found += 1
-            print(f"seed {seed}: {violation}", flush=True)
-            if options.shrink:
-                few = shrink(seed, steps, violation)
-                print(f"  {len(few)} of {len(steps)} steps: {play(seed, few)}")
-                print("\n".join(f"    {step}" for step in few), flush=True)
-    seconds = time.monotonic() - started
-    busy = time.process_time() - began
-    print(
-        f"{tally.schedules} schedules, {tally.kills} kills, {tally.power_cuts} power cuts, "
-        f"{tally.steps} steps, {tally.points} operations in {seconds:.0f} s ({busy:.0f} s busy): "
-        f"{found} violations"
+        found += search([seed], weather, tally=tally, tries=options.tries)
+    tell(
+        f"{tally.told()} in {time.monotonic() - started:.0f} s "
+        f"({time.process_time() - began:.0f} s busy): {found} violations"
     )
-    print(dict(tally.works), dict(tally.refused))
+    tell(f"begun {dict(tally.works)}")
+    tell(f"done {dict(tally.done)}, refused {dict(tally.refused)}")
     return 1 if found else 0
 
 
 if __name__ == "__main__":
     sys.exit(main())
-
-

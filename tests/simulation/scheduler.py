@@ -106,7 +106,7 @@ class Scheduler:
         return [one for one in self.actors.values() if one.is_alive]
 
     def point(self, label: str, path: str = "", changes: bool = True) -> None:
-        """Every operation comes by here, twice if it changes anything."""
+        """Every operation on disk and database comes by here before it is done."""
         actor = self.current
         if actor is None or not actor.owns_this_thread():
             return
@@ -124,7 +124,7 @@ class Scheduler:
             if actor.is_dead:
                 raise CrashError(label)
         actor.budget -= 1
-        if actor.fault is not None and label.startswith("before"):
+        if actor.fault is not None and path:
             fault, actor.fault = actor.fault, None
             raise fault
 

@@ -26,6 +26,7 @@ REPL_ROOT = "file:/repl"
 DAY_MS = 86_400_000
 HOUR_MS = 3_600_000
 
+
 def _raw(database: Database) -> sqlite3.Connection:
     pooled = database.engine.raw_connection()
     try:
@@ -54,7 +55,7 @@ class WatchedDatabase:
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[Connection]:
         kind = "commit" if write else "read"
-        self._scheduler.point(f"before {kind}", changes=write)
+        self._scheduler.point(kind, changes=write)
         with self._scheduler.atomic():
             with self._database.transaction(write=write) as connection:
                 yield connection

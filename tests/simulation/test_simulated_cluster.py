@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+import sys
+
 import pytest
 
-from tests.simulation.run import Tally, play, shrink, the_cluster
+from tests.simulation.run import Tally, play, search, the_cluster
 from tests.simulation.schedule import Weather, make_schedule
 
-SECONDS = 60.0
+SECONDS = float(os.environ.get("HMS_BRIDGE_SIMULATION_SECONDS", "40"))
+
+
+@pytest.fixture
+def loud(capfd):
+    """Prints past pytest: what was played is part of the answer."""
+
+    def tell(text: str) -> None:
+        with capfd.disabled():
+            sys.stdout.write(f"\n{text}\n")
+
+    return tell
+
+
+def test_schedules_of_whole_clusters(loud):
+    """I1-I13, as many schedules as the time allows, always from the first seed on."""
+    tally, told = Tally(), []
+    search(itertools.count(1), Weather(), tally=tally, seconds=SECONDS, tries=200, tell=told.append)
+    loud(f"simulated cluster: {tally.told()}")
+    assert not told, "\n".join(told)
+    assert tally.schedules >= 5
+    assert tally.equal_at_the_end > tally.schedules // 3
 
 
 def test_a_seed_replays_all():
