@@ -132,6 +132,7 @@ class Statement:
         if not rows:
             self.cluster.fs.makedirs(f"{path}/{name}", exist_ok=True)
             self.cluster.fs.pipe_file(f"{path}/{name}/_orc_acid_version", b"2")
+            self.cluster.disk.settle(f"{path}/{name}")
             self._note(partition, [])
             return
         hidden = f"{path}/.hive-staging_{self.id}"
@@ -139,6 +140,7 @@ class Statement:
         assert written is not None
         volume.rename(written.path, f"{path}/{name}")
         self.cluster.fs.rm(hidden, recursive=True)
+        self.cluster.disk.settle(f"{path}/{name}")
         ids = ((self.write_id, bucket_property(0), at) for at in range(len(rows)))
         self.inserts.setdefault(partition, {}).update(zip(ids, rows, strict=True))
         self._note(partition, [f"{path}/{name}/bucket_00000"])

@@ -17,17 +17,9 @@ from typing import Any, BinaryIO
 
 from fsspec import AbstractFileSystem
 
+from changemanager.filesystem.local import LocalVolume
 from changemanager.filesystem.plain import PlainVolume
-from changemanager.filesystem.volume import FileStatus, FileSystemCapabilities, Placement
-
-POWERFUL = FileSystemCapabilities(
-    has_atomic_rename=True,
-    has_directories=True,
-    can_set_mtime=True,
-    has_native_checksum=False,
-    has_sync=True,
-)
-
+from changemanager.filesystem.volume import FileStatus, Placement
 
 @dataclass(eq=False, slots=True)
 class File:
@@ -183,6 +175,20 @@ class SimulatedDisk:
         """The names in a directory cannot be taken by a power cut any more."""
         directory = self.directory(path)
         directory.durable = dict(directory.names)
+
+    def settle_names_above(self, path: str) -> None:
+        """The name of a directory, and of all above it."""
+        node = self.root
+        for level in _levels(path):
+            node.durable[level] = below = node.names[level]
+            if not isinstance(below, Directory):
+                return
+            node = below
+
+    def settle(self, path: str) -> None:
+        """A directory and everything below it, as a file system does it that needs no syncs."""
+        self.settle_names_above(path)
+        _sync(self.directory(path))
 
     def sync_all(self) -> None:
         """As a long time without a power cut does."""
@@ -369,7 +375,7 @@ class SimulatedVolume(PlainVolume):
     fs: SimulatedFileSystem
 
     def __init__(self, fs: SimulatedFileSystem) -> None:
-        super().__init__(fs, POWERFUL)
+        super().__init__(fs, LocalVolume(fs).capabilities)
 
     @property
     def _disk(self) -> SimulatedDisk:
@@ -394,6 +400,7 @@ class SimulatedVolume(PlainVolume):
         del permission
         if not isinstance(self._disk.find(path), Directory):
             self.fs.makedirs(path, exist_ok=True)
+            self._disk.settle_names_above(path)
 
     def rename(self, source: str, target: str) -> None:
         with self._disk.operation("rename", target, changes=True):

@@ -124,7 +124,7 @@ def _push(dice: random.Random, open_actors: list[int]) -> list[Step]:
 
 
 def _trouble(dice: random.Random, weather: Weather) -> list[Step]:
-    if weather.has_power_cuts and dice.random() < 0.04:
+    if weather.has_power_cuts and dice.random() < 0.12:
         return [Step(Kind.CUT, amount=dice.randrange(1 << 30))]
     if dice.random() < 0.25:
         waits = _WAITS_MS if weather.has_clock_steps else _WAITS_MS[:5]
