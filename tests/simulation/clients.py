@@ -241,12 +241,15 @@ class Clients:
     def insert(self, dice: random.Random) -> None:
         """One table or static partition, sometimes two statements of one transaction."""
         table = self._some_table(dice)
-        is_partitioned = self.cluster.model.tables[table].is_partitioned
-        names = sorted(self.cluster.model.tables[table].partitions)
-        if is_partitioned and (not names or dice.random() < 0.4):
+        known = self.cluster.model.tables[table]
+        if known.is_partitioned and (not known.partitions or dice.random() < 0.4):
             self._dynamic_insert(dice, table)
-            return
-        partition = dice.choice(names)
+        else:
+            self.insert_into(table, dice)
+
+    def insert_into(self, table: str, dice: random.Random) -> None:
+        """A partition that is there, or the table without any."""
+        partition = dice.choice(sorted(self.cluster.model.tables[table].partitions))
         statement = Statement(self.cluster, dice, table)
         try:
             statement.lock(LockType.SHARED_WRITE, DataOperation.INSERT, [partition])

@@ -21,6 +21,7 @@ from changemanager.filesystem.local import LocalVolume
 from changemanager.filesystem.plain import PlainVolume
 from changemanager.filesystem.volume import FileStatus, Placement
 
+
 @dataclass(eq=False, slots=True)
 class File:
     """One file; `durable` is what a power cut cannot take (None: nothing of it)."""

@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from tests.simulation.clients import Clients
-from tests.simulation.cluster import Cluster, determined
+from tests.simulation.cluster import determined
+from tests.simulation.daemons import Daemons
 from tests.simulation.run import the_cluster
 
 
@@ -20,22 +22,47 @@ def cluster():
         yield found
 
 
-def insert(cluster: Cluster, table: str) -> None:
-    """Rows that no power cut takes any more."""
-    clients = Clients(cluster, has_empty_overwrites=False)
-    while not any(cluster.model.tables[table].partitions.values()):
-        clients.insert(random.Random(len(cluster.model.history)))
-    cluster.disk.sync_all()
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_a_renamed_table_is_where_its_rows_say_after_a_power_loss(cluster, seed):
     """I1: the catalog named the new directory for good, the disk did not."""
-    insert(cluster, "t")
+    Clients(cluster, has_empty_overwrites=False).insert_into("t", random.Random(1))
+    assert cluster.model.tables["t"].partitions[""]
+    cluster.disk.sync_all()
     tables = cluster.model.tables
     tables["renamed"] = tables.pop("t")
     table = cluster.source.metastore.get_table("src", "t")
     cluster.source.metastore.alter_table("src", "t", replace(table, name="renamed"))
     cluster.source.ledger.write_ids["src", "renamed"] = {}
     cluster.disk.cut_power(random.Random(seed))
+    cluster.check()
+
+
+def test_archived_files_survive_a_power_loss(cluster):
+    """I4: the cleaner deletes for good, so what it archived is there for good."""
+    daemons = Daemons(cluster)
+    for seed in range(3):
+        Clients(cluster, has_empty_overwrites=False).insert_into("t", random.Random(seed))
+    store = cluster.source.metastore
+    store.compact(CompactionRequest(database_name="src", table_name="t", type=CompactionType.MAJOR))
+    daemons.work(random.Random(1))
+    cluster.disk.sync_all()
+    cluster.clock.advance_ms(100_000)
+    daemons.clean(random.Random(1))
+    before = {path for path, file in cluster.disk.files("/cmroot") if file.data}
+    assert len(before) >= 3
+    cluster.disk.cut_power(random.Random(4))
+    assert {path for path, file in cluster.disk.files("/cmroot") if file.data} == before
+
+
+def test_a_partition_that_comes_again_meets_no_rows_of_the_old_one(cluster):
+    """I1: a drop that was killed after its commit, and the partition made again."""
+    clients = Clients(cluster, has_empty_overwrites=False)
+    clients.add_partitions("q", ["p=1"])
+    clients.insert_into("q", random.Random(1))
+    assert cluster.model.tables["q"].partitions["p=1"]
+    actor = cluster.scheduler.spawn(1, "drop", lambda: clients.drop_partition(random.Random(1)))
+    while "p=1" in cluster.model.tables["q"].partitions:
+        actor.resume(1)
+    cluster.scheduler.kill(actor)
+    clients.add_partitions("q", ["p=1"])
     cluster.check()
