@@ -43,6 +43,17 @@ STORAGE = Storage(
 )
 
 
+UNFINISHED = {
+    "files still to be deleted or moved": "SELECT KIND, LOCATION FROM HMSB_FILE_TASK",
+    "removals under way": "SELECT VICTIM, STATE FROM HMSB_ARCHIVE_INTENT WHERE STATE IN ('p', 'a')",
+    "compactions of nobody": "SELECT CQ_ID, CQ_TABLE, CQ_STATE FROM COMPACTION_QUEUE"
+    " WHERE CQ_STATE = 'w'",
+    "purges under way": "SELECT NAME FROM HMSB_ARCHIVED_FILE WHERE STATE = 'p'",
+    "open transactions": "SELECT TXN_ID FROM TXNS WHERE TXN_STATE = 'o' AND TXN_TYPE <> 1",
+}
+"""What may not be there in the end."""
+
+
 class InlineThreads:
     """Threads of a pool, one after the other, so that a seed decides their order."""
 
@@ -155,6 +166,7 @@ class Cluster:
         self.loaded: Loaded | None = None
         self.bootstrap_end: int | None = None
         self.failed_cleanings: list[str] = []
+        self.is_something_gone = False
         self.disturbed: set[str] = set()
         """Actors under whose feet something was taken away without a lock."""
         self.violation: ViolationError | None = None
@@ -255,8 +267,11 @@ class Cluster:
     # -- invariants
 
     def _removed(self, path: str, file: File) -> None:
-        """I4: what leaves a table of the source is in the archive first, byte for byte."""
+        """I5 is looked at again after this step.
+
+        I4: what leaves a table of the source is in the archive first, byte for byte."""
         levels = path.split("/")
+        self.is_something_gone |= levels[1] in {"source", "cmroot"}
         if levels[1] != "source" or len(levels) < 5 or not levels[-1].startswith("bucket_"):
             return
         if any(level.startswith(("_", ".")) for level in levels[:-1]) or not file.data:
@@ -289,6 +304,9 @@ class Cluster:
         self._check_rows()
         self._check_readers()
         self._check_replica()
+        if self.is_something_gone:
+            self.is_something_gone = False
+            self._check_dumps()
 
     def _check_definitions(self) -> None:
         there = self.source.table_ids()
@@ -333,6 +351,36 @@ class Cluster:
 
     def is_open(self, txn_id: int) -> bool:
         return txn_id in self.source.ledger.open
+
+    def _check_dumps(self) -> None:
+        """I5: a file that an unloaded dump names is at its source path or in the archive."""
+        for dump in self._unloaded_dumps():
+            for path, listed in self.disk.files(dump):
+                if not path.endswith("/_files"):
+                    continue
+                for line in listed.data.decode().splitlines():
+                    place, checksum, *_ = [*line.split("#"), "", ""]
+                    source = place.removeprefix("file:")
+                    archived = f"/cmroot/{source.rpartition('/')[2]}_{checksum}"
+                    if self.disk.find(source) is None and self.disk.find(archived) is None:
+                        raise ViolationError("I5", f"{dump} names {line}, which is gone")
+
+    def _unloaded_dumps(self) -> Iterator[str]:
+        for policy in list(self.disk.directory("/repl").names):
+            for name in list(self.disk.directory(f"/repl/{policy}").names):
+                hive = f"/repl/{policy}/{name}/hive"
+                if self.disk.find(f"{hive}/_finished_dump") is not None and (
+                    self.disk.find(f"{hive}/_finished_load") is None
+                ):
+                    yield hive
+
+    def check_ended(self) -> None:
+        """I13: once all have had their time, nothing is left half done."""
+        for side in (self.source, self.target):
+            for what, query in UNFINISHED.items():
+                left = side.raw.execute(query).fetchall()
+                if left:
+                    raise ViolationError("I13", f"{side.name}: {what}: {left}")
 
     def _check_replica(self) -> None:
         """I11: equal to the source at the event where the last load that said OK left it."""

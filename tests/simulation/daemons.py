@@ -101,9 +101,16 @@ class Daemons:
         job.run(job.plan())
 
     def keep_house(self, dice: random.Random) -> None:
-        side = self._side(dice)
-        side.metastore.run_housekeeping()
-        side.metastore.revoke_timed_out_workers(side.settings.compactor.worker_timeout_ms)
+        del dice
+        for side in (self.cluster.source, self.cluster.target):
+            side.metastore.run_housekeeping()
+            side.metastore.revoke_timed_out_workers(side.settings.compactor.worker_timeout_ms)
+
+    def clean_all(self, dice: random.Random) -> None:
+        """Both sides."""
+        del dice
+        for side in (self.cluster.source, self.cluster.target):
+            self._clean(side)
 
     # -- replication
 

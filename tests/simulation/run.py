@@ -21,9 +21,9 @@ from tests.simulation.daemons import EXPECTED, Daemons
 from tests.simulation.schedule import Kind, Step, Weather, make_schedule
 from tests.simulation.scheduler import FOREVER, Actor
 
-WEATHERS = {"power": "has_power_cuts", "empty": "has_empty_overwrites"}
+WEATHERS = {"power": "has_power_cuts", "empty": "has_empty_overwrites", "ends": "must_end"}
 """Options for what is off by default."""
-LAST_WORKS = ("wait", "keep_house", "clean", "replicate", "replicate")
+LAST_WORKS = ("wait", "keep_house", "clean_all", "replicate", "replicate")
 """What an admin sees to in the end."""
 
 
@@ -65,6 +65,7 @@ class Run:
 
     def __init__(self, tally: Tally, weather: Weather) -> None:
         self.tally = tally
+        self.weather = weather
         self.cluster = the_cluster()
         self.cluster.restart()
         self.clients = Clients(self.cluster, has_empty_overwrites=weather.has_empty_overwrites)
@@ -193,6 +194,8 @@ class Run:
             else:
                 self._do(work)
             self.cluster.check()
+        if self.weather.must_end:
+            self.cluster.check_ended()
         self.tally.equal_at_the_end += self.cluster.is_replica_equal()
 
     def _do(self, work: str) -> None:
@@ -205,6 +208,7 @@ class Run:
 
 
 FAIR = Weather()
+_TOLD_EVERY = 50
 
 
 def play(
@@ -299,6 +303,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if left is not None and left <= 0 or (found and options.until_found):
             break
         found += search([seed], weather, tally=tally, tries=options.tries)
+        if tally.schedules % _TOLD_EVERY == 0:
+            tell(tally.told())
     tell(
         f"{tally.told()} in {time.monotonic() - started:.0f} s "
         f"({time.process_time() - began:.0f} s busy): {found} violations"

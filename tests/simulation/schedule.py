@@ -78,6 +78,7 @@ class Weather:
     has_power_cuts: bool = False
     has_clock_steps: bool = True
     has_empty_overwrites: bool = False
+    must_end: bool = False
 
 
 def make_schedule(seed: int, weather: Weather, length: int = 14) -> list[Step]:
