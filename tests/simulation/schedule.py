@@ -81,54 +81,158 @@ class Weather:
     must_end: bool = False
 
 
+SCENES: dict[str, tuple[tuple[str, int, int], ...]] = {
+    "reader under compaction": (
+        ("insert", 0, 0),
+        ("insert", 0, 0),
+        ("read", 7, 20),
+        ("change", 0, 0),
+        ("request", 0, 0),
+        ("wait", 6_000, 6_000),
+        ("clean", 0, 0),
+    ),
+    "reader before the commit of a compaction": (
+        ("insert", 0, 0),
+        ("insert", 0, 0),
+        ("request", 15, 60),
+        ("read", 7, 20),
+        ("go on", 0, 0),
+        ("wait", 6_000, 6_000),
+        ("clean", 0, 0),
+    ),
+    "writer under compaction": (
+        ("insert", 0, 0),
+        ("insert", 5, 25),
+        ("change", 0, 0),
+        ("request", 0, 0),
+        ("wait", 6_000, 6_000),
+        ("clean", 0, 60),
+    ),
+    "worker given up for lost": (
+        ("insert", 0, 0),
+        ("insert", 0, 0),
+        ("request", 10, 60),
+        ("stall", 0, 0),
+        ("wait", 400_000, 400_000),
+        ("keep_house", 0, 0),
+        ("request", 0, 0),
+        ("go on", 0, 0),
+    ),
+    "dump, then cleaner": (
+        ("insert", 0, 0),
+        ("insert", 0, 0),
+        ("dump", 0, 90),
+        ("request", 0, 0),
+        ("wait", 6_000, 6_000),
+        ("clean", 0, 90),
+        ("go on", 0, 0),
+        ("purge", 0, 0),
+        ("load", 0, 0),
+    ),
+    "cleaner killed": (
+        ("insert", 0, 0),
+        ("insert", 0, 0),
+        ("request", 0, 0),
+        ("wait", 6_000, 6_000),
+        ("clean", 5, 40),
+        ("kill", 0, 0),
+        ("wait", 1_200_000, 1_200_000),
+        ("clean", 0, 0),
+    ),
+    "drop killed": (
+        ("insert", 0, 0),
+        ("insert", 0, 0),
+        ("drop_partition", 5, 15),
+        ("kill", 0, 0),
+        ("insert", 0, 0),
+        ("add_partition", 0, 0),
+        ("keep_house", 0, 0),
+    ),
+}
+"""Where rows were lost: work, and its fewest and most operations (0: to its end). `go on`,
+`stall` and `kill` mean the last one that was left open."""
+
+
 def make_schedule(seed: int, weather: Weather, length: int = 14) -> list[Step]:
-    """The steps of a seed; `length` pieces of work."""
+    """The steps of a seed; about `length` pieces of work, of which some stand together."""
     dice = random.Random(seed)
     works = WEIGHTS | (DDL if weather.has_ddl else {})
-    names, weights = list(works), list(works.values())
+    script = _Script(dice, weather)
     is_calm = dice.random() < 0.3
-    steps: list[Step] = []
-    open_actors: list[int] = []
-    for number in range(1, length + 1):
-        (work,) = dice.choices(names, weights)
-        steps.append(Step(Kind.START, number, work, dice.randrange(1 << 30)))
-        if is_calm or dice.random() < 0.55:
-            steps.append(Step(Kind.RUN, number))
+    while script.count < length:
+        if dice.random() < 0.12:
+            script.play_scene(SCENES[dice.choice(list(SCENES))])
+            continue
+        (work,) = dice.choices(list(works), list(works.values()))
+        script.begin(work, 0 if is_calm or dice.random() < 0.55 else _points(dice))
+        while script.open_actors and dice.random() < 0.45:
+            script.push()
+        script.trouble()
+    return script.steps
+
+
+class _Script:
+    """A schedule that grows."""
+
+    def __init__(self, dice: random.Random, weather: Weather) -> None:
+        self.steps: list[Step] = []
+        self.open_actors: list[int] = []
+        self.count = 0
+        self._dice = dice
+        self._weather = weather
+
+    def begin(self, work: str, points: int) -> None:
+        """A piece of work, to its end or for so many operations."""
+        self.count += 1
+        seed = self._dice.randrange(1 << 30)
+        self.steps.append(Step(Kind.START, self.count, work, seed))
+        self.steps.append(Step(Kind.RUN, self.count, amount=points))
+        if points:
+            self.open_actors.append(self.count)
+
+    def play_scene(self, scene: tuple[tuple[str, int, int], ...]) -> None:
+        """Its works one after the other."""
+        for work, low, high in scene:
+            if work == "wait":
+                self.steps.append(Step(Kind.WAIT, amount=low))
+            elif work in _ENDS:
+                if self.open_actors:
+                    self.steps.append(Step(_ENDS[work], self.open_actors[-1]))
+            elif self._weather.has_ddl or work not in DDL:
+                self.begin(work, self._dice.randint(low, high) if high else 0)
+
+    def push(self) -> None:
+        """One that was left open goes on, ends, fails, stalls or dies."""
+        dice = self._dice
+        actor = dice.choice(self.open_actors)
+        what = dice.random()
+        if what < 0.25:
+            self.open_actors.remove(actor)
+            self.steps.append(Step(Kind.KILL, actor))
+        elif what < 0.33:
+            self.steps += [Step(Kind.FAIL, actor), Step(Kind.RUN, actor, amount=_points(dice))]
+        elif what < 0.38:
+            self.steps.append(Step(Kind.STALL, actor))
+        elif what < 0.65:
+            self.open_actors.remove(actor)
+            self.steps.append(Step(Kind.RUN, actor))
         else:
-            steps.append(Step(Kind.RUN, number, amount=_points(dice)))
-            open_actors.append(number)
-        while open_actors and dice.random() < 0.45:
-            steps += _push(dice, open_actors)
-        steps += _trouble(dice, weather)
-    return steps
+            self.steps.append(Step(Kind.RUN, actor, amount=_points(dice)))
+
+    def trouble(self) -> None:
+        """Time goes by, or the power fails."""
+        dice, weather = self._dice, self._weather
+        if weather.has_power_cuts and dice.random() < 0.12:
+            self.steps.append(Step(Kind.CUT, amount=dice.randrange(1 << 30)))
+        elif dice.random() < 0.25:
+            waits = _WAITS_MS if weather.has_clock_steps else _WAITS_MS[:5]
+            (wait,) = dice.choices(waits, (8, 8, 6, 6, 3, 2, 1, 1)[: len(waits)])
+            self.steps.append(Step(Kind.WAIT, amount=wait))
+
+
+_ENDS = {"go on": Kind.RUN, "stall": Kind.STALL, "kill": Kind.KILL}
 
 
 def _points(dice: random.Random) -> int:
     """Few more often than many; a whole work has between 20 and 400."""
     return int(dice.choice((3, 10, 40, 120)) * dice.random()) + 1
-
-
-def _push(dice: random.Random, open_actors: list[int]) -> list[Step]:
-    actor = dice.choice(open_actors)
-    what = dice.random()
-    if what < 0.25:
-        open_actors.remove(actor)
-        return [Step(Kind.KILL, actor)]
-    if what < 0.33:
-        return [Step(Kind.FAIL, actor), Step(Kind.RUN, actor, amount=_points(dice))]
-    if what < 0.38:
-        return [Step(Kind.STALL, actor)]
-    if what < 0.65:
-        open_actors.remove(actor)
-        return [Step(Kind.RUN, actor)]
-    return [Step(Kind.RUN, actor, amount=_points(dice))]
-
-
-def _trouble(dice: random.Random, weather: Weather) -> list[Step]:
-    if weather.has_power_cuts and dice.random() < 0.12:
-        return [Step(Kind.CUT, amount=dice.randrange(1 << 30))]
-    if dice.random() < 0.25:
-        waits = _WAITS_MS if weather.has_clock_steps else _WAITS_MS[:5]
-        (wait,) = dice.choices(waits, (8, 8, 6, 6, 3, 2, 1, 1)[: len(waits)])
-        return [Step(Kind.WAIT, amount=wait)]
-    return []
