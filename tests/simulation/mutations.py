@@ -153,7 +153,7 @@ MUTATIONS = (
         file="hms_bridge/repl/dump.py",
         old="        pins.hold(paths.root, files)\n",
         new="",
-        test="tests/repl/test_pinned_dumps.py",
+        test="tests/simulation/test_found.py::test_a_purge_keeps_what_an_unloaded_dump_names",
         is_simulated=True,
     ),
     Mutation(

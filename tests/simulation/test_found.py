@@ -9,7 +9,7 @@ import pytest
 
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from tests.simulation.clients import Clients
-from tests.simulation.cluster import determined
+from tests.simulation.cluster import Cluster, determined
 from tests.simulation.daemons import Daemons
 from tests.simulation.run import the_cluster
 
@@ -35,6 +35,37 @@ def test_a_renamed_table_is_where_its_rows_say_after_a_power_loss(cluster, seed)
     cluster.source.ledger.write_ids["src", "renamed"] = {}
     cluster.disk.cut_power(random.Random(seed))
     cluster.check()
+
+
+def insert(cluster: Cluster, count: int) -> None:
+    for seed in range(count):
+        Clients(cluster, has_empty_overwrites=False).insert_into("t", random.Random(seed))
+
+
+def compact(cluster: Cluster) -> None:
+    """And so long ago that the cleaner may come."""
+    cluster.source.metastore.compact(
+        CompactionRequest(database_name="src", table_name="t", type=CompactionType.MAJOR)
+    )
+    Daemons(cluster).work(random.Random(1))
+    cluster.clock.advance_ms(100_000)
+
+
+def test_a_purge_keeps_what_an_unloaded_dump_names(cluster):
+    """I5: however long the load is in coming."""
+    daemons = Daemons(cluster)
+    insert(cluster, 3)
+    daemons.dump(random.Random(1))
+    compact(cluster)
+    daemons.clean(random.Random(1))
+    archived = {path for path, file in cluster.disk.files("/cmroot") if file.data}
+    assert len(archived) >= 3
+    cluster.clock.advance_ms(400 * 86_400_000)
+    daemons.purge(random.Random(1))
+    cluster.check()
+    daemons.load(random.Random(1))
+    cluster.check()
+    assert cluster.loaded is not None
 
 
 def test_archived_files_survive_a_power_loss(cluster):
