@@ -54,10 +54,12 @@ def compact(cluster: Cluster) -> None:
 def test_a_purge_keeps_what_an_unloaded_dump_names(cluster):
     """I5: however long the load is in coming."""
     daemons = Daemons(cluster)
-    insert(cluster, 3)
     daemons.dump(random.Random(1))
+    daemons.load(random.Random(1))
+    insert(cluster, 3)
     compact(cluster)
     daemons.clean(random.Random(1))
+    daemons.dump(random.Random(1))
     archived = {path for path, file in cluster.disk.files("/cmroot") if file.data}
     assert len(archived) >= 3
     cluster.clock.advance_ms(400 * 86_400_000)
