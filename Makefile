@@ -1,7 +1,7 @@
 # Everything a person or CI does here, one line each: `make help`.
 PY := .venv/bin/python
 
-.PHONY: help setup demo test lint types docs bench bench-cluster integration integration-long lock clean
+.PHONY: help setup demo test simulate mutants lint types docs bench bench-cluster integration integration-long lock clean
 
 help:            ## list these
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 16
@@ -15,6 +15,13 @@ demo: setup      ## the main job, end to end, on tables that a real Hive wrote
 test: setup lint types  ## all tests of this project alone
 	$(PY) -m pytest -n 2 --dist loadgroup --cov --cov-report=
 	@$(PY) -m coverage report --format=total
+
+SEEDS ?= 1000
+simulate: setup  ## whole clusters under SEEDS=1000 schedules, from seed FIRST=1 on
+	PYTHONPATH=. $(PY) -m tests.simulation.run --seeds $(SEEDS) --first $(or $(FIRST),1)
+
+mutants: setup   ## each protective line broken once: a named test must see it
+	PYTHONPATH=. $(PY) -m tests.simulation.mutants
 
 lint: setup      ## style
 	$(PY) -m ruff check .

@@ -116,7 +116,13 @@ def _has_rpc_address(authority: str, hadoop: HadoopConfig) -> bool:
 
 
 def volume_of(fs: Any) -> Volume:
-    """What an fsspec file system can do: the one place that knows their differences."""
+    """What an fsspec file system can do: the one place that knows their differences.
+
+    One that brings its volume along (``own_volume``) is asked for it.
+    """
+    own: Volume | None = getattr(fs, "own_volume", None)
+    if own is not None:
+        return own
     protocols = {fs.protocol} if isinstance(fs.protocol, str) else set(fs.protocol)
     if protocols & {"file", "local"}:
         return LocalVolume(fs)

@@ -63,7 +63,7 @@ class EventCounts:
 def _write_event(resolve: Resolver, texts: Mapping[str, str]) -> None:
     """The directory of one event; nobody else writes there."""
     places = {resolve(path): text for path, text in texts.items()}
-    for directory in {place.parent for place in places}:
+    for directory in dict.fromkeys(place.parent for place in places):
         directory.volume.make_directory(directory.path)
     for place, text in places.items():
         write_fresh(place, text)

@@ -93,6 +93,9 @@ class Directories:
         if volume.capabilities.has_atomic_rename:
             volume.make_directory(new.parent.path)
             volume.rename(old.path, new.path)
+            if volume.capabilities.has_sync:  # before a commit names the new place for good
+                for directory in dict.fromkeys((new.parent.path, old.parent.path)):
+                    volume.sync_directory(directory)
             return
         there = {file.path: file for file in list_tree(new)}
         files = [f for f in list_tree(old) if f.kind is FileKind.FILE]

@@ -45,6 +45,7 @@ def open_local_metastore(
     directories: Directories | None = None,
     make_token: Callable[[], str] = new_token,
     retry: RetrySettings | None = None,
+    open_url: Callable[[str], Database] = open_database,
 ) -> MetastoreService:
     """Open ``sqlite:///FILE``, ``postgresql://…`` or ``mysql://…`` as a metastore.
 
@@ -61,7 +62,7 @@ def open_local_metastore(
     external = warehouse_uri(chosen.external_warehouse or chosen.warehouse, default_fs)
     dispatcher = HookDispatcher([*load_hooks(chosen.events.hooks), *hooks])
     message_format = _message_format(chosen)
-    database = open_database(url)
+    database = open_url(url)
     try:
         transactions = Transactions(
             database, time, message_format=message_format, hooks=dispatcher, retry=retry

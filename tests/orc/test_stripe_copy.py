@@ -204,3 +204,16 @@ def test_deltas_of_a_real_hive_become_one() -> None:
 
 def _is_same(one: Any, other: Any) -> bool:
     return bool(str(one.to_struct_array()) == str(other.to_struct_array()))
+
+
+@pytest.mark.parametrize("what", ["encrypted", "statistics", "order"])
+def test_what_cannot_be_copied_as_it_is(tmp_path: Path, what: str) -> None:
+    """No writer of ours makes such files; others may."""
+    sound = source(tmp_path, "sound", [0, 5])
+    assert copy_refusal([sound], ALL) is None
+    changed = {
+        "encrypted": replace(sound, tail=replace(sound.tail, is_encrypted=True)),
+        "statistics": replace(sound, tail=replace(sound.tail, statistics_message=b"")),
+        "order": replace(sound, first_key=RowId(9, BUCKET, 9)),
+    }
+    assert what in (copy_refusal([changed[what]], ALL) or "")

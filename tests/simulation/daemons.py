@@ -1,0 +1,166 @@
+"""The product's own processes beside the clients: each a method that an actor runs to its end."""
+
+from __future__ import annotations
+
+import random
+from contextlib import suppress
+from uuid import uuid4
+
+from changemanager.errors import ChangeManagerError
+from changemanager.retention import Purge
+from cleaner.daemon import make_cleaner
+from cleaner.plan import CleaningState
+from hms_bridge.compaction.initiator import Initiator
+from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
+from hms_bridge.compaction.worker import Worker, WorkerIdentity
+from hms_bridge.errors import HmsBridgeError, ReplError
+from hms_bridge.model.compaction import CompactionRequest, CompactionType
+from hms_bridge.repl.dump import DumpKind, DumpRequest, ReplDump
+from hms_bridge.repl.lease import LeaseRules
+from hms_bridge.repl.load import LoadKind, LoadRequest, ReplLoad
+from hms_bridge.repl.snapshot_wait import WaitRules
+from tests.simulation.cluster import Cluster
+from tests.simulation.side import CMROOT, REPL_ROOT, Side
+
+LEASE = LeaseRules(dead_after_seconds=300, heartbeat_seconds=10)
+
+
+class Daemons:
+    """What daemons and admins do."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+
+    # -- compaction
+
+    def initiate(self, dice: random.Random) -> None:
+        del dice
+        side = self.cluster.source
+        Initiator(
+            side.metastore,
+            self.cluster.resolve,
+            side.settings.compactor,
+            self.cluster.clock,
+            initiator_id="i",
+            version="4",
+        ).run_once()
+
+    def request(self, dice: random.Random) -> None:
+        """An admin's ALTER TABLE … COMPACT on either side, and a worker at once."""
+        side = self._side(dice)
+        tables = sorted(side.table_ids())
+        if not tables:
+            return
+        table = dice.choice(tables)
+        places = sorted(side.places(table))
+        if not places:
+            return
+        partition = dice.choice(places)
+        kind = dice.choice([CompactionType.MINOR, CompactionType.MAJOR])
+        side.metastore.compact(
+            CompactionRequest(
+                database_name=side.database_name,
+                table_name=table,
+                partition_name=partition or None,
+                type=kind,
+            )
+        )
+        self._work(side)
+
+    def work(self, dice: random.Random) -> None:
+        self._work(self._side(dice))
+
+    def _side(self, dice: random.Random) -> Side:
+        is_source = dice.random() < 0.8 or not self.cluster.target.has_database()
+        return self.cluster.source if is_source else self.cluster.target
+
+    def _work(self, side: Side) -> None:
+        resolve = self.cluster.resolve
+        worker = Worker(
+            side.metastore,
+            LocalExecutor(kernel=BucketKernel(resolver=resolve)),
+            resolve,
+            WorkerIdentity(worker_id=uuid4().hex, version="4", user="w", host="h"),
+        )
+        worker.run_once()
+
+    # -- cleaning
+
+    def clean(self, dice: random.Random) -> None:
+        self._clean(self._side(dice))
+
+    def _clean(self, side: Side) -> None:
+        for outcome in make_cleaner(side.store).run_once():
+            if outcome.state is CleaningState.FAILED:
+                self.cluster.failed_cleanings.append(outcome.message)
+
+    def purge(self, dice: random.Random) -> None:
+        del dice
+        store = self.cluster.source.store
+        job = Purge(store.archive(), store.manifest, self.cluster.clock)
+        job.run(job.plan())
+
+    def keep_house(self, dice: random.Random) -> None:
+        del dice
+        for side in (self.cluster.source, self.cluster.target):
+            side.metastore.run_housekeeping()
+            side.metastore.revoke_timed_out_workers(side.settings.compactor.worker_timeout_ms)
+
+    def clean_all(self, dice: random.Random) -> None:
+        """Both sides."""
+        del dice
+        for side in (self.cluster.source, self.cluster.target):
+            self._clean(side)
+
+    # -- replication
+
+    def dump(self, dice: random.Random) -> None:
+        del dice
+        cluster = self.cluster
+        dumper = ReplDump(
+            cluster.source.metastore,
+            cluster.resolve,
+            cluster.clock,
+            cluster.token,
+            cluster.source.metastore.manifest,
+        )
+        plan = dumper.plan(
+            DumpRequest(
+                root=REPL_ROOT,
+                database="src",
+                cm_root=CMROOT,
+                wait=WaitRules(timeout_seconds=10, poll_seconds=1),
+                lease=LEASE,
+            )
+        )
+        if plan.kind not in (DumpKind.BOOTSTRAP, DumpKind.INCREMENTAL):
+            return
+        if plan.kind is DumpKind.BOOTSTRAP:
+            cluster.bootstrap_end = None
+        dumper.run(plan)
+        if plan.kind is DumpKind.BOOTSTRAP:
+            cluster.bootstrap_end = cluster.source.event_id()
+
+    def replicate(self, dice: random.Random) -> None:
+        """As a scheduled policy does it: load what is there, then dump and load."""
+        with suppress(ReplError):
+            self.load(dice)
+        self.dump(dice)
+        self.load(dice)
+
+    def load(self, dice: random.Random) -> None:
+        del dice
+        cluster = self.cluster
+        loader = ReplLoad(cluster.target.metastore, cluster.resolve, clock=cluster.clock)
+        plan = loader.plan(
+            LoadRequest(root=REPL_ROOT, source_database="src", target_database="dst", lease=LEASE)
+        )
+        if plan.kind is LoadKind.NOTHING:
+            return
+        cluster.loaded = None
+        report = loader.run(plan)
+        cluster.loaded_to(int(report.last_event_id or 0))
+
+
+EXPECTED = (HmsBridgeError, ChangeManagerError, OSError)
+"""What a process may end with: refusals that name what is wrong."""

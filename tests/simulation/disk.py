@@ -1,0 +1,436 @@
+"""A disk in memory with two faces: what processes see, and what a power cut leaves.
+
+Bytes reach the platter by `sync_file`, names by `sync_directory`, as POSIX promises and no more. A
+power cut keeps of what was not synced whatever the given dice say: a directory is found with its
+old names or its new ones, a file with its old bytes, its new ones, or none.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import random
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+from fsspec import AbstractFileSystem
+
+from changemanager.filesystem.local import LocalVolume
+from changemanager.filesystem.plain import PlainVolume
+from changemanager.filesystem.volume import FileStatus, Placement
+
+
+@dataclass(eq=False, slots=True)
+class File:
+    """One file; `durable` is what a power cut cannot take (None: nothing of it)."""
+
+    data: bytes
+    mtime_ms: int
+    durable: bytes | None = None
+    attributes: dict[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(eq=False, slots=True)
+class Directory:
+    """Names now, and the names that a power cut cannot take."""
+
+    names: dict[str, File | Directory] = field(default_factory=dict)
+    durable: dict[str, File | Directory] = field(default_factory=dict)
+    mtime_ms: int = 0
+
+
+Point = Callable[[str, str, bool], None]
+"""Told of each operation before it: its name, its path, whether it changes anything.
+May raise: an OSError is the storage's, another one kills who asked."""
+
+
+class SimulatedDisk:
+    """The tree, and the operations on it that processes can be cut at."""
+
+    def __init__(self, now_ms: Callable[[], int], point: Point) -> None:
+        self.root = Directory()
+        self.version = 0
+        self._now_ms = now_ms
+        self._point = point
+        self.on_remove: Callable[[str, File], None] = lambda _path, _file: None
+
+    # -- looking
+
+    def find(self, path: str) -> File | Directory | None:
+        """What is at a path, without being noticed."""
+        node: File | Directory = self.root
+        for name in _levels(path):
+            if not isinstance(node, Directory):
+                return None
+            below = node.names.get(name)
+            if below is None:
+                return None
+            node = below
+        return node
+
+    def files(self, path: str) -> Iterator[tuple[str, File]]:
+        """Every file below a path with its path below it, without being noticed."""
+        node = self.find(path)
+        if isinstance(node, Directory):
+            yield from _files(node, "")
+
+    def need(self, path: str) -> File | Directory:
+        """The same. Raises FileNotFoundError."""
+        node = self.find(path)
+        if node is None:
+            raise FileNotFoundError(errno.ENOENT, "no such file or directory", path)
+        return node
+
+    def directory(self, path: str) -> Directory:
+        """Raises FileNotFoundError, NotADirectoryError."""
+        node = self.need(path)
+        if not isinstance(node, Directory):
+            raise NotADirectoryError(errno.ENOTDIR, "is a file", path)
+        return node
+
+    def file(self, path: str) -> File:
+        """Raises FileNotFoundError, IsADirectoryError."""
+        node = self.need(path)
+        if not isinstance(node, File):
+            raise IsADirectoryError(errno.EISDIR, "is a directory", path)
+        return node
+
+    @contextmanager
+    def operation(self, name: str, path: str, *, changes: bool) -> Iterator[None]:
+        """Around each operation. Who is cut before it has done nothing of it; the moment after it
+        is that before the next one."""
+        self._point(name, path, changes)
+        yield
+        if changes:
+            self.version += 1
+
+    # -- changing
+
+    def put(self, path: str, data: bytes, *, is_new: bool) -> None:
+        """Write a file; the name above must be there."""
+        parent, name = self._parent(path)
+        there = parent.names.get(name)
+        if there is not None and (is_new or isinstance(there, Directory)):
+            raise FileExistsError(errno.EEXIST, "is there already", path)
+        if isinstance(there, File):
+            there.data, there.mtime_ms = data, self._now_ms()
+        else:
+            parent.names[name] = File(data, self._now_ms())
+            parent.mtime_ms = self._now_ms()
+
+    def make_directories(self, path: str) -> None:
+        """With all above it; no error for one that is there."""
+        node = self.root
+        for name in _levels(path):
+            below = node.names.setdefault(name, Directory(mtime_ms=self._now_ms()))
+            if not isinstance(below, Directory):
+                raise FileExistsError(errno.EEXIST, "a file is there", path)
+            node = below
+
+    def move(self, source: str, target: str) -> None:
+        """One step, never over another."""
+        if self.find(target) is not None:
+            raise FileExistsError(errno.EEXIST, "is there already", target)
+        old, old_name = self._parent(source)
+        new, new_name = self._parent(target)
+        if old_name not in old.names:
+            raise FileNotFoundError(errno.ENOENT, "no such file or directory", source)
+        new.names[new_name] = old.names.pop(old_name)
+
+    def link(self, source: str, target: str) -> None:
+        """A second name of one file."""
+        if self.find(target) is not None:
+            raise FileExistsError(errno.EEXIST, "is there already", target)
+        file = self.file(source)
+        parent, name = self._parent(target)
+        parent.names[name] = file
+
+    def remove(self, path: str) -> None:
+        """One file."""
+        file = self.file(path)
+        self.on_remove(path, file)
+        parent, name = self._parent(path)
+        del parent.names[name]
+
+    def remove_directory(self, path: str) -> None:
+        """One empty directory."""
+        if self.directory(path).names:
+            raise OSError(errno.ENOTEMPTY, "directory is not empty", path)
+        parent, name = self._parent(path)
+        del parent.names[name]
+
+    def _parent(self, path: str) -> tuple[Directory, str]:
+        *above, name = _levels(path)
+        return self.directory("/".join(above)), name
+
+    # -- power
+
+    def sync_file(self, path: str) -> None:
+        """The bytes of a file cannot be taken by a power cut any more."""
+        file = self.file(path)
+        file.durable = file.data
+
+    def sync_directory(self, path: str) -> None:
+        """The names in a directory cannot be taken by a power cut any more."""
+        directory = self.directory(path)
+        directory.durable = dict(directory.names)
+
+    def settle_names_above(self, path: str) -> None:
+        """The name of a directory, and of all above it."""
+        node = self.root
+        for level in _levels(path):
+            node.durable[level] = below = node.names[level]
+            if not isinstance(below, Directory):
+                return
+            node = below
+
+    def settle(self, path: str) -> None:
+        """A directory and everything below it, as a file system does it that needs no syncs."""
+        self.settle_names_above(path)
+        _sync(self.directory(path))
+
+    def sync_all(self) -> None:
+        """As a long time without a power cut does."""
+        _sync(self.root)
+
+    def cut_power(self, dice: random.Random) -> int:
+        """What was not synced is lost, or half of it; how many things were lost."""
+        self.version += 1
+        return _cut(self.root, dice)
+
+
+def _levels(path: str) -> list[str]:
+    return [level for level in path.split("/") if level]
+
+
+def _files(directory: Directory, prefix: str) -> Iterator[tuple[str, File]]:
+    for name, node in directory.names.items():
+        if isinstance(node, File):
+            yield prefix + name, node
+        else:
+            yield from _files(node, f"{prefix}{name}/")
+
+
+def _sync(directory: Directory) -> None:
+    directory.durable = dict(directory.names)
+    for node in directory.names.values():
+        if isinstance(node, Directory):
+            _sync(node)
+        else:
+            node.durable = node.data
+
+
+def _cut(directory: Directory, dice: random.Random) -> int:
+    lost = 0
+    if directory.names != directory.durable and dice.random() < 0.7:
+        directory.names = dict(directory.durable)
+        lost += 1
+    directory.durable = dict(directory.names)
+    for node in directory.names.values():
+        if isinstance(node, Directory):
+            lost += _cut(node, dice)
+        elif node.durable != node.data:
+            if dice.random() < 0.7:
+                node.data = node.durable or b""
+                lost += 1
+            node.durable = node.data
+    return lost
+
+
+class SimulatedFileSystem(AbstractFileSystem):
+    """The disk as fsspec shows it."""
+
+    protocol = "simulated"
+    cachable = False
+
+    def __init__(self, disk: SimulatedDisk) -> None:
+        super().__init__()
+        self.disk = disk
+        self.own_volume = SimulatedVolume(self)
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        return "/" + str(path).removeprefix("file:").strip("/")
+
+    def _info(self, path: str, node: File | Directory) -> dict[str, Any]:
+        is_file = isinstance(node, File)
+        return {
+            "name": path,
+            "type": "file" if is_file else "directory",
+            "size": len(node.data) if isinstance(node, File) else 0,
+            "mtime": node.mtime_ms / 1000,
+            "islink": False,
+        }
+
+    def info(self, path: str, **_: Any) -> dict[str, Any]:
+        path = self._strip_protocol(path)
+        return self._info(path, self.disk.need(path))
+
+    def exists(self, path: str, **_: Any) -> bool:
+        return self.disk.find(self._strip_protocol(path)) is not None
+
+    def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
+        path = self._strip_protocol(path)
+        with self.disk.operation("ls", path, changes=False):
+            node = self.disk.need(path)
+            if isinstance(node, File):
+                found = [self._info(path, node)]
+            else:
+                prefix = path.rstrip("/")
+                names = sorted(node.names.items())
+                found = [self._info(f"{prefix}/{name}", below) for name, below in names]
+        return found if detail else [one["name"] for one in found]
+
+    def _open(self, path: str, mode: str = "rb", **_: Any) -> Any:
+        if mode == "rb":
+            with self.disk.operation("open", path, changes=False):
+                return io.BytesIO(self.disk.file(path).data)
+        if mode not in {"wb", "xb"}:
+            raise NotImplementedError(mode)
+        with self.disk.operation("create", path, changes=True):
+            self.disk.put(path, b"", is_new=mode == "xb")
+        return _Output(self.disk, path)
+
+    def open(self, path: str, mode: str = "rb", **options: Any) -> Any:
+        return self._open(self._strip_protocol(path), mode, **options)
+
+    def cat_file(self, path: str, start: Any = None, end: Any = None, **_: Any) -> bytes:
+        data: bytes = self.open(path).read()
+        return data[start:end]
+
+    def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **_: Any) -> None:
+        with self.open(path, "wb") as output:
+            output.write(value)
+
+    def makedirs(self, path: str, exist_ok: bool = False) -> None:
+        path = self._strip_protocol(path)
+        if not exist_ok and self.disk.find(path) is not None:
+            raise FileExistsError(path)
+        with self.disk.operation("mkdir", path, changes=True):
+            self.disk.make_directories(path)
+
+    def mkdir(self, path: str, create_parents: bool = True, **_: Any) -> None:
+        self.makedirs(path, exist_ok=False)
+
+    def rm_file(self, path: str) -> None:
+        path = self._strip_protocol(path)
+        with self.disk.operation("rm", path, changes=True):
+            self.disk.remove(path)
+
+    def _rm(self, path: str) -> None:
+        self.rm_file(path)
+
+    def rmdir(self, path: str) -> None:
+        path = self._strip_protocol(path)
+        with self.disk.operation("rmdir", path, changes=True):
+            self.disk.remove_directory(path)
+
+    def rm(self, path: Any, recursive: bool = False, maxdepth: Any = None) -> None:
+        del maxdepth
+        for one in [path] if isinstance(path, str) else path:
+            place = self._strip_protocol(one)
+            if isinstance(self.disk.need(place), File):
+                self.rm_file(place)
+            else:
+                if recursive:
+                    for below in list(self.disk.directory(place).names):
+                        self.rm(f"{place}/{below}", recursive=True)
+                self.rmdir(place)
+
+    def cp_file(self, path1: str, path2: str, **_: Any) -> None:
+        self.pipe_file(path2, self.cat_file(path1))
+
+    def created(self, path: str) -> Any:
+        return self.info(path)["mtime"]
+
+
+class _Output(io.BytesIO):
+    """A file being written: half of it may be there when its writer dies."""
+
+    def __init__(self, disk: SimulatedDisk, path: str) -> None:
+        super().__init__()
+        self._disk, self._path, self._is_done = disk, path, False
+
+    def close(self) -> None:
+        if not self._is_done and not self.closed:
+            self._is_done = True
+            data = self.getvalue()
+            super().close()
+            write_in_halves(self._disk, self._path, data)
+        super().close()
+
+
+def write_in_halves(disk: SimulatedDisk, path: str, data: bytes) -> None:
+    """Whoever is cut between the halves leaves the first."""
+    with disk.operation("write half", path, changes=True):
+        disk.put(path, data[: len(data) // 2], is_new=False)
+    with disk.operation("write", path, changes=True):
+        disk.put(path, data, is_new=False)
+
+
+class SimulatedVolume(PlainVolume):
+    """The disk as the archive's port shows it: links, renames in one step, syncs."""
+
+    fs: SimulatedFileSystem
+
+    def __init__(self, fs: SimulatedFileSystem) -> None:
+        super().__init__(fs, LocalVolume(fs).capabilities)
+
+    @property
+    def _disk(self) -> SimulatedDisk:
+        return self.fs.disk
+
+    def status(self, path: str) -> FileStatus | None:
+        node = self._disk.find(path)
+        return None if node is None else self._status_of(self.fs._info(path, node))
+
+    def open_input(self, path: str) -> BinaryIO:
+        stream: BinaryIO = self.fs.open(path)
+        return stream
+
+    def write_new(self, path: str, chunks: Iterable[bytes]) -> None:
+        data = b"".join(chunks)
+        with self._disk.operation("create", path, changes=True):
+            self._disk.put(path, b"", is_new=True)
+        write_in_halves(self._disk, path, data)
+        self.sync_file(path)
+
+    def make_directory(self, path: str, permission: int | None = None) -> None:
+        del permission
+        if not isinstance(self._disk.find(path), Directory):
+            self.fs.makedirs(path, exist_ok=True)
+            self._disk.settle_names_above(path)
+
+    def rename(self, source: str, target: str) -> None:
+        with self._disk.operation("rename", target, changes=True):
+            self._disk.move(source, target)
+
+    def place(self, source: str, target: str) -> Placement:
+        with self._disk.operation("link", target, changes=True):
+            self._disk.link(source, target)
+        return Placement.LINKED
+
+    def set_mtime(self, path: str, mtime_ms: int) -> None:
+        with self._disk.operation("utime", path, changes=True):
+            self._disk.file(path).mtime_ms = mtime_ms
+
+    def sync_file(self, path: str) -> None:
+        with self._disk.operation("fsync", path, changes=True):
+            self._disk.sync_file(path)
+
+    def sync_directory(self, path: str) -> None:
+        with self._disk.operation("fsync directory", path, changes=True):
+            self._disk.sync_directory(path)
+
+    def keeps_attributes(self, directory: str) -> bool:
+        del directory
+        return True
+
+    def attribute(self, path: str, name: str) -> bytes | None:
+        return self._disk.file(path).attributes.get(name)
+
+    def set_attribute(self, path: str, name: str, value: bytes) -> None:
+        with self._disk.operation("setxattr", path, changes=True):
+            self._disk.file(path).attributes[name] = value

@@ -1,0 +1,142 @@
+"""What must be true, kept in plain dictionaries beside the cluster.
+
+The ledger reads the transaction tables of a metastore's database itself; the model knows tables,
+partitions and rows because the actors say what they meant, and the database whether it happened.
+"""
+
+from __future__ import annotations
+
+import copy
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tests.simulation.plain_reader import RowId, Rows, View
+
+
+class Ledger:
+    """Which transactions of one metastore are open, committed or aborted, and their write ids."""
+
+    def __init__(self, raw: sqlite3.Connection) -> None:
+        self._raw = raw
+        self.open: set[int] = set()
+        self.aborted: set[int] = set()
+        self.locks: set[tuple[int, int]] = set()
+        self.highest = 0
+        self.write_ids: dict[tuple[str, str], dict[int, int]] = {}
+        self.next_write_ids: dict[tuple[str, str], int] = {}
+
+    def note(self) -> set[tuple[int, int]]:
+        """Look at the database, after each of its transactions: new transactions, and new locks
+        without one, as pairs of both ids."""
+        raw = self._raw
+        before = {(txn, 0) for txn in self.open} | self.locks
+        states = dict(raw.execute("SELECT TXN_ID, TXN_STATE FROM TXNS WHERE TXN_ID > 0"))
+        self.open = {txn for txn, state in states.items() if state == "o"}
+        self.aborted |= {txn for txn, state in states.items() if state == "a"}
+        self.highest = max([self.highest, *states])
+        for database, table, write_id, txn in raw.execute(
+            "SELECT T2W_DATABASE, T2W_TABLE, T2W_WRITEID, T2W_TXNID FROM TXN_TO_WRITE_ID"
+        ):
+            self.write_ids.setdefault((database, table), {})[write_id] = txn
+        self.next_write_ids = {
+            (database, table): following
+            for database, table, following in raw.execute(
+                "SELECT NWI_DATABASE, NWI_TABLE, NWI_NEXT FROM NEXT_WRITE_ID"
+            )
+        }
+        self.locks = {
+            (0, lock)
+            for (lock,) in raw.execute("SELECT HL_LOCK_EXT_ID FROM HIVE_LOCKS WHERE HL_TXNID = 0")
+        }
+        return ({(txn, 0) for txn in self.open} | self.locks) - before
+
+    def is_committed(self, txn_id: int) -> bool:
+        return txn_id <= self.highest and txn_id not in self.open and txn_id not in self.aborted
+
+    def view(self, database: str, table: str) -> View:
+        """What a reader that comes now sees. A write id of which no transaction is known was
+        committed long ago, or on the source of a replica."""
+        ids = self.write_ids.get((database, table), {})
+        return View(
+            open=frozenset(one for one, txn in ids.items() if txn in self.open),
+            aborted=frozenset(one for one, txn in ids.items() if txn in self.aborted),
+            highest=self.next_write_ids.get((database, table), 1) - 1,
+            hidden_txns=frozenset(self.open | self.aborted),
+            txn_highest=self.highest,
+        )
+
+
+@dataclass
+class TableModel:
+    """Rows by partition; an unpartitioned table has the one partition ""."""
+
+    is_partitioned: bool
+    partitions: dict[str, Rows] = field(default_factory=dict)
+    unsure: set[str] = field(default_factory=set)
+    """Partitions that were dropped under a writer without a lock: what comes is anybody's."""
+
+
+Tables = dict[str, TableModel]
+
+
+@dataclass
+class Effect:
+    """What an actor means to change, and how the database tells that it happened."""
+
+    has_happened: Callable[[], bool]
+    apply: Callable[[Tables], None]
+
+
+class Model:
+    """The source's tables now and at each event."""
+
+    def __init__(self) -> None:
+        self.tables: Tables = {}
+        self.history: list[tuple[int, Tables]] = []
+
+    def record(self, event_id: int) -> None:
+        """The tables as they are are those of this event."""
+        self.history.append((event_id, copy.deepcopy(self.tables)))
+
+    def at(self, event_id: int) -> Tables:
+        """The tables at an event."""
+        return max(
+            (one for one in self.history if one[0] <= event_id),
+            key=lambda one: one[0],
+            default=(0, {}),
+        )[1]
+
+    def between(self, first: int, last: int) -> list[Tables]:
+        """Every state from one event to another."""
+        return [
+            self.at(first),
+            *(tables for event, tables in self.history if first < event <= last),
+        ]
+
+
+def write_effect(
+    ledger: Ledger,
+    txn_id: int,
+    table: str,
+    inserts: dict[str, Rows],
+    deletes: dict[str, set[RowId]],
+    overwritten: set[str],
+) -> Effect:
+    """A transaction's rows, which come and go together when it commits."""
+
+    def apply(tables: Tables) -> None:
+        known = tables.get(table)
+        if known is None:
+            return
+        for partition in {*inserts, *deletes, *overwritten}:
+            if partition not in known.partitions:
+                continue
+            rows = known.partitions[partition]
+            if partition in overwritten:
+                rows.clear()
+            for victim in deletes.get(partition, ()):
+                rows.pop(victim, None)
+            rows.update(inserts.get(partition, {}))
+
+    return Effect(lambda: ledger.is_committed(txn_id), apply)

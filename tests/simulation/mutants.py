@@ -1,0 +1,133 @@
+"""`make mutants`: break one protective line at a time, and see a test fail.
+
+Works on a copy of the tree. `--simulated SEEDS` asks the simulated cluster instead of the named
+tests, and says after how many schedules it found each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.simulation.mutations import MUTATIONS, Mutation
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("hms_bridge", "cleaner", "changemanager", "tests")
+_FOUND = re.compile(r"^(\d+) schedules", re.MULTILINE)
+
+
+class StaleMutationError(Exception):
+    """The text that a mutation breaks is not there, or not once."""
+
+
+def copy_tree(folder: Path) -> None:
+    """The packages and the tests; recorded data, which nobody changes, by links."""
+    for name in PACKAGES:
+        shutil.copytree(
+            ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "golden")
+        )
+    (folder / "tests/golden").symlink_to(ROOT / "tests/golden")
+    for name in ("pyproject.toml", "conf", "docs", "README.md"):
+        (folder / name).symlink_to(ROOT / name)
+
+
+def mutated(mutation: Mutation, text: str) -> str:
+    """The file with the line broken. Raises StaleMutationError."""
+    count = text.count(mutation.old)
+    if not mutation.old or count != 1:
+        raise StaleMutationError(
+            f"{mutation.name}: its text is {count} times in {mutation.file}; look at the line "
+            "again, and write the mutation anew"
+        )
+    return text.replace(mutation.old, mutation.new)
+
+
+def _run(folder: Path, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(
+        [sys.executable, "-m", *command],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def _by_test(folder: Path, test: str) -> str | None:
+    """What the named test says; None if it does not notice."""
+    options = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider"]
+    done = _run(folder, ["pytest", *options, test])
+    if done.returncode == 0:
+        return None
+    if done.returncode != 1:
+        raise StaleMutationError(f"{test} cannot be run: {done.stdout[-500:]}{done.stderr[-500:]}")
+    return f"killed by {test}"
+
+
+def _by_simulation(folder: Path, seeds: int) -> str | None:
+    """How many schedules it took; None if none of them noticed."""
+    options = ["--seeds", str(seeds), "--tries", "0", "--until-found"]
+    done = _run(folder, ["tests.simulation.run", *options])
+    if done.returncode == 0:
+        return None
+    counted = _FOUND.search(done.stdout)
+    if counted is None:
+        raise StaleMutationError(f"the simulation cannot be run: {done.stderr[-500:]}")
+    reason = done.stdout.partition(": ")[2].partition("\n")[0][:100]
+    return f"found by schedule {counted[1]}: {reason}"
+
+
+def try_mutation(mutation: Mutation, folder: Path, seeds: int | None) -> str | None:
+    """What noticed it; None if it survived."""
+    place = folder / mutation.file
+    sound = place.read_text(encoding="utf-8")
+    place.write_text(mutated(mutation, sound), encoding="utf-8")
+    try:
+        if seeds is not None:
+            return _by_simulation(folder, seeds)
+        return _by_test(folder, mutation.test or "")
+    finally:
+        place.write_text(sound, encoding="utf-8")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Try all mutations, or those whose names hold a text; 1 if one survived or is stale."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--simulated", type=int, metavar="SEEDS", help="ask the simulated cluster")
+    parser.add_argument("names", nargs="*", help="parts of names")
+    options = parser.parse_args(arguments)
+    wanted = [
+        one
+        for one in MUTATIONS
+        if (one.is_simulated if options.simulated else one.test)
+        and (not options.names or any(name in one.name for name in options.names))
+    ]
+    survivors = 0
+    with tempfile.TemporaryDirectory(prefix="mutants") as name:
+        copy_tree(Path(name))
+        for mutation in wanted:
+            started = time.monotonic()
+            try:
+                noticed = try_mutation(mutation, Path(name), options.simulated)
+            except StaleMutationError as error:
+                noticed = None
+                sys.stdout.write(f"  {error}\n")
+            survivors += noticed is None
+            seconds = time.monotonic() - started
+            sys.stdout.write(f"{mutation.name}: {noticed or 'SURVIVED'} ({seconds:.0f} s)\n")
+            sys.stdout.flush()
+    sys.stdout.write(f"{len(wanted)} mutations, {survivors} survived\n")
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

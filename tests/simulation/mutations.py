@@ -1,0 +1,339 @@
+"""Protective lines, each broken once: what `make mutants` proves that a test would see.
+
+A mutation is a text of a file and what stands there instead. It must be there exactly once, so that
+a line that moves or changes is looked at again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Mutation:
+    """`test`: the test that must fail; None where only whole clusters can show it.
+    `is_simulated`: the simulated cluster must find it, too."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    test: str | None = None
+    is_simulated: bool = False
+
+
+_CLEANER = "tests/cleaner/test_cleaner.py::"
+_WORKER = "tests/compaction/test_worker.py::"
+_PROTOCOL = "tests/changemanager/test_delete_protocol.py::"
+_COPY = "tests/orc/test_stripe_copy.py::"
+
+MUTATIONS = (
+    Mutation(
+        name="the gate waits for no reader",
+        file="hms_bridge/txn/cleaning.py",
+        old="            _Q.CQ_NEXT_TXN_ID < watermark,\n",
+        new="",
+        test=f"{_CLEANER}test_a_reader_from_before_the_commit_is_waited_for",
+        is_simulated=True,
+    ),
+    Mutation(
+        name="the gate lets a compaction pass that is not committed",
+        file="hms_bridge/txn/cleaning.py",
+        old="            ~not_committed,\n",
+        new="",
+        test="tests/txn/test_cleaning.py",
+        is_simulated=True,
+    ),
+    Mutation(
+        name="the cleaner judges by what a new reader sees",
+        file="cleaner/planner.py",
+        old="        if is_for_everyone:\n",
+        new="        if not is_for_everyone:\n",
+        test=f"{_CLEANER}test_of_two_bases_of_one_number_the_old_one_stays_for_its_readers",
+        is_simulated=True,
+    ),
+    Mutation(
+        name="abort records go while aborted rows are there",
+        file="cleaner/handlers/acid_cleaning.py",
+        old="            highest = _NO_WRITE\n",
+        new="            pass\n",
+        test=f"{_CLEANER}test_abort_records_stay_as_long_as_aborted_rows_do",
+        is_simulated=True,
+    ),
+    Mutation(
+        name="a table that was made anew is cleaned by the old plan",
+        file="cleaner/handlers/acid_cleaning.py",
+        old="        if not target.is_same(now):\n",
+        new="        if False:\n",
+        test=f"{_CLEANER}test_a_table_that_is_made_anew_while_it_is_cleaned",
+    ),
+    Mutation(
+        name="aborted writes beyond the compaction are deleted",
+        file="hms_bridge/acid/obsolete.py",
+        old="        elif directory.name.max_write_id > self._highest:\n",
+        new="        elif False:\n",
+        test="tests/acid/test_obsolete.py",
+        is_simulated=True,
+    ),
+    Mutation(
+        name="half of an old compaction proves the other half",
+        file="hms_bridge/acid/obsolete.py",
+        old="        elif not self._is_proven(directory, shadowed.by):\n",
+        new="        elif False:\n",
+        test="tests/acid/test_obsolete.py",
+    ),
+    Mutation(
+        name="an entry without partition cleans partitions",
+        file="cleaner/planner.py",
+        old="    if is_whole or entry.type is CompactionType.ABORT_TXN_CLEANUP:\n",
+        new="    if entry.type is CompactionType.ABORT_TXN_CLEANUP:\n",
+        test=f"{_CLEANER}test_an_entry_without_partition_removes_nothing_obsolete_from_partitions",
+    ),
+    Mutation(
+        name="files are deleted and not archived",
+        file="changemanager/delete_protocol.py",
+        old="                kept = self._archive_files(intent, is_resumed=is_resumed)\n",
+        new="",
+        test=f"{_PROTOCOL}test_a_victim_is_archived_then_deleted",
+    ),
+    Mutation(
+        name="nobody looks whether the archived copy is there",
+        file="changemanager/delete_protocol.py",
+        old="        if status is None or status.size_bytes != file.size_bytes:\n",
+        new="        if False:\n",
+        test=f"{_PROTOCOL}test_an_archived_copy_that_vanished_before_the_delete_stops_it",
+        is_simulated=True,
+    ),
+    Mutation(
+        name="files and no archive: neither planned nor looked for",
+        file="changemanager/delete_protocol.py",
+        old="        keeper = archive if is_archived else None\n",
+        new="        keeper = None\n",
+        test=f"{_PROTOCOL}test_a_victim_is_archived_then_deleted",
+        is_simulated=True,
+    ),
+    Mutation(
+        name="what came after the plan goes too",
+        file="changemanager/delete_protocol.py",
+        old='            changes.append(f"{found.path} is new")\n',
+        new="            continue\n",
+        test=f"{_PROTOCOL}test_changes_of_a_listing",
+    ),
+    Mutation(
+        name="a file written anew after a crash is deleted",
+        file="changemanager/delete_protocol.py",
+        old="            self._require_content(intent, place, found)\n        present",
+        new="            pass\n        present",
+        test=f"{_PROTOCOL}test_a_file_that_was_written_anew_after_the_crash_is_not_deleted",
+    ),
+    Mutation(
+        name="the names of archived files are not brought to the disk",
+        file="changemanager/archive.py",
+        old="            self.cmroot.volume.sync_directory(self.cmroot.path)\n",
+        new="            pass\n",
+        test="tests/simulation/test_found.py::test_archived_files_survive_a_power_loss",
+    ),
+    Mutation(
+        name="a renamed directory is not brought to the disk",
+        file="hms_bridge/service/directories.py",
+        old="                    volume.sync_directory(directory)\n",
+        new="                    pass\n",
+        test="tests/simulation/test_found.py",
+    ),
+    Mutation(
+        name="the purge looks at no pin",
+        file="hms_bridge/archive/records.py",
+        old="    if set(holders) - set(overridden_holders):\n",
+        new="    if False:\n",
+        test="tests/archive/test_sql_manifest.py",
+        is_simulated=True,
+    ),
+    Mutation(
+        name="a dump pins nothing",
+        file="hms_bridge/repl/dump.py",
+        old="        pins.hold(paths.root, files)\n",
+        new="",
+        test="tests/simulation/test_found.py::test_a_purge_keeps_what_an_unloaded_dump_names",
+        is_simulated=True,
+    ),
+    Mutation(
+        name="a dump may name files that are gone",
+        file="hms_bridge/repl/dump.py",
+        old="        if missing:\n            pins.release",
+        new="        if False:\n            pins.release",
+        test="tests/repl/test_two_metastores.py",
+    ),
+    Mutation(
+        name="events of a kind that cannot be replayed are passed over",
+        file="hms_bridge/repl/incremental_load.py",
+        old="    raise ReplError(\n"
+        '        f"{event.where}: events of this kind cannot be replayed here',
+        new="    return False\n    raise ReplError(\n"
+        '        f"{event.where}: events of this kind cannot be replayed here',
+        test="tests/repl",
+    ),
+    Mutation(
+        name="a load applies events that it has applied",
+        file="hms_bridge/repl/incremental_load.py",
+        old="    return (event for event in reader.events() if event.id > after)\n",
+        new="    return (event for event in reader.events())\n",
+        test="tests/repl/test_load_crash_matrix.py",
+        is_simulated=True,
+    ),
+    Mutation(
+        name="a load sets repl.last.id back",
+        file="hms_bridge/repl/replica.py",
+        old="        if stands_at is not None and wanted is not None and wanted < stands_at:\n",
+        new="        if False:\n",
+        test="tests/repl",
+    ),
+    Mutation(
+        name="a load goes on without its lease",
+        file="hms_bridge/repl/replica.py",
+        old="        self._check_lease()\n        return self._metastore\n",
+        new="        return self._metastore\n",
+        test="tests/repl/test_lease.py",
+        is_simulated=True,
+    ),
+    Mutation(
+        name="a worker that was given up for lost publishes",
+        file="hms_bridge/compaction/worker.py",
+        old="        heartbeat.check()\n        for output",
+        new="        for output",
+        test=f"{_WORKER}test_a_worker_that_lost_its_entry_publishes_nothing",
+        is_simulated=True,
+    ),
+    Mutation(
+        name="nobody counts what a task wrote",
+        file="hms_bridge/compaction/worker.py",
+        old="        _check(plan, results)\n",
+        new="",
+        test=f"{_WORKER}test_a_task_that_loses_rows_publishes_nothing",
+    ),
+    Mutation(
+        name="a compaction reaches beyond open writes",
+        file="hms_bridge/compaction/snapshot.py",
+        old="get_valid_write_ids([target.table.full_name], txns)[0].compactor_view()",
+        new="get_valid_write_ids([target.table.full_name], txns)[0]",
+        test=_WORKER.rstrip(":"),
+        is_simulated=True,
+    ),
+    Mutation(
+        name="readers and compactions pass delete events over",
+        file="hms_bridge/rows/deletes.py",
+        old="                    found.append(between)\n",
+        new="                    continue\n",
+        test="tests/rows/test_reader.py",
+        is_simulated=True,
+    ),
+    Mutation(
+        name="encrypted files are copied",
+        file="hms_bridge/orc/stripe_copy.py",
+        old="    if source.tail.is_encrypted:\n",
+        new="    if False:\n",
+        test=f"{_COPY}test_what_cannot_be_copied_as_it_is",
+    ),
+    Mutation(
+        name="files without statistics of their stripes are copied",
+        file="hms_bridge/orc/stripe_copy.py",
+        old="    if len(source.tail.stripe_statistics()) != len(source.tail.stripes):\n",
+        new="    if False:\n",
+        test=f"{_COPY}test_what_cannot_be_copied_as_it_is",
+    ),
+    Mutation(
+        name="files whose rows are out of order are copied",
+        file="hms_bridge/orc/stripe_copy.py",
+        old="    if list(keys) != sorted(keys):\n",
+        new="    if False:\n",
+        test=f"{_COPY}test_what_cannot_be_copied_as_it_is",
+    ),
+    Mutation(
+        name="a partition comes where an old one is still being deleted",
+        file="hms_bridge/service/partitions.py",
+        old="        self._files.settle(*places)\n",
+        new="",
+        test="tests/simulation/test_found.py::"
+        "test_a_partition_that_comes_again_meets_no_rows_of_the_old_one",
+        is_simulated=True,
+    ),
+    Mutation(
+        name="two updates of one row both commit",
+        file="hms_bridge/txn/commit.py",
+        old="        refusal = _conflict(connection, txn_id, commit_id, mine)\n",
+        new="        refusal = None\n",
+        test="tests/txn/test_write_conflicts.py",
+    ),
+    Mutation(
+        name="exclusive writers do not wait for each other",
+        file="hms_bridge/txn/lock_rules.py",
+        old="    _EXCL_WRITE: frozenset({_WRITE, _EXCL_WRITE, _EXCLUSIVE}),\n",
+        new="    _EXCL_WRITE: frozenset({_EXCLUSIVE}),\n",
+        test="tests/txn/test_lock_matrix.py",
+        is_simulated=True,
+    ),
+    Mutation(
+        name="a snapshot sees aborted writes",
+        file="hms_bridge/txn/valid_write_ids.py",
+        old="            aborted.append(WriteId(write_id))\n",
+        new="            has_valid = True\n",
+        test="tests/txn/test_valid_write_ids.py",
+        is_simulated=True,
+    ),
+    Mutation(
+        name="a snapshot sees open writes",
+        file="hms_bridge/txn/valid_write_ids.py",
+        old="            opened.append(WriteId(write_id))\n",
+        new="            has_valid = True\n",
+        test="tests/txn/test_valid_write_ids.py",
+        is_simulated=True,
+    ),
+    Mutation(
+        name="a compacted base is used beyond an open write",
+        file="hms_bridge/acid/directory.py",
+        old="            return self._write_ids.is_base_valid(number)\n",
+        new="            return True\n",
+        test="tests/acid",
+        is_simulated=True,
+    ),
+    Mutation(
+        name="what an open or aborted compaction wrote is read",
+        file="hms_bridge/acid/directory.py",
+        old="        if self._txns.is_valid(txn_id):\n            return True\n",
+        new="        if True:\n            return True\n",
+        test="tests/acid",
+        is_simulated=True,
+    ),
+    Mutation(
+        name="a delta that was compacted is read beside the compaction",
+        file="hms_bridge/acid/directory.py",
+        old="            elif key in compacted or not _is_companion(directory, cover, previous):\n",
+        new="            elif key in compacted:\n",
+        test="tests/acid",
+        is_simulated=True,
+    ),
+    Mutation(
+        name="a load takes other bytes under the right name for the file",
+        file="hms_bridge/repl/copy.py",
+        old="            if target.checksum_like(expected) == expected:\n",
+        new="            if True:\n",
+        test="tests/repl",
+    ),
+    Mutation(
+        name="a replayed commit leaves out what it has copied",
+        file="hms_bridge/repl/events/txn.py",
+        old="    tables = {one.table.name: one for one in context.reader.commit_tables(event)}\n"
+        "    _require_all_dumped(event, writes, tables)\n",
+        new="    tables = {}\n",
+        test="tests/repl/test_two_metastores.py",
+        is_simulated=True,
+    ),
+    Mutation(
+        name="compactions that ended under an old reader are final for it",
+        file="cleaner/planner.py",
+        old="            if entry.txn_id is not None\n            and entry.txn_id < watermark\n",
+        new="            if False and entry.txn_id is not None\n"
+        "            and entry.txn_id < watermark\n",
+        test="tests/cleaner/test_cleaner.py",
+        is_simulated=True,
+    ),
+)

@@ -1,0 +1,321 @@
+"""Runs schedules: `python -m tests.simulation.run --seeds 1000 --first 1`."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import random
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+from hms_bridge.errors import HmsBridgeError
+from hms_bridge.model.ids import LockId, TxnId
+from tests.simulation.clients import Clients, NotTodayError
+from tests.simulation.cluster import Cluster, ViolationError, determined
+from tests.simulation.daemons import EXPECTED, Daemons
+from tests.simulation.schedule import Kind, Step, Weather, make_schedule
+from tests.simulation.scheduler import FOREVER, Actor
+
+WEATHERS = {"power": "has_power_cuts", "empty": "has_empty_overwrites", "ends": "must_end"}
+"""Options for what is off by default."""
+LAST_WORKS = ("wait", "keep_house", "clean_all", "replicate", "replicate")
+"""What an admin sees to in the end."""
+
+
+@cache
+def the_cluster() -> Cluster:
+    """One a process: its engines remember the statements that they have compiled."""
+    return Cluster()
+
+
+class InjectedError(OSError):
+    """The storage says no, as it was told to."""
+
+
+@dataclass
+class Tally:
+    """What a run, or many, did."""
+
+    schedules: int = 0
+    steps: int = 0
+    points: int = 0
+    kills: int = 0
+    power_cuts: int = 0
+    equal_at_the_end: int = 0
+    works: Counter[str] = field(default_factory=Counter)
+    done: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
+
+    def told(self) -> str:
+        """In words."""
+        return (
+            f"{self.schedules} schedules, {self.kills} kills, {self.power_cuts} power cuts, "
+            f"{self.steps} steps, {self.points} operations, {self.equal_at_the_end} replicas equal "
+            "in the end"
+        )
+
+
+class Run:
+    """One schedule on a cluster of its own."""
+
+    def __init__(self, tally: Tally, weather: Weather) -> None:
+        self.tally = tally
+        self.weather = weather
+        self.cluster = the_cluster()
+        self.cluster.restart()
+        self.clients = Clients(self.cluster, has_empty_overwrites=weather.has_empty_overwrites)
+        self.daemons = Daemons(self.cluster)
+        self.faulted: set[str] = set()
+        self._last = 1_000
+        self.numbers: dict[int, Actor] = {}
+
+    def play(self, steps: Sequence[Step]) -> None:
+        """Raises ViolationError. No thread is left behind."""
+        try:
+            for step in steps:
+                self._step(step)
+                self.tally.steps += 1
+                self.cluster.check()
+            self._finish()
+        finally:
+            self.tally.schedules += 1
+            self.tally.points += self.cluster.scheduler.point_count
+            self.tally.kills += self.cluster.scheduler.kill_count
+            for actor in self.cluster.scheduler.living:
+                self.cluster.scheduler.kill(actor)
+
+    def _step(self, step: Step) -> None:
+        match step.kind:
+            case Kind.START:
+                self._start(step)
+                return
+            case Kind.WAIT:
+                self._wait(step.amount)
+                return
+            case Kind.CUT:
+                self._cut(step.amount)
+                return
+        actor = self.numbers.get(step.actor)
+        if actor is None or not actor.is_alive:
+            return
+        match step.kind:
+            case Kind.RUN:
+                actor.is_stalled = False
+                actor.resume(step.amount or FOREVER)
+            case Kind.KILL:
+                self.cluster.scheduler.kill(actor)
+                self._forget(actor)
+            case Kind.FAIL:
+                actor.fault = InjectedError(5, "the disk says no")
+                self.faulted.add(actor.name)
+            case Kind.STALL:
+                actor.is_stalled = True
+        self._judge(actor)
+
+    def _start(self, step: Step) -> None:
+        work = getattr(self.clients, step.work, None) or getattr(self.daemons, step.work)
+        dice = random.Random(step.amount)
+        name = f"{step.work} {step.actor}"
+        self.tally.works[step.work] += 1
+        self.numbers[step.actor] = self.cluster.scheduler.spawn(
+            step.actor, name, lambda: work(dice)
+        )
+
+    def _judge(self, actor: Actor) -> None:
+        """A process may end with a refusal that has a name, and with nothing else."""
+        error = actor.error
+        if actor.is_done and not actor.is_dead and error is None:
+            self.tally.done[actor.name.split()[0]] += 1
+        if error is None or isinstance(error, NotTodayError):
+            return
+        if isinstance(error, ViolationError):
+            raise error
+        self.tally.refused[f"{actor.name.split()[0]}: {type(error).__name__}"] += 1
+        if not isinstance(error, EXPECTED):
+            text = "".join(traceback.format_exception(error)[-3:])
+            raise ViolationError("I13", f"{actor.name} ends with {text}") from error
+        if actor.name.startswith("read ") and actor.name not in self.faulted:
+            raise ViolationError("I3", f"{actor.name} cannot read: {error}") from error
+
+    def _forget(self, actor: Actor) -> None:
+        self.cluster.effects.pop(actor.name, None)
+        self.cluster.owned.pop(actor.name, None)
+
+    def _wait(self, milliseconds: int) -> None:
+        """Time goes by in steps that let the living give signs of life; the stalled give none."""
+        if milliseconds < 0:
+            self.cluster.clock.advance_ms(milliseconds)
+            return
+        left = milliseconds
+        while left > 0:
+            part = min(left, max(100_000, milliseconds // 4))
+            self.cluster.clock.advance_ms(part)
+            left -= part
+            self._beat()
+
+    def _beat(self) -> None:
+        for actor in self.cluster.scheduler.living:
+            if actor.is_stalled:
+                continue
+            claims = self.cluster.owned.get(actor.name, set())
+            for claim in sorted(claims, key=lambda one: (one.side, one.txn_id, one.lock_id)):
+                store = getattr(self.cluster, claim.side).metastore
+                try:
+                    store.heartbeat(TxnId(claim.txn_id), LockId(claim.lock_id))
+                except HmsBridgeError:
+                    claims.discard(claim)
+
+    def _cut(self, seed: int) -> None:
+        """Everybody dies, and the disk forgets."""
+        for actor in self.cluster.scheduler.living:
+            self.cluster.scheduler.kill(actor)
+            self._forget(actor)
+        self.cluster.disk.cut_power(random.Random(seed))
+        self.tally.power_cuts += 1
+
+    # -- the end
+
+    def _finish(self) -> None:
+        """Who lives may end; then everything comes to an end (I13) and both sides are equal."""
+        for actor in self.cluster.scheduler.living:
+            actor.is_stalled = False
+            actor.fault = None
+            actor.resume(FOREVER)
+            self._judge(actor)
+            self.cluster.check()
+        for work in LAST_WORKS:
+            if work == "wait":
+                self._wait(700_000)
+            else:
+                self._do(work)
+            self.cluster.check()
+        if self.weather.must_end:
+            self.cluster.check_ended()
+        self.tally.equal_at_the_end += self.cluster.is_replica_equal()
+
+    def _do(self, work: str) -> None:
+        """A piece of work of its own, without trouble."""
+        self._last += 1
+        self._start(Step(Kind.START, self._last, work, self._last))
+        actor = self.numbers[self._last]
+        actor.resume(FOREVER)
+        self._judge(actor)
+
+
+FAIR = Weather()
+_TOLD_EVERY = 50
+
+
+def play(
+    seed: int, steps: Sequence[Step], tally: Tally | None = None, weather: Weather = FAIR
+) -> ViolationError | None:
+    """Play steps; the violation that they lead to."""
+    with determined(seed):
+        run = Run(tally or Tally(), weather)
+        try:
+            run.play(steps)
+        except ViolationError as violation:
+            return violation
+    return None
+
+
+def shrink(
+    seed: int,
+    steps: Sequence[Step],
+    violation: ViolationError,
+    weather: Weather = FAIR,
+    tries: int = 400,
+) -> list[Step]:
+    """Fewer steps that break the same invariant (delta debugging: halves, quarters, … single)."""
+    kept, size = list(steps), max(1, len(steps) // 2)
+    while tries > 0:
+        at = 0
+        while at < len(kept) and tries > 0:
+            fewer = kept[:at] + kept[at + size :]
+            tries -= 1
+            found = play(seed, fewer, weather=weather)
+            if found is not None and found.invariant == violation.invariant:
+                kept = fewer
+            else:
+                at += size
+        if size == 1:
+            break
+        size = max(1, size // 2)
+    return kept
+
+
+def tell(text: str) -> None:
+    """To who waits."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def search(
+    seeds: Iterable[int],
+    weather: Weather,
+    *,
+    tally: Tally,
+    seconds: float | None = None,
+    tries: int = 400,
+    tell: Callable[[str], None] = tell,
+) -> int:
+    """Play the schedules of seeds until `seconds` of a core are used up, or twice as many have gone
+    by; how many broke an invariant. Each is told
+    with the fewest steps that `tries` tries came to."""
+    started, began, found = time.monotonic(), time.process_time(), 0
+    for seed in seeds:
+        if seconds is not None and (
+            time.process_time() - began > seconds or time.monotonic() - started > 2 * seconds
+        ):
+            break
+        steps = make_schedule(seed, weather)
+        violation = play(seed, steps, tally, weather)
+        if violation is None:
+            continue
+        found += 1
+        tell(f"seed {seed}: {violation}")
+        few = shrink(seed, steps, violation, weather, tries) if tries else steps
+        again = play(seed, few, weather=weather)
+        tell("\n".join([f"  {len(few)} of {len(steps)} steps: {again}", *map(str, few)]))
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Play the schedules of many seeds; 1 if one of them found a violation."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=100, help="how many schedules")
+    parser.add_argument("--first", type=int, default=1, help="the first seed")
+    parser.add_argument("--seconds", type=float, default=None, help="stop after so long")
+    parser.add_argument("--tries", type=int, default=400, help="to shrink a schedule; 0: none")
+    parser.add_argument("--until-found", action="store_true", help="stop at the first violation")
+    for name in WEATHERS:
+        parser.add_argument(f"--{name}", action="store_true")
+    options = parser.parse_args(arguments)
+    weather = Weather(**{WEATHERS[name]: True for name in WEATHERS if vars(options)[name]})
+    logging.disable(logging.WARNING)
+    tally, started, began = Tally(), time.monotonic(), time.process_time()
+    seeds = range(options.first, options.first + options.seeds)
+    found = 0
+    for seed in seeds:
+        left = options.seconds and options.seconds - (time.monotonic() - started)
+        if left is not None and left <= 0 or (found and options.until_found):
+            break
+        found += search([seed], weather, tally=tally, tries=options.tries)
+        if tally.schedules % _TOLD_EVERY == 0:
+            tell(tally.told())
+    tell(
+        f"{tally.told()} in {time.monotonic() - started:.0f} s "
+        f"({time.process_time() - began:.0f} s busy): {found} violations"
+    )
+    tell(f"begun {dict(tally.works)}")
+    tell(f"done {dict(tally.done)}, refused {dict(tally.refused)}")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,238 @@
+"""A schedule is a list of steps that a seed makes, and that stays a schedule without some of them.
+
+Each step names its actor by number, so that leaving one out changes nothing about the others' names
+and dice.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Kind(Enum):
+    """What a step does."""
+
+    START = "start"
+    RUN = "run"
+    KILL = "kill"
+    FAIL = "fail"
+    STALL = "stall"
+    WAIT = "wait"
+    CUT = "cut power"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """`actor`: number of the actor. `work`: what it does, for START. `amount`: points to run (0:
+    to the end), milliseconds to wait, or seed of the actor's dice."""
+
+    kind: Kind
+    actor: int = 0
+    work: str = ""
+    amount: int = 0
+
+    def __str__(self) -> str:
+        match self.kind:
+            case Kind.START:
+                return f"start {self.actor} {self.work} {self.amount}"
+            case Kind.RUN:
+                return f"run {self.actor} {self.amount or 'to its end'}"
+            case Kind.WAIT:
+                return f"wait {self.amount} ms"
+            case Kind.CUT:
+                return f"cut power {self.amount}"
+            case _:
+                return f"{self.kind.value} {self.actor}"
+
+
+WEIGHTS = {
+    "insert": 26,
+    "change": 12,
+    "overwrite": 5,
+    "read": 9,
+    "request": 12,
+    "initiate": 2,
+    "work": 3,
+    "clean": 12,
+    "keep_house": 2,
+    "replicate": 6,
+    "dump": 3,
+    "load": 4,
+    "purge": 2,
+}
+"""How often each kind of work begins."""
+DDL = {"add_partition": 3, "drop_partition": 4, "drop_table": 2, "create": 4, "rename_table": 2}
+"""Without a lock, as Spark and Trino do it."""
+
+_WAITS_MS = (1_500, 6_000, 60_000, 200_000, 400_000, 3_600_000, 12 * 86_400_000, -7_200_000)
+
+
+@dataclass(frozen=True)
+class Weather:
+    """Which troubles a run may have. Those that are off by default lead to what is known to be
+    wrong, or lies outside of what is promised (docs/simulation.md)."""
+
+    has_ddl: bool = True
+    has_power_cuts: bool = False
+    has_clock_steps: bool = True
+    has_empty_overwrites: bool = False
+    must_end: bool = False
+
+
+SCENES: dict[str, tuple[tuple[str, int, int], ...]] = {
+    "reader under compaction": (
+        ("insert", 0, 0),
+        ("insert", 0, 0),
+        ("read", 7, 20),
+        ("change", 0, 0),
+        ("request", 0, 0),
+        ("wait", 6_000, 6_000),
+        ("clean", 0, 0),
+    ),
+    "reader before the commit of a compaction": (
+        ("insert", 0, 0),
+        ("insert", 0, 0),
+        ("request", 15, 60),
+        ("read", 7, 20),
+        ("go on", 0, 0),
+        ("wait", 6_000, 6_000),
+        ("clean", 0, 0),
+    ),
+    "writer under compaction": (
+        ("insert", 0, 0),
+        ("insert", 5, 25),
+        ("change", 0, 0),
+        ("request", 0, 0),
+        ("wait", 6_000, 6_000),
+        ("clean", 0, 60),
+    ),
+    "worker given up for lost": (
+        ("insert", 0, 0),
+        ("insert", 0, 0),
+        ("request", 10, 60),
+        ("stall", 0, 0),
+        ("wait", 400_000, 400_000),
+        ("keep_house", 0, 0),
+        ("request", 0, 0),
+        ("go on", 0, 0),
+    ),
+    "dump, then cleaner": (
+        ("insert", 0, 0),
+        ("insert", 0, 0),
+        ("dump", 0, 90),
+        ("request", 0, 0),
+        ("wait", 6_000, 6_000),
+        ("clean", 0, 90),
+        ("go on", 0, 0),
+        ("purge", 0, 0),
+        ("load", 0, 0),
+    ),
+    "cleaner killed": (
+        ("insert", 0, 0),
+        ("insert", 0, 0),
+        ("request", 0, 0),
+        ("wait", 6_000, 6_000),
+        ("clean", 5, 40),
+        ("kill", 0, 0),
+        ("wait", 1_200_000, 1_200_000),
+        ("clean", 0, 0),
+    ),
+    "drop killed": (
+        ("insert", 0, 0),
+        ("insert", 0, 0),
+        ("drop_partition", 5, 15),
+        ("kill", 0, 0),
+        ("insert", 0, 0),
+        ("add_partition", 0, 0),
+        ("keep_house", 0, 0),
+    ),
+}
+"""Where rows were lost: work, and its fewest and most operations (0: to its end). `go on`,
+`stall` and `kill` mean the last one that was left open."""
+
+
+def make_schedule(seed: int, weather: Weather, length: int = 14) -> list[Step]:
+    """The steps of a seed; about `length` pieces of work, of which some stand together."""
+    dice = random.Random(seed)
+    works = WEIGHTS | (DDL if weather.has_ddl else {})
+    script = _Script(dice, weather)
+    is_calm = dice.random() < 0.3
+    while script.count < length:
+        if dice.random() < 0.12:
+            script.play_scene(SCENES[dice.choice(list(SCENES))])
+            continue
+        (work,) = dice.choices(list(works), list(works.values()))
+        script.begin(work, 0 if is_calm or dice.random() < 0.55 else _points(dice))
+        while script.open_actors and dice.random() < 0.45:
+            script.push()
+        script.trouble()
+    return script.steps
+
+
+class _Script:
+    """A schedule that grows."""
+
+    def __init__(self, dice: random.Random, weather: Weather) -> None:
+        self.steps: list[Step] = []
+        self.open_actors: list[int] = []
+        self.count = 0
+        self._dice = dice
+        self._weather = weather
+
+    def begin(self, work: str, points: int) -> None:
+        """A piece of work, to its end or for so many operations."""
+        self.count += 1
+        seed = self._dice.randrange(1 << 30)
+        self.steps.append(Step(Kind.START, self.count, work, seed))
+        self.steps.append(Step(Kind.RUN, self.count, amount=points))
+        if points:
+            self.open_actors.append(self.count)
+
+    def play_scene(self, scene: tuple[tuple[str, int, int], ...]) -> None:
+        """Its works one after the other."""
+        for work, low, high in scene:
+            if work == "wait":
+                self.steps.append(Step(Kind.WAIT, amount=low))
+            elif work in _ENDS:
+                if self.open_actors:
+                    self.steps.append(Step(_ENDS[work], self.open_actors[-1]))
+            elif self._weather.has_ddl or work not in DDL:
+                self.begin(work, self._dice.randint(low, high) if high else 0)
+
+    def push(self) -> None:
+        """One that was left open goes on, ends, fails, stalls or dies."""
+        dice = self._dice
+        actor = dice.choice(self.open_actors)
+        what = dice.random()
+        if what < 0.25:
+            self.open_actors.remove(actor)
+            self.steps.append(Step(Kind.KILL, actor))
+        elif what < 0.33:
+            self.steps += [Step(Kind.FAIL, actor), Step(Kind.RUN, actor, amount=_points(dice))]
+        elif what < 0.38:
+            self.steps.append(Step(Kind.STALL, actor))
+        elif what < 0.65:
+            self.open_actors.remove(actor)
+            self.steps.append(Step(Kind.RUN, actor))
+        else:
+            self.steps.append(Step(Kind.RUN, actor, amount=_points(dice)))
+
+    def trouble(self) -> None:
+        """Time goes by, or the power fails."""
+        dice, weather = self._dice, self._weather
+        if weather.has_power_cuts and dice.random() < 0.12:
+            self.steps.append(Step(Kind.CUT, amount=dice.randrange(1 << 30)))
+        elif dice.random() < 0.25:
+            waits = _WAITS_MS if weather.has_clock_steps else _WAITS_MS[:5]
+            (wait,) = dice.choices(waits, (8, 8, 6, 6, 3, 2, 1, 1)[: len(waits)])
+            self.steps.append(Step(Kind.WAIT, amount=wait))
+
+
+_ENDS = {"go on": Kind.RUN, "stall": Kind.STALL, "kill": Kind.KILL}
+
+
+def _points(dice: random.Random) -> int:
+    """Few more often than many; a whole work has between 20 and 400."""
+    return int(dice.choice((3, 10, 40, 120)) * dice.random()) + 1

@@ -1,0 +1,200 @@
+"""One metastore of the cluster: the product's service over SQLite in memory, and its ledger."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Connection
+
+from changemanager.location import Location, Resolver
+from hms_bridge.backend.engine import Database, open_database
+from hms_bridge.backend.schema.install import install
+from hms_bridge.clock import Clock
+from hms_bridge.config.settings import ArchiveSettings, CompactorSettings, Settings, TxnSettings
+from hms_bridge.connect import LocalStore
+from hms_bridge.service.open import open_local_metastore
+from tests.simulation.disk import Directory, SimulatedDisk
+from tests.simulation.model import Ledger
+from tests.simulation.plain_reader import Rows, View, read_rows
+from tests.simulation.scheduler import Scheduler
+
+CMROOT = "file:/cmroot"
+REPL_ROOT = "file:/repl"
+DAY_MS = 86_400_000
+HOUR_MS = 3_600_000
+
+
+def _raw(database: Database) -> sqlite3.Connection:
+    pooled = database.engine.raw_connection()
+    try:
+        raw = pooled.driver_connection
+        assert isinstance(raw, sqlite3.Connection)
+        return raw
+    finally:
+        pooled.close()
+
+
+class WatchedDatabase:
+    """A database at whose transactions an actor may be stopped or killed, but not inside."""
+
+    def __init__(
+        self, database: Database, scheduler: Scheduler, on_commit: Callable[[], None]
+    ) -> None:
+        self._database = database
+        self._scheduler = scheduler
+        self._on_commit = on_commit
+        self.engine = database.engine
+
+    @property
+    def name(self) -> str:
+        return self._database.name
+
+    @contextmanager
+    def transaction(self, *, write: bool) -> Iterator[Connection]:
+        kind = "commit" if write else "read"
+        self._scheduler.point(kind, changes=write)
+        with self._scheduler.atomic():
+            with self._database.transaction(write=write) as connection:
+                yield connection
+            if write:
+                self._on_commit()
+        if write:
+            self._scheduler.point("after commit")
+
+    def close(self) -> None:
+        """Stays for the next run."""
+
+
+class Side:
+    """A metastore, its warehouse on the disk, its store for daemons, and what is true of both."""
+
+    def __init__(
+        self,
+        name: str,
+        database_name: str,
+        *,
+        disk: SimulatedDisk,
+        resolve: Resolver,
+        clock: Clock,
+        scheduler: Scheduler,
+        on_commit: Callable[[Side, set[tuple[int, int]]], None],
+        token: Callable[[], str],
+    ) -> None:
+        self.name = name
+        self.database_name = database_name
+        self.warehouse = f"/{name}"
+        self.settings = Settings(
+            warehouse=f"file:{self.warehouse}",
+            archive=ArchiveSettings(root=CMROOT, retain_ms=10 * DAY_MS),
+            compactor=CompactorSettings(
+                aborted_txn_threshold=0, delta_count_threshold=2, cleaner_interval_ms=5_000
+            ),
+            txn=TxnSettings(),
+        )
+        database = open_database("sqlite://")
+        install(database)
+        self.raw = _raw(database)
+        self.ledger = Ledger(self.raw)
+        self.version = 0
+
+        def committed() -> None:
+            self.version += 1
+            on_commit(self, self.ledger.note())
+
+        watched: Any = WatchedDatabase(database, scheduler, committed)
+        self.metastore = open_local_metastore(
+            "sqlite://",
+            settings=self.settings,
+            clock=clock,
+            resolve=resolve,
+            make_token=token,
+            open_url=lambda _: watched,
+        )
+        self.store = LocalStore(
+            metastore=self.metastore,
+            manifest=self.metastore.manifest,
+            resolver=resolve,
+            clock=clock,
+            settings=self.settings,
+        )
+        self._disk = disk
+        self._resolve = resolve
+
+    def restart(self, content: bytes) -> None:
+        """The database as it was; what is true is read from it anew."""
+        self.raw.deserialize(content)
+        self.ledger = Ledger(self.raw)
+        self.ledger.note()
+
+    # -- what is there, seen without the product
+
+    def event_id(self) -> int:
+        row = self.raw.execute("SELECT MAX(NEXT_EVENT_ID) FROM NOTIFICATION_SEQUENCE").fetchone()
+        return int(row[0] or 1) - 1
+
+    def has_database(self) -> bool:
+        return self._database_id() is not None
+
+    def parameter(self, key: str) -> str | None:
+        row = self.raw.execute(
+            "SELECT PARAM_VALUE FROM DATABASE_PARAMS WHERE DB_ID = ? AND PARAM_KEY = ?",
+            (self._database_id(), key),
+        ).fetchone()
+        return row and row[0]
+
+    def table_ids(self) -> dict[str, int]:
+        return dict(
+            self.raw.execute(
+                "SELECT TBL_NAME, TBL_ID FROM TBLS WHERE DB_ID = ?", (self._database_id(),)
+            )
+        )
+
+    def places(self, table: str) -> dict[str, str]:
+        """Partition name to path; an unpartitioned table has the partition ""."""
+        partitions = dict(
+            self.raw.execute(
+                "SELECT P.PART_NAME, S.LOCATION FROM PARTITIONS P JOIN SDS S ON S.SD_ID = P.SD_ID"
+                " JOIN TBLS T ON T.TBL_ID = P.TBL_ID WHERE T.DB_ID = ? AND T.TBL_NAME = ?",
+                (self._database_id(), table),
+            )
+        )
+        if not partitions and not self._is_partitioned(table):
+            partitions = {"": self.table_location(table)}
+        return {name: place.removeprefix("file:") for name, place in partitions.items()}
+
+    def table_location(self, table: str) -> str:
+        row = self.raw.execute(
+            "SELECT S.LOCATION FROM TBLS T JOIN SDS S ON S.SD_ID = T.SD_ID"
+            " WHERE T.DB_ID = ? AND T.TBL_NAME = ?",
+            (self._database_id(), table),
+        ).fetchone()
+        return str(row[0])
+
+    def view(self, table: str) -> View:
+        return self.ledger.view(self.database_name, table)
+
+    def rows(self, path: str, view: View) -> Rows:
+        node = self._disk.find(path)
+        return read_rows(node if isinstance(node, Directory) else None, view)
+
+    def place(self, table: str, partition: str = "") -> Location:
+        return self._resolve("file:" + self.places(table)[partition])
+
+    def _database_id(self) -> int | None:
+        row = self.raw.execute(
+            "SELECT DB_ID FROM DBS WHERE NAME = ?", (self.database_name,)
+        ).fetchone()
+        return row and int(row[0])
+
+    def _is_partitioned(self, table: str) -> bool:
+        return (
+            self.raw.execute(
+                "SELECT 1 FROM PARTITION_KEYS K JOIN TBLS T ON T.TBL_ID = K.TBL_ID"
+                " WHERE T.DB_ID = ? AND T.TBL_NAME = ?",
+                (self._database_id(), table),
+            ).fetchone()
+            is not None
+        )

@@ -1,0 +1,47 @@
+"""Whole clusters under schedules of a seed: no row is lost, nothing is silent (I1-I13)."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+
+import pytest
+
+from tests.simulation.run import Tally, play, search, the_cluster
+from tests.simulation.schedule import Weather, make_schedule
+
+MANY = 10
+SECONDS = float(os.environ.get("HMS_BRIDGE_SIMULATION_SECONDS", "40"))
+
+
+@pytest.fixture
+def loud(capfd):
+    """Prints past pytest: what was played is part of the answer."""
+
+    def tell(text: str) -> None:
+        with capfd.disabled():
+            sys.stdout.write(f"\n{text}\n")
+
+    return tell
+
+
+def test_schedules_of_whole_clusters(loud):
+    """I1-I13, as many schedules as the time allows, always from the first seed on."""
+    tally, told = Tally(), []
+    search(itertools.count(1), Weather(), tally=tally, seconds=SECONDS, tries=200, tell=told.append)
+    loud(f"simulated cluster: {tally.told()}")
+    assert not told, "\n".join(told)
+    assert tally.schedules
+    assert tally.equal_at_the_end > tally.schedules // 3 or tally.schedules < MANY
+
+
+def test_a_seed_replays_all():
+    """The same operations, and the same bytes on disk."""
+    found = []
+    for _ in range(2):
+        tally = Tally()
+        assert play(7, make_schedule(7, Weather()), tally) is None
+        files = [(path, file.data) for path, file in the_cluster().disk.files("/")]
+        found.append((tally.points, tally.kills, sorted(files)))
+    assert found[0] == found[1]
