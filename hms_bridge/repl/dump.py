@@ -18,13 +18,19 @@ from hms_bridge.errors import EventGapError, ReplError, SourceFileMissingError
 from hms_bridge.model.catalog import Database, Table
 from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import EventId, TxnId
-from hms_bridge.repl.bootstrap_dump import BootstrapDump, require_no_rename
+from hms_bridge.repl.bootstrap_dump import (
+    BootstrapDump,
+    require_no_functions,
+    require_no_rename,
+)
 from hms_bridge.repl.dump_archive import named_archive
 from hms_bridge.repl.dump_directories import DumpDirectory, DumpState, list_dumps, newest_finished
+from hms_bridge.repl.dump_manifest import FinishMark
 from hms_bridge.repl.dump_metadata import DumpMetadata, DumpType, ReplScope
+from hms_bridge.repl.dump_texts import NotedTexts
 from hms_bridge.repl.dump_verb import DumpVerb
 from hms_bridge.repl.event_source import EventRange
-from hms_bridge.repl.external_dump import list_external, write_external_list
+from hms_bridge.repl.external_dump import external_list_text, list_external
 from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.incremental_dump import EventCounts, IncrementalDump, IncrementalRules
 from hms_bridge.repl.layout import DumpPaths, database_directory
@@ -38,7 +44,7 @@ from hms_bridge.repl.target_objects import (
     TARGET_FOR,
     with_parameters,
 )
-from hms_bridge.repl.texts import write_text
+from hms_bridge.repl.texts import ensure_content
 from hms_bridge.repl.untrusted import checked_name
 
 _NAMED_IN_MESSAGE = 5
@@ -203,6 +209,7 @@ class ReplDump(DumpVerb):
     def _plan_bootstrap(
         self, request: DumpRequest, previous: DumpDirectory | None, removed: tuple[str, ...]
     ) -> DumpPlan:
+        require_no_functions(self._source, request.database_name, request.events.passed_kinds)
         tables = self._tables(request.database_name)
         _, writers = look(self._source, request.database_name, _transactional(tables))
         return DumpPlan(
@@ -276,10 +283,11 @@ class ReplDump(DumpVerb):
         pins.begin()
         self._mark_source(request)
         paths = DumpPaths(above.child(self._new_name()).uri)
+        texts = NotedTexts(self._resolve, paths)
         if plan.kind is DumpKind.BOOTSTRAP:
-            report, files = self._run_bootstrap(plan, paths)
+            report, files = self._run_bootstrap(plan, paths, texts)
         else:
-            report, files = self._run_incremental(plan, paths)
+            report, files = self._run_incremental(plan, paths, texts)
         self._secure(pins, paths, files)
         try:
             lease.check()
@@ -287,7 +295,12 @@ class ReplDump(DumpVerb):
         except ReplError:
             pins.release(paths.root)
             raise
-        write_text(self._resolve(paths.finished_dump), "")
+        newest_ms = max((one.time_ms for one in dumps), default=0)
+        mark = FinishMark(
+            manifest_digest=texts.manifest(len(files)),
+            time_ms=max(self._clock.now_ms(), newest_ms + 1),
+        )
+        ensure_content(self._resolve(paths.finished_dump), mark.format().encode())
         pins.finish(began_at_ms)
         for directory in plan.removed:
             self._remove(name, directory, reason="a newer one is finished")
@@ -317,7 +330,7 @@ class ReplDump(DumpVerb):
             )
 
     def _run_bootstrap(
-        self, plan: DumpPlan, paths: DumpPaths
+        self, plan: DumpPlan, paths: DumpPaths, texts: NotedTexts
     ) -> tuple[DumpReport, list[EncodedUri]]:
         """The event id comes before the snapshot: events between are in both, and may be."""
         request = plan.request
@@ -325,7 +338,7 @@ class ReplDump(DumpVerb):
         event_id = self._source.get_current_event_id()
         reader = ReadTxn(self._source, self._clock, user=request.user, host=request.host)
         try:
-            written = self._write_bootstrap(request, paths, event_id, reader)
+            written = self._write_bootstrap(request, paths, texts, event_id, reader)
             reader.check()
         except BaseException:
             reader.give_up()
@@ -333,7 +346,7 @@ class ReplDump(DumpVerb):
         reader.end()
         until = self._source.get_current_event_id()
         require_no_rename(self._source, name, EventRange(after=event_id, until=until))
-        self._write_metadata(request, paths, DumpType.BOOTSTRAP, event_id, until)
+        texts.write(_metadata(request, paths, DumpType.BOOTSTRAP, event_id, until))
         files = written.all_files
         report = DumpReport(
             kind=plan.kind,
@@ -350,10 +363,16 @@ class ReplDump(DumpVerb):
         return report, files
 
     def _write_bootstrap(
-        self, request: DumpRequest, paths: DumpPaths, event_id: EventId, reader: ReadTxn
+        self,
+        request: DumpRequest,
+        paths: DumpPaths,
+        texts: NotedTexts,
+        event_id: EventId,
+        reader: ReadTxn,
     ) -> _WrittenBootstrap:
         """Register as a reader, then take the snapshot, then write what it sees (I3)."""
         name = request.database_name
+        require_no_functions(self._source, name, request.events.passed_kinds)
         tables = self._tables(name)
         reader.register(_transactional(tables))
         snapshot = wait_for_snapshot(
@@ -368,6 +387,7 @@ class ReplDump(DumpVerb):
             self._source,
             self._resolve,
             paths,
+            texts,
             database_name=name,
             event_id=event_id,
             snapshot=snapshot,
@@ -383,19 +403,19 @@ class ReplDump(DumpVerb):
         return _WrittenBootstrap(files=files, idle_txn_ids=snapshot.idle_txn_ids)
 
     def _run_incremental(
-        self, plan: DumpPlan, paths: DumpPaths
+        self, plan: DumpPlan, paths: DumpPaths, texts: NotedTexts
     ) -> tuple[DumpReport, list[EncodedUri]]:
         request = plan.request
         after = plan.after_event_id or EventId(0)
         until = self._source.get_current_event_id()
         dump = self._incremental(request, EventRange(after=after, until=until))
-        counts, files = dump.write(self._resolve, paths)
+        counts, files = dump.write(self._resolve, paths, texts)
         if request.external_base is not None:
             directories = list_external(
                 self._source, self._resolve, request.database_name, request.external_base
             )
-            write_external_list(self._resolve, paths, directories)
-        self._write_metadata(request, paths, DumpType.INCREMENTAL, after, until)
+            texts.write(external_list_text(paths, directories))
+        texts.write(_metadata(request, paths, DumpType.INCREMENTAL, after, until))
         report = DumpReport(
             kind=plan.kind,
             reason=plan.reason,
@@ -408,23 +428,6 @@ class ReplDump(DumpVerb):
             removed=plan.removed,
         )
         return report, files
-
-    def _write_metadata(
-        self,
-        request: DumpRequest,
-        paths: DumpPaths,
-        dump_type: DumpType,
-        from_event_id: EventId,
-        to_event_id: EventId,
-    ) -> None:
-        metadata = DumpMetadata(
-            type=dump_type.value,
-            from_event_id=from_event_id,
-            to_event_id=to_event_id,
-            cm_root=request.cm_root,
-            scope=ReplScope(database_name=request.database_name),
-        )
-        write_text(self._resolve(paths.metadata), metadata.format())
 
     def _secure(self, pins: DumpPins, paths: DumpPaths, files: list[EncodedUri]) -> None:
         """Pin first, then look: a dump whose files are gone already is no dump.
@@ -447,6 +450,24 @@ class ReplDump(DumpVerb):
                 "dump; dump more often than hive.repl.cm.retain",
                 missing=tuple(missing),
             )
+
+
+def _metadata(
+    request: DumpRequest,
+    paths: DumpPaths,
+    dump_type: DumpType,
+    from_event_id: EventId,
+    to_event_id: EventId,
+) -> Mapping[str, str]:
+    """The text that says what the dump holds, by its path."""
+    metadata = DumpMetadata(
+        type=dump_type.value,
+        from_event_id=from_event_id,
+        to_event_id=to_event_id,
+        cm_root=request.cm_root,
+        scope=ReplScope(database_name=request.database_name),
+    )
+    return {paths.metadata: metadata.format()}
 
 
 def _transactional(tables: Sequence[Table]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from enum import Enum
 
 from changemanager.location import Resolver
 from hms_bridge.errors import ReplError
+from hms_bridge.repl.dump_manifest import FinishMark
 from hms_bridge.repl.dump_metadata import DumpMetadata
 from hms_bridge.repl.layout import DumpPaths, database_directory
 from hms_bridge.repl.texts import child_directories, is_there, read_text
@@ -37,8 +38,9 @@ class DumpDirectory:
 def list_dumps(resolve: Resolver, root: str, database: str) -> tuple[DumpDirectory, ...]:
     """All dumps of a database, newest first.
 
-    Hive goes by the directory's modification time, which an object store does not have; here it is
-    the finish marker's, and between dumps of one moment the event range.
+    Dumps of ours say in their finish marker when they were finished. Hive goes by the directory's
+    modification time, which an object store does not have; for its dumps it is the marker's.
+    Between dumps of one moment the event range decides.
     """
     above = resolve(database_directory(root, database))
     found = [
@@ -55,25 +57,27 @@ def _age(dump: DumpDirectory) -> tuple[int, int, str]:
 
 
 def _describe(resolve: Resolver, paths: DumpPaths) -> DumpDirectory:
-    marker = resolve(paths.finished_dump).status()
+    marker = resolve(paths.finished_dump)
+    status = marker.status()
     if is_there(resolve(paths.non_recoverable)):
         state = DumpState.NON_RECOVERABLE
-    elif marker is None:
+    elif status is None:
         state = DumpState.UNFINISHED
     elif is_there(resolve(paths.finished_load)):
         state = DumpState.LOADED
     else:
         state = DumpState.FINISHED
-    if marker is None:
+    if status is None:
         status = resolve(paths.root).status()
         return DumpDirectory(
             paths=paths, state=state, time_ms=(status.mtime_ms or 0) if status else 0
         )
+    mark = FinishMark.parse(read_text(marker, _METADATA_BYTES_MAX), marker.uri)
     where = resolve(paths.metadata)
     return DumpDirectory(
         paths=paths,
         state=state,
-        time_ms=marker.mtime_ms or 0,
+        time_ms=(status.mtime_ms or 0) if mark.time_ms is None else mark.time_ms,
         metadata=DumpMetadata.parse(read_text(where, _METADATA_BYTES_MAX), where.uri),
     )
 

@@ -33,7 +33,9 @@ from hms_bridge.repl.object_metadata import (
     ReplicationSpec,
     TableMetadata,
 )
-from hms_bridge.repl.target_objects import is_external, is_view, owned_database
+from hms_bridge.repl.partition_places import require_usual_places
+from hms_bridge.repl.passed_kinds import PASSED_BY_DEFAULT, PLACES, refusal
+from hms_bridge.repl.target_objects import has_moved, is_external, is_view, owned_database
 from hms_bridge.wire.object_json import (
     database_from_json,
     database_to_json,
@@ -61,8 +63,8 @@ _PASSED_ON: Mapping[str, str] = {
     "DELETE_PART_COL_STAT_EVENT": "EVENT_DELETE_PART_COL_STAT",
 }
 
-_PASSED_OVER = frozenset({"CREATE_FUNCTION"})
-"""Hive dumps functions only if they have a jar, which a metastore's event does not bring along."""
+_OF_QUEUE = frozenset({EventType.REQUEST_COMPACTION.value, EventType.FAIL_COMPACTION.value})
+"""Of our own metastore; they tell of a queue that a replica has not."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,12 +93,14 @@ class EventTexts:
 class EventWriter:
     """Turns events of one database into texts. Pure: what a commit wrote is handed in.
 
-    ``has_checksums`` False: references name neither checksum nor archive.
+    ``has_checksums`` False: references name neither checksum nor archive. ``passed_kinds``: events
+    that are left out although nothing carries them over.
     """
 
     database_name: str
     cm_root: str | None
     has_checksums: bool = True
+    passed_kinds: frozenset[str] = PASSED_BY_DEFAULT
 
     def write(
         self, event: NotificationEvent, paths: EventPaths, writes: Sequence[WriteEvent] = ()
@@ -112,11 +116,13 @@ class EventWriter:
             return writer(self, event, paths)
         if event.type in _PASSED_ON:
             return self._payload_only(event, paths, _PASSED_ON[event.type])
-        if event.type in _PASSED_OVER:
-            return None
         if event.type == EventType.DROP_DATABASE.value:
             raise _not_dumped(event, f"database {self.database_name} was dropped")
-        return self._texts(event, paths, DumpType.UNKNOWN.value, _one_line(event.message))
+        if event.type == EventType.COMMIT_COMPACTION.value:
+            return self._texts(event, paths, DumpType.UNKNOWN.value, _one_line(event.message))
+        if event.type in _OF_QUEUE or event.type in self.passed_kinds:
+            return None
+        raise refusal(_where(event), event.type, "an event of this kind")
 
     def _texts(
         self,
@@ -250,6 +256,8 @@ class EventWriter:
                 event,
                 f"{after.full_name} was converted ({_kind(before)} to {_kind(after)})",
             )
+        if not is_external(after) and has_moved(before, after):
+            raise _not_dumped(event, f"{after.full_name} was given another place")
         return self._texts(
             event,
             paths,
@@ -297,11 +305,21 @@ class EventWriter:
         else:
             after = payload.text("partitionObjAfterJson")
             before = partition_from_json(payload.text("partitionObjBeforeJson"))
-            if before.values != partition_from_json(after).values:
+            changed = partition_from_json(after)
+            if before.values != changed.values:
                 return self._payload_only(event, paths, DumpType.RENAME_PARTITION.value)
+            if has_moved(before, changed) and not is_external(
+                table_from_json(payload.text("tableObjJson"))
+            ):
+                name = f"{'/'.join(changed.values)} of {event.table_name}"
+                raise _not_dumped(event, f"partition {name} was given another place")
             partitions = (after,)
         text = payload.text("tableObjJson")
         table = table_from_json(text)
+        if event.type == EventType.ALTER_PARTITIONS.value and PLACES not in self.passed_kinds:
+            require_usual_places(
+                table, (partition_from_json(one) for one in partitions), _where(event)
+            )
         return self._texts(
             event,
             paths,

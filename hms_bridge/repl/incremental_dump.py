@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from changemanager.location import Resolver
 from changemanager.manifest import ArchiveManifest
@@ -15,6 +14,7 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.txn import TxnState, TxnType, WriteEvent
+from hms_bridge.repl.dump_texts import NotedTexts
 from hms_bridge.repl.event_dump import EventTexts, EventWriter
 from hms_bridge.repl.event_payload import (
     AllocWriteIdPayload,
@@ -27,8 +27,8 @@ from hms_bridge.repl.events_dump import EventsDump
 from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.files_list import format_files
 from hms_bridge.repl.layout import DumpPaths
+from hms_bridge.repl.passed_kinds import PASSED_BY_DEFAULT
 from hms_bridge.repl.table_fates import TableFates
-from hms_bridge.repl.texts import write_fresh, write_text
 from hms_bridge.repl.unreported_writes import (
     UnreportedWrites,
     earlier_allocations,
@@ -41,11 +41,13 @@ from hms_bridge.repl.write_traces import Archive
 class IncrementalRules:
     """How events are written. ``batch_size`` None: each directly below, as
     hive.repl.batch.incremental.events=false. ``is_filtered``: leave out transactions of others.
-    ``is_unknown_empty``: a write of which nobody knows any more what it wrote wrote nothing."""
+    ``is_unknown_empty``: a write of which nobody knows any more what it wrote wrote nothing.
+    ``passed_kinds``: what a replica can do without."""
 
     batch_size: int | None = 10_000
     is_filtered: bool = True
     is_unknown_empty: bool = False
+    passed_kinds: frozenset[str] = PASSED_BY_DEFAULT
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,15 +60,6 @@ class EventCounts:
     passed: Mapping[str, int] = field(default_factory=dict)
     left_out_count: int = 0
     assumed_empty: tuple[str, ...] = ()
-
-
-def _write_event(resolve: Resolver, texts: Mapping[str, str]) -> None:
-    """The directory of one event; nobody else writes there."""
-    places = {resolve(path): text for path, text in texts.items()}
-    for directory in {place.parent for place in places}:
-        directory.volume.make_directory(directory.path)
-    for place, text in places.items():
-        write_fresh(place, text)
 
 
 class IncrementalDump:
@@ -89,7 +82,10 @@ class IncrementalDump:
         self._rules = rules
         self._manifest = manifest
         self._writer = EventWriter(
-            database_name=database_name, cm_root=cm_root, has_checksums=has_checksums
+            database_name=database_name,
+            cm_root=cm_root,
+            has_checksums=has_checksums,
+            passed_kinds=rules.passed_kinds,
         )
         self._passed: Counter[str] = Counter()
         self._left_out_count = 0
@@ -100,7 +96,9 @@ class IncrementalDump:
         dumped = Counter(texts.type for texts in self._texts(DumpPaths("/plan"), None))
         return self._counts(dumped)
 
-    def write(self, resolve: Resolver, paths: DumpPaths) -> tuple[EventCounts, list[EncodedUri]]:
+    def write(
+        self, resolve: Resolver, paths: DumpPaths, texts: NotedTexts
+    ) -> tuple[EventCounts, list[EncodedUri]]:
         """Write every event, then the progress file. Returns also the files that are named.
 
         Raises EventGapError if events are gone, ReplError for one that no dump can carry, and for
@@ -117,16 +115,16 @@ class IncrementalDump:
         )
         with FilePool() as pool:
             noted = self._noted(self._texts(paths, unreported), dumped, files)
-            pool.all(partial(_write_event, resolve), noted)
+            pool.all(texts.write, noted)
         if unreported.doubts and not self._rules.is_unknown_empty:
             raise lost_writes(self._database_name, unreported.doubts)
-        write_text(resolve(paths.open_txns), f"{self._open_txns()}\n")
         progress = EventsDump(
             last_event_id=self._wanted.until,
             event_count=sum(dumped.values()),
             is_batched=self._rules.batch_size is not None,
         )
-        write_text(resolve(paths.events_dump), progress.format())
+        texts.write({paths.open_txns: f"{self._open_txns()}\n"})
+        texts.write({paths.events_dump: progress.format()})
         counts = replace(self._counts(dumped), assumed_empty=tuple(unreported.doubts))
         return counts, files
 

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import TableType
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.dump_metadata import DumpType
@@ -18,11 +17,13 @@ from hms_bridge.repl.event_payload import (
     OpenTxnPayload,
     Payload,
 )
-from hms_bridge.repl.events import database, partition, table, txn
+from hms_bridge.repl.events import database, function, partition, table, txn
 from hms_bridge.repl.events.context import ReplayContext, TableChange, TableLives
+from hms_bridge.repl.events.place import refuse_moved
+from hms_bridge.repl.passed_kinds import is_harmless_compaction, refusal
 from hms_bridge.repl.relevance import TxnStep, unrelated_events
 from hms_bridge.repl.replica import Replica
-from hms_bridge.repl.untrusted import checked_name
+from hms_bridge.repl.untrusted import DumpRules, checked_name
 from hms_bridge.wire.object_json import table_from_json
 
 _Replay = Callable[[ReplayContext, DumpedEvent], None]
@@ -34,6 +35,7 @@ _REPLAYS: Mapping[str, _Replay] = {
     DumpType.ABORT_TXN.value: txn.abort_txn,
     DumpType.CREATE_DATABASE.value: database.create_database,
     DumpType.ALTER_DATABASE.value: database.alter_database,
+    DumpType.DROP_FUNCTION.value: function.drop_function,
     DumpType.CREATE_TABLE.value: table.create_table,
     DumpType.ALTER_TABLE.value: table.alter_table,
     DumpType.RENAME_TABLE.value: table.rename_table,
@@ -46,6 +48,7 @@ _REPLAYS: Mapping[str, _Replay] = {
     DumpType.DROP_PARTITION.value: partition.drop_partition,
 }
 
+_ALTERED = frozenset({DumpType.ALTER_TABLE.value, DumpType.ALTER_PARTITION.value})
 _RECORDED_AT_ONCE = frozenset(
     {
         DumpType.CREATE_TABLE.value,
@@ -56,17 +59,6 @@ _RECORDED_AT_ONCE = frozenset(
     }
 )
 """Events after which earlier ones cannot be repeated, because names mean other objects now."""
-
-_WITHOUT_DATA = (
-    "EVENT_UNKNOWN",
-    "EVENT_ADD_",
-    "EVENT_DROP_CONSTRAINT",
-    "EVENT_DROP_FUNCTION",
-    "EVENT_CREATE_FUNCTION",
-    "EVENT_UPDATE_",
-    "EVENT_DELETE_",
-)
-"""Kinds that are let pass: constraints, functions, statistics, and what Hive itself ignores."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,13 +86,15 @@ def plan_incremental(reader: DumpReader, after: EventId) -> IncrementalPlan:
     for event in reader.events():
         if event.id <= after:
             continue
+        if event.type in _ALTERED:
+            refuse_moved(event, reader.rules)
         ids[event.id] = event.type
         for name, change in _table_changes(reader, event):
             lives.setdefault(name, []).append((event.id, change))
         step = _txn_step(event, source)
         if step is not None:
             steps.append(step)
-        elif _is_passed(event):
+        elif _is_passed(event, reader.rules):
             passed[event.type] += 1
     left_out = unrelated_events(steps)
     for event_id, event_type in ids.items():
@@ -114,20 +108,19 @@ def plan_incremental(reader: DumpReader, after: EventId) -> IncrementalPlan:
     )
 
 
-def _is_passed(event: DumpedEvent) -> bool:
+def _is_passed(event: DumpedEvent, rules: DumpRules) -> bool:
     """Whether an event has no effect here. Raises ReplError if it must have one and cannot."""
     if event.type in _REPLAYS:
         return False
+    if event.type in rules.passed_kinds:
+        return True
     if event.type == DumpType.INSERT.value:
         table_type = Payload.parse(event.payload, event.where).fields.get("tableType")
         if table_type == TableType.EXTERNAL_TABLE.value:
             return True
-    elif event.type.startswith(_WITHOUT_DATA):
+    elif event.type == DumpType.UNKNOWN.value and is_harmless_compaction(event.payload):
         return True
-    raise ReplError(
-        f"{event.where}: events of this kind cannot be replayed here, and leaving it out would "
-        "lose what it did. Nothing was changed on the target. Load a new bootstrap dump"
-    )
+    raise refusal(event.where, event.type, "an event of this kind")
 
 
 def _table_changes(reader: DumpReader, event: DumpedEvent) -> tuple[tuple[str, TableChange], ...]:

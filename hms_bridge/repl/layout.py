@@ -19,7 +19,9 @@ NON_RECOVERABLE = "_non_recoverable"
 FILES_LIST = "_files"
 OBJECT_METADATA = "_metadata"
 DUMP_METADATA = "_dumpmetadata"
+DUMP_MANIFEST = "_hms_bridge_manifest"
 BATCH_PREFIX = "events_batch_"
+BOOTSTRAP_DIRECTORIES = ("metadata", "data")
 
 
 def database_directory(root: str, database: str) -> str:
@@ -56,6 +58,11 @@ class DumpPaths:
     def metadata(self) -> str:
         """Kind of the dump, its event range, its archive."""
         return f"{self.hive}/{DUMP_METADATA}"
+
+    @property
+    def manifest(self) -> str:
+        """Hashes of all other texts, in dumps of ours."""
+        return f"{self.hive}/{DUMP_MANIFEST}"
 
     @property
     def finished_dump(self) -> str:
