@@ -6,7 +6,7 @@ Reads what real Hive 4 writes, and what ``dump`` writes. Data files are not touc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from changemanager.location import Resolver
@@ -16,6 +16,7 @@ from hms_bridge.model.ids import EventId
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.repl.dump_metadata import DumpMetadata, DumpType
 from hms_bridge.repl.dump_texts import CheckedTexts
+from hms_bridge.repl.emptied import parse_emptied
 from hms_bridge.repl.events_dump import EventsDump
 from hms_bridge.repl.external_list import ExternalDirectory, parse_external_list
 from hms_bridge.repl.files_list import parse_files
@@ -45,12 +46,14 @@ class DumpedPartition:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DumpedTable:
-    """A table, its own files (unpartitioned tables), its partitions with theirs."""
+    """A table, its own files (unpartitioned tables), its partitions with theirs. ``emptied``: those
+    (or "", the table) that a commit overwrote with nothing."""
 
     spec: ReplicationSpec
     table: Table
     files: tuple[DumpedFile, ...]
     partitions: tuple[DumpedPartition, ...]
+    emptied: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -127,6 +130,11 @@ class DumpReader:
                 "what it holds would be missing. Load the dump with Hive, or make a new bootstrap "
                 "dump"
             )
+
+    @property
+    def has_manifest(self) -> bool:
+        """Whether the dump is one of ours, with the hash of each text."""
+        return self._texts.manifest is not None
 
     def check_texts(self) -> None:
         """Read all texts of a dump of ours: none may be missing, cut or changed. A dump of Hive's
@@ -219,7 +227,9 @@ class DumpReader:
                 continue
             expected = (checked_name(database, "database"), checked_name(table, "table"))
             paths = event.paths.table(*expected)
-            tables.append(self._table(paths.object_metadata, paths.data, expected=expected))
+            dumped = self._table(paths.object_metadata, paths.data, expected=expected)
+            emptied = parse_emptied(self._texts.read_if_there(paths.emptied), paths.emptied)
+            tables.append(replace(dumped, emptied=emptied))
         return tuple(tables)
 
     def _table(

@@ -6,7 +6,7 @@ Kind, payload and objects are those that Hive 4.2 writes for the same event (doc
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from changemanager.errors import ChangeManagerError
@@ -17,6 +17,7 @@ from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.model.txn import WriteEvent
 from hms_bridge.repl.dump_metadata import DumpMetadata, DumpType
+from hms_bridge.repl.emptied import format_emptied
 from hms_bridge.repl.event_payload import (
     AbortTxnPayload,
     AllocWriteIdPayload,
@@ -103,14 +104,19 @@ class EventWriter:
     passed_kinds: frozenset[str] = PASSED_BY_DEFAULT
 
     def write(
-        self, event: NotificationEvent, paths: EventPaths, writes: Sequence[WriteEvent] = ()
+        self,
+        event: NotificationEvent,
+        paths: EventPaths,
+        writes: Sequence[WriteEvent] = (),
+        emptied: Collection[tuple[str, str]] = (),
     ) -> EventTexts | None:
-        """The texts of an event; None for one that Hive does not dump either.
+        """The texts of an event; None for one that Hive does not dump either. ``emptied``: tables
+        and partitions of which the commit's write left an empty base.
 
         Raises ReplError for one that no incremental dump can carry: leaving it out would lose rows.
         """
         if event.type == EventType.COMMIT_TXN.value:
-            return self._commit(event, paths, writes)
+            return self._commit(event, paths, writes, emptied)
         writer = _WRITERS.get(event.type)
         if writer is not None:
             return writer(self, event, paths)
@@ -165,7 +171,11 @@ class EventWriter:
         return self._texts(event, paths, DumpType.ABORT_TXN.value, payload.format())
 
     def _commit(
-        self, event: NotificationEvent, paths: EventPaths, writes: Sequence[WriteEvent]
+        self,
+        event: NotificationEvent,
+        paths: EventPaths,
+        writes: Sequence[WriteEvent],
+        emptied: Collection[tuple[str, str]],
     ) -> EventTexts:
         """The message gets what the transaction wrote, and each table a directory of its own."""
         told = CommitTxnPayload.parse(message_json(event), _where(event))
@@ -189,6 +199,9 @@ class EventWriter:
             below = paths.table(self.database_name, name)
             group = tuple(one for one in ours if one.table_name == name)
             texts[below.object_metadata] = _commit_metadata(event, group)
+            empty = [partition for table, partition in emptied if table == name]
+            if empty:
+                texts[below.emptied] = format_emptied(empty)
             lists += [
                 DumpedList(
                     path=below.files(one.partition or None), files=_decoded(event, one.files)

@@ -27,6 +27,7 @@ from hms_bridge.repl.events_dump import EventsDump
 from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.files_list import format_files
 from hms_bridge.repl.layout import DumpPaths
+from hms_bridge.repl.partition_lives import PartitionLives, WriteFate, changed_under_writer
 from hms_bridge.repl.passed_kinds import PASSED_BY_DEFAULT
 from hms_bridge.repl.table_fates import TableFates
 from hms_bridge.repl.unreported_writes import (
@@ -87,6 +88,7 @@ class IncrementalDump:
             has_checksums=has_checksums,
             passed_kinds=rules.passed_kinds,
         )
+        self._lives = PartitionLives(source, database_name)
         self._passed: Counter[str] = Counter()
         self._left_out_count = 0
         self._opened: set[TxnId] = set()
@@ -153,8 +155,9 @@ class IncrementalDump:
                 self._left_out_count += 1
                 continue
             batch = None if size is None else written // size + 1
+            writes = self._writes(event, unreported)
             texts = self._writer.write(
-                event, paths.event(int(event.id), batch), self._writes(event, unreported)
+                event, paths.event(int(event.id), batch), writes, self._emptied(writes, unreported)
             )
             if texts is None:
                 self._passed[event.type] += 1
@@ -179,7 +182,43 @@ class IncrementalDump:
             return reported
         if commit.txn_id not in self._opened:
             self._note_earlier(commit, reported, unreported)
-        return (*reported, *unreported.find(event, commit.txn_id, reported))
+        found = unreported.find(event, commit.txn_id, reported)
+        seen = (one for one in reported if self._is_seen(event, commit.txn_id, one, unreported))
+        return (*seen, *found)
+
+    def _emptied(
+        self, writes: Sequence[WriteEvent], unreported: UnreportedWrites | None
+    ) -> tuple[tuple[str, str], ...]:
+        """Tables and partitions that were overwritten with nothing."""
+        if unreported is None:
+            return ()
+        return tuple(
+            (one.table_name, one.partition)
+            for one in writes
+            if not one.files and unreported.is_emptied(one)
+        )
+
+    def _is_seen(
+        self,
+        event: NotificationEvent,
+        txn_id: TxnId,
+        write: WriteEvent,
+        unreported: UnreportedWrites,
+    ) -> bool:
+        """Not if its partition was dropped under it. Raises ReplError where that is not sure."""
+        if not write.partition:
+            return True
+        name = f"{write.database_name}.{write.table_name}/{write.partition}"
+        given = unreported.given_at(txn_id, write.write_id)
+        try:
+            if given is None:
+                given = self._wanted.after
+            fate = self._lives.fate(write.table_name, write.partition, given, event.id)
+        except EventGapError as error:
+            raise changed_under_writer(event, name) from error
+        if fate is WriteFate.UNKNOWN:
+            raise changed_under_writer(event, name)
+        return fate is WriteFate.SEEN
 
     def _note_earlier(
         self,

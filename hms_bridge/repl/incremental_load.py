@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from hms_bridge.model.catalog import TableType
 from hms_bridge.model.ids import EventId
+from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.repl.dump_metadata import DumpType
 from hms_bridge.repl.dump_reader import DumpedEvent, DumpReader
 from hms_bridge.repl.event_payload import (
@@ -18,13 +19,18 @@ from hms_bridge.repl.event_payload import (
     Payload,
 )
 from hms_bridge.repl.events import database, function, partition, table, txn
-from hms_bridge.repl.events.context import ReplayContext, TableChange, TableLives
+from hms_bridge.repl.events.context import (
+    ReplayContext,
+    TableChange,
+    TableLives,
+    partition_life,
+)
 from hms_bridge.repl.events.place import refuse_moved
 from hms_bridge.repl.passed_kinds import is_harmless_compaction, refusal
 from hms_bridge.repl.relevance import TxnStep, unrelated_events
 from hms_bridge.repl.replica import Replica
 from hms_bridge.repl.untrusted import DumpRules, checked_name
-from hms_bridge.wire.object_json import table_from_json
+from hms_bridge.wire.object_json import partition_from_json, table_from_json
 
 _Replay = Callable[[ReplayContext, DumpedEvent], None]
 
@@ -137,6 +143,39 @@ def _table_changes(reader: DumpReader, event: DumpedEvent) -> tuple[tuple[str, T
             (checked_name(before.name, "table"), TableChange.GONE),
             (checked_name(after.name, "table"), TableChange.COMES),
         )
+    return _partition_changes(reader, event)
+
+
+def _partition_changes(
+    reader: DumpReader, event: DumpedEvent
+) -> tuple[tuple[str, TableChange], ...]:
+    if event.type == DumpType.ADD_PARTITION.value:
+        dumped = reader.event_table(event)
+        return tuple(
+            (partition_life(dumped.table.name, parse_partition_name(one.name)), TableChange.COMES)
+            for one in dumped.partitions
+        )
+    if event.type == DumpType.DROP_PARTITION.value:
+        payload = Payload.parse(event.payload, event.where)
+        name = checked_name(payload.text("table"), "table")
+        return tuple(
+            (partition_life(name, values.items()), TableChange.GONE)
+            for values in payload.objects("partitions")
+        )
+    if event.type == DumpType.RENAME_PARTITION.value:
+        payload = Payload.parse(event.payload, event.where)
+        changed = table_from_json(payload.text("tableObjJson"))
+        columns = [one.name for one in changed.partition_columns]
+        keys = (
+            partition_life(
+                changed.name, zip(columns, partition_from_json(text).values, strict=True)
+            )
+            for text in (
+                payload.text("partitionObjBeforeJson"),
+                payload.text("partitionObjAfterJson"),
+            )
+        )
+        return tuple(zip(keys, (TableChange.RENAMED, TableChange.COMES), strict=True))
     return ()
 
 

@@ -147,6 +147,11 @@ class EventPaths:
         """Where the file lists of a DDL event are."""
         return f"{self.root}/data"
 
+    @property
+    def emptied(self) -> str:
+        """Where a commit left an empty base, in dumps of ours."""
+        return f"{self.root}/_hms_bridge_emptied"
+
     def files(self, partition: str | None = None) -> str:
         """The file list of a DDL event's table or partition."""
         below = "" if partition is None else f"/{partition}"

@@ -20,14 +20,14 @@ from hms_bridge.model.catalog import (
     Table,
     TableType,
 )
-from hms_bridge.model.event import NotificationEvent
+from hms_bridge.model.event import NotificationEvent, WriteNotification
 from hms_bridge.model.function import Function
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.event_dump import EventWriter
 from hms_bridge.repl.event_source import concerns
 from hms_bridge.repl.layout import EventPaths
 from hms_bridge.repl.load import LoadKind
-from tests.support.repl_world import COLUMNS, ReplWorld
+from tests.support.repl_world import COLUMNS, OpenWrite, ReplWorld
 
 
 @pytest.fixture
@@ -285,3 +285,110 @@ def test_functions_stop_a_bootstrap_by_name(world):
     world.source.create_function(Function(name="f", database_name="src", class_name="a.B"))
     with pytest.raises(ReplError, match=r"function f .*add _functions to"):
         world.dump()
+
+
+# partitions that go under an open writer, without its lock
+
+
+@pytest.fixture
+def partitioned(world):
+    world.create_table("part", is_partitioned=True)
+    world.add_partition("part", "1")
+    world.add_partition("part", "2")
+    world.insert("part", (1, "x"), partition="p=1")
+    world.insert("part", (2, "y"), partition="p=2")
+    world.replicate()
+    return world
+
+
+@pytest.mark.parametrize("is_spanning", [False, True])
+def test_a_partition_dropped_under_a_writer_stays_gone(partitioned, is_spanning):
+    writer = OpenWrite(partitioned)
+    writer.insert("part", [(3, "z")], "p=1")
+    writer.insert("part", [(4, "w")], "p=2", statement=1)
+    partitioned.source.drop_partitions("src", "part", ["p=1"])
+    if is_spanning:
+        partitioned.replicate()
+    writer.commit()
+    partitioned.replicate()
+    partitioned.assert_same()
+    assert partitioned.target.get_partition_names("dst", "part") == ("p=2",)
+    assert sorted(read(partitioned, table="part")) == [2, 4]
+
+
+def test_a_partition_renamed_under_a_writer_stops_the_dump(partitioned):
+    """Its rows went along on the source, under the new name."""
+    writer = OpenWrite(partitioned)
+    writer.insert("part", [(3, "z")], "p=1")
+    part = partitioned.source.get_partition("src", "part", ["1"])
+    partitioned.source.rename_partition("src", "part", ["1"], replace(part, values=("9",)))
+    writer.commit()
+    with pytest.raises(ReplError, match=r"src\.part/p=1 was renamed, or dropped and made again"):
+        partitioned.dump()
+
+
+def test_a_partition_dropped_and_made_again_under_a_writer_stops_the_dump(partitioned):
+    writer = OpenWrite(partitioned)
+    writer.insert("part", [(3, "z")], "p=1")
+    partitioned.source.drop_partitions("src", "part", ["p=1"])
+    partitioned.add_partition("part", "1")
+    writer.commit()
+    with pytest.raises(ReplError, match=r"src\.part/p=1 was renamed, or dropped and made again"):
+        partitioned.dump()
+
+
+def test_a_partition_dropped_after_the_commit_is_loaded_and_dropped(partitioned):
+    partitioned.insert("part", (3, "z"), partition="p=1")
+    partitioned.add_partition("part", "3")
+    partitioned.insert("part", (5, "v"), partition="p=3")
+    partitioned.source.drop_partitions("src", "part", ["p=1"])
+    partitioned.replicate()
+    partitioned.assert_same()
+    assert sorted(read(partitioned, table="part")) == [2, 5]
+
+
+# overwritten with nothing
+
+
+def overwrite_with_nothing(world, table: str, partition: str = "", *, is_reporting: bool) -> None:
+    """As Hive does: a base of the write id without a file."""
+    with world.write() as txn:
+        write_id = txn.write_id(table)
+        base = world.root(table, partition).child(f"base_{write_id:07d}")
+        base.volume.make_directory(base.path)
+        if is_reporting:
+            world.source.add_write_notifications(
+                [
+                    WriteNotification(
+                        txn_id=txn.id,
+                        write_id=write_id,
+                        database_name="src",
+                        table_name=table,
+                        partition_values=(partition.removeprefix("p="),) if partition else (),
+                        files=(),
+                        checksums=(),
+                        subdirectories=(),
+                    )
+                ]
+            )
+
+
+@pytest.mark.parametrize("is_reporting", [False, True])
+def test_a_table_that_was_overwritten_with_nothing_is_empty(world, is_reporting):
+    world.replicate()
+    overwrite_with_nothing(world, "t", is_reporting=is_reporting)
+    assert read(world, "src") == []
+    world.replicate()
+    assert read(world) == []
+    world.insert("t", (3, "c"))
+    world.replicate()
+    world.assert_same()
+    assert read(world) == [3]
+
+
+@pytest.mark.parametrize("is_reporting", [False, True])
+def test_a_partition_that_was_overwritten_with_nothing_is_empty(partitioned, is_reporting):
+    overwrite_with_nothing(partitioned, "part", "p=1", is_reporting=is_reporting)
+    partitioned.replicate()
+    partitioned.assert_same()
+    assert read(partitioned, table="part") == [2]

@@ -403,3 +403,20 @@ def test_external_data_that_is_away_is_refused(cycle, target):
     finally:
         away.rename(place)
     target.load.run(target.load.plan(target.request))
+
+
+@pytest.mark.golden
+def test_a_commit_into_a_partition_that_is_gone_does_not_bring_it_back(target):
+    """Real Hive makes it anew, with rows. A drop is put where a compaction's event stood."""
+    target.load_dump("02")
+    dump = target.bring("07")
+    target.metastore.drop_partitions("dst", "t_part", ["p=2"])
+    with pytest.raises(ReplError, match=r"partition p=2 of dst\.t_part is not on the target"):
+        target.load.run(target.load.plan(target.request))
+    drop = {"server": "", "db": "src", "table": "t_part", "partitions": [{"p": "2"}]}
+    (dump / "hive" / "events_batch_1" / "236" / "_dumpmetadata").write_text(
+        f"EVENT_DROP_PARTITION\t236\t236\t/cmroot\t0\t{json.dumps(drop)}\tfalse\n"
+    )
+    target.load.run(target.load.plan(target.request))
+    assert "p=2" not in target.metastore.get_partition_names("dst", "t_part")
+    assert not [one for one in target.files() if one.startswith("t_part/p=2/")]
