@@ -1,7 +1,7 @@
-"""INSERT OVERWRITE with an empty result: a base of the write id without a file, which hides all rows.
+"""INSERT OVERWRITE with an empty result: a base of the write id without a file hides all rows.
 
-Hive's `_files` cannot name it, and its replica keeps the old rows. Dumps of ours say so in a text of
-their own, `_hms_bridge_emptied`, which Hive passes over (it lists directories of an event only).
+Hive's `_files` cannot name it, and its replica keeps the old rows. Dumps of ours say so in a text
+of their own, `_hms_bridge_emptied`, which Hive passes over (it lists directories of an event only).
 """
 
 from __future__ import annotations

@@ -90,13 +90,13 @@ def plan_incremental(reader: DumpReader, after: EventId) -> IncrementalPlan:
     passed: Counter[str] = Counter()
     ids: dict[EventId, str] = {}
     for event in reader.events():
+        for name, change in _table_changes(reader, event):
+            lives.setdefault(name, []).append((event.id, change))
         if event.id <= after:
             continue
         if event.type in _ALTERED:
             refuse_moved(event, reader.rules)
         ids[event.id] = event.type
-        for name, change in _table_changes(reader, event):
-            lives.setdefault(name, []).append((event.id, change))
         step = _txn_step(event, source)
         if step is not None:
             steps.append(step)

@@ -56,7 +56,8 @@ class Archive:
 class WriteTrace:
     """What is known of one write to a table, or to a partition (``partition`` not None).
 
-    ``is_emptied``: it left a base without a file. ``doubt`` is the compacted directory that may have taken up files that nobody knows any more.
+    ``is_emptied``: it left a base without a file. ``doubt`` is the compacted directory that may
+    have taken up files that nobody knows any more.
     """
 
     partition: Partition | None

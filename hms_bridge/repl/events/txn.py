@@ -219,15 +219,19 @@ def _is_gone(
     bootstrap could dump it. Dumps of ours leave out what the source does not show; a real Hive
     makes the partition anew, with rows. Raises ReplError where neither is told.
     """
+    if context.reader.has_manifest:
+        return False
     if context.replica.find_partition(table, part.name) is not None:
         return False
     key = partition_life(table.name, parse_partition_name(part.name))
     before = context.lives.last_change(key, event.id)
     after = context.lives.next_change(key, event.id)
-    if before is TableChange.GONE or (before is None and after is TableChange.GONE):
-        return True
-    if before is TableChange.COMES or (before is None and context.reader.has_manifest):
+    if before is TableChange.COMES:
         return False
+    if before is TableChange.GONE and after is None:
+        return True
+    if before is not TableChange.RENAMED and after is TableChange.GONE:
+        return True
     raise ReplError(
         f"{event.where}: partition {part.name} of {table.full_name} is not on the target, and no "
         "event makes it: the source dropped or renamed it while the transaction was open, or "
