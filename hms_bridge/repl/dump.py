@@ -26,7 +26,7 @@ from hms_bridge.repl.bootstrap_dump import (
 from hms_bridge.repl.dump_archive import named_archive
 from hms_bridge.repl.dump_directories import DumpDirectory, DumpState, list_dumps, newest_finished
 from hms_bridge.repl.dump_manifest import FinishMark
-from hms_bridge.repl.dump_metadata import DumpMetadata, DumpType, ReplScope
+from hms_bridge.repl.dump_metadata import DumpType
 from hms_bridge.repl.dump_texts import NotedTexts
 from hms_bridge.repl.dump_verb import DumpVerb
 from hms_bridge.repl.event_source import EventRange
@@ -36,6 +36,13 @@ from hms_bridge.repl.incremental_dump import EventCounts, IncrementalDump, Incre
 from hms_bridge.repl.layout import DumpPaths, database_directory
 from hms_bridge.repl.lease import Lease, LeaseRules
 from hms_bridge.repl.pins import DumpPins
+from hms_bridge.repl.plain_tables import (
+    PLAIN_TABLES,
+    plain_places,
+    read_plain,
+    require_told,
+    write_plain,
+)
 from hms_bridge.repl.read_txn import ReadTxn
 from hms_bridge.repl.snapshot_wait import WaitRules, look, wait_for_snapshot
 from hms_bridge.repl.target_objects import (
@@ -346,7 +353,7 @@ class ReplDump(DumpVerb):
         reader.end()
         until = self._source.get_current_event_id()
         require_no_rename(self._source, name, EventRange(after=event_id, until=until))
-        texts.write(_metadata(request, paths, DumpType.BOOTSTRAP, event_id, until))
+        texts.write_metadata(DumpType.BOOTSTRAP, name, request.cm_root, event_id, until)
         files = written.all_files
         report = DumpReport(
             kind=plan.kind,
@@ -374,6 +381,7 @@ class ReplDump(DumpVerb):
         name = request.database_name
         require_no_functions(self._source, name, request.events.passed_kinds)
         tables = self._tables(name)
+        write_plain(texts, paths, plain_places(self._source, self._resolve, tables))
         reader.register(_transactional(tables))
         snapshot = wait_for_snapshot(
             self._source,
@@ -407,15 +415,22 @@ class ReplDump(DumpVerb):
     ) -> tuple[DumpReport, list[EncodedUri]]:
         request = plan.request
         after = plan.after_event_id or EventId(0)
+        now = plain_places(self._source, self._resolve, self._tables(request.database_name))
+        write_plain(texts, paths, now)
         until = self._source.get_current_event_id()
         dump = self._incremental(request, EventRange(after=after, until=until))
+        if plan.previous is not None and PLAIN_TABLES not in request.events.passed_kinds:
+            before = read_plain(self._resolve, DumpPaths(plan.previous))
+            wanted = EventRange(after=after, until=until)
+            require_told(self._source, request.database_name, before, now, wanted)
         counts, files = dump.write(self._resolve, paths, texts)
         if request.external_base is not None:
             directories = list_external(
                 self._source, self._resolve, request.database_name, request.external_base
             )
             texts.write(external_list_text(paths, directories))
-        texts.write(_metadata(request, paths, DumpType.INCREMENTAL, after, until))
+        name = request.database_name
+        texts.write_metadata(DumpType.INCREMENTAL, name, request.cm_root, after, until)
         report = DumpReport(
             kind=plan.kind,
             reason=plan.reason,
@@ -450,24 +465,6 @@ class ReplDump(DumpVerb):
                 "dump; dump more often than hive.repl.cm.retain",
                 missing=tuple(missing),
             )
-
-
-def _metadata(
-    request: DumpRequest,
-    paths: DumpPaths,
-    dump_type: DumpType,
-    from_event_id: EventId,
-    to_event_id: EventId,
-) -> Mapping[str, str]:
-    """The text that says what the dump holds, by its path."""
-    metadata = DumpMetadata(
-        type=dump_type.value,
-        from_event_id=from_event_id,
-        to_event_id=to_event_id,
-        cm_root=request.cm_root,
-        scope=ReplScope(database_name=request.database_name),
-    )
-    return {paths.metadata: metadata.format()}
 
 
 def _transactional(tables: Sequence[Table]) -> tuple[str, ...]:

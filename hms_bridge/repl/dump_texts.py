@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 from changemanager.location import Resolver
 from hms_bridge.errors import DumpIncompleteError, ReplError
+from hms_bridge.model.ids import EventId
 from hms_bridge.repl.dump_manifest import DumpManifest, FinishMark, text_digest
+from hms_bridge.repl.dump_metadata import DumpMetadata, DumpType, ReplScope
 from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.layout import DumpPaths
 from hms_bridge.repl.texts import read_text, read_text_if_there, write_fresh, write_text
@@ -35,6 +37,19 @@ class NotedTexts:
             write_fresh(place, text)
         for path, text in texts.items():
             self._digests[path.removeprefix(self._prefix)] = text_digest(text)
+
+    def write_metadata(
+        self, kind: DumpType, database: str, cm_root: str | None, first: EventId, last: EventId
+    ) -> None:
+        """What the dump holds, at its top."""
+        metadata = DumpMetadata(
+            type=kind.value,
+            from_event_id=first,
+            to_event_id=last,
+            cm_root=cm_root,
+            scope=ReplScope(database_name=database),
+        )
+        self.write({self._paths.metadata: metadata.format()})
 
     def manifest(self, reference_count: int) -> str:
         """Write the manifest of all that was written; its hash."""

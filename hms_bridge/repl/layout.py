@@ -60,6 +60,11 @@ class DumpPaths:
         return f"{self.hive}/{DUMP_METADATA}"
 
     @property
+    def plain_tables(self) -> str:
+        """What managed tables without transactions held, in dumps of ours."""
+        return f"{self.hive}/_hms_bridge_plain_tables"
+
+    @property
     def manifest(self) -> str:
         """Hashes of all other texts, in dumps of ours."""
         return f"{self.hive}/{DUMP_MANIFEST}"

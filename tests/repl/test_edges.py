@@ -5,8 +5,10 @@ Each case was once a replica that differed from its source without a word (I11).
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -25,8 +27,10 @@ from hms_bridge.model.function import Function
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.event_dump import EventWriter
 from hms_bridge.repl.event_source import concerns
+from hms_bridge.repl.incremental_dump import IncrementalRules
 from hms_bridge.repl.layout import EventPaths
 from hms_bridge.repl.load import LoadKind
+from hms_bridge.wire.object_json import table_to_json
 from tests.support.repl_world import COLUMNS, OpenWrite, ReplWorld
 
 
@@ -392,3 +396,134 @@ def test_a_partition_that_was_overwritten_with_nothing_is_empty(partitioned, is_
     partitioned.replicate()
     partitioned.assert_same()
     assert read(partitioned, table="part") == [2]
+
+
+# managed tables without transactions
+
+
+def plain_table(world, name: str, *, is_partitioned: bool = False):
+    world.create_table(name, is_partitioned=is_partitioned, transactional="false")
+    place = Path(world.root(name).path)
+    place.mkdir(parents=True, exist_ok=True)
+    return place
+
+
+def test_a_write_that_no_event_tells_stops_the_dump(world):
+    place = plain_table(world, "plain")
+    (place / "one").write_text("1")
+    world.replicate()
+    world.insert("t", (3, "c"))
+    world.replicate()
+    (place / "two").write_text("2")
+    world.insert("t", (4, "d"))
+    with pytest.raises(ReplError, match=r"a write to plain, .*add PLAIN_TABLES to"):
+        world.dump()
+    (place / "two").unlink()
+    world.replicate()
+    (place / "one").write_text("11")
+    world.insert("t", (5, "e"))
+    with pytest.raises(ReplError, match="a write to plain, "):
+        world.dump()
+    world.dump(events=IncrementalRules(passed_kinds=frozenset({"PLAIN_TABLES"})))
+
+
+def test_a_write_after_a_table_or_partition_was_made_stops_the_dump(world):
+    world.replicate()
+    place = plain_table(world, "plain")
+    world.insert("t", (3, "c"))
+    world.replicate()
+    plain_table(world, "more", is_partitioned=True)
+    world.add_partition("more", "1")
+    world.replicate()
+    other = plain_table(world, "other")
+    (other / "one").write_text("1")
+    with pytest.raises(ReplError, match="a write to other, "):
+        world.dump()
+    (other / "one").unlink()
+    (Path(world.root("more", "p=1").path) / "one").write_text("1")
+    with pytest.raises(ReplError, match="a write to more/p=1, "):
+        world.dump()
+    (Path(world.root("more", "p=1").path) / "one").unlink()
+    assert place.exists()
+    world.replicate()
+    assert world.tables("dst") == world.tables("src")
+
+
+# refusals of the dump, and the order in which a load records
+
+
+def plain_text(world, table: str) -> str:
+    return table_to_json(replace(world.source.get_table("src", table), parameters={}))
+
+
+def test_an_insert_into_a_managed_table_without_transactions_stops_the_dump(world):
+    insert = json.dumps({"tableObjJson": plain_text(world, "t")})
+    writer = EventWriter(database_name="src", cm_root=None)
+    with pytest.raises(ReplError, match=r"src\.t.*managed but not transactional"):
+        writer.write(event("INSERT", insert), EventPaths("/x"))
+
+
+def test_a_table_that_is_converted_stops_the_dump(world):
+    table = world.source.get_table("src", "t")
+    external = replace(table, type=TableType.EXTERNAL_TABLE.value)
+    writer = EventWriter(database_name="src", cm_root=None)
+    for after in (plain_text(world, "t"), table_to_json(external)):
+        message = {"tableObjBeforeJson": table_to_json(table), "tableObjAfterJson": after}
+        with pytest.raises(ReplError, match=r"src\.t was converted"):
+            writer.write(event("ALTER_TABLE", json.dumps(message)), EventPaths("/x"))
+
+
+@pytest.mark.parametrize("name", ["rename", "drop and make again", "drop partition"])
+def test_a_change_of_names_is_recorded_before_and_after_it(world, name):
+    """What came before it cannot be repeated: the names mean other objects then."""
+    world.create_table("part", is_partitioned=True)
+    world.add_partition("part", "1")
+    world.replicate()
+    world.insert("t", (3, "c"))
+    if name == "rename":
+        table = world.source.get_table("src", "t")
+        world.source.alter_table("src", "t", replace(table, name="u"))
+        world.create_table("t")
+    elif name == "drop and make again":
+        world.source.drop_table("src", "t")
+        world.create_table("t")
+    else:
+        world.source.drop_partitions("src", "part", ["p=1"])
+        world.add_partition("part", "1")
+    world.insert("t", (4, "d"))
+    world.dump()
+    recorded: list[int] = []
+
+    class StoppedError(Exception):
+        pass
+
+    class Stopping:
+        """Dies as the change of names has been made, before anything else is."""
+
+        def __init__(self, calls: int):
+            self.left = calls
+
+        def __getattr__(self, verb):
+            found = getattr(world.target, verb)
+            if verb not in ("alter_table", "drop_table", "drop_partitions", "create_table"):
+                return found
+
+            def called(*args, **options):
+                answer = found(*args, **options)
+                recorded.append(int(world.last_event()))
+                self.left -= 1
+                if not self.left:
+                    raise StoppedError
+                return answer
+
+            return called
+
+    for calls in (1, 2):
+        loader = world.loader(Stopping(calls))
+        try:
+            loader.run(loader.plan(world.load_request))
+        except StoppedError:
+            world.clock.time_ms += 400_000
+    world.load()
+    world.assert_same()
+    assert recorded
