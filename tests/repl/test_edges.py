@@ -474,8 +474,8 @@ def test_a_table_that_is_converted_stops_the_dump(world):
 
 
 @pytest.mark.parametrize("name", ["rename", "drop and make again", "drop partition"])
-def test_a_change_of_names_is_recorded_before_and_after_it(world, name):
-    """What came before it cannot be repeated: the names mean other objects then."""
+def test_a_load_that_stops_at_a_change_of_names_goes_on(world, name):
+    """What came before it may not be repeated: the names mean other objects then."""
     world.create_table("part", is_partitioned=True)
     world.add_partition("part", "1")
     world.replicate()
