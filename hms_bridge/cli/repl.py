@@ -204,6 +204,8 @@ def _dump_report(report: DumpReport) -> dict[str, object]:
         "dump_dir": report.directory,
         "last_repl_id": report.last_event_id,
         "tables": list(report.tables),
+        "events": dict(report.events.dumped),
+        "passed over": dict(report.events.passed),
         "files": report.file_count,
     }
 
@@ -284,6 +286,7 @@ def _load_plan(plan: LoadPlan) -> dict[str, object]:
         "until event": plan.last_event_id,
         "tables": list(plan.tables),
         "events": dict(plan.events),
+        "passed over": dict(plan.passed),
         "files": len(files.files) if files else 0,
         "from the archive": files.count(Whereabouts.IN_CM) if files else 0,
     }
@@ -297,6 +300,7 @@ def _load_report(report: LoadReport) -> dict[str, object]:
         "last_repl_id": report.last_event_id,
         "tables": list(report.tables),
         "events": dict(report.events),
+        "passed over": dict(report.passed),
         "files from source": report.copied.source_files,
         "files from the archive": report.copied.archive_files,
         "files kept": report.copied.kept,

@@ -58,6 +58,7 @@ def dump_request(
             batch_size=repl.event_batch_size,
             is_filtered=repl.is_filtered,
             is_unknown_empty=is_unknown_empty,
+            passed_kinds=repl.passed_kinds,
         ),
         lease=_lease(settings),
         user=getpass.getuser(),
@@ -127,6 +128,7 @@ def dump_rules(settings: Settings) -> DumpRules:
     """What is believed of a dump."""
     return DumpRules(
         schemes=settings.repl.load_schemes,
+        passed_kinds=settings.repl.passed_kinds,
         roots=tuple(absolute_location(one, settings.hadoop) for one in settings.repl.load_roots),
     )
 

@@ -94,6 +94,16 @@ class ReplSettings:
     event_batch_size: int | None = 10_000
     has_checksums: bool = True
     load_roots: tuple[str, ...] = ()
+    passed_kinds: frozenset[str] = frozenset(
+        {
+            "EVENT_DELETE_PART_COL_STAT",
+            "EVENT_DELETE_TABLE_COL_STAT",
+            "EVENT_UPDATE_PART_COL_STAT",
+            "EVENT_UPDATE_TABLE_COL_STAT",
+            "RELOAD",
+            "UPDATE_PART_COL_STAT_EVENT_BATCH",
+        }
+    )
     load_schemes: frozenset[str] = frozenset(
         {"abfs", "abfss", "file", "gs", "hdfs", "s3", "s3a", "s3n", "webhdfs"}
     )
@@ -261,6 +271,7 @@ def _repl(values: GivenValues) -> ReplSettings:
         event_batch_size=batch_size if is_batched else None,
         has_checksums=values.flag(keys.REPL_CHECKSUMS),
         load_roots=values.places(keys.REPL_LOAD_ROOTS),
+        passed_kinds=frozenset(values.items(keys.REPL_PASSED_KINDS)),
         load_schemes=frozenset(values.items(keys.REPL_LOAD_SCHEMES)),
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from changemanager.location import Location, Resolver
+from changemanager.location import Resolver
 from changemanager.uri import EncodedUri
 from hms_bridge.errors import NoSuchObjectError, ReplError
 from hms_bridge.metastore import Metastore
@@ -14,12 +14,13 @@ from hms_bridge.model.catalog import Partition, Table, TableType
 from hms_bridge.model.event import EventType
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.partition_name import partition_name
+from hms_bridge.repl.dump_texts import NotedTexts
 from hms_bridge.repl.event_payload import Payload, message_json
-from hms_bridge.repl.event_source import EventRange, read_events
+from hms_bridge.repl.event_source import EventRange, is_of, read_events
 from hms_bridge.repl.external_dump import (
     external_directories,
+    external_list_text,
     partitions_of,
-    write_external_list,
 )
 from hms_bridge.repl.external_list import ExternalDirectory
 from hms_bridge.repl.file_pool import FilePool
@@ -32,6 +33,7 @@ from hms_bridge.repl.object_metadata import (
     ReplicationSpec,
     TableMetadata,
 )
+from hms_bridge.repl.passed_kinds import FUNCTIONS, refusal
 from hms_bridge.repl.snapshot_wait import DatabaseSnapshot
 from hms_bridge.repl.table_files import TableSnapshot, snapshot_files
 from hms_bridge.repl.target_objects import (
@@ -41,7 +43,6 @@ from hms_bridge.repl.target_objects import (
     owned_database,
     replicated_parameters,
 )
-from hms_bridge.repl.texts import write_fresh, write_text
 from hms_bridge.wire.object_json import (
     database_to_json,
     partition_from_json,
@@ -100,6 +101,7 @@ class BootstrapDump:
         source: Metastore,
         resolve: Resolver,
         paths: DumpPaths,
+        texts: NotedTexts,
         *,
         database_name: str,
         event_id: EventId,
@@ -110,6 +112,7 @@ class BootstrapDump:
         self._source = source
         self._resolve = resolve
         self._paths = paths
+        self._texts = texts
         self._database_name = database_name
         self._event_id = event_id
         self._snapshot = snapshot
@@ -127,10 +130,8 @@ class BootstrapDump:
             LAST_EVENT: str(self._event_id),
         }
         text = database_to_json(owned_database(replace(database, parameters=parameters)))
-        write_text(
-            self._resolve(self._paths.database_metadata(self._database_name)),
-            DatabaseMetadata(database=text).format(),
-        )
+        path = self._paths.database_metadata(self._database_name)
+        self._texts.write({path: DatabaseMetadata(database=text).format()})
 
     def write_tables(self, tables: tuple[Table, ...]) -> Iterator[TableFiles]:
         """Each table with its partitions and files.
@@ -152,7 +153,7 @@ class BootstrapDump:
 
     def write_external_list(self) -> None:
         """Directories of external tables, if their data is to be copied."""
-        write_external_list(self._resolve, self._paths, self._external)
+        self._texts.write(external_list_text(self._paths, self._external))
 
     def _is_same_table(self, table: Table) -> bool:
         try:
@@ -195,7 +196,7 @@ class BootstrapDump:
         except FileNotFoundError as error:
             return _Found(place=place, error=error)
         path = self._paths.table_files(table.database_name, table.name, place.name)
-        _write(self._resolve(path), format_files(files))
+        self._texts.write({path: format_files(files)})
         return _Found(place=place, files=files)
 
     def _joined(self, found: tuple[_Found, ...]) -> _Whole | None:
@@ -232,16 +233,19 @@ class BootstrapDump:
             ),
         )
         path = self._paths.table_metadata(table.database_name, table.name)
-        _write(self._resolve(path), metadata.format())
+        self._texts.write({path: metadata.format()})
 
     def _parameters(self, parameters: object) -> dict[str, str]:
         found = dict(parameters) if isinstance(parameters, dict) else {}
         return replicated_parameters(found) | {LAST_EVENT: str(self._event_id)}
 
 
-def _write(place: Location, text: str) -> None:
-    place.volume.make_directory(place.parent.path)
-    write_fresh(place, text)
+def require_no_functions(source: Metastore, database: str, passed_kinds: frozenset[str]) -> None:
+    """Raises ReplError for a database with functions: their code would have to come along."""
+    found = () if FUNCTIONS in passed_kinds else source.get_functions(database)
+    if found:
+        names = ", ".join(one.name for one in found)
+        raise refusal(f"database {database}", FUNCTIONS, f"function {names}")
 
 
 def require_no_rename(source: Metastore, database: str, wanted: EventRange) -> None:
@@ -251,7 +255,7 @@ def require_no_rename(source: Metastore, database: str, wanted: EventRange) -> N
     been missed under both names.
     """
     for event in read_events(source, wanted):
-        if (event.database_name or "").lower() != database:
+        if not is_of(event, database):
             continue
         where = f"event {event.id} ({event.type})"
         if event.type == EventType.ALTER_TABLE.value:

@@ -13,6 +13,7 @@ from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.repl.dump_reader import DumpedPartition, DumpedTable, DumpReader
 from hms_bridge.repl.object_metadata import SCOPE_ALL, SCOPE_METADATA
 from hms_bridge.repl.own_source import FORGOTTEN
+from hms_bridge.repl.passed_kinds import refusal
 from hms_bridge.repl.replica import Replica
 from hms_bridge.repl.target_objects import (
     AS_ON_SOURCE,
@@ -52,6 +53,10 @@ def check_bootstrap(reader: DumpReader, target: Database | None, table_names: in
 
 def check_tables(reader: DumpReader, external_base: str | None) -> tuple[str, ...]:
     """Names of the tables to load. Raises ReplError for one that cannot be, before any is."""
+    for part in reader.unloaded_parts():
+        if part not in reader.rules.passed_kinds:
+            root = reader.paths.tables_root(reader.source_database)
+            raise refusal(f"{root}/{part}", part, f"what it holds ({part.strip('_')})")
     names = []
     for name in reader.table_names():
         dumped = reader.table(name)

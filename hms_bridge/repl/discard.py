@@ -17,16 +17,17 @@ from hms_bridge.errors import ReplError
 from hms_bridge.model.event import NotificationRequest
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.dump_directories import DumpDirectory, DumpState, list_dumps
+from hms_bridge.repl.dump_manifest import FinishMark
 from hms_bridge.repl.dump_metadata import DumpMetadata, DumpType
 from hms_bridge.repl.dump_verb import DumpVerb
 from hms_bridge.repl.layout import HIVE_DIRECTORY, NON_RECOVERABLE, DumpPaths, database_directory
 from hms_bridge.repl.lease import Lease, LeaseRules
 from hms_bridge.repl.pins import DumpPins, dump_holder
-from hms_bridge.repl.texts import child_directories, write_text
+from hms_bridge.repl.texts import child_directories, ensure_content, write_text
 
 _ABOVE_HIVE = frozenset({HIVE_DIRECTORY, NON_RECOVERABLE, "ranger", "atlas"})
 """Hive dumps Ranger's and Atlas' data beside its own."""
-_IN_HIVE = re.compile(r"\.?_.*|\d+|events_batch_\d+|metadata|data|\..*\.crc")
+_IN_HIVE = re.compile(r"(\.cm-part-)?\.?_.*|\d+|events_batch_\d+|metadata|data|\..*\.crc")
 _CLOCKS_APART_MS = 600_000
 
 
@@ -140,7 +141,8 @@ class ReplDiscard(DumpVerb):
         write_text(self._resolve(paths.metadata), metadata.format())
         write_text(self._resolve(paths.load_metadata), f"{at}\n")
         write_text(self._resolve(paths.finished_load), "")
-        write_text(self._resolve(paths.finished_dump), "")
+        mark = FinishMark(time_ms=self._clock.now_ms())
+        ensure_content(self._resolve(paths.finished_dump), mark.format().encode())
 
     def _time_after(self, event_id: EventId) -> int | None:
         """When the first event after this one happened."""

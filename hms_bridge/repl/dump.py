@@ -18,18 +18,31 @@ from hms_bridge.errors import EventGapError, ReplError, SourceFileMissingError
 from hms_bridge.model.catalog import Database, Table
 from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import EventId, TxnId
-from hms_bridge.repl.bootstrap_dump import BootstrapDump, require_no_rename
+from hms_bridge.repl.bootstrap_dump import (
+    BootstrapDump,
+    require_no_functions,
+    require_no_rename,
+)
 from hms_bridge.repl.dump_archive import named_archive
 from hms_bridge.repl.dump_directories import DumpDirectory, DumpState, list_dumps, newest_finished
-from hms_bridge.repl.dump_metadata import DumpMetadata, DumpType, ReplScope
+from hms_bridge.repl.dump_manifest import FinishMark
+from hms_bridge.repl.dump_metadata import DumpType
+from hms_bridge.repl.dump_texts import NotedTexts
 from hms_bridge.repl.dump_verb import DumpVerb
 from hms_bridge.repl.event_source import EventRange
-from hms_bridge.repl.external_dump import list_external, write_external_list
+from hms_bridge.repl.external_dump import external_list_text, list_external
 from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.incremental_dump import EventCounts, IncrementalDump, IncrementalRules
 from hms_bridge.repl.layout import DumpPaths, database_directory
 from hms_bridge.repl.lease import Lease, LeaseRules
 from hms_bridge.repl.pins import DumpPins
+from hms_bridge.repl.plain_tables import (
+    PLAIN_TABLES,
+    plain_places,
+    read_plain,
+    require_told,
+    write_plain,
+)
 from hms_bridge.repl.read_txn import ReadTxn
 from hms_bridge.repl.remedies import begin_anew
 from hms_bridge.repl.snapshot_wait import WaitRules, look, wait_for_snapshot
@@ -41,7 +54,7 @@ from hms_bridge.repl.target_objects import (
     require_files_of_hive,
     with_parameters,
 )
-from hms_bridge.repl.texts import write_text
+from hms_bridge.repl.texts import ensure_content
 from hms_bridge.repl.untrusted import checked_name
 
 _NAMED_IN_MESSAGE = 5
@@ -206,6 +219,7 @@ class ReplDump(DumpVerb):
     def _plan_bootstrap(
         self, request: DumpRequest, previous: DumpDirectory | None, removed: tuple[str, ...]
     ) -> DumpPlan:
+        require_no_functions(self._source, request.database_name, request.events.passed_kinds)
         tables = self._tables(request.database_name)
         for table in tables:
             require_files_of_hive(table)
@@ -283,10 +297,11 @@ class ReplDump(DumpVerb):
         pins.begin()
         self._mark_source(request)
         paths = DumpPaths(above.child(self._new_name()).uri)
+        texts = NotedTexts(self._resolve, paths)
         if plan.kind is DumpKind.BOOTSTRAP:
-            report, files = self._run_bootstrap(plan, paths)
+            report, files = self._run_bootstrap(plan, paths, texts)
         else:
-            report, files = self._run_incremental(plan, paths)
+            report, files = self._run_incremental(plan, paths, texts)
         self._secure(pins, paths, files)
         try:
             lease.check()
@@ -294,7 +309,12 @@ class ReplDump(DumpVerb):
         except ReplError:
             pins.release(paths.root)
             raise
-        write_text(self._resolve(paths.finished_dump), "")
+        newest_ms = max((one.time_ms for one in dumps), default=0)
+        mark = FinishMark(
+            manifest_digest=texts.manifest(len(files)),
+            time_ms=max(self._clock.now_ms(), newest_ms + 1),
+        )
+        ensure_content(self._resolve(paths.finished_dump), mark.format().encode())
         pins.finish(began_at_ms)
         for directory in plan.removed:
             self._remove(name, directory, reason="a newer one is finished")
@@ -324,7 +344,7 @@ class ReplDump(DumpVerb):
             )
 
     def _run_bootstrap(
-        self, plan: DumpPlan, paths: DumpPaths
+        self, plan: DumpPlan, paths: DumpPaths, texts: NotedTexts
     ) -> tuple[DumpReport, list[EncodedUri]]:
         """The event id comes before the snapshot: events between are in both, and may be."""
         request = plan.request
@@ -332,7 +352,7 @@ class ReplDump(DumpVerb):
         event_id = self._source.get_current_event_id()
         reader = ReadTxn(self._source, self._clock, user=request.user, host=request.host)
         try:
-            written = self._write_bootstrap(request, paths, event_id, reader)
+            written = self._write_bootstrap(request, paths, texts, event_id, reader)
             reader.check()
         except BaseException:
             reader.give_up()
@@ -340,7 +360,7 @@ class ReplDump(DumpVerb):
         reader.end()
         until = self._source.get_current_event_id()
         require_no_rename(self._source, name, EventRange(after=event_id, until=until))
-        self._write_metadata(request, paths, DumpType.BOOTSTRAP, event_id, until)
+        texts.write_metadata(DumpType.BOOTSTRAP, name, request.cm_root, event_id, until)
         files = written.all_files
         report = DumpReport(
             kind=plan.kind,
@@ -357,11 +377,18 @@ class ReplDump(DumpVerb):
         return report, files
 
     def _write_bootstrap(
-        self, request: DumpRequest, paths: DumpPaths, event_id: EventId, reader: ReadTxn
+        self,
+        request: DumpRequest,
+        paths: DumpPaths,
+        texts: NotedTexts,
+        event_id: EventId,
+        reader: ReadTxn,
     ) -> _WrittenBootstrap:
         """Register as a reader, then take the snapshot, then write what it sees (I3)."""
         name = request.database_name
+        require_no_functions(self._source, name, request.events.passed_kinds)
         tables = self._tables(name)
+        write_plain(texts, paths, plain_places(self._source, self._resolve, tables))
         reader.register(_transactional(tables))
         snapshot = wait_for_snapshot(
             self._source,
@@ -375,6 +402,7 @@ class ReplDump(DumpVerb):
             self._source,
             self._resolve,
             paths,
+            texts,
             database_name=name,
             event_id=event_id,
             snapshot=snapshot,
@@ -390,19 +418,26 @@ class ReplDump(DumpVerb):
         return _WrittenBootstrap(files=files, idle_txn_ids=snapshot.idle_txn_ids)
 
     def _run_incremental(
-        self, plan: DumpPlan, paths: DumpPaths
+        self, plan: DumpPlan, paths: DumpPaths, texts: NotedTexts
     ) -> tuple[DumpReport, list[EncodedUri]]:
         request = plan.request
         after = plan.after_event_id or EventId(0)
+        now = plain_places(self._source, self._resolve, self._tables(request.database_name))
+        write_plain(texts, paths, now)
         until = self._source.get_current_event_id()
         dump = self._incremental(request, EventRange(after=after, until=until))
-        counts, files = dump.write(self._resolve, paths)
+        if plan.previous is not None and PLAIN_TABLES not in request.events.passed_kinds:
+            before = read_plain(self._resolve, DumpPaths(plan.previous))
+            wanted = EventRange(after=after, until=until)
+            require_told(self._source, request.database_name, before, now, wanted)
+        counts, files = dump.write(self._resolve, paths, texts)
         if request.external_base is not None:
             directories = list_external(
                 self._source, self._resolve, request.database_name, request.external_base
             )
-            write_external_list(self._resolve, paths, directories)
-        self._write_metadata(request, paths, DumpType.INCREMENTAL, after, until)
+            texts.write(external_list_text(paths, directories))
+        name = request.database_name
+        texts.write_metadata(DumpType.INCREMENTAL, name, request.cm_root, after, until)
         report = DumpReport(
             kind=plan.kind,
             reason=plan.reason,
@@ -415,23 +450,6 @@ class ReplDump(DumpVerb):
             removed=plan.removed,
         )
         return report, files
-
-    def _write_metadata(
-        self,
-        request: DumpRequest,
-        paths: DumpPaths,
-        dump_type: DumpType,
-        from_event_id: EventId,
-        to_event_id: EventId,
-    ) -> None:
-        metadata = DumpMetadata(
-            type=dump_type.value,
-            from_event_id=from_event_id,
-            to_event_id=to_event_id,
-            cm_root=request.cm_root,
-            scope=ReplScope(database_name=request.database_name),
-        )
-        write_text(self._resolve(paths.metadata), metadata.format())
 
     def _secure(self, pins: DumpPins, paths: DumpPaths, files: list[EncodedUri]) -> None:
         """Pin first, then look: a dump whose files are gone already is no dump.

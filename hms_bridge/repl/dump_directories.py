@@ -8,6 +8,7 @@ from enum import Enum
 
 from changemanager.location import Resolver
 from hms_bridge.errors import DumpIncompleteError, ReplError
+from hms_bridge.repl.dump_manifest import FinishMark
 from hms_bridge.repl.dump_metadata import DumpMetadata
 from hms_bridge.repl.layout import DumpPaths, database_directory
 from hms_bridge.repl.texts import child_directories, is_there, read_text_if_there
@@ -38,8 +39,9 @@ class DumpDirectory:
 def list_dumps(resolve: Resolver, root: str, database: str) -> tuple[DumpDirectory, ...]:
     """All dumps of a database, newest first.
 
-    Hive goes by the directory's modification time, which an object store does not have; here it is
-    the finish marker's, and between dumps of one moment the event range.
+    Dumps of ours say in their finish marker when they were finished. Hive goes by the directory's
+    modification time, which an object store does not have; for its dumps it is the marker's.
+    Between dumps of one moment the event range decides.
     """
     above = resolve(database_directory(root, database))
     found = [
@@ -56,11 +58,12 @@ def _age(dump: DumpDirectory) -> tuple[int, int, str]:
 
 
 def _describe(resolve: Resolver, paths: DumpPaths) -> DumpDirectory:
-    marker = resolve(paths.finished_dump).status()
+    marker = resolve(paths.finished_dump)
+    status = marker.status()
     where = resolve(paths.metadata)
     if is_there(resolve(paths.non_recoverable)):
         state = DumpState.NON_RECOVERABLE
-    elif marker is None:
+    elif status is None:
         state = DumpState.UNFINISHED
     elif not is_there(where):
         state = DumpState.DAMAGED
@@ -68,16 +71,17 @@ def _describe(resolve: Resolver, paths: DumpPaths) -> DumpDirectory:
         state = DumpState.LOADED
     else:
         state = DumpState.FINISHED
-    if marker is None:
+    if status is None:
         status = resolve(paths.root).status()
         return DumpDirectory(
             paths=paths, state=state, time_ms=(status.mtime_ms or 0) if status else 0
         )
+    mark = FinishMark.parse(read_text_if_there(marker, _METADATA_BYTES_MAX) or "", marker.uri)
     text = read_text_if_there(where, _METADATA_BYTES_MAX)
     return DumpDirectory(
         paths=paths,
         state=state,
-        time_ms=marker.mtime_ms or 0,
+        time_ms=(status.mtime_ms or 0) if mark.time_ms is None else mark.time_ms,
         metadata=None if text is None else DumpMetadata.parse(text, where.uri),
     )
 

@@ -6,7 +6,7 @@ Reads what real Hive 4 writes, and what ``dump`` writes. Data files are not touc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from changemanager.location import Resolver
@@ -15,12 +15,20 @@ from hms_bridge.model.catalog import Database, Partition, Table
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.repl.dump_metadata import DumpMetadata, DumpType
+from hms_bridge.repl.dump_texts import CheckedTexts
+from hms_bridge.repl.emptied import parse_emptied
 from hms_bridge.repl.events_dump import EventsDump
 from hms_bridge.repl.external_list import ExternalDirectory, parse_external_list
 from hms_bridge.repl.files_list import parse_files
-from hms_bridge.repl.layout import BATCH_PREFIX, DumpPaths, EventPaths
+from hms_bridge.repl.layout import (
+    BATCH_PREFIX,
+    BOOTSTRAP_DIRECTORIES,
+    FILES_LIST,
+    DumpPaths,
+    EventPaths,
+)
 from hms_bridge.repl.object_metadata import DatabaseMetadata, ReplicationSpec, TableMetadata
-from hms_bridge.repl.texts import child_directories, is_there, read_text, read_text_if_there
+from hms_bridge.repl.texts import child_directories, is_there
 from hms_bridge.repl.untrusted import DumpedFile, DumpRules, checked_name, checked_partition
 from hms_bridge.wire.object_json import database_from_json, partition_from_json, table_from_json
 
@@ -38,12 +46,14 @@ class DumpedPartition:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DumpedTable:
-    """A table, its own files (unpartitioned tables), its partitions with theirs."""
+    """A table, its own files (unpartitioned tables), its partitions with theirs. ``emptied``: those
+    (or "", the table) that a commit overwrote with nothing."""
 
     spec: ReplicationSpec
     table: Table
     files: tuple[DumpedFile, ...]
     partitions: tuple[DumpedPartition, ...]
+    emptied: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,11 +87,7 @@ class DumpReader:
         self._resolve = resolve
         self.paths = paths
         self.rules = rules
-        if not is_there(resolve(paths.finished_dump)):
-            raise DumpIncompleteError(
-                f"{paths.finished_dump} is missing: the dump is not finished; let it finish or "
-                "dump again"
-            )
+        self._texts = CheckedTexts(resolve, paths, rules.text_bytes_max)
         self.metadata = DumpMetadata.parse(self._read(paths.metadata), paths.metadata)
 
     @property
@@ -106,8 +112,37 @@ class DumpReader:
             raise ReplError(f"{self.paths.metadata}: does not say which database was dumped")
         return checked_name(names[0], "database")
 
-    def _read(self, uri: str) -> str:
-        return read_text(self._resolve(uri), self.rules.text_bytes_max)
+    def unloaded_parts(self) -> tuple[str, ...]:
+        """What a bootstrap dump has beside tables and is not loaded: ``_functions`` …"""
+        root = self._resolve(self.paths.tables_root(self.source_database))
+        parts = (name for name in child_directories(root) if name.startswith("_"))
+        return tuple(name for name in parts if root.volume.children(root.child(name).path))
+
+    def require_known(self) -> None:
+        """Raises ReplError for a directory that a load would pass over: of tables that are copied
+        anew beside the events, of a failover, of a later Hive."""
+        hive = self._resolve(self.paths.hive)
+        for name in child_directories(hive):
+            if name in BOOTSTRAP_DIRECTORIES if self.is_bootstrap else _is_of_events(name):
+                continue
+            raise ReplError(
+                f"{hive.child(name).uri}: nothing here reads this part of a dump of Hive's, and "
+                "what it holds would be missing. Load the dump with Hive, or make a new bootstrap "
+                "dump"
+            )
+
+    @property
+    def has_manifest(self) -> bool:
+        """Whether the dump is one of ours, with the hash of each text."""
+        return self._texts.manifest is not None
+
+    def check_texts(self) -> None:
+        """Read all texts of a dump of ours: none may be missing, cut or changed. A dump of Hive's
+        has no manifest; of it only what contradicts itself is noticed, as it is read."""
+        self._texts.check_all()
+
+    def _read(self, path: str) -> str:
+        return self._texts.read(path)
 
     def database(self) -> Database:
         """The database object of a bootstrap dump."""
@@ -134,19 +169,13 @@ class DumpReader:
 
     def external_directories(self) -> tuple[ExternalDirectory, ...]:
         """Directories of external tables that the dump asks to copy."""
-        text = read_text_if_there(
-            self._resolve(self.paths.external_file_list), self.rules.text_bytes_max
-        )
+        text = self._texts.read_if_there(self.paths.external_file_list)
         return parse_external_list(text or "", self.rules, self.paths.external_file_list)
 
     def event_paths(self) -> tuple[tuple[EventId, EventPaths], ...]:
         """Ids and places of the events of an incremental dump, ascending."""
         hive = self._resolve(self.paths.hive)
-        above = [hive] + [
-            hive.child(name)
-            for name in child_directories(hive)
-            if name.startswith(BATCH_PREFIX) and name.removeprefix(BATCH_PREFIX).isdecimal()
-        ]
+        above = [hive] + [hive.child(name) for name in child_directories(hive) if _is_batch(name)]
         found: dict[EventId, EventPaths] = {}
         for directory in above:
             for name in child_directories(directory):
@@ -163,7 +192,7 @@ class DumpReader:
 
     def _require_complete(self, found: dict[EventId, EventPaths]) -> None:
         """The progress file must agree: a copy of a dump may have lost directories on the way."""
-        text = read_text_if_there(self._resolve(self.paths.events_dump), self.rules.text_bytes_max)
+        text = self._texts.read_if_there(self.paths.events_dump)
         if text is None:
             if found:
                 raise DumpIncompleteError(f"{self.paths.events_dump} is missing; dump again")
@@ -198,7 +227,9 @@ class DumpReader:
                 continue
             expected = (checked_name(database, "database"), checked_name(table, "table"))
             paths = event.paths.table(*expected)
-            tables.append(self._table(paths.object_metadata, paths.data, expected=expected))
+            dumped = self._table(paths.object_metadata, paths.data, expected=expected)
+            emptied = parse_emptied(self._texts.read_if_there(paths.emptied), paths.emptied)
+            tables.append(replace(dumped, emptied=emptied))
         return tuple(tables)
 
     def _table(
@@ -215,7 +246,7 @@ class DumpReader:
         partitions = tuple(
             self._partition(table, text, metadata_path, data_path) for text in metadata.partitions
         )
-        files = () if table.is_partitioned else self._files(table, f"{data_path}/_files")
+        files = () if table.is_partitioned else self._files(table, data_path)
         return DumpedTable(spec=metadata.spec, table=table, files=files, partitions=partitions)
 
     def _partition(
@@ -229,14 +260,33 @@ class DumpReader:
         return DumpedPartition(
             name=checked_partition(name),
             partition=partition,
-            files=self._files(table, f"{data_path}/{name}/_files"),
+            files=self._files(table, f"{data_path}/{name}"),
         )
 
-    def _files(self, table: Table, path: str) -> tuple[DumpedFile, ...]:
-        text = read_text_if_there(self._resolve(path), self.rules.text_bytes_max)
+    def _files(self, table: Table, directory: str) -> tuple[DumpedFile, ...]:
+        """Hive makes no directory where there are no files; one without a list has lost it, or
+        holds the data files themselves."""
+        path = f"{directory}/{FILES_LIST}"
+        text = self._texts.read_if_there(path)
         if text is None:
+            if is_there(self._resolve(directory)):
+                raise DumpIncompleteError(
+                    f"{path} is missing: copy the dump again. If the directory holds data files, "
+                    "the source dumps with hive.repl.run.data.copy.tasks.on.target=false, which "
+                    "cannot be loaded here: dump with true"
+                )
             return ()
+        if text and not text.endswith("\n"):
+            raise DumpIncompleteError(f"{path}: its last line is cut; copy the dump again")
         return parse_files(text, self.rules, path, is_transactional=table.is_transactional)
+
+
+def _is_batch(name: str) -> bool:
+    return name.startswith(BATCH_PREFIX) and name.removeprefix(BATCH_PREFIX).isdecimal()
+
+
+def _is_of_events(name: str) -> bool:
+    return _is_batch(name) or (name.isascii() and name.isdecimal())
 
 
 def _decoded(path: str, decode: Callable[[], ObjectT]) -> ObjectT:

@@ -6,7 +6,7 @@ Kind, payload and objects are those that Hive 4.2 writes for the same event (doc
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from changemanager.errors import ChangeManagerError
@@ -18,6 +18,7 @@ from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.model.txn import WriteEvent
 from hms_bridge.repl.dump_metadata import DumpMetadata, DumpType
+from hms_bridge.repl.emptied import format_emptied
 from hms_bridge.repl.event_payload import (
     AbortTxnPayload,
     AllocWriteIdPayload,
@@ -34,8 +35,11 @@ from hms_bridge.repl.object_metadata import (
     ReplicationSpec,
     TableMetadata,
 )
+from hms_bridge.repl.partition_places import require_usual_places
+from hms_bridge.repl.passed_kinds import PASSED_BY_DEFAULT, PLACES, refusal
 from hms_bridge.repl.remedies import begin_anew
 from hms_bridge.repl.target_objects import (
+    has_moved,
     is_external,
     is_view,
     owned_database,
@@ -68,8 +72,8 @@ _PASSED_ON: Mapping[str, str] = {
     "DELETE_PART_COL_STAT_EVENT": "EVENT_DELETE_PART_COL_STAT",
 }
 
-_PASSED_OVER = frozenset({"CREATE_FUNCTION"})
-"""Hive dumps functions only if they have a jar, which a metastore's event does not bring along."""
+_OF_QUEUE = frozenset({EventType.REQUEST_COMPACTION.value, EventType.FAIL_COMPACTION.value})
+"""Of our own metastore; they tell of a queue that a replica has not."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,32 +102,39 @@ class EventTexts:
 class EventWriter:
     """Turns events of one database into texts. Pure: what a commit wrote is handed in.
 
-    ``has_checksums`` False: references name neither checksum nor archive.
+    ``has_checksums`` False: references name neither checksum nor archive. ``passed_kinds``: events
+    that are left out although nothing carries them over.
     """
 
     database_name: str
     cm_root: str | None
     has_checksums: bool = True
+    passed_kinds: frozenset[str] = PASSED_BY_DEFAULT
 
     def write(
-        self, event: NotificationEvent, paths: EventPaths, writes: Sequence[WriteEvent] = ()
+        self,
+        event: NotificationEvent,
+        paths: EventPaths,
+        writes: Sequence[WriteEvent] = (),
+        emptied: Collection[tuple[str, str]] = (),
     ) -> EventTexts | None:
-        """The texts of an event; None for one that Hive does not dump either.
+        """The texts of an event; None for one that Hive does not dump either. ``emptied``: tables
+        and partitions of which the commit's write left an empty base.
 
         Raises ReplError for one that no incremental dump can carry: leaving it out would lose rows.
         """
         if event.type == EventType.COMMIT_TXN.value:
-            return self._commit(event, paths, writes)
+            return self._commit(event, paths, writes, emptied)
         writer = _WRITERS.get(event.type)
         if writer is not None:
             return writer(self, event, paths)
         if event.type in _PASSED_ON:
             return self._payload_only(event, paths, _PASSED_ON[event.type])
-        if event.type in _PASSED_OVER:
-            return None
         if event.type == EventType.DROP_DATABASE.value:
             raise _not_dumped(event, f"database {self.database_name} was dropped")
-        return self._texts(event, paths, DumpType.UNKNOWN.value, _one_line(event.message))
+        if event.type in _OF_QUEUE or event.type in self.passed_kinds:
+            return None
+        raise refusal(_where(event), event.type, "an event of this kind")
 
     def _texts(
         self,
@@ -166,7 +177,11 @@ class EventWriter:
         return self._texts(event, paths, DumpType.ABORT_TXN.value, payload.format())
 
     def _commit(
-        self, event: NotificationEvent, paths: EventPaths, writes: Sequence[WriteEvent]
+        self,
+        event: NotificationEvent,
+        paths: EventPaths,
+        writes: Sequence[WriteEvent],
+        emptied: Collection[tuple[str, str]],
     ) -> EventTexts:
         """The message gets what the transaction wrote, and each table a directory of its own."""
         told = CommitTxnPayload.parse(message_json(event), _where(event))
@@ -190,6 +205,9 @@ class EventWriter:
             below = paths.table(self.database_name, name)
             group = tuple(one for one in ours if one.table_name == name)
             texts[below.object_metadata] = _commit_metadata(event, group)
+            empty = [partition for table, partition in emptied if table == name]
+            if empty:
+                texts[below.emptied] = format_emptied(empty)
             lists += [
                 DumpedList(
                     path=below.files(one.partition or None), files=_decoded(event, one.files)
@@ -259,6 +277,8 @@ class EventWriter:
                 event,
                 f"{after.full_name} was converted ({_kind(before)} to {_kind(after)})",
             )
+        if not is_external(after) and has_moved(before, after):
+            raise _not_dumped(event, f"{after.full_name} was given another place")
         return self._texts(
             event,
             paths,
@@ -306,11 +326,21 @@ class EventWriter:
         else:
             after = payload.text("partitionObjAfterJson")
             before = partition_from_json(payload.text("partitionObjBeforeJson"))
-            if before.values != partition_from_json(after).values:
+            changed = partition_from_json(after)
+            if before.values != changed.values:
                 return self._payload_only(event, paths, DumpType.RENAME_PARTITION.value)
+            if has_moved(before, changed) and not is_external(
+                table_from_json(payload.text("tableObjJson"))
+            ):
+                name = f"{'/'.join(changed.values)} of {event.table_name}"
+                raise _not_dumped(event, f"partition {name} was given another place")
             partitions = (after,)
         text = payload.text("tableObjJson")
         table = table_from_json(text)
+        if event.type == EventType.ALTER_PARTITIONS.value and PLACES not in self.passed_kinds:
+            require_usual_places(
+                table, (partition_from_json(one) for one in partitions), _where(event)
+            )
         return self._texts(
             event,
             paths,

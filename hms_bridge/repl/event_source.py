@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from hms_bridge.errors import EventGapError
 from hms_bridge.metadata_store import NotificationStore
+from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.model.event import EventType, NotificationEvent, NotificationRequest
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.event_payload import (
@@ -64,9 +65,14 @@ def _gap(wanted: EventRange, first: EventId, last: EventId) -> EventGapError:
 
 def concerns(event: NotificationEvent, database: str) -> bool:
     """Whether an event is of the database, or of a transaction (which may have written to it)."""
-    if event.type in _TXN_TYPES:
-        return True
-    return (event.database_name or "").lower() == database
+    return event.type in _TXN_TYPES or is_of(event, database)
+
+
+def is_of(event: NotificationEvent, database: str) -> bool:
+    """Whether an event is of the database. Another catalog may have one of the same name; Hive's
+    dump leaves those out too (ReplDumpTask.incrementalDump with CatalogFilter)."""
+    is_default = (event.catalog_name or DEFAULT_CATALOG).lower() == DEFAULT_CATALOG
+    return is_default and (event.database_name or "").lower() == database
 
 
 def left_out_events(

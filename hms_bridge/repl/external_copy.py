@@ -31,16 +31,29 @@ def copy_external(
                 "(hive.repl.replica.external.table.base.dir), then load again"
             )
         before_each()
+        require_there(resolve, (one,))
         report += _mirror(resolve, one.source, external_target(base, one.source), before_each)
     return report
+
+
+def require_there(resolve: Resolver, directories: tuple[ExternalDirectory, ...]) -> None:
+    """Raises ReplError if a directory to copy is not there: nobody can tell a table without files
+    from one whose file system is away, and the replica would keep the old ones without a word."""
+    for one in directories:
+        if resolve(one.source).status() is None:
+            raise ReplError(
+                f"{one.source}, where the dump says that data of the external table "
+                f"{one.table_name} is, is not there. Nothing was changed on the target. Is its "
+                "file system mounted and reachable from here? If the table has no files, make the "
+                "empty directory; if it was dropped since, discard the dump (repl dump --discard) "
+                "and dump again; then load again"
+            )
 
 
 def _mirror(
     resolve: Resolver, source_uri: str, target_uri: str, before_each: Callable[[], None]
 ) -> CopyReport:
     source, target = resolve(source_uri), resolve(target_uri)
-    if source.status() is None:
-        return CopyReport()
     files = {one.path: one for one in list_tree(source) if one.kind is FileKind.FILE}
     target.volume.make_directory(target.path)
     for there in list_tree(target):

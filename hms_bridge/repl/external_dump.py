@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from changemanager.location import Resolver
 from hms_bridge.errors import NoSuchObjectError
@@ -11,7 +11,6 @@ from hms_bridge.model.catalog import Partition, Table
 from hms_bridge.repl.external_list import ExternalDirectory, external_target, format_external_list
 from hms_bridge.repl.layout import DumpPaths
 from hms_bridge.repl.target_objects import is_external
-from hms_bridge.repl.texts import write_text
 
 _PARTITIONS_AT_ONCE = 1000
 
@@ -59,12 +58,11 @@ def list_external(
     )
 
 
-def write_external_list(
-    resolve: Resolver, paths: DumpPaths, directories: Sequence[ExternalDirectory]
-) -> None:
-    """Write the list; nothing for no directories."""
-    if directories:
-        write_text(resolve(paths.external_file_list), format_external_list(directories))
+def external_list_text(
+    paths: DumpPaths, directories: Sequence[ExternalDirectory]
+) -> Mapping[str, str]:
+    """The list by its path; nothing for no directories."""
+    return {paths.external_file_list: format_external_list(directories)} if directories else {}
 
 
 def _external_tables(source: Metastore, database: str) -> Iterator[Table]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from changemanager.location import Resolver
 from changemanager.manifest import ArchiveManifest
@@ -15,6 +14,7 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.txn import TxnState, TxnType, WriteEvent
+from hms_bridge.repl.dump_texts import NotedTexts
 from hms_bridge.repl.event_dump import EventTexts, EventWriter
 from hms_bridge.repl.event_payload import (
     AllocWriteIdPayload,
@@ -27,8 +27,9 @@ from hms_bridge.repl.events_dump import EventsDump
 from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.files_list import format_files
 from hms_bridge.repl.layout import DumpPaths
+from hms_bridge.repl.partition_lives import PartitionLives, WriteFate, changed_under_writer
+from hms_bridge.repl.passed_kinds import PASSED_BY_DEFAULT
 from hms_bridge.repl.table_fates import TableFates
-from hms_bridge.repl.texts import write_fresh, write_text
 from hms_bridge.repl.unreported_writes import (
     UnreportedWrites,
     earlier_allocations,
@@ -41,11 +42,13 @@ from hms_bridge.repl.write_traces import Archive
 class IncrementalRules:
     """How events are written. ``batch_size`` None: each directly below, as
     hive.repl.batch.incremental.events=false. ``is_filtered``: leave out transactions of others.
-    ``is_unknown_empty``: a write of which nobody knows any more what it wrote wrote nothing."""
+    ``is_unknown_empty``: a write of which nobody knows any more what it wrote wrote nothing.
+    ``passed_kinds``: what a replica can do without."""
 
     batch_size: int | None = 10_000
     is_filtered: bool = True
     is_unknown_empty: bool = False
+    passed_kinds: frozenset[str] = PASSED_BY_DEFAULT
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,15 +61,6 @@ class EventCounts:
     passed: Mapping[str, int] = field(default_factory=dict)
     left_out_count: int = 0
     assumed_empty: tuple[str, ...] = ()
-
-
-def _write_event(resolve: Resolver, texts: Mapping[str, str]) -> None:
-    """The directory of one event; nobody else writes there."""
-    places = {resolve(path): text for path, text in texts.items()}
-    for directory in dict.fromkeys(place.parent for place in places):
-        directory.volume.make_directory(directory.path)
-    for place, text in places.items():
-        write_fresh(place, text)
 
 
 class IncrementalDump:
@@ -89,8 +83,12 @@ class IncrementalDump:
         self._rules = rules
         self._manifest = manifest
         self._writer = EventWriter(
-            database_name=database_name, cm_root=cm_root, has_checksums=has_checksums
+            database_name=database_name,
+            cm_root=cm_root,
+            has_checksums=has_checksums,
+            passed_kinds=rules.passed_kinds,
         )
+        self._lives = PartitionLives(source, database_name)
         self._passed: Counter[str] = Counter()
         self._left_out_count = 0
         self._opened: set[TxnId] = set()
@@ -100,7 +98,9 @@ class IncrementalDump:
         dumped = Counter(texts.type for texts in self._texts(DumpPaths("/plan"), None))
         return self._counts(dumped)
 
-    def write(self, resolve: Resolver, paths: DumpPaths) -> tuple[EventCounts, list[EncodedUri]]:
+    def write(
+        self, resolve: Resolver, paths: DumpPaths, texts: NotedTexts
+    ) -> tuple[EventCounts, list[EncodedUri]]:
         """Write every event, then the progress file. Returns also the files that are named.
 
         Raises EventGapError if events are gone, ReplError for one that no dump can carry, and for
@@ -117,16 +117,16 @@ class IncrementalDump:
         )
         with FilePool() as pool:
             noted = self._noted(self._texts(paths, unreported), dumped, files)
-            pool.all(partial(_write_event, resolve), noted)
+            pool.all(texts.write, noted)
         if unreported.doubts and not self._rules.is_unknown_empty:
             raise lost_writes(self._database_name, unreported.doubts)
-        write_text(resolve(paths.open_txns), f"{self._open_txns()}\n")
         progress = EventsDump(
             last_event_id=self._wanted.until,
             event_count=sum(dumped.values()),
             is_batched=self._rules.batch_size is not None,
         )
-        write_text(resolve(paths.events_dump), progress.format())
+        texts.write({paths.open_txns: f"{self._open_txns()}\n"})
+        texts.write({paths.events_dump: progress.format()})
         counts = replace(self._counts(dumped), assumed_empty=tuple(unreported.doubts))
         return counts, files
 
@@ -155,8 +155,9 @@ class IncrementalDump:
                 self._left_out_count += 1
                 continue
             batch = None if size is None else written // size + 1
+            writes = self._writes(event, unreported)
             texts = self._writer.write(
-                event, paths.event(int(event.id), batch), self._writes(event, unreported)
+                event, paths.event(int(event.id), batch), writes, self._emptied(writes, unreported)
             )
             if texts is None:
                 self._passed[event.type] += 1
@@ -181,7 +182,43 @@ class IncrementalDump:
             return reported
         if commit.txn_id not in self._opened:
             self._note_earlier(commit, reported, unreported)
-        return (*reported, *unreported.find(event, commit.txn_id, reported))
+        found = unreported.find(event, commit.txn_id, reported)
+        seen = (one for one in reported if self._is_seen(event, commit.txn_id, one, unreported))
+        return (*seen, *found)
+
+    def _emptied(
+        self, writes: Sequence[WriteEvent], unreported: UnreportedWrites | None
+    ) -> tuple[tuple[str, str], ...]:
+        """Tables and partitions that were overwritten with nothing."""
+        if unreported is None:
+            return ()
+        return tuple(
+            (one.table_name, one.partition)
+            for one in writes
+            if not one.files and unreported.is_emptied(one)
+        )
+
+    def _is_seen(
+        self,
+        event: NotificationEvent,
+        txn_id: TxnId,
+        write: WriteEvent,
+        unreported: UnreportedWrites,
+    ) -> bool:
+        """Not if its partition was dropped under it. Raises ReplError where that is not sure."""
+        if not write.partition:
+            return True
+        name = f"{write.database_name}.{write.table_name}/{write.partition}"
+        given = unreported.given_at(txn_id, write.write_id)
+        try:
+            if given is None:
+                given = self._wanted.after
+            fate = self._lives.fate(write.table_name, write.partition, given, event.id)
+        except EventGapError as error:
+            raise changed_under_writer(event, name) from error
+        if fate is WriteFate.UNKNOWN:
+            raise changed_under_writer(event, name)
+        return fate is WriteFate.SEEN
 
     def _note_earlier(
         self,

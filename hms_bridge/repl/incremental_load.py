@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import TableType
 from hms_bridge.model.ids import EventId
+from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.repl.dump_metadata import DumpType
 from hms_bridge.repl.dump_reader import DumpedEvent, DumpReader
 from hms_bridge.repl.event_payload import (
@@ -18,12 +18,19 @@ from hms_bridge.repl.event_payload import (
     OpenTxnPayload,
     Payload,
 )
-from hms_bridge.repl.events import database, partition, table, txn
-from hms_bridge.repl.events.context import ReplayContext, TableChange, TableLives
+from hms_bridge.repl.events import database, function, partition, table, txn
+from hms_bridge.repl.events.context import (
+    ReplayContext,
+    TableChange,
+    TableLives,
+    partition_life,
+)
+from hms_bridge.repl.events.place import refuse_moved
+from hms_bridge.repl.passed_kinds import is_harmless_compaction, refusal
 from hms_bridge.repl.relevance import TxnStep, unrelated_events
 from hms_bridge.repl.replica import Replica
-from hms_bridge.repl.untrusted import checked_name
-from hms_bridge.wire.object_json import table_from_json
+from hms_bridge.repl.untrusted import DumpRules, checked_name
+from hms_bridge.wire.object_json import partition_from_json, table_from_json
 
 _Replay = Callable[[ReplayContext, DumpedEvent], None]
 
@@ -34,6 +41,7 @@ _REPLAYS: Mapping[str, _Replay] = {
     DumpType.ABORT_TXN.value: txn.abort_txn,
     DumpType.CREATE_DATABASE.value: database.create_database,
     DumpType.ALTER_DATABASE.value: database.alter_database,
+    DumpType.DROP_FUNCTION.value: function.drop_function,
     DumpType.CREATE_TABLE.value: table.create_table,
     DumpType.ALTER_TABLE.value: table.alter_table,
     DumpType.RENAME_TABLE.value: table.rename_table,
@@ -46,6 +54,7 @@ _REPLAYS: Mapping[str, _Replay] = {
     DumpType.DROP_PARTITION.value: partition.drop_partition,
 }
 
+_ALTERED = frozenset({DumpType.ALTER_TABLE.value, DumpType.ALTER_PARTITION.value})
 _RECORDED_AT_ONCE = frozenset(
     {
         DumpType.CREATE_TABLE.value,
@@ -56,17 +65,6 @@ _RECORDED_AT_ONCE = frozenset(
     }
 )
 """Events after which earlier ones cannot be repeated, because names mean other objects now."""
-
-_WITHOUT_DATA = (
-    "EVENT_UNKNOWN",
-    "EVENT_ADD_",
-    "EVENT_DROP_CONSTRAINT",
-    "EVENT_DROP_FUNCTION",
-    "EVENT_CREATE_FUNCTION",
-    "EVENT_UPDATE_",
-    "EVENT_DELETE_",
-)
-"""Kinds that are let pass: constraints, functions, statistics, and what Hive itself ignores."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,15 +90,17 @@ def plan_incremental(reader: DumpReader, after: EventId) -> IncrementalPlan:
     passed: Counter[str] = Counter()
     ids: dict[EventId, str] = {}
     for event in reader.events():
-        if event.id <= after:
-            continue
-        ids[event.id] = event.type
         for name, change in _table_changes(reader, event):
             lives.setdefault(name, []).append((event.id, change))
+        if event.id <= after:
+            continue
+        if event.type in _ALTERED:
+            refuse_moved(event, reader.rules)
+        ids[event.id] = event.type
         step = _txn_step(event, source)
         if step is not None:
             steps.append(step)
-        elif _is_passed(event):
+        elif _is_passed(event, reader.rules):
             passed[event.type] += 1
     left_out = unrelated_events(steps)
     for event_id, event_type in ids.items():
@@ -114,20 +114,19 @@ def plan_incremental(reader: DumpReader, after: EventId) -> IncrementalPlan:
     )
 
 
-def _is_passed(event: DumpedEvent) -> bool:
+def _is_passed(event: DumpedEvent, rules: DumpRules) -> bool:
     """Whether an event has no effect here. Raises ReplError if it must have one and cannot."""
     if event.type in _REPLAYS:
         return False
+    if event.type in rules.passed_kinds:
+        return True
     if event.type == DumpType.INSERT.value:
         table_type = Payload.parse(event.payload, event.where).fields.get("tableType")
         if table_type == TableType.EXTERNAL_TABLE.value:
             return True
-    elif event.type.startswith(_WITHOUT_DATA):
+    elif event.type == DumpType.UNKNOWN.value and is_harmless_compaction(event.payload):
         return True
-    raise ReplError(
-        f"{event.where}: events of this kind cannot be replayed here, and leaving it out would "
-        "lose what it did. Nothing was changed on the target. Load a new bootstrap dump"
-    )
+    raise refusal(event.where, event.type, "an event of this kind")
 
 
 def _table_changes(reader: DumpReader, event: DumpedEvent) -> tuple[tuple[str, TableChange], ...]:
@@ -144,6 +143,39 @@ def _table_changes(reader: DumpReader, event: DumpedEvent) -> tuple[tuple[str, T
             (checked_name(before.name, "table"), TableChange.GONE),
             (checked_name(after.name, "table"), TableChange.COMES),
         )
+    return _partition_changes(reader, event)
+
+
+def _partition_changes(
+    reader: DumpReader, event: DumpedEvent
+) -> tuple[tuple[str, TableChange], ...]:
+    if event.type == DumpType.ADD_PARTITION.value:
+        dumped = reader.event_table(event)
+        return tuple(
+            (partition_life(dumped.table.name, parse_partition_name(one.name)), TableChange.COMES)
+            for one in dumped.partitions
+        )
+    if event.type == DumpType.DROP_PARTITION.value:
+        payload = Payload.parse(event.payload, event.where)
+        name = checked_name(payload.text("table"), "table")
+        return tuple(
+            (partition_life(name, values.items()), TableChange.GONE)
+            for values in payload.objects("partitions")
+        )
+    if event.type == DumpType.RENAME_PARTITION.value:
+        payload = Payload.parse(event.payload, event.where)
+        changed = table_from_json(payload.text("tableObjJson"))
+        columns = [one.name for one in changed.partition_columns]
+        keys = (
+            partition_life(
+                changed.name, zip(columns, partition_from_json(text).values, strict=True)
+            )
+            for text in (
+                payload.text("partitionObjBeforeJson"),
+                payload.text("partitionObjAfterJson"),
+            )
+        )
+        return tuple(zip(keys, (TableChange.RENAMED, TableChange.COMES), strict=True))
     return ()
 
 

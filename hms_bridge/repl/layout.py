@@ -19,7 +19,9 @@ NON_RECOVERABLE = "_non_recoverable"
 FILES_LIST = "_files"
 OBJECT_METADATA = "_metadata"
 DUMP_METADATA = "_dumpmetadata"
+DUMP_MANIFEST = "_hms_bridge_manifest"
 BATCH_PREFIX = "events_batch_"
+BOOTSTRAP_DIRECTORIES = ("metadata", "data")
 
 
 def database_directory(root: str, database: str) -> str:
@@ -56,6 +58,16 @@ class DumpPaths:
     def metadata(self) -> str:
         """Kind of the dump, its event range, its archive."""
         return f"{self.hive}/{DUMP_METADATA}"
+
+    @property
+    def plain_tables(self) -> str:
+        """What managed tables without transactions held, in dumps of ours."""
+        return f"{self.hive}/_hms_bridge_plain_tables"
+
+    @property
+    def manifest(self) -> str:
+        """Hashes of all other texts, in dumps of ours."""
+        return f"{self.hive}/{DUMP_MANIFEST}"
 
     @property
     def finished_dump(self) -> str:
@@ -139,6 +151,11 @@ class EventPaths:
     def data(self) -> str:
         """Where the file lists of a DDL event are."""
         return f"{self.root}/data"
+
+    @property
+    def emptied(self) -> str:
+        """Where a commit left an empty base, in dumps of ours."""
+        return f"{self.root}/_hms_bridge_emptied"
 
     def files(self, partition: str | None = None) -> str:
         """The file list of a DDL event's table or partition."""

@@ -7,7 +7,7 @@ any point is healed by loading again (facts §4.3, §4.4; docs/format/dump.md).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import islice
 
@@ -23,7 +23,7 @@ from hms_bridge.repl.copy import CopyReport
 from hms_bridge.repl.dump_directories import DumpDirectory, DumpState, list_dumps, newest_finished
 from hms_bridge.repl.dump_metadata import DumpType
 from hms_bridge.repl.dump_reader import DumpReader
-from hms_bridge.repl.external_copy import copy_external
+from hms_bridge.repl.external_copy import copy_external, require_there
 from hms_bridge.repl.incremental_load import IncrementalPlan, plan_incremental, replay
 from hms_bridge.repl.layout import database_directory
 from hms_bridge.repl.lease import LeaseKind, LeaseRequest, LeaseRules, held_lease
@@ -98,13 +98,15 @@ class LoadPlan:
 
     ``stands_at`` is the target's ``repl.last.id``, None before the bootstrap. ``tables``: to load
     in a bootstrap. ``events``: how many of each kind an incremental load applies; ``passed``: kinds
-    without effect here; ``left_out_count``: events of other databases' transactions.
+    without effect here; ``left_out_count``: events of other databases' transactions. ``state`` of
+    the dump: one that is loaded is loaded again into a replica that is behind it.
     """
 
     kind: LoadKind
     request: LoadRequest
     reason: str
     directory: str
+    state: DumpState = DumpState.FINISHED
     stands_at: EventId | None = None
     last_event_id: EventId | None = None
     tables: tuple[str, ...] = ()
@@ -192,22 +194,25 @@ class ReplLoad:
             stands_at = self._stands_at(request)
             if stands_at is None:
                 raise self._loaded_elsewhere(request, dump.paths.root)
-            return LoadPlan(
-                kind=LoadKind.NOTHING,
-                request=request,
-                reason=f"{dump.paths.root} is loaded already, and there is no newer dump",
-                directory=dump.paths.root,
-                stands_at=stands_at,
-            )
+            if dump.metadata is None or stands_at >= dump.metadata.last_event_id:
+                return LoadPlan(
+                    kind=LoadKind.NOTHING,
+                    request=request,
+                    reason=f"{dump.paths.root} is loaded already, and there is no newer dump",
+                    directory=dump.paths.root,
+                    stands_at=stands_at,
+                )
+            # Another replica loaded it, or this one was restored to an earlier state since.
         reader = DumpReader(self._resolve, dump.paths, request.rules)
         if reader.source_database != request.names.source_database:
             raise ReplError(
                 f"{dump.paths.root} is a dump of {reader.source_database}, not of "
                 f"{request.names.source_database}"
             )
+        reader.require_known()
         if reader.is_bootstrap:
-            return self._plan_bootstrap(request, reader)
-        return self._plan_incremental(request, reader)
+            return replace(self._plan_bootstrap(request, reader), state=dump.state)
+        return replace(self._plan_incremental(request, reader), state=dump.state)
 
     def _loaded_elsewhere(self, request: LoadRequest, directory: str) -> ReplError:
         database = self._replica(request).find_database()
@@ -264,7 +269,7 @@ class ReplLoad:
             dumped = (reader.table(name).table for name in common)
             refuse_own_source(reader.paths.root, database, dumped, replica.find_table)
         check_bootstrap(reader, database, len(tables))
-        _require_external_base(request, reader)
+        self._require_external(request, reader)
         names = check_tables(reader, request.external_base)
         return LoadPlan(
             kind=LoadKind.BOOTSTRAP,
@@ -285,7 +290,7 @@ class ReplLoad:
         stands_at = self._incremental_start(request, reader)
         if stands_at >= reader.metadata.to_event_id:
             return self._plan_markers(request, reader, stands_at)
-        _require_external_base(request, reader)
+        self._require_external(request, reader)
         events = plan_incremental(reader, stands_at)
         return LoadPlan(
             kind=LoadKind.INCREMENTAL,
@@ -299,6 +304,15 @@ class ReplLoad:
             left_out_count=len(events.left_out),
             files=self._verify(request, reader, after=stands_at),
         )
+
+    def _require_external(self, request: LoadRequest, reader: DumpReader) -> None:
+        directories = reader.external_directories()
+        if directories and request.external_base is None:
+            raise ReplError(
+                f"the dump asks to copy data of external tables ({directories[0].table_name} …): "
+                "say where to (hive.repl.replica.external.table.base.dir), then load again"
+            )
+        require_there(self._resolve, directories)
 
     def _refuse_own_events(self, request: LoadRequest, reader: DumpReader) -> None:
         """A replica may be a source, too; the first tables of the dump tell whether of this one."""
@@ -338,6 +352,8 @@ class ReplLoad:
         self, request: LoadRequest, reader: DumpReader, stands_at: EventId
     ) -> LoadPlan:
         is_bootstrap = reader.is_bootstrap
+        if not is_bootstrap:
+            self._require_external(request, reader)
         return LoadPlan(
             kind=LoadKind.BOOTSTRAP if is_bootstrap else LoadKind.INCREMENTAL,
             request=request,
@@ -352,7 +368,7 @@ class ReplLoad:
         request = plan.request
         replica = self._replica(request, check_lease)
         dump = self._newest(request)
-        if dump.paths.root != plan.directory or dump.state is not DumpState.FINISHED:
+        if dump.paths.root != plan.directory or dump.state is not plan.state:
             raise ReplError(
                 f"{plan.directory} is not the newest dump to load any more; plan the load again"
             )
@@ -388,7 +404,7 @@ class ReplLoad:
             replica.start_at(stands_at)
             events: IncrementalPlan = plan_incremental(reader, stands_at)
             replay(reader, replica, events)
-            self._copy_external(plan, reader, replica)
+        self._copy_external(plan, reader, replica)  # also where a stop came after the last event
         replica.set_parameters(
             {
                 LAST_EVENT: str(_reached(plan)),
@@ -437,15 +453,6 @@ def _tables_of_events(reader: DumpReader) -> Iterator[Table]:
             yield from (dumped.table for dumped in reader.commit_tables(event))
         elif event.type == DumpType.CREATE_TABLE.value:
             yield reader.event_table(event).table
-
-
-def _require_external_base(request: LoadRequest, reader: DumpReader) -> None:
-    directories = reader.external_directories()
-    if directories and request.external_base is None:
-        raise ReplError(
-            f"the dump asks to copy data of external tables ({directories[0].table_name} …): say "
-            "where to (hive.repl.replica.external.table.base.dir), then load again"
-        )
 
 
 def _unreachable(request: LoadRequest, error: Exception) -> ReplError:

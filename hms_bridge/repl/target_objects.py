@@ -224,6 +224,12 @@ def target_partition(
     )
 
 
+def has_moved(before: Table | Partition, after: Table | Partition) -> bool:
+    """Whether a change gave an object another directory (SET LOCATION); the files stay behind."""
+    old, new = before.storage.location, after.storage.location
+    return (old or "").rstrip("/") != (new or "").rstrip("/")
+
+
 def _of_copy(parameters: Mapping[str, str], table: Table) -> dict[str, str]:
     """Column statistics do not come along. Were they said to be right, an INSERT there would take
     those of its own rows for those of all; and of a transactional table nothing can be proved."""

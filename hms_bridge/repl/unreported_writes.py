@@ -22,11 +22,17 @@ from hms_bridge.model.event import EventType, NotificationEvent, NotificationReq
 from hms_bridge.model.ids import EventId, TxnId, WriteId
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.model.txn import TxnToWriteId, WriteEvent
+from hms_bridge.repl.emptied import is_emptied
 from hms_bridge.repl.event_payload import AllocWriteIdPayload, OpenTxnPayload, message_json
 from hms_bridge.repl.table_fates import TableFates
 from hms_bridge.repl.target_objects import is_external, is_view
 from hms_bridge.repl.write_traces import Archive, WriteTrace, WriteTraces
-from hms_bridge.wire.object_json import partition_to_json, table_to_json
+from hms_bridge.wire.object_json import (
+    partition_from_json,
+    partition_to_json,
+    table_from_json,
+    table_to_json,
+)
 
 _NAMED_IN_MESSAGE = 5
 _LOOK_BACK_EVENTS = 1000
@@ -108,6 +114,11 @@ class UnreportedWrites:
                 _Given(table_name=table_name, event_id=event_id, write_id=one.write_id)
             )
 
+    def given_at(self, txn_id: TxnId, write_id: WriteId) -> EventId | None:
+        """The event that gave away a write id; None if no event that was seen did."""
+        found = (one for one in self._given.get(txn_id, ()) if one.write_id == write_id)
+        return next((one.event_id for one in found), None)
+
     def find(
         self, commit: NotificationEvent, txn_id: TxnId, reported: Sequence[WriteEvent]
     ) -> tuple[WriteEvent, ...]:
@@ -119,6 +130,14 @@ class UnreportedWrites:
             if given.table_name not in known
             for event in self._writes(commit, given, known)
         )
+
+    def is_emptied(self, write: WriteEvent) -> bool:
+        """Whether a write without files left an empty base where its table or partition is."""
+        text = write.partition_object
+        place = table_from_json(write.table_object).storage.location
+        if text is not None:
+            place = partition_from_json(text).storage.location
+        return place is not None and is_emptied(self._resolve(place), write.write_id)
 
     def _writes(
         self, commit: NotificationEvent, given: _Given, known: Collection[str]
@@ -137,7 +156,7 @@ class UnreportedWrites:
         for trace in traces.of(given.write_id, commit.time_seconds * 1000):
             if trace.doubt is not None:
                 self._doubt(name, given, trace.doubt)
-            if trace.files:
+            if trace.files or trace.is_emptied:
                 yield _event(replace(table, name=name), given.write_id, trace)
 
     def _doubt(self, name: str, given: _Given, why: str) -> None:

@@ -17,6 +17,7 @@ from changemanager.uri import EncodedUri, decode_uri
 from hms_bridge.acid.names import DirectoryName, is_hidden
 from hms_bridge.errors import MetaError, ReplError
 from hms_bridge.model.partition_name import parse_partition_name
+from hms_bridge.repl.passed_kinds import PASSED_BY_DEFAULT
 
 _NAME = re.compile(r"[^\x00-\x1f\x7f/\\.][^\x00-\x1f\x7f/\\]{0,255}")
 
@@ -26,13 +27,14 @@ class DumpRules:
     """Limits on what a dump may contain, and where its files may be read from.
 
     ``roots`` empty: anywhere on the allowed schemes; else only below these paths or URIs. A bare
-    path counts as scheme ``file``.
+    path counts as scheme ``file``. ``passed_kinds``: events without effect on the replica.
     """
 
     schemes: frozenset[str] = frozenset(
         {"file", "hdfs", "webhdfs", "s3", "s3a", "s3n", "gs", "abfs", "abfss"}
     )
     roots: tuple[str, ...] = ()
+    passed_kinds: frozenset[str] = PASSED_BY_DEFAULT
     text_bytes_max: int = 256 << 20
     files_max: int = 10_000_000
     events_max: int = 10_000_000

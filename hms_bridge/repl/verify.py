@@ -145,6 +145,7 @@ def verify_reader(
     on_looked: Callable[[VerifiedFile], None] = lambda _: None,
 ) -> VerifyReport:
     """The same for an open dump; events up to ``after`` are left out, as they are loaded."""
+    reader.check_texts()
     named_ones = tuple(named_files(reader, after))
     own = None if own_archive is None else resolve(own_archive).uri
     first: dict[_Key, NamedFile] = {}

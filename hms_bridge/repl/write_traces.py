@@ -30,6 +30,7 @@ from hms_bridge.model.catalog import Partition, Table
 from hms_bridge.model.compaction import Compaction, CompactionState, ShowCompactionsRequest
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.partition_name import partition_name
+from hms_bridge.repl.emptied import is_emptied
 from hms_bridge.repl.texts import read_text
 
 _CLOCKS_APART_MS = 60_000
@@ -55,12 +56,14 @@ class Archive:
 class WriteTrace:
     """What is known of one write to a table, or to a partition (``partition`` not None).
 
-    ``doubt`` is the compacted directory that may have taken up files that nobody knows any more.
+    ``is_emptied``: it left a base without a file. ``doubt`` is the compacted directory that may
+    have taken up files that nobody knows any more.
     """
 
     partition: Partition | None
     files: tuple[EncodedUri, ...]
     doubt: str | None
+    is_emptied: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -126,11 +129,13 @@ class WriteTraces:
                 None,
             )
             files = self._files(place, place.own.get(write_id, ()), mine)
-            if files or doubt is not None:
+            is_empty = not files and is_emptied(place.root, write_id)
+            if files or is_empty or doubt is not None:
                 yield WriteTrace(
                     partition=place.partition,
                     files=files,
                     doubt=None if doubt is None else f"{place.root.uri}/{doubt}",
+                    is_emptied=is_empty,
                 )
 
     def _files(

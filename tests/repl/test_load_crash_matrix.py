@@ -12,6 +12,7 @@ from changemanager.location import Location
 from hms_bridge.repl.events_dump import EventsDump
 from hms_bridge.repl.load import LoadKind, LoadRequest, ReplLoad
 from tests.support.archive_world import CrashError, FaultPlan, FaultyVolume
+from tests.support.golden_repl import WITHOUT
 from tests.support.repl_metastore import FaultyMetastore, ReplMetastore
 
 TABLES = {"t_base", "t_part", "t_empty", "t_ren", "t_trunc", "t_pk"}
@@ -31,7 +32,10 @@ class World:
         self.folder = folder
         self.metastore = ReplMetastore(folder / "warehouse")
         self.request = LoadRequest(
-            root=str(folder / "repl"), source_database="src", target_database="dst"
+            root=str(folder / "repl"),
+            source_database="src",
+            target_database="dst",
+            rules=WITHOUT,
         )
 
     def load(self, crash_at: int | None = None) -> FaultPlan:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
+from dataclasses import replace
+
 import pytest
 
 from changemanager.whereabouts import Whereabouts
-from hms_bridge.errors import EventGapError, ReplError, SourceFileMissingError
+from hms_bridge.errors import DumpIncompleteError, EventGapError, ReplError, SourceFileMissingError
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.load import LoadKind, LoadRequest, ReplLoad
+from hms_bridge.repl.untrusted import DumpRules
 from hms_bridge.repl.verify import verify_dump
-from tests.support.golden_repl import CYCLES
+from tests.support.golden_repl import CYCLES, WITHOUT
 from tests.support.repl_metastore import ReplMetastore
 
 OURS = "t_base/base_0000003/_metadata_acid"
@@ -27,6 +33,7 @@ class Target:
             source_database="src",
             target_database="dst",
             external_base=str(folder / "external"),
+            rules=WITHOUT,
         )
 
     def bring(self, number: str):
@@ -148,7 +155,7 @@ def test_an_incremental_dump_needs_a_bootstrap(target):
 @pytest.mark.golden
 def test_external_data_needs_a_place(cycle, target):
     target.bring("02")
-    request = LoadRequest(root=target.request.root, source_database="src", target_database="dst")
+    request = replace(target.request, external_base=None)
     with pytest.raises(ReplError, match=r"external\.table\.base\.dir"):
         target.load.plan(request)
     assert target.metastore.databases == {}
@@ -210,9 +217,14 @@ def test_a_transactional_table_without_write_ids_is_refused(target):
 def test_a_commit_whose_file_list_was_lost_on_the_way_is_refused(target):
     target.load_dump("02")
     dump = target.bring("07")
-    (dump / "hive" / "events_batch_1" / "336" / "src.t_plain" / "data" / "_files").unlink()
+    path = dump / "hive" / "events_batch_1" / "336" / "src.t_plain" / "data" / "_files"
+    lines = path.read_text().splitlines(keepends=True)
+    path.unlink()
+    with pytest.raises(DumpIncompleteError, match="_files is missing"):
+        target.load.plan(target.request)
+    path.write_text("".join(lines[:3]))
     plan = target.load.plan(target.request)
-    with pytest.raises(ReplError, match=r"names files of t_plain \(4\).*t_plain \(0\)"):
+    with pytest.raises(ReplError, match=r"names files of t_plain \(4\).*t_plain \(3\)"):
         target.load.run(plan)
     assert int(target.last_event) < 336
 
@@ -267,3 +279,145 @@ def test_a_load_that_was_stopped_before_its_marks_only_writes_them(target):
     target.load.run(plan)
     assert (hive / "_finished_load").exists()
     assert target.files() == files
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("part", ["_functions", "_constraints"])
+def test_functions_and_constraints_of_a_bootstrap_are_refused_by_name(target, part):
+    """Real Hive carries them over; a replica without them is for an admin to allow."""
+    target.bring("02")
+    passed = WITHOUT.passed_kinds - {part}
+    with pytest.raises(ReplError, match=rf"{part}.*add {part} to hms\.bridge\.repl\.passed\.kinds"):
+        target.load.plan(replace(target.request, rules=DumpRules(passed_kinds=passed)))
+    assert target.metastore.databases == {}
+
+
+@pytest.mark.golden
+def test_a_kind_of_event_that_is_not_replayed_is_refused_by_name(target):
+    for number in ("02", "07"):
+        target.load_dump(number)
+    target.bring("11")
+    for kind in ("EVENT_ADD_PRIMARYKEY", "EVENT_DROP_CONSTRAINT", "EVENT_UPDATE_TABLE_COL_STAT"):
+        rules = DumpRules(passed_kinds=WITHOUT.passed_kinds - {kind})
+        with pytest.raises(ReplError, match=rf"event \d+ \({kind}\).*add {kind} to"):
+            target.load.plan(replace(target.request, rules=rules))
+    plan = target.load.plan(target.request)
+    assert dict(plan.passed) == {
+        "EVENT_ADD_PRIMARYKEY": 1, "EVENT_DROP_CONSTRAINT": 1, "EVENT_UPDATE_TABLE_COL_STAT": 1,
+        "EVENT_UPDATE_PART_COL_STAT": 2, "EVENT_UNKNOWN": 2,
+    }  # fmt: skip
+    assert target.last_event == "475"
+
+
+@pytest.mark.golden
+def test_an_unknown_event_passes_only_if_it_is_of_a_harmless_compaction(target):
+    """A rebalance gives rows other ids, which no event carries over."""
+    target.load_dump("02")
+    dump = target.bring("07")
+    paths = dump.glob("hive/events_batch_1/*/_dumpmetadata")
+    path = next(one for one in paths if one.read_text().startswith("EVENT_UNKNOWN"))
+    columns = path.read_text().split("\t")
+    message = gzip.decompress(base64.b64decode(columns[5])).decode()
+    assert target.load.plan(target.request).passed["EVENT_UNKNOWN"] == 10
+    strange = (
+        message.replace('"MAJOR"', '"REBALANCE"').replace('"MINOR"', '"REBALANCE"'),
+        '{"server":"","dbname":"src"}',
+        "no JSON",
+        "H4sIAAAA",
+        base64.b64encode(gzip.compress(b"[1]")).decode(),
+    )
+    for one in strange:
+        path.write_text("\t".join([*columns[:5], one, columns[6]]))
+        with pytest.raises(ReplError, match=r"\(EVENT_UNKNOWN\).*cannot be carried over"):
+            target.load.plan(target.request)
+
+
+@pytest.mark.golden
+def test_data_inside_a_dump_is_refused(target):
+    """As hive.repl.run.data.copy.tasks.on.target=false makes it: files instead of lists."""
+    dump = target.bring("02")
+    data = dump / "hive" / "data" / "src" / "t_plain"
+    (data / "_files").unlink()
+    (data / "base_0000001").mkdir()
+    (data / "base_0000001" / "bucket_00000").write_bytes(b"ORC")
+    with pytest.raises(DumpIncompleteError, match=r"t_plain/_files.*run\.data\.copy\.tasks"):
+        target.load.plan(target.request)
+    assert target.metastore.databases == {}
+
+
+@pytest.mark.golden
+def test_a_lost_or_cut_list_of_a_real_bootstrap_is_noticed(target):
+    dump = target.bring("02")
+    for path in sorted(dump.glob("hive/data/src/**/_files")):
+        content = path.read_bytes()
+        path.unlink()
+        with pytest.raises(DumpIncompleteError):
+            target.load.plan(target.request)
+        if content:
+            path.write_bytes(content[:-1])
+            with pytest.raises(ReplError):
+                target.load.plan(target.request)
+        path.write_bytes(content)
+    assert target.metastore.databases == {}
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("name", ["_bootstrap", "_tables", "table_diff_complete"])
+def test_a_part_of_a_real_dump_that_nothing_reads_is_refused(target, name):
+    target.load_dump("02")
+    dump = target.bring("07")
+    (dump / "hive" / name / "metadata" / "src").mkdir(parents=True)
+    with pytest.raises(ReplError, match=f"hive/{name}: nothing here reads this part"):
+        target.load.plan(target.request)
+    assert target.last_event == "203"
+
+
+@pytest.mark.golden
+def test_truncate_of_a_partition_in_the_words_of_older_hives(cycle, target):
+    """Hive 4.0.1 logs an ALTER_PARTITION with keyValues, not ALTER_PARTITIONS with a list."""
+    for number in ("02", "07"):
+        target.load_dump(number)
+    dump = target.bring("11")
+    texts = ((path, path.read_text()) for path in dump.rglob("_dumpmetadata"))
+    ((path, text),) = [one for one in texts if one[1].startswith("EVENT_TRUNCATE_PARTITION")]
+    columns = text.split("\t")
+    payload = json.loads(columns[5])
+    (payload["keyValues"],) = payload.pop("partitions")
+    path.write_text("\t".join([*columns[:5], json.dumps(payload), columns[6]]))
+    target.load.run(target.load.plan(target.request))
+    files = target.files()
+    del files[OURS]
+    assert files == cycle.target_files("12")
+
+
+@pytest.mark.golden
+def test_external_data_that_is_away_is_refused(cycle, target):
+    """Its file system may not be mounted: the replica would keep old files without a word."""
+    target.bring("02")
+    place = cycle.root / "final_fs" / "warehouse" / "external" / "src.db"
+    away = place.rename(place.with_name("away"))
+    try:
+        with pytest.raises(ReplError, match=r"t_na is, is not there.*Is its file system mounted"):
+            target.load.plan(target.request)
+        assert target.metastore.databases == {}
+    finally:
+        away.rename(place)
+    target.load.run(target.load.plan(target.request))
+
+
+@pytest.mark.golden
+def test_a_commit_into_a_partition_that_is_gone_does_not_bring_it_back(target):
+    """Real Hive makes it anew, with rows. A drop is put where a compaction's event stood."""
+    target.load_dump("02")
+    dump = target.bring("07")
+    target.metastore.drop_partitions("dst", "t_part", ["p=2"])
+    with pytest.raises(ReplError, match=r"partition p=2 of dst\.t_part is not on the target"):
+        target.load.run(target.load.plan(target.request))
+    drop = {"server": "", "db": "src", "table": "t_part", "partitions": [{"p": "2"}]}
+    (dump / "hive" / "events_batch_1" / "236" / "_dumpmetadata").write_text(
+        f"EVENT_DROP_PARTITION\t236\t236\t/cmroot\t0\t{json.dumps(drop)}\tfalse\n"
+    )
+    target.load.run(target.load.plan(target.request))
+    partitions = target.metastore.get_partitions("dst", "t_part")
+    assert {one.values for one in partitions} == {("1",), ("4",), ("a/b c#d",)}
+    assert not [one for one in target.files() if one.startswith("t_part/p=2/")]

@@ -401,6 +401,9 @@ class ReplMetastore:
         if ids.aborted_ids:
             self.queued_majors.append(".".join(key))
 
+    def drop_function(self, database: str, name: str, catalog: str = "hive") -> None:
+        raise NoSuchObjectError(f"{database}.{name}")
+
     # locks of one component
 
     def lock(self, request: LockRequest) -> LockResponse:

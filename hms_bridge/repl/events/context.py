@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -14,17 +14,30 @@ from hms_bridge.repl.replica import Replica
 
 
 class TableChange(Enum):
-    """What an event does to the name of a table."""
+    """What an event does to the name of a table or partition; only of partitions it matters whether
+    they went under another name."""
 
     COMES = "comes"
     GONE = "gone"
+    RENAMED = "renamed"
+
+
+def partition_life(table: str, values: Iterable[tuple[str, str]]) -> str:
+    """The key of a partition among the names of tables. A DROP tells its columns in any order."""
+    pairs = sorted(f"{column.lower()}={value}" for column, value in values)
+    return "\0".join([table, *pairs])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TableLives:
-    """For each table of a dump, the events that create, drop or rename it, ascending."""
+    """For each table and partition of a dump, the events that make, drop or rename it, in order."""
 
     changes: Mapping[str, tuple[tuple[EventId, TableChange], ...]]
+
+    def last_change(self, name: str, event_id: EventId) -> TableChange | None:
+        """What happened last to a table before an event; None if nothing did in this dump."""
+        earlier = [one for at, one in self.changes.get(name, ()) if at < event_id]
+        return earlier[-1] if earlier else None
 
     def next_change(self, name: str, event_id: EventId) -> TableChange | None:
         """What happens next to a table after an event; None if nothing does in this dump."""

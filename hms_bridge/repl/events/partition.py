@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from changemanager.filesystem.volume import FileKind, Placement
 from changemanager.location import Location, list_tree
 from hms_bridge.errors import MetaError, ReplError
@@ -10,6 +12,7 @@ from hms_bridge.model.partition_name import partition_name
 from hms_bridge.repl.dump_reader import DumpedEvent, DumpedPartition
 from hms_bridge.repl.event_payload import Payload
 from hms_bridge.repl.events.context import ReplayContext
+from hms_bridge.repl.events.place import moved_place
 from hms_bridge.repl.events.truncate import truncate_directory
 from hms_bridge.repl.target_objects import is_external, replay_environment, target_partition
 from hms_bridge.repl.untrusted import checked_name, checked_partition
@@ -53,25 +56,27 @@ def add_partition(context: ReplayContext, event: DumpedEvent) -> None:
 
 
 def alter_partition(context: ReplayContext, event: DumpedEvent) -> None:
-    """Replace what the metastore knows of partitions; their places stay."""
+    """Replace what the metastore knows of partitions; places of managed ones stay."""
     dumped = context.reader.event_table(event)
     table = context.table_or_gone(dumped.table.name, event)
     if table is None:
         return
     replica = context.replica
+    place = moved_place(event, replica.names.external_base)
     changed = []
     for part in dumped.partitions:
         existing = replica.find_partition(table, part.name)
         if existing is not None and not replica.is_newer(existing.parameters, event.id):
-            changed.append(
-                target_partition(
-                    part.partition,
-                    replica.names.target_database,
-                    table=table,
-                    last_event=event.id,
-                    existing=existing,
-                )
+            new = target_partition(
+                part.partition,
+                replica.names.target_database,
+                table=table,
+                last_event=event.id,
+                existing=existing,
             )
+            if place is not None:
+                new = replace(new, storage=replace(new.storage, location=place))
+            changed.append(new)
     if changed:
         replica.metastore.alter_partitions(
             replica.names.target_database,
@@ -120,7 +125,7 @@ def truncate_partition(context: ReplayContext, event: DumpedEvent) -> None:
     table = context.table_or_gone(checked_name(payload.text("table"), "table"), event)
     if table is None or is_external(table):
         return
-    for values in payload.objects("partitions"):
+    for values in _truncated(payload):
         partition = context.replica.find_partition(table, _name_of(table, values, event))
         if partition is not None and partition.storage.location is not None:
             truncate_directory(
@@ -129,6 +134,13 @@ def truncate_partition(context: ReplayContext, event: DumpedEvent) -> None:
                 payload.number("writeId"),
                 event.where,
             )
+
+
+def _truncated(payload: Payload) -> tuple[dict[str, str], ...]:
+    """ALTER_PARTITIONS names partitions in a list, ALTER_PARTITION one by its values: so do Hive
+    before 4.1, and 4.2 with hive.metastore.alterPartitions.notification.v2.enabled=false."""
+    listed = payload.objects("partitions")
+    return listed or (payload.partition_values("keyValues"),)
 
 
 def drop_partition(context: ReplayContext, event: DumpedEvent) -> None:

@@ -9,6 +9,7 @@ from hms_bridge.model.catalog import Table
 from hms_bridge.repl.dump_reader import DumpedEvent
 from hms_bridge.repl.event_payload import Payload
 from hms_bridge.repl.events.context import ReplayContext
+from hms_bridge.repl.events.place import moved_place
 from hms_bridge.repl.events.truncate import truncate_directory
 from hms_bridge.repl.target_objects import (
     is_external,
@@ -47,7 +48,7 @@ def create_table(context: ReplayContext, event: DumpedEvent) -> None:
 
 
 def alter_table(context: ReplayContext, event: DumpedEvent) -> None:
-    """Replace what the metastore knows of the table; its place stays."""
+    """Replace what the metastore knows of the table; the place of a managed one stays."""
     dumped = context.reader.event_table(event)
     table = context.table_or_gone(dumped.table.name, event)
     replica = context.replica
@@ -62,6 +63,9 @@ def alter_table(context: ReplayContext, event: DumpedEvent) -> None:
     new = target_table(
         dumped.table, replica.names.target_database, last_event=event.id, existing=table
     )
+    place = moved_place(event, replica.names.external_base)
+    if place is not None:
+        new = replace(new, storage=replace(new.storage, location=place))
     replica.metastore.alter_table(
         replica.names.target_database, table.name, new, environment=replay_environment(new)
     )

@@ -14,6 +14,7 @@ from changemanager.uri import EncodedUri, encode_uri
 from hms_bridge.errors import DumpIncompleteError, ReplError
 from hms_bridge.model.catalog import Partition, Table, TableType
 from hms_bridge.model.ids import TxnId
+from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.model.txn import (
     AbortReason,
     AbortTxnRequest,
@@ -23,15 +24,16 @@ from hms_bridge.model.txn import (
     TxnType,
     WriteEvent,
 )
-from hms_bridge.repl.dump_reader import DumpedEvent, DumpedTable
+from hms_bridge.repl.dump_reader import DumpedEvent, DumpedPartition, DumpedTable
 from hms_bridge.repl.event_payload import (
     AbortTxnPayload,
     AllocWriteIdPayload,
     CommitTxnPayload,
     OpenTxnPayload,
 )
-from hms_bridge.repl.events.context import ReplayContext, TableChange
+from hms_bridge.repl.events.context import ReplayContext, TableChange, partition_life
 from hms_bridge.repl.events.partition import ensure_partition
+from hms_bridge.repl.events.truncate import truncate_directory
 from hms_bridge.repl.untrusted import DumpedFile
 from hms_bridge.repl.write_id_owner import require_own
 from hms_bridge.wire.object_json import partition_to_json, table_to_json
@@ -178,7 +180,10 @@ def _copy_table(
     pairs = [TxnToWriteId(txn_id=txn_id, write_id=one) for one in own]
     require_own(replica, table.name, pairs, event.where, is_committed=True)
     places = _copy_files(context, event, table, dumped)
-    return tuple(_on_target(table, one, places) for one in writes)
+    for name in dumped.emptied & places.keys():
+        root = replica.resolve(places[name].root)
+        truncate_directory(root, table, highest, event.where)
+    return tuple(_on_target(table, one, places) for one in writes if one.partition in places)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -200,11 +205,40 @@ def _copy_files(
         replica.copy(dumped.files, table.storage.location, table.full_name)
         places[""] = _Place(root=table.storage.location or "", files=dumped.files)
     for part in dumped.partitions:
+        if _is_gone(context, event, table, part):
+            continue
         partition = ensure_partition(context, event, table, part)
         location = partition.storage.location
         replica.copy(part.files, location, f"{table.full_name}/{part.name}")
         places[part.name] = _Place(root=location or "", files=part.files, partition=partition)
     return places
+
+
+def _is_gone(
+    context: ReplayContext, event: DumpedEvent, table: Table, part: DumpedPartition
+) -> bool:
+    """Whether the source dropped a partition while the transaction was open, or will before a
+    bootstrap could dump it. Dumps of ours leave out what the source does not show; a real Hive
+    makes the partition anew, with rows. Raises ReplError where neither is told.
+    """
+    if context.reader.has_manifest:
+        return False
+    if context.replica.find_partition(table, part.name) is not None:
+        return False
+    key = partition_life(table.name, parse_partition_name(part.name))
+    before = context.lives.last_change(key, event.id)
+    after = context.lives.next_change(key, event.id)
+    if before is TableChange.COMES:
+        return False
+    if before is TableChange.GONE and after is None:
+        return True
+    if before is not TableChange.RENAMED and after is TableChange.GONE:
+        return True
+    raise ReplError(
+        f"{event.where}: partition {part.name} of {table.full_name} is not on the target, and no "
+        "event makes it: the source dropped or renamed it while the transaction was open, or "
+        "somebody dropped it here. Load a new bootstrap dump"
+    )
 
 
 def _on_target(table: Table, write: WriteEvent, places: Mapping[str, _Place]) -> WriteEvent:
