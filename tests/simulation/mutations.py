@@ -192,7 +192,6 @@ MUTATIONS = (
         file="hms_bridge/repl/replica.py",
         old="        self._check_lease()\n        return self._metastore\n",
         new="        return self._metastore\n",
-        test="tests/repl/test_lease.py",
         is_simulated=True,
     ),
     Mutation(
