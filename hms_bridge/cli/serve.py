@@ -24,12 +24,13 @@ from hms_bridge.config.keys import (
     TXN_TIMEOUT,
     WAREHOUSE,
 )
-from hms_bridge.config.settings import Settings
+from hms_bridge.config.settings import ServerSettings, Settings
 from hms_bridge.periodic import PeriodicTask
 from hms_bridge.spark.request import SparkRequest
 
 if TYPE_CHECKING:
     from hms_bridge.connect import LocalStore
+    from hms_bridge.server.limits import ServerLimits
 
 _HOUSEKEEPING_SECONDS = 10.0
 _WORKER_POLL_SECONDS = 1.0
@@ -71,7 +72,6 @@ def serve(
     """
     from hms_bridge.config.jdbc import url_without_password
     from hms_bridge.connect import absolute_location, connected_locally
-    from hms_bridge.server.limits import DEFAULT_LIMITS
     from hms_bridge.server.serve import MetastoreServer
 
     if warehouse is not None:
@@ -86,9 +86,7 @@ def serve(
             store.metastore,
             host=host,
             config=_told_to_clients(settings),
-            limits=replace(
-                DEFAULT_LIMITS, message_size_bytes=settings.server.message_size_bytes_max
-            ),
+            limits=_limits(settings.server),
         )
         stopping = threading.Event()
         _stop_on_signals(stopping)
@@ -111,6 +109,18 @@ def serve(
         while not stopping.wait(0.5):
             pass
         say("stopping")
+
+
+def _limits(settings: ServerSettings) -> ServerLimits:
+    from hms_bridge.server.limits import ServerLimits
+
+    return ServerLimits(
+        message_size_bytes=settings.message_size_bytes_max,
+        container_length=settings.container_length_max,
+        element_count=settings.message_elements_max,
+        connections=settings.connections_max,
+        idle_seconds=settings.idle_timeout_ms / 1000,
+    )
 
 
 def _prepare_archive(store: LocalStore) -> None:
