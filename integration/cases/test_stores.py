@@ -13,8 +13,10 @@ import pytest
 from hms_bridge.errors import BackendError
 from hms_bridge.model.txn import OpenTxnsRequest
 from hms_bridge.service.open import open_local_metastore
+from integration.referees.errors import RefereeError
 from integration.referees.hdfs import Hdfs
 from integration.referees.mariadb import MariaDb
+from integration.referees.ours import OurProgram, OurServer
 from integration.referees.postgresql import PostgreSql
 from integration.referees.processes import Workplace
 from integration.referees.s3 import S3
@@ -73,6 +75,19 @@ def test_verbs_of_ours_wait_for_postgresql_to_start_again(
     finally:
         metastore.close()
         own.stop()
+
+
+def test_serve_makes_no_schema_in_a_server(postgresql: PostgreSql, workplace: Workplace) -> None:
+    """A mistyped URL would look like an empty metastore, and leave 80 tables there."""
+    database = postgresql.database("mistyped")
+    tables = "select count(*) as n from pg_tables where schemaname = 'public'"
+    words = ("--database", database.sqlalchemy_url)
+    ours = OurProgram(workplace, "")
+    with pytest.raises(RefereeError, match="no metastore schema; run 'hms-bridge schema init'"):
+        ours.verb("serve", "--port", "0", *words)
+    assert database.query(tables) == [{"n": 0}]
+    ours.verb("schema", "init", *words)
+    OurServer(workplace, database.sqlalchemy_url).stop()
 
 
 def test_mariadb_keeps_rows(mariadb: MariaDb) -> None:
