@@ -7,7 +7,6 @@ result; 7. rename each output into place, still invisible for its ``_v<txn>`` su
 entry compacted; 9. commit, which makes all outputs visible at once. A kill at any point leaves
 either the state before, with directories that nobody sees and the cleaner removes, or the state
 after (I9).
-Source of the order: facts/acid §4.4.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from typing import Any
 from changemanager.filesystem.opening import volume_of
 from changemanager.journal import tell
 from changemanager.location import Resolver
-from hms_bridge.acid.markers import ACID_VERSION, ACID_VERSION_FILE
 from hms_bridge.compaction.executor import CompactionExecutor, TaskResult
 from hms_bridge.compaction.plan import CompactionPlan, NothingToCompact, plan_compaction
 from hms_bridge.compaction.snapshot import CompactorSnapshot, take_snapshot
@@ -49,7 +47,7 @@ from hms_bridge.model.txn import (
 from hms_bridge.rows.heartbeat import Heartbeat
 from hms_bridge.rows.min_history import register_reader
 from hms_bridge.rows.publish import publish_directory
-from hms_bridge.rows.staging import forget_dead_temporaries
+from hms_bridge.rows.staging import forget_dead_temporaries, write_version_file
 
 _LOG = logging.getLogger(__name__)
 
@@ -235,7 +233,7 @@ class Worker:
         for output in plan.outputs:
             directory = f"{temporary}/{output.format()}"
             fs.makedirs(directory, exist_ok=True)
-            fs.pipe_file(f"{directory}/{ACID_VERSION_FILE}", ACID_VERSION)
+            write_version_file(fs, directory)
         gather(fs, temporary, results)
         heartbeat.check()
         for output in plan.outputs:

@@ -23,6 +23,7 @@ from hms_bridge.notification import events
 from hms_bridge.service import file_statistics
 from hms_bridge.service.drops import DropVerbs
 from hms_bridge.service.foundation import LAST_DDL_TIME
+from hms_bridge.service.replica_gate import require_definitions_open
 from hms_bridge.service.unit_of_work import UnitOfWork
 from hms_bridge.txn import write_ids
 
@@ -58,6 +59,9 @@ class TruncationVerbs(DropVerbs):
         key = (database.lower(), name.lower(), catalog.lower())
         given = WriteId(-1) if write_id is None else write_id
         found = self._transactions.read(lambda c: _look_up(c, key, partition_names, given))
+        self._transactions.read(
+            lambda c: require_definitions_open(c, key[0], f"truncate {found.table.full_name}")
+        )
         if found.table.is_transactional:
             for place, _ in found.places:
                 self._files.add_truncated_base(place, given)

@@ -23,6 +23,7 @@ from hms_bridge.notification.event_log import append
 from hms_bridge.notification.events import EventDraft
 from hms_bridge.notification.message_text import MessageFormat
 from hms_bridge.service.hooks import Announcement, HookDispatcher
+from hms_bridge.service.replica_gate import require_own_definitions
 
 T = TypeVar("T")
 
@@ -98,6 +99,7 @@ class Transactions:
             unit = UnitOfWork(connection, self.clock, self.clock.now_ms() // 1000)
             units[:] = [unit]
             result = work(unit)
+            require_own_definitions(connection, unit.events)
             events = append(
                 connection,
                 unit.events,
