@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sqlalchemy import String
+
 from hms_bridge.backend.schema.txn_tables import TXN_COMPONENTS
 from hms_bridge.errors import MetaError
 
@@ -23,8 +25,9 @@ def require_fitting(database: str, table: str | None, partition: str | None = No
         ("table", table, _C.TC_TABLE),
         ("partition", partition, _C.TC_PARTITION),
     ):
+        assert isinstance(column.type, String)
         length_max = column.type.length
-        if name is not None and len(name) > length_max:
+        if name is not None and length_max is not None and len(name) > length_max:
             raise MetaError(
                 f"{what} name '{name[:60]}…' has {len(name)} characters; at most {length_max} fit"
             )
