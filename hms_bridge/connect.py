@@ -174,6 +174,11 @@ def absolute_location(text: str, hadoop: HadoopConfig | None = None, *, key: str
     return f"{hadoop.default_prefix}{text}".rstrip("/")
 
 
+def is_sqlite_url(url: str) -> bool:
+    """Whether it names a file, or memory, and no database of a server."""
+    return url.startswith("sqlite:")
+
+
 def install_schema(url: str, settings: Settings) -> None:
     """Make the tables that are missing, and the default database."""
     open_local(url, settings).metastore.close()

@@ -27,10 +27,15 @@ class PeriodicTask:
         """Begin."""
         self._thread.start()
 
+    def ask_to_stop(self) -> None:
+        """No pass begins any more."""
+        self._stopping.set()
+
     def stop(self, timeout_seconds: float = 30.0) -> None:
         """Ask it to end, and wait for the pass under way."""
-        self._stopping.set()
-        self._thread.join(timeout_seconds)
+        self.ask_to_stop()
+        if self._thread.is_alive():
+            self._thread.join(timeout_seconds)
 
     def _loop(self) -> None:
         while not self._stopping.is_set():

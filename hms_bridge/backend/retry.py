@@ -118,4 +118,5 @@ class _Outage:
 
 
 def _is_gone(state: RetryCallState) -> bool:
-    return bool(state.outcome) and isinstance(state.outcome.exception(), DatabaseGoneError)
+    error = state.outcome.exception() if state.outcome else None
+    return isinstance(error, DatabaseGoneError)

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib.metadata import entry_points
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import click
@@ -96,24 +97,25 @@ class Program(LazyGroup):
     ) -> Any:
         """Run, and end the process: 0 ok, 1 failed, 2 usage. ``--verbose`` may stand anywhere."""
         words, is_verbose = _without_verbose(sys.argv[1:] if args is None else args)
+        ending = _JsonEnding(is_verbose) if _is_log_json(words) else _TextEnding(is_verbose)
         try:
             super().main(words, prog_name, complete_var, standalone_mode=False, **extra)
         except click.ClickException as error:
-            error.show()
+            ending.misused(error)
             sys.exit(error.exit_code)
-        except click.exceptions.Exit as ending:
-            sys.exit(ending.exit_code)
+        except click.exceptions.Exit as leaving:
+            sys.exit(leaving.exit_code)
         except (click.Abort, KeyboardInterrupt):
-            _tell("stopped")
+            ending.tell("stopped")
             sys.exit(1)
         except BrokenPipeError:
             _leave_closed_pipe()
         except (HmsBridgeError, ChangeManagerError) as error:
-            _fail(str(error), error, is_verbose)
+            ending.failed(str(error), error)
         except OSError as error:  # a file system's refusal says itself what to do
-            _fail(_refusal_text(error), error, is_verbose)
+            ending.failed(_refusal_text(error), error)
         except Exception as error:  # the last border: a person never sees a traceback unasked
-            _fail(f"unexpected {type(error).__name__}: {error}", error, is_verbose)
+            ending.failed(f"unexpected {type(error).__name__}: {error}", error)
         sys.exit(0)
 
 
@@ -164,17 +166,58 @@ def _refusal_text(error: OSError) -> str:
     return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
 
 
-def _fail(text: str, error: BaseException, is_verbose: bool) -> NoReturn:
-    _tell(f"error: {text}")
-    if is_verbose:
-        raise error
-    if not isinstance(error, HmsBridgeError | ChangeManagerError):
-        _tell("run again with --verbose to see where it came from")
-    sys.exit(1)
+class _TextEnding:
+    """How the program's end is told to a person."""
+
+    def __init__(self, is_verbose: bool) -> None:
+        self._is_verbose = is_verbose
+
+    def misused(self, error: click.ClickException) -> None:
+        """A usage that cannot be understood."""
+        error.show()
+
+    def tell(self, text: str) -> None:
+        """A line."""
+        click.echo(text, err=True)
+
+    def failed(self, text: str, error: BaseException) -> NoReturn:
+        """An error, with its traceback if that was asked for."""
+        self.tell(f"error: {text}")
+        if self._is_verbose:
+            raise error
+        if not isinstance(error, HmsBridgeError | ChangeManagerError):
+            self.tell("run again with --verbose to see where it came from")
+        sys.exit(1)
 
 
-def _tell(text: str) -> None:
-    click.echo(text, err=True)
+class _JsonEnding(_TextEnding):
+    """How it is told to a program that reads ``--log-format json``: in one such line."""
+
+    def misused(self, error: click.ClickException) -> None:
+        """A usage that cannot be understood."""
+        self._log(logging.ERROR, f"error: {error.format_message()}")
+
+    def tell(self, text: str) -> None:
+        """A line."""
+        self._log(logging.INFO, text)
+
+    def failed(self, text: str, error: BaseException) -> NoReturn:
+        """An error; the traceback, if that was asked for, stands in the line."""
+        self._log(logging.ERROR, f"error: {text}", error if self._is_verbose else None)
+        sys.exit(1)
+
+    def _log(self, level: int, text: str, error: BaseException | None = None) -> None:
+        from hms_bridge.cli.logs import JsonFormatter
+
+        trace = (type(error), error, error.__traceback__) if error is not None else None
+        fields = {"name": "hms_bridge", "levelno": level, "msg": text, "exc_info": trace}
+        record = logging.makeLogRecord({**fields, "levelname": logging.getLevelName(level)})
+        click.echo(JsonFormatter().format(record), err=True)
+
+
+def _is_log_json(words: Sequence[str]) -> bool:
+    """Asked before the words are understood, for what cannot be understood is told so, too."""
+    return "--log-format=json" in words or ("--log-format", "json") in pairwise(words)
 
 
 def _leave_closed_pipe() -> NoReturn:

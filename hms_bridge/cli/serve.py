@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from importlib.metadata import entry_points
@@ -25,16 +27,18 @@ from hms_bridge.config.keys import (
     TXN_TIMEOUT,
     WAREHOUSE,
 )
-from hms_bridge.config.settings import Settings
+from hms_bridge.config.settings import ServerSettings, Settings
 from hms_bridge.periodic import PeriodicTask
 from hms_bridge.spark.request import SparkRequest
 
 if TYPE_CHECKING:
     from hms_bridge.connect import LocalStore
+    from hms_bridge.server.limits import ServerLimits
 
 _LOG = logging.getLogger(__name__)
 _HOUSEKEEPING_SECONDS = 10.0
 _WORKER_POLL_SECONDS = 1.0
+_STOP_SECONDS = 30.0
 
 
 @click.command()
@@ -64,7 +68,9 @@ def serve(
     """Run the metastore server until it is interrupted.
 
     Hive, Spark, Trino, PyIceberg and hmsclient connect to thrift://HOST:PORT. It is ready when it
-    says "serving thrift://…" on standard error; SIGTERM and Ctrl-C stop it.
+    says "serving thrift://…" on standard error; SIGTERM and Ctrl-C stop it, a second one at once.
+    A SQLite file is made if it is not there; in a database server, run "hms-bridge schema init"
+    first.
 
     \b
     Examples:
@@ -72,15 +78,17 @@ def serve(
       hms-bridge serve --config hive-site.xml --initiator --worker --cleaner --log-format json
     """
     from hms_bridge.config.jdbc import url_without_password
-    from hms_bridge.connect import absolute_location, connected_locally
-    from hms_bridge.server.limits import DEFAULT_LIMITS
+    from hms_bridge.connect import absolute_location, connected_locally, is_sqlite_url
     from hms_bridge.server.serve import MetastoreServer
 
     if warehouse is not None:
         place = absolute_location(warehouse, settings.hadoop)
         settings = replace(settings, warehouse=place)
     with ExitStack() as stack:
-        store = stack.enter_context(connected_locally(metastore_url, settings))
+        store = stack.enter_context(
+            # In a server's database a mistyped URL would look like an empty metastore.
+            connected_locally(metastore_url, settings, is_created=is_sqlite_url(metastore_url))
+        )
         if settings.archive.is_enabled:
             _prepare_archive(store)
         server = MetastoreServer(
@@ -88,15 +96,13 @@ def serve(
             store.metastore,
             host=host,
             config=_told_to_clients(settings),
-            limits=replace(
-                DEFAULT_LIMITS, message_size_bytes=settings.server.message_size_bytes_max
-            ),
+            limits=_limits(settings.server),
         )
         stopping = threading.Event()
         _stop_on_signals(stopping)
         server.start()
         stack.callback(server.stop)
-        for task in _daemons(
+        tasks = _daemons(
             store,
             stack,
             is_worker=is_worker,
@@ -104,15 +110,28 @@ def serve(
             is_cleaner=is_cleaner,
             pool_name=pool_name,
             spark=spark,
-        ):
+        )
+        stack.callback(_stop_tasks, tasks)
+        for task in tasks:
             task.start()
-            stack.callback(task.stop)
         _stop_on_signals(stopping)  # Spark's session takes Ctrl-C for itself
         _say_places(settings)
         say(f"serving thrift://{host}:{server.port} over {url_without_password(metastore_url)}")
         while not stopping.wait(0.5):
             pass
         say("stopping")
+
+
+def _limits(settings: ServerSettings) -> ServerLimits:
+    from hms_bridge.server.limits import ServerLimits
+
+    return ServerLimits(
+        message_size_bytes=settings.message_size_bytes_max,
+        container_length=settings.container_length_max,
+        element_count=settings.message_elements_max,
+        connections=settings.connections_max,
+        idle_seconds=settings.idle_timeout_ms / 1000,
+    )
 
 
 def _prepare_archive(store: LocalStore) -> None:
@@ -156,8 +175,22 @@ def _told_to_clients(settings: Settings) -> dict[str, str]:
     return {name: text for key, text in told.items() for name in (key.name, *key.aliases)}
 
 
+def _stop_tasks(tasks: Sequence[PeriodicTask]) -> None:
+    """All at once, else each that hangs would have its own time to wait for."""
+    deadline = time.monotonic() + _STOP_SECONDS
+    for task in tasks:
+        task.ask_to_stop()
+    for task in tasks:
+        task.stop(max(0.0, deadline - time.monotonic()))
+
+
 def _stop_on_signals(stopping: threading.Event) -> None:
+    """The first one stops in order; a second one, at once: whatever is cut off can be gone on
+    with, as after a kill."""
+
     def stop(_number: int, _frame: FrameType | None) -> None:
+        if stopping.is_set():
+            os._exit(1)
         stopping.set()
 
     signal.signal(signal.SIGTERM, stop)

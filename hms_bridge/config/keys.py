@@ -81,6 +81,25 @@ MAX_MESSAGE_SIZE = _number(
     "The longest message that a client may send, in bytes.",
     "hive.metastore.server.max.message.size", low=1024,
 )  # fmt: skip
+MAX_MESSAGE_ELEMENTS = _number(
+    "hms.bridge.server.max.message.elements", 5_000_000,
+    "The most fields and entries of lists, sets and maps that a message may hold. Each takes "
+    "about 150 bytes of memory.", low=1024,
+)  # fmt: skip
+MAX_CONTAINER_LENGTH = _number(
+    "hms.bridge.server.max.container.length", 1_000_000,
+    "The most entries that one list, set or map of a message may hold.", low=1024,
+)  # fmt: skip
+MAX_CONNECTIONS = _number(
+    "metastore.server.max.threads", 1000,
+    "The most connections that are open at the same time.",
+    "hive.metastore.server.max.threads", low=1,
+)  # fmt: skip
+IDLE_TIMEOUT = _time(
+    "hms.bridge.server.idle.timeout", "60s", "s",
+    "When all connections are in use, the one that has been idle longest, and for this long at "
+    "least, is closed for a new one. Clients of Hive connect again by themselves.",
+)  # fmt: skip
 EVENT_HOOKS = _text(
     "hms.bridge.event.hooks", "",
     "Python objects that are told of every notification event after its commit: "

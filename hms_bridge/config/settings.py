@@ -115,6 +115,10 @@ class ServerSettings:
 
     port: int = 9083
     message_size_bytes_max: int = 104_857_600
+    message_elements_max: int = 5_000_000
+    container_length_max: int = 1_000_000
+    connections_max: int = 1_000
+    idle_timeout_ms: int = 60_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -177,6 +181,10 @@ def settings_from(
         server=ServerSettings(
             port=values.number(keys.THRIFT_PORT),
             message_size_bytes_max=values.number(keys.MAX_MESSAGE_SIZE),
+            message_elements_max=values.number(keys.MAX_MESSAGE_ELEMENTS),
+            container_length_max=values.number(keys.MAX_CONTAINER_LENGTH),
+            connections_max=values.number(keys.MAX_CONNECTIONS),
+            idle_timeout_ms=values.duration_ms(keys.IDLE_TIMEOUT),
         ),
         txn=TxnSettings(
             timeout_ms=values.duration_ms(keys.TXN_TIMEOUT),

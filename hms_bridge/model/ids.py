@@ -22,3 +22,6 @@ CompactionId = NewType("CompactionId", int)
 NO_TXN = TxnId(0)
 MAX_ID = 2**63 - 1
 """What Hive prints for "none" in the place of a lowest open id (Java's Long.MAX_VALUE)."""
+
+SEED_MAX = 2**62
+"""The highest id from which a client may let ids go on: as many again must be able to follow."""

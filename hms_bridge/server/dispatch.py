@@ -15,6 +15,7 @@ from thrift.transport.TTransport import TTransportException
 from hms_bridge.errors import HmsBridgeError
 from hms_bridge.server.answers import Answer
 from hms_bridge.server.limits import ServerLimits
+from hms_bridge.server.turns import Turns
 from hms_bridge.wire.exceptions import exception_for
 from hms_bridge.wire.messages import KINDS, ApplicationError, MessageStream
 from hms_bridge.wire.methods import SUCCESS, method
@@ -48,19 +49,23 @@ class Dispatcher:
         """The thrift methods that have an answer."""
         return frozenset(self._calls)
 
-    def serve(self, client: socket.socket) -> None:
+    def serve(self, client: socket.socket, turns: Turns) -> None:
         """Answer until the client leaves, asks for an end, or sends what cannot be read."""
         stream = MessageStream(
             client,
             message_size_bytes=self._limits.message_size_bytes,
             container_length=self._limits.container_length,
+            element_count=self._limits.element_count,
         )
         try:
             is_open = True
             while is_open:
-                client.settimeout(None)
+                stream.limit_time(None)
+                turns.rest()
                 stream.wait()
-                client.settimeout(self._limits.message_timeout_seconds)
+                if not turns.begin():
+                    return
+                stream.limit_time(self._limits.message_timeout_seconds)
                 is_open = self._serve_one(stream)
         except TProtocolException as error:
             _log.warning("connection closed: %s", error)
@@ -81,12 +86,16 @@ class Dispatcher:
         if call is None:
             text = f"Invalid method name: '{name}'"
             unknown = TApplicationException.UNKNOWN_METHOD
-            stream.send(_refusal(stream, name, sequence, unknown, text))
+            self._send(stream, _refusal(stream, name, sequence, unknown, text))
         elif call.result is None:
             return bool(call.answer(arguments))
         else:
-            stream.send(_answer(stream, name, sequence, call, arguments))
+            self._send(stream, _answer(stream, name, sequence, call, arguments))
         return True
+
+    def _send(self, stream: MessageStream, message: bytes) -> None:
+        stream.limit_time(self._limits.message_timeout_seconds)
+        stream.send(message)
 
 
 def _read_arguments(stream: MessageStream, name: str, sequence: int, arguments: Struct) -> None:

@@ -11,13 +11,17 @@ _MIB = 1024 * 1024
 class ServerLimits:
     """Bounds that hold before memory is given to a message; Hive's defaults where it has one.
 
-    The depth of structs inside structs is bounded by the thrift library (64).
+    ``element_count``: fields and entries of a message, each about 150 bytes of memory. When all
+    ``connections`` are open, that which has been idle longest, and for ``idle_seconds``, is closed
+    for a new one. The depth of structs inside structs is bounded by the thrift library (64).
     """
 
     message_size_bytes: int = 100 * _MIB
     container_length: int = 1_000_000
+    element_count: int = 5_000_000
     connections: int = 1000
     message_timeout_seconds: float = 600.0
+    idle_seconds: float = 60.0
 
 
 DEFAULT_LIMITS = ServerLimits()

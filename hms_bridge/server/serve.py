@@ -6,8 +6,10 @@ import errno
 import logging
 import socket
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from types import TracebackType
 
 from hms_bridge.clock import Clock, SystemClock
@@ -28,6 +30,7 @@ from hms_bridge.server.service_calls import AbsentCalls, ServiceCalls
 from hms_bridge.server.statistics_calls import StatisticsCalls
 from hms_bridge.server.table_calls import TableCalls
 from hms_bridge.server.transaction_calls import LockCalls, TransactionCalls
+from hms_bridge.server.turns import Turns
 
 _log = logging.getLogger(__name__)
 
@@ -66,6 +69,12 @@ def dispatcher_of(
     return Dispatcher(collect_answers(handlers), limits)
 
 
+@dataclass(frozen=True, slots=True)
+class _Connection:
+    thread: threading.Thread
+    turns: Turns
+
+
 class MetastoreServer:
     """Serves a metastore to thrift clients until it is stopped.
 
@@ -87,9 +96,10 @@ class MetastoreServer:
         self._address = (host, port)
         self._dispatcher = dispatcher_of(metastore, config, database_uuid, limits, clock)
         self._limits = limits
+        self._clock = clock or SystemClock()
         self._listener: socket.socket | None = None
         self._acceptor: threading.Thread | None = None
-        self._connections: dict[socket.socket, threading.Thread] = {}
+        self._connections: dict[socket.socket, _Connection] = {}
         self._lock = threading.Lock()
         self._stopped = threading.Event()
 
@@ -128,9 +138,10 @@ class MetastoreServer:
             open_connections = dict(self._connections)
         for client in open_connections:
             _wake(client)
-        for thread in open_connections.values():
-            if thread is not threading.current_thread():
-                thread.join(_STOP_SECONDS / len(open_connections))
+        deadline = time.monotonic() + _STOP_SECONDS
+        for connection in open_connections.values():
+            if connection.thread is not threading.current_thread():
+                connection.thread.join(max(0.0, deadline - time.monotonic()))
 
     def __enter__(self) -> MetastoreServer:
         self.start()
@@ -158,21 +169,38 @@ class MetastoreServer:
 
     def _admit(self, client: socket.socket, address: object) -> None:
         with self._lock:
-            if self._stopped.is_set() or len(self._connections) >= self._limits.connections:
+            if self._stopped.is_set() or not self._has_room():
                 _log.warning("refused %s: %d connections are open", address, len(self._connections))
                 client.close()
                 return
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             client.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            turns = Turns(self._clock)
             thread = threading.Thread(
-                target=self._serve, args=(client,), name="thrift-client", daemon=True
+                target=self._serve, args=(client, turns), name="thrift-client", daemon=True
             )
-            self._connections[client] = thread
-            thread.start()
+            try:
+                thread.start()
+            except RuntimeError as error:  # no more threads: those who are here are served on
+                _log.warning("refused %s: %s", address, error)
+                client.close()
+                return
+            self._connections[client] = _Connection(thread, turns)
 
-    def _serve(self, client: socket.socket) -> None:
+    def _has_room(self) -> bool:
+        """For one more; the one that has been idle longest makes room, if it has been for long."""
+        if len(self._connections) < self._limits.connections:
+            return True
+        idlest = max(self._connections, key=lambda one: self._connections[one].turns.idle_ms)
+        if not self._connections[idlest].turns.end_if_idle(int(self._limits.idle_seconds * 1000)):
+            return False
+        del self._connections[idlest]
+        _wake(idlest)
+        return True
+
+    def _serve(self, client: socket.socket, turns: Turns) -> None:
         try:
-            self._dispatcher.serve(client)
+            self._dispatcher.serve(client, turns)
         finally:
             _wake(client)
             client.close()

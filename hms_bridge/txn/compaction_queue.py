@@ -32,7 +32,7 @@ from hms_bridge.model.property_text import format_properties
 from hms_bridge.model.txn import TxnState
 from hms_bridge.txn.compaction_rows import from_queue
 from hms_bridge.txn.mutex import Mutex, hold
-from hms_bridge.txn.names import lower_partition
+from hms_bridge.txn.names import lower_partition, require_fitting
 from hms_bridge.txn.txn_state import lock_open_txn
 from hms_bridge.txn.valid_write_ids import get_valid_write_ids
 
@@ -65,6 +65,7 @@ def enqueue(
     hold(connection, Mutex.COMPACTION_SCHEDULER)
     database, table = request.database_name.lower(), request.table_name.lower()
     partition = lower_partition(request.partition_name)
+    require_fitting(database, table, partition)
     found = _scheduled(connection, (database, table, partition), settings, clock)
     if found is not None:
         return CompactionResponse(

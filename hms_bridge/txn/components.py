@@ -29,6 +29,7 @@ from hms_bridge.backend.schema.txn_tables import TXN_COMPONENTS, TXN_TO_WRITE_ID
 from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.lock import DataOperation, LockComponent
 from hms_bridge.model.txn import DynamicPartitions, TxnState
+from hms_bridge.txn.names import require_fitting
 from hms_bridge.txn.txn_state import lock_open_txn
 
 _T = TXN_COMPONENTS.c
@@ -98,6 +99,8 @@ def add_dynamic_partitions(connection: Connection, partitions: DynamicPartitions
     if operation is None or operation is DataOperation.UNSET:
         operation = DataOperation.UPDATE
     database, table = partitions.database_name.lower(), partitions.table_name.lower()
+    for name in partitions.partition_names:
+        require_fitting(database, table, name)
     for names in batches(partitions.partition_names):
         connection.execute(
             insert(TXN_COMPONENTS),

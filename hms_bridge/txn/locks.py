@@ -33,7 +33,7 @@ from hms_bridge.model.lock import (
 from hms_bridge.txn.components import track_locked
 from hms_bridge.txn.heartbeat import heartbeat_lock, heartbeat_txn
 from hms_bridge.txn.lock_rules import BLOCKERS, STRENGTH, LockTarget, blocks
-from hms_bridge.txn.names import lower_partition
+from hms_bridge.txn.names import lower_partition, require_fitting
 from hms_bridge.txn.txn_state import lock_open_txn
 
 _L = HIVE_LOCKS.c
@@ -52,6 +52,8 @@ def lock(connection: Connection, request: LockRequest, clock: Clock) -> LockResp
     if not request.components:
         raise MetaError("a lock request without components; name what to lock")
     components = tuple(_lower(component) for component in request.components)
+    for one in components:
+        require_fitting(one.database_name, one.table_name, one.partition_name)
     if request.txn_id:
         lock_open_txn(connection, request.txn_id)
         track_locked(connection, request.txn_id, components)

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from sqlalchemy import String
+
+from hms_bridge.backend.schema.txn_tables import TXN_COMPONENTS
+from hms_bridge.errors import MetaError
+
+_C = TXN_COMPONENTS.c
+
 
 def lower_partition(name: str | None) -> str | None:
     """``DS=Ab/HR=1`` as ``ds=Ab/hr=1``; None stays None, and "" becomes None."""
@@ -9,3 +16,18 @@ def lower_partition(name: str | None) -> str | None:
         return None
     parts = (part.partition("=") for part in name.split("/"))
     return "/".join(f"{key.lower()}{equals}{value}" for key, equals, value in parts)
+
+
+def require_fitting(database: str, table: str | None, partition: str | None = None) -> None:
+    """Raises MetaError for a name that Hive's columns do not hold: SQLite would keep it."""
+    for what, name, column in (
+        ("database", database, _C.TC_DATABASE),
+        ("table", table, _C.TC_TABLE),
+        ("partition", partition, _C.TC_PARTITION),
+    ):
+        assert isinstance(column.type, String)
+        length_max = column.type.length
+        if name is not None and length_max is not None and len(name) > length_max:
+            raise MetaError(
+                f"{what} name '{name[:60]}…' has {len(name)} characters; at most {length_max} fit"
+            )

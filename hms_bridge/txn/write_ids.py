@@ -15,9 +15,10 @@ from hms_bridge.backend.batches import batches
 from hms_bridge.backend.dialect import advance_generated_txn_id, lock_txns, take_from_counter
 from hms_bridge.backend.schema.txn_tables import NEXT_WRITE_ID, TXN_TO_WRITE_ID, TXNS
 from hms_bridge.errors import MetaError
-from hms_bridge.model.ids import MAX_ID, TxnId, WriteId
+from hms_bridge.model.ids import MAX_ID, SEED_MAX, TxnId, WriteId
 from hms_bridge.model.txn import AllocateWriteIdsRequest, TxnState, TxnToWriteId, TxnType
 from hms_bridge.txn.components import give_write_ids
+from hms_bridge.txn.names import require_fitting
 from hms_bridge.txn.replication import mapped_pairs
 from hms_bridge.txn.txn_state import high_watermark
 
@@ -52,6 +53,7 @@ def allocate_table_write_ids(
     are not open or read only.
     """
     database, table = request.database_name.lower(), request.table_name.lower()
+    require_fitting(database, table)
     if request.repl_policy is not None:
         return _allocate_replayed(connection, request, database, table)
     txn_ids = sorted(set(request.txn_ids))
@@ -82,6 +84,11 @@ def has_write_ids(connection: Connection, database: str, table: str) -> bool:
 def seed_write_id(connection: Connection, database: str, table: str, seed: WriteId) -> None:
     """The next write id becomes ``seed + 1``. Raises MetaError if the table has write ids."""
     database, table = database.lower(), table.lower()
+    require_fitting(database, table)
+    if not 0 <= seed <= SEED_MAX:
+        raise MetaError(
+            f"cannot seed write ids of {database}.{table} with {seed}; give 0 to {SEED_MAX}"
+        )
     found = _next(connection, database, table)
     if found is not None:
         raise MetaError(
@@ -97,6 +104,8 @@ def seed_txn_id(connection: Connection, seed: TxnId) -> None:
     An old, committed transaction is put before it: so the ids that are left out never count as
     open, and a second, lower seed is refused (Hive goes back).
     """
+    if seed > SEED_MAX:
+        raise MetaError(f"cannot go on with transaction {seed}; the highest seed is {SEED_MAX}")
     lock_txns(connection, is_exclusive=True)
     highest = high_watermark(connection)
     if highest >= seed:

@@ -7,6 +7,7 @@ arrive in small chunks: a length that the other side claims costs nothing until 
 from __future__ import annotations
 
 import socket
+import time
 from contextlib import suppress
 from io import BytesIO
 from struct import Struct as BinaryLayout
@@ -20,6 +21,7 @@ from thrift.transport.TTransport import (
     TTransportException,
 )
 
+from hms_bridge.wire.element_count import ElementCounter
 from hms_bridge.wire.structs import Struct, set_spec
 
 _CHUNK_BYTES = 64 * 1024
@@ -48,14 +50,23 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
 
     Raises TTransportException where the other side is gone, TProtocolException where what comes
     is no message or exceeds a limit, OSError as the socket does. After each of them the stream is
-    of no use.
+    of no use. ``element_count``: the most fields and entries of a message that is read; None: any.
     """
 
     def __init__(
-        self, stream: socket.socket, *, message_size_bytes: int, container_length: int
+        self,
+        stream: socket.socket,
+        *,
+        message_size_bytes: int,
+        container_length: int,
+        element_count: int | None = None,
     ) -> None:
         self._socket = stream
         self._message_size_bytes = message_size_bytes
+        self._element_count = element_count
+        self._elements: ElementCounter | None = None
+        self._seen: list[bytes] | None = None
+        self._deadline: float | None = None
         self._buffer = BytesIO()
         self._received_bytes = 0
         self._protocol = TBinaryProtocolAccelerated(
@@ -77,6 +88,11 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
                 )
         self._buffer = BytesIO(rest)
 
+    def limit_time(self, seconds: float | None) -> None:
+        """From now on: a whole message must come, and go, in this time; None for any."""
+        self._deadline = None if seconds is None else time.monotonic() + seconds
+        self._socket.settimeout(seconds)
+
     def read_header(self) -> tuple[str, int, int]:
         """A message's method, kind and sequence number."""
         self._received_bytes = 0
@@ -90,7 +106,13 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
 
     def read_struct(self, struct: Struct) -> None:
         """The body of a message."""
-        struct.read(self._protocol)
+        self._elements, self._seen = None, None
+        if self._element_count is not None:
+            self._seen = [self._buffer.getvalue()[self._buffer.tell() :]]
+        try:
+            struct.read(self._protocol)
+        finally:
+            self._elements, self._seen = None, None
 
     def encode(self, name: str, kind: int, sequence: int, body: Struct) -> bytes:
         """One message as bytes."""
@@ -138,6 +160,11 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
         return self._buffer
 
     def _receive(self, wanted: int) -> bytes:
+        if self._deadline is not None:
+            left = self._deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError("a message took too long")
+            self._socket.settimeout(left)
         chunk = self._socket.recv(min(max(wanted, _READ_AHEAD_BYTES), _CHUNK_BYTES))
         self._received_bytes += len(chunk)
         if self._received_bytes > self._message_size_bytes:
@@ -145,7 +172,20 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
                 TProtocolException.SIZE_LIMIT,
                 f"a message exceeds {self._message_size_bytes} bytes; send less at a time",
             )
+        self._count_elements(chunk)
         return chunk
+
+    def _count_elements(self, chunk: bytes) -> None:
+        """An element is a byte at least: only a message that is longer can have too many."""
+        if self._elements is not None:
+            self._elements.feed(chunk)
+        elif self._seen is not None and self._element_count is not None:
+            self._seen.append(chunk)
+            if self._received_bytes > self._element_count:
+                self._elements = ElementCounter(self._element_count)
+                for seen in self._seen:
+                    self._elements.feed(seen)
+                self._seen = None
 
 
 def _what_is_this(start: bytes) -> str:

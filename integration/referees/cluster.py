@@ -105,6 +105,7 @@ class OurSide:
 
     def serve(self, *words: str) -> Server:
         """The metastore server, once it is ready."""
+        self.ok("schema", "init")
         server = self.start("serve", "--port", str(self.port), *words)
         try:
             # a start of Spark takes minutes on a machine where others work too

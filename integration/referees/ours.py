@@ -48,6 +48,15 @@ class OurServer:
         chosen = [
             word for key, value in (settings or {}).items() for word in ("--set", f"{key}={value}")
         ]
+        if not database_url.startswith("sqlite:"):
+            place_setting = f"hive.metastore.warehouse.dir={place}"
+            workplace.run(
+                "ours-schema",
+                [*PROGRAM, "schema", "init", "--database", database_url,
+                 "--set", place_setting, *chosen],
+                env=ENVIRONMENT | dict(environment or {}),
+                cwd=self.folder,
+            )  # fmt: skip
         self._server = workplace.start(
             "ours",
             [*PROGRAM, "serve", "--port", str(self.port), "--database", database_url,

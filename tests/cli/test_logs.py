@@ -108,3 +108,24 @@ def test_half_a_character_is_told_as_what_can_be_written(formatter: logging.Form
     fields = {"name": "cleaner", "levelno": logging.INFO, "levelname": "INFO", "msg": "a\udcff"}
     line = formatter.format(logging.makeLogRecord(fields))
     assert line.encode().decode().isprintable()
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("words", "exit_code", "message"),
+    [
+        (("--database", "sqlite:///no/such.db"), 1, "error: cannot open /"),
+        (("--host", "192.0.2.1"), 1, "error: cannot listen on 192.0.2.1"),
+        (("--port", "70000"), 2, "error: Invalid value for '--port'"),
+        (("--verbose", "--database", "sqlite:///no/such.db"), 1, "error: cannot open /"),
+    ],
+)
+def test_the_last_line_of_a_json_log_is_json_too(
+    program: Program, words: tuple[str, ...], exit_code: int, message: str
+) -> None:
+    answer = program.start("serve", "--port", "0", *words, "--log-format", "json")
+    lines = [json.loads(line) for line in answer.err.splitlines()]
+    assert answer.exit_code == exit_code
+    assert lines[-1]["message"].startswith(message)
+    assert lines[-1]["level"] == "error"
+    assert ("Traceback" in str(lines[-1].get("error"))) is ("--verbose" in words)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import socket
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,14 @@ import pytest
 from hmsclient import HMSClient
 from hmsclient.genthrift.hive_metastore import ttypes as hive3
 
+from hms_bridge.client.thrift_metastore import ThriftMetastoreClient
+from hms_bridge.model.catalog import Database
+from hms_bridge.wire.structs import hive
+from tests.conformance.objects import DS, acid_table, partition
 from tests.support.busy_metastore import copy_golden
 from tests.support.golden import OWN
 from tests.support.program import Program, serving
+from tests.support.raw_thrift import RawClient, call
 
 pytestmark = pytest.mark.process
 
@@ -44,6 +50,44 @@ def test_a_server_answers_until_it_is_told_to_stop(program: Program) -> None:
         assert server.stop(signal.SIGTERM) == 0
         assert server.lines[-1] == "stopping"
     assert program.ok("txns", "--format", "json").json == []
+
+
+def test_it_stops_while_a_filter_and_a_big_answer_are_under_way(program: Program) -> None:
+    with serving(program, "--port", "0") as server:
+        address = server.wait_until_ready()
+        with ThriftMetastoreClient(address) as client:
+            client.create_database(Database(name="busy"))
+            client.create_table(acid_table("busy", partition_columns=DS))
+            client.add_partitions(
+                "busy", "t", [partition("busy", "t", f"{n:04d}{'x' * 200}") for n in range(1000)]
+            )
+        endless = " or ".join(f'ds = "{n}"' for n in range(70_000))
+        filtering = hive.GetPartitionsByFilterRequest(
+            dbName="busy", tblName="t", filter=endless, maxParts=-1
+        )
+        with RawClient(_port(address)) as busy, RawClient(_port(address)) as deaf:
+            busy.send(call("get_partitions_by_filter_req", req=filtering))
+            # Far more than what sockets keep, to somebody who does not read.
+            deaf.send(call("get_partitions", db_name="busy", tbl_name="t", max_parts=-1) * 200)
+            time.sleep(3)
+            began = time.monotonic()
+            assert server.stop(signal.SIGTERM) == 0
+            assert time.monotonic() - began < 40
+        assert server.lines[-1] == "stopping"
+
+
+def test_a_second_signal_stops_at_once(program: Program) -> None:
+    hook = "import time\nclass Stuck:\n    def on_event(self, event):\n        time.sleep(600)\n"
+    (program.folder / "stuck_hook.py").write_text(hook)
+    words = ("--port", "0", "--set", "hms.bridge.event.hooks=stuck_hook:Stuck")
+    with serving(program, *words) as server:
+        with ThriftMetastoreClient(server.wait_until_ready()) as client:
+            client.create_database(Database(name="one"))
+        server.process.send_signal(signal.SIGTERM)
+        time.sleep(2)
+        began = time.monotonic()
+        assert server.stop(signal.SIGTERM) == 1
+        assert time.monotonic() - began < 5
 
 
 def test_a_port_has_one_server(program: Program) -> None:

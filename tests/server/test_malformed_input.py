@@ -5,7 +5,8 @@ import resource
 import socket
 import struct
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from time import monotonic, sleep
 
 import pytest
 from thrift.Thrift import TApplicationException, TMessageType
@@ -16,6 +17,7 @@ from tests.support.fake_metastore import FakeMetastore
 from tests.support.golden_wire import recorded_calls
 from tests.support.raw_thrift import STOP, RawClient, header, string_field
 from tests.support.sample_records import DATABASE
+from tests.support.simulated_clock import SimulatedClock
 
 GET_DATABASE = header("get_database") + string_field(1, b"db") + STOP
 LIMITS = ServerLimits(message_size_bytes=1_000_000, container_length=1000,
@@ -200,3 +202,90 @@ def test_too_many_connections_are_refused() -> None:
                 break
         else:
             pytest.fail("a closed connection kept its place")
+
+
+def _structs(*counts: int) -> bytes:
+    """Lists of empty structs, which are a byte each."""
+    return b"".join(
+        struct.pack("!bhbi", 15, 1 + place, 12, count) + STOP * count
+        for place, count in enumerate(counts)
+    )
+
+
+def test_a_message_of_too_many_elements_is_refused() -> None:
+    """Each costs more than a hundred times its byte; so the size of a message bounds nothing."""
+    fake = FakeMetastore(get_database=DATABASE)
+    limits = ServerLimits(element_count=50_000)
+    with MetastoreServer(0, fake, limits=limits) as server:  # type: ignore[arg-type]
+        with RawClient(server.port) as hostile:
+            hostile.send(header("add_partitions") + _structs(40_000, 40_000, 40_000) + STOP)
+            _, kind, refusal = hostile.answer()
+            assert kind == TMessageType.EXCEPTION
+            assert "more than 50000 elements; send less at a time" in refusal.message
+            assert hostile.is_closed()
+        with RawClient(server.port) as client:
+            for _ in range(3):  # each message is counted anew
+                client.send(header("get_database") + string_field(1, b"db")
+                            + _structs(0, 40_000)[8:] + STOP)  # fmt: skip
+                assert client.answer()[2].success.name == "db"
+
+
+def test_a_message_that_trickles_is_given_up(server: MetastoreServer) -> None:
+    """The limit is of the whole message, not of each byte."""
+    began = monotonic()
+    with RawClient(server.port) as client, suppress(OSError):
+        for byte in header("get_database") + string_field(1, b"x" * 1000):
+            client.send(bytes([byte]))
+            sleep(0.1)
+    assert monotonic() - began < 20
+
+
+def test_who_is_idle_makes_room_for_who_comes() -> None:
+    fake = FakeMetastore(get_database=DATABASE)
+    clock = SimulatedClock()
+    limits = ServerLimits(connections=3, idle_seconds=60)
+
+    def ask(client: RawClient) -> None:
+        client.send(GET_DATABASE)
+        assert client.answer()[2].success.name == "db"
+        sleep(0.3)  # until the server is through with it
+
+    with (
+        MetastoreServer(0, fake, limits=limits, clock=clock) as server,  # type: ignore[arg-type]
+        RawClient(server.port) as first,
+        RawClient(server.port) as busy,
+        RawClient(server.port) as third,
+    ):
+        for client in (first, busy, third):
+            ask(client)
+            clock.advance_ms(10_000)
+        with RawClient(server.port) as too_early:
+            assert too_early.is_closed()
+        clock.advance_ms(30_000)
+        with RawClient(server.port) as fourth:
+            ask(fourth)
+            assert first.is_closed()
+            busy.send(GET_DATABASE[:10])
+            sleep(0.3)
+            clock.advance_ms(59_000)
+            with RawClient(server.port) as fifth:
+                ask(fifth)
+                assert third.is_closed()
+                busy.send(GET_DATABASE[10:])
+                assert busy.answer()[2].success.name == "db"
+                ask(fourth)
+
+
+def test_a_server_whose_connections_are_all_idle_serves_whoever_comes() -> None:
+    fake = FakeMetastore(get_database=DATABASE)
+    limits = ServerLimits(connections=20, idle_seconds=0)
+    with (
+        MetastoreServer(0, fake, limits=limits) as server,  # type: ignore[arg-type]
+        ExitStack() as stack,
+    ):
+        for _ in range(20):
+            stack.enter_context(RawClient(server.port))
+        sleep(0.5)
+        with RawClient(server.port) as client:
+            client.send(GET_DATABASE)
+            assert client.answer()[2].success.name == "db"

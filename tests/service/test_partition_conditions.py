@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy import event
 
 from hms_bridge.config.settings import ArchiveSettings, Settings
 from hms_bridge.errors import InvalidOperationError, MetaError, NoSuchObjectError
@@ -252,3 +253,18 @@ def test_replication_sources_keep_their_files(metastore: MetastoreService, tmp_p
     (place_of(metastore, "t", "n=2/s=b") / "data").write_bytes(b"rows")
     exchange(metastore, n="2")
     assert {path.read_bytes() for path in (tmp_path / "cmroot").iterdir()} == {b"rows"}
+
+
+@pytest.mark.parametrize(("text", "count"), [("", 5), ("n < 9", 2), ("s = 'b' or s = 'd'", 2)])
+def test_partitions_are_counted_and_not_loaded(
+    metastore: MetastoreService, text: str, count: int
+) -> None:
+    statements: list[str] = []
+
+    @event.listens_for(metastore._transactions.database.engine, "before_cursor_execute")
+    def remember(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        statements.append(statement)
+
+    assert metastore.count_partitions_by_filter("db", "t", text) == count
+    assert any('"PARTITIONS"' in one for one in statements)
+    assert not any('"PARTITION_PARAMS"' in one for one in statements)

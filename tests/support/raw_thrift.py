@@ -26,6 +26,13 @@ def string_field(number: int, text: bytes, length: int | None = None) -> bytes:
 STOP = b"\0"
 
 
+def call(name: str, /, **arguments: object) -> bytes:
+    """A whole call, as a well-meaning client sends it."""
+    buffer = TMemoryBuffer()
+    method(name).arguments(**arguments).write(TBinaryProtocolAccelerated(buffer))
+    return header(name) + bytes(buffer.getvalue())
+
+
 class RawClient:
     """A socket with just enough thrift to see an answer."""
 

@@ -250,6 +250,13 @@ def test_seeded_ids(world: TxnWorld) -> None:
     assert world.open(2) == [2001, 2002]
 
 
+@pytest.mark.parametrize("seed", [2**62 + 1, 2**63 - 1])
+def test_a_seed_after_which_no_transactions_follow_is_refused(world: TxnWorld, seed: int) -> None:
+    with pytest.raises(MetaError, match="the highest seed is"):
+        world.do(lambda c: seed_txn_id(c, TxnId(seed)))
+    assert world.open() == [1]
+
+
 def test_ids_are_never_given_twice(world: TxnWorld) -> None:
     ids = world.open(3)
     world.do(lambda c: c.execute(MIN_HISTORY_LEVEL.delete()))

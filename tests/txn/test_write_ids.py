@@ -82,6 +82,38 @@ def test_seeding(world: TxnWorld) -> None:
         world.do(lambda c: write_ids.seed_write_id(c, "db", "seeded", WriteId(5)))
 
 
+@pytest.mark.parametrize("seed", [-5, -1, 2**62 + 1, 2**63 - 1])
+def test_a_seed_below_zero_or_after_which_no_ids_follow_is_refused(
+    world: TxnWorld, seed: int
+) -> None:
+    with pytest.raises(MetaError, match=f"with {seed}; give 0 to"):
+        world.do(lambda c: write_ids.seed_write_id(c, "db", "seeded", WriteId(seed)))
+    assert world.rows(NEXT_WRITE_ID) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"database": "d" * 129}, "database name .* 129 characters; at most 128 fit"),
+        ({"table": "t" * 300}, "table name .* 300 characters; at most 256 fit"),
+        ({"partition": f"p={'1' * 800}"}, "partition name .* 802 characters; at most 767 fit"),
+    ],
+)
+def test_names_that_do_not_fit_are_refused_on_every_database(
+    world: TxnWorld, more: dict[str, str], message: str
+) -> None:
+    txn_id = world.open_one()
+    with pytest.raises(MetaError, match=message):
+        world.lock(txn_id, component(**more))
+    if "partition" in more:
+        with pytest.raises(MetaError, match=message):
+            world.dynamic(txn_id, 1, more["partition"])
+    else:
+        with pytest.raises(MetaError, match=message):
+            world.allocate(txn_id, **more)
+    assert world.rows(TXN_COMPONENTS) == world.rows(NEXT_WRITE_ID) == []
+
+
 def test_the_counter_alone_decides(world: TxnWorld) -> None:
     """Not the highest row, which housekeeping may have purged."""
     world.allocate(world.open_one())

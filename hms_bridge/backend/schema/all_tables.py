@@ -14,6 +14,7 @@ from hms_bridge.backend.schema import (
     notification_tables,
     privilege_tables,
     txn_tables,
+    unused_tables,
 )
 from hms_bridge.backend.schema.metadata import METADATA
 
@@ -28,6 +29,7 @@ TABLE_MODULES = (
     notification_tables,
     privilege_tables,
     txn_tables,
+    unused_tables,
 )
 """Who declares them."""
 

@@ -88,7 +88,12 @@ def schema_info(database: Database) -> SchemaInfo:
             version or SCHEMA_VERSION
         )
         columns = _missing_columns(inspector, version, is_case_kept=is_case_kept)
-    missing = tuple(sorted(set(TABLES.tables) - (existing if is_case_kept else known)))
+    used = {
+        name
+        for name, table in TABLES.tables.items()
+        if version is None or is_old(version) or not table.info.get("is_unused")
+    }
+    missing = tuple(sorted(used - (existing if is_case_kept else known)))
     return SchemaInfo(version=version, missing_tables=missing, missing_columns=columns)
 
 
@@ -168,7 +173,8 @@ def _missing_columns(
         for table in TABLES.sorted_tables
         if table.name in have
         for column in table.columns
-        if column.name not in have[table.name]
+        if not table.info.get("is_unused")
+        and column.name not in have[table.name]
         and not ("until" in column.info and at >= version_number(column.info["until"]))
     )
 

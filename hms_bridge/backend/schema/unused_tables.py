@@ -1,0 +1,256 @@
+"""Tables of Hive's that nothing here reads or writes: roles, resource plans, scheduled queries,
+data connectors, tokens.
+
+They are made so that a Hive metastore, and its schematool, find their whole schema in a database
+that we made. One that lacks them works with us all the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    SmallInteger,
+    String,
+    Table,
+    UniqueConstraint,
+)
+
+from hms_bridge.backend.schema.metadata import ID, METADATA, TABLE_OPTIONS
+
+_NAME = String(128)
+_LONG_NAME = String(256)
+_TYPE = String(767)
+
+
+def _table(name: str, *parts: Column[Any] | Index | UniqueConstraint) -> Table:
+    return Table(name, METADATA, *parts, info={"is_unused": True}, **TABLE_OPTIONS)
+
+
+def _key(name: str) -> Column[int]:
+    return Column(name, ID, primary_key=True, autoincrement=False)
+
+
+def _grant(key: str, time: str = "CREATE_TIME") -> tuple[Column[Any], ...]:
+    return (
+        _key(key),
+        Column(time, ID, nullable=False),
+        Column("GRANT_OPTION", SmallInteger, nullable=False),
+        Column("GRANTOR", _NAME),
+        Column("GRANTOR_TYPE", _NAME),
+        Column("PRINCIPAL_NAME", _NAME),
+        Column("PRINCIPAL_TYPE", _NAME),
+    )
+
+
+ROLES = _table(
+    "ROLES",
+    _key("ROLE_ID"),
+    Column("CREATE_TIME", ID, nullable=False),
+    Column("OWNER_NAME", _NAME),
+    Column("ROLE_NAME", _NAME),
+    UniqueConstraint("ROLE_NAME", name="ROLEENTITYINDEX"),
+)
+ROLE_MAP = _table(
+    "ROLE_MAP",
+    *_grant("ROLE_GRANT_ID", "ADD_TIME"),
+    Column("ROLE_ID", ID, ForeignKey(ROLES.c.ROLE_ID), index=True),
+    UniqueConstraint(
+        "PRINCIPAL_NAME", "ROLE_ID", "GRANTOR", "GRANTOR_TYPE", name="USERROLEMAPINDEX"
+    ),
+)
+GLOBAL_PRIVS = _table(
+    "GLOBAL_PRIVS",
+    *_grant("USER_GRANT_ID"),
+    Column("USER_PRIV", _NAME),
+    Column("AUTHORIZER", _NAME),
+    UniqueConstraint(
+        "AUTHORIZER", "PRINCIPAL_NAME", "PRINCIPAL_TYPE", "USER_PRIV", "GRANTOR", "GRANTOR_TYPE",
+        name="GLOBALPRIVILEGEINDEX",
+    ),
+)  # fmt: skip
+
+DATACONNECTORS = _table(
+    "DATACONNECTORS",
+    Column("NAME", _NAME, primary_key=True),
+    Column("TYPE", String(32), nullable=False),
+    Column("URL", String(4000), nullable=False),
+    Column("COMMENT", _LONG_NAME),
+    Column("OWNER_NAME", _LONG_NAME),
+    Column("OWNER_TYPE", String(10)),
+    Column("CREATE_TIME", Integer, nullable=False),
+)
+DATACONNECTOR_PARAMS = _table(
+    "DATACONNECTOR_PARAMS",
+    Column("NAME", _NAME, ForeignKey(DATACONNECTORS.c.NAME), primary_key=True),
+    Column("PARAM_KEY", String(180), primary_key=True),
+    Column("PARAM_VALUE", String(4000)),
+)
+DC_PRIVS = _table(
+    "DC_PRIVS",
+    *_grant("DC_GRANT_ID"),
+    Column("NAME", _NAME, ForeignKey(DATACONNECTORS.c.NAME), index=True),
+    Column("DC_PRIV", _NAME),
+    Column("AUTHORIZER", _NAME),
+    UniqueConstraint(
+        "AUTHORIZER", "NAME", "PRINCIPAL_NAME", "PRINCIPAL_TYPE", "DC_PRIV", "GRANTOR",
+        "GRANTOR_TYPE", name="DCPRIVILEGEINDEX",
+    ),
+)  # fmt: skip
+
+WM_RESOURCEPLAN = _table(
+    "WM_RESOURCEPLAN",
+    _key("RP_ID"),
+    Column("NAME", _NAME, nullable=False),
+    Column("NS", _NAME),
+    Column("QUERY_PARALLELISM", Integer),
+    Column("STATUS", String(20), nullable=False),
+    Column("DEFAULT_POOL_ID", ID),  # of WM_POOL, which refers to this table
+    UniqueConstraint("NS", "NAME", name="UNIQUE_WM_RESOURCEPLAN"),
+)
+WM_POOL = _table(
+    "WM_POOL",
+    _key("POOL_ID"),
+    Column("RP_ID", ID, ForeignKey(WM_RESOURCEPLAN.c.RP_ID), nullable=False),
+    Column("PATH", String(1024), nullable=False),
+    Column("ALLOC_FRACTION", Double),
+    Column("QUERY_PARALLELISM", Integer),
+    Column("SCHEDULING_POLICY", String(1024)),
+    UniqueConstraint("RP_ID", "PATH", name="UNIQUE_WM_POOL"),
+)
+WM_TRIGGER = _table(
+    "WM_TRIGGER",
+    _key("TRIGGER_ID"),
+    Column("RP_ID", ID, ForeignKey(WM_RESOURCEPLAN.c.RP_ID), nullable=False),
+    Column("NAME", _NAME, nullable=False),
+    Column("TRIGGER_EXPRESSION", String(1024)),
+    Column("ACTION_EXPRESSION", String(1024)),
+    Column("IS_IN_UNMANAGED", SmallInteger, nullable=False, server_default="0"),
+    UniqueConstraint("RP_ID", "NAME", name="UNIQUE_WM_TRIGGER"),
+)
+WM_POOL_TO_TRIGGER = _table(
+    "WM_POOL_TO_TRIGGER",
+    Column("POOL_ID", ID, ForeignKey(WM_POOL.c.POOL_ID), primary_key=True, autoincrement=False),
+    Column(
+        "TRIGGER_ID", ID, ForeignKey(WM_TRIGGER.c.TRIGGER_ID), primary_key=True,
+        autoincrement=False,
+    ),
+)  # fmt: skip
+WM_MAPPING = _table(
+    "WM_MAPPING",
+    _key("MAPPING_ID"),
+    Column("RP_ID", ID, ForeignKey(WM_RESOURCEPLAN.c.RP_ID), nullable=False),
+    Column("ENTITY_TYPE", _NAME, nullable=False),
+    Column("ENTITY_NAME", _NAME, nullable=False),
+    Column("POOL_ID", ID, ForeignKey(WM_POOL.c.POOL_ID)),
+    Column("ORDERING", Integer),
+    UniqueConstraint("RP_ID", "ENTITY_TYPE", "ENTITY_NAME", name="UNIQUE_WM_MAPPING"),
+)
+
+SCHEDULED_QUERIES = _table(
+    "SCHEDULED_QUERIES",
+    _key("SCHEDULED_QUERY_ID"),
+    Column("CLUSTER_NAMESPACE", _LONG_NAME),
+    Column("ENABLED", Boolean, nullable=False),
+    Column("NEXT_EXECUTION", Integer),
+    Column("QUERY", String(4000)),
+    Column("SCHEDULE", _LONG_NAME),
+    Column("SCHEDULE_NAME", _LONG_NAME),
+    Column("USER", _LONG_NAME),
+    Column("ACTIVE_EXECUTION_ID", ID),
+)
+SCHEDULED_EXECUTIONS = _table(
+    "SCHEDULED_EXECUTIONS",
+    _key("SCHEDULED_EXECUTION_ID"),
+    Column("END_TIME", Integer),
+    Column("ERROR_MESSAGE", String(2000)),
+    Column("EXECUTOR_QUERY_ID", _LONG_NAME),
+    Column("LAST_UPDATE_TIME", Integer),
+    Column("SCHEDULED_QUERY_ID", ID, ForeignKey(SCHEDULED_QUERIES.c.SCHEDULED_QUERY_ID)),
+    Column("START_TIME", Integer),
+    Column("STATE", _LONG_NAME),
+    Index("IDX_SCHEDULED_EX_LAST_UPDATE", "LAST_UPDATE_TIME"),
+    Index("IDX_SCHEDULED_EX_SQ_ID", "SCHEDULED_QUERY_ID"),
+)
+REPLICATION_METRICS = _table(
+    "REPLICATION_METRICS",
+    _key("RM_SCHEDULED_EXECUTION_ID"),
+    Column("RM_POLICY", _LONG_NAME, nullable=False),
+    Column("RM_DUMP_EXECUTION_ID", ID, nullable=False),
+    Column("RM_METADATA", String(4000)),
+    Column("RM_PROGRESS", String(10000)),
+    Column("RM_START_TIME", Integer, nullable=False),
+    Column("MESSAGE_FORMAT", String(16), server_default="json-0.2"),
+    Index("POLICY_IDX", "RM_POLICY"),
+    Index("DUMP_IDX", "RM_DUMP_EXECUTION_ID"),
+)
+
+TYPES = _table(
+    "TYPES",
+    _key("TYPES_ID"),
+    Column("TYPE_NAME", _NAME),
+    Column("TYPE1", _TYPE),
+    Column("TYPE2", _TYPE),
+    UniqueConstraint("TYPE_NAME", name="UNIQUE_TYPE"),
+)
+TYPE_FIELDS = _table(
+    "TYPE_FIELDS",
+    Column("TYPE_NAME", ID, ForeignKey(TYPES.c.TYPES_ID), primary_key=True, autoincrement=False),
+    Column("COMMENT", _LONG_NAME),
+    Column("FIELD_NAME", _NAME, primary_key=True),
+    Column("FIELD_TYPE", _TYPE, nullable=False),
+    Column("INTEGER_IDX", ID, nullable=False),
+    Index("TYPE_FIELDS_N49", "TYPE_NAME"),
+)
+PARTITION_EVENTS = _table(
+    "PARTITION_EVENTS",
+    _key("PART_NAME_ID"),
+    Column("CAT_NAME", _LONG_NAME),
+    Column("DB_NAME", _NAME),
+    Column("EVENT_TIME", ID, nullable=False),
+    Column("EVENT_TYPE", Integer, nullable=False),
+    Column("PARTITION_NAME", _TYPE),
+    Column("TBL_NAME", _LONG_NAME),
+    Index("PARTITIONEVENTINDEX", "PARTITION_NAME"),
+)
+MASTER_KEYS = _table(
+    "MASTER_KEYS",
+    Column("KEY_ID", Integer, primary_key=True, autoincrement=True),
+    Column("MASTER_KEY", _TYPE),
+)
+DELEGATION_TOKENS = _table(
+    "DELEGATION_TOKENS",
+    Column("TOKEN_IDENT", _TYPE, primary_key=True),
+    Column("TOKEN", _TYPE),
+)
+METASTORE_DB_PROPERTIES = _table(
+    "METASTORE_DB_PROPERTIES",
+    Column("PROPERTY_KEY", String(255), primary_key=True),
+    Column("PROPERTY_VALUE", String(1000), nullable=False),
+    Column("DESCRIPTION", String(1000)),
+    Column("PROPERTYCONTENT", LargeBinary),
+)
+RUNTIME_STATS = _table(
+    "RUNTIME_STATS",
+    _key("RS_ID"),
+    Column("CREATE_TIME", ID, nullable=False),
+    Column("WEIGHT", ID, nullable=False),
+    Column("PAYLOAD", LargeBinary),
+    Index("IDX_RUNTIME_STATS_CREATE_TIME", "CREATE_TIME"),
+)
+NUCLEUS_TABLES = _table(
+    "NUCLEUS_TABLES",
+    Column("CLASS_NAME", _NAME, primary_key=True),
+    Column("TABLE_NAME", _NAME, nullable=False),
+    Column("TYPE", String(4), nullable=False),
+    Column("OWNER", String(2), nullable=False),
+    Column("VERSION", String(20), nullable=False),
+    Column("INTERFACE_NAME", String(255)),
+)

@@ -1,0 +1,45 @@
+"""Whose turn it is on a connection: the client's, which may then be closed for another one."""
+
+from __future__ import annotations
+
+import threading
+
+from hms_bridge.clock import Clock, steady_ms
+
+
+class Turns:
+    """One connection: idle between two messages, or busy. A call that began is never cut off."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._idle_since_ms: int | None = None
+        self._is_over = False
+
+    @property
+    def idle_ms(self) -> int:
+        """For how long nothing has been going on; 0 while there is."""
+        with self._lock:
+            return self._idle_ms()
+
+    def rest(self) -> None:
+        """It is the client's turn to send something."""
+        with self._lock:
+            self._idle_since_ms = steady_ms(self._clock)
+
+    def begin(self) -> bool:
+        """A message begins; false if the connection was given up meanwhile."""
+        with self._lock:
+            self._idle_since_ms = None
+            return not self._is_over
+
+    def end_if_idle(self, idle_ms: int) -> bool:
+        """Give the connection up if it has been idle for so long; whether it was."""
+        with self._lock:
+            self._is_over = self._idle_since_ms is not None and self._idle_ms() >= idle_ms
+            return self._is_over
+
+    def _idle_ms(self) -> int:
+        if self._idle_since_ms is None:
+            return 0
+        return steady_ms(self._clock) - self._idle_since_ms
