@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from changemanager.containment import is_within
 from changemanager.delete_protocol import DeleteProtocol, DeletionReport
 from changemanager.errors import ChangeManagerError
-from changemanager.location import Resolver, parse_uri
+from changemanager.location import Resolver, is_below
 from changemanager.manifest import (
     ArchiveCause,
     ArchiveContext,
@@ -115,12 +114,6 @@ class Remover:
             except ChangeManagerError as error:
                 failures.append((intent.victim, str(error)))
         return failures
-
-
-def is_below(inner: str, outer: str) -> bool:
-    """Whether one URI is another one or below it."""
-    one, two = parse_uri(inner), parse_uri(outer)
-    return one.prefix == two.prefix and is_within(one.path, two.path)
 
 
 def _context(

@@ -116,12 +116,14 @@ class MetastorePlace:
 class Settings:
     """All of them.
 
-    ``external_warehouse`` None: as ``warehouse``. ``hadoop``: how file systems are reached, and
+    ``external_warehouse`` None: as ``warehouse``. ``deletion_roots``: more directories below which
+    files of what is dropped may be deleted. ``hadoop``: how file systems are reached, and
     which one bare paths are of.
     """
 
     warehouse: str = "warehouse"
     external_warehouse: str | None = None
+    deletion_roots: tuple[str, ...] = ()
     hadoop: HadoopConfig = field(default_factory=HadoopConfig)
     server: ServerSettings = field(default_factory=ServerSettings)
     txn: TxnSettings = field(default_factory=TxnSettings)
@@ -160,6 +162,7 @@ def settings_from(
     return Settings(
         warehouse=values.place(keys.WAREHOUSE),
         external_warehouse=values.place(keys.EXTERNAL_WAREHOUSE) or None,
+        deletion_roots=values.items(keys.DELETION_ROOTS),
         hadoop=hadoop,
         server=ServerSettings(
             port=values.number(keys.THRIFT_PORT),

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 
+from changemanager.errors import LocationError
 from changemanager.filesystem.volume import FileKind, Placement
-from changemanager.location import Resolver, list_tree
+from changemanager.location import ListedFile, Resolver, list_tree, parse_uri
+
+
+def _go_on() -> None:
+    """Nothing stops the work."""
 
 
 class Directories:
@@ -44,13 +50,20 @@ class Directories:
             and not any(name.startswith(("_", ".")) for name in file.path.split("/"))
         }
 
-    def visible_children(self, uri: str) -> list[str]:
-        """Names of what is in a directory and not hidden."""
+    def listing(self, uri: str) -> tuple[ListedFile, ...]:
+        """Everything below a place, as it is now."""
+        return list_tree(self._resolve(uri))
+
+    def real_place(self, uri: str) -> str:
+        """Where a location leads to once links are followed; itself where there are none."""
+        try:
+            parsed = parse_uri(uri)
+        except LocationError:
+            return uri
+        if parsed.file_system[0] != "file":
+            return uri
         place = self._resolve(uri)
-        if place.status() is None:
-            return []
-        names = (one.name for one in place.volume.children(place.path))
-        return sorted(name for name in names if not name.startswith(("_", ".")))
+        return f"{parsed.prefix}{place.volume.real_path(place.path)}"
 
     def write_file(self, uri: str, path: str, content: bytes) -> None:
         """A small new file below a directory, whole or not there; nothing if it is there."""
@@ -80,11 +93,12 @@ class Directories:
             place.volume.remove_empty_directory(place.path)
         return True
 
-    def move(self, source: str, target: str) -> None:
+    def move(self, source: str, target: str, proceed: Callable[[], None] = _go_on) -> None:
         """Give a directory another name on the same file system.
 
         Where directories are only parts of names, files are copied first and removed then, so
         that a crash leaves each of them under at least one name; calling again goes on.
+        ``proceed`` is called before each step; it raises to stop.
         """
         old, new = self._resolve(source), self._resolve(target)
         volume = old.volume
@@ -99,6 +113,8 @@ class Directories:
         for file in files:
             known = there.get(file.path)
             if known is None or known.size_bytes != file.size_bytes:
+                proceed()
                 volume.fs.cp_file(old.child(file.path).path, new.child(file.path).path)
         for file in files:
+            proceed()
             volume.remove_file(old.child(file.path).path)

@@ -67,7 +67,12 @@ def open_local_metastore(
             database, time, message_format=message_format, hooks=dispatcher, retry=retry
         )
         _prepare(database, transactions, external, is_created=create_schema)
-        roots = WarehouseRoots(managed=managed, external=external, default_fs=default_fs)
+        roots = WarehouseRoots(
+            managed=managed,
+            external=external,
+            default_fs=default_fs,
+            others=tuple(warehouse_uri(root, default_fs) for root in chosen.deletion_roots),
+        )
         manifest = SqlArchiveManifest(transactions)
         resolver = resolve or file_systems(chosen)
         files = _warehouse_files(

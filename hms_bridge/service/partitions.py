@@ -13,6 +13,7 @@ from hms_bridge.catalog.limits import check_partition
 from hms_bridge.catalog.partition_filter import parse_filter
 from hms_bridge.catalog.partition_predicate import bind_filter
 from hms_bridge.catalog.partitions import StoredPartition, name_of
+from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.table_rules import has_own_files, is_view
 from hms_bridge.catalog.tables import StoredTable
@@ -26,7 +27,7 @@ from hms_bridge.errors import (
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Partition, Table
 from hms_bridge.notification import events
 from hms_bridge.service import altered_statistics, file_statistics
-from hms_bridge.service.drops import DropVerbs
+from hms_bridge.service.drops import DropVerbs, Looked
 from hms_bridge.service.file_statistics import FileCount
 from hms_bridge.service.foundation import normal_partition, with_ddl_time
 from hms_bridge.service.locations import WarehouseRoots, partition_location
@@ -323,6 +324,11 @@ class PartitionVerbs(DropVerbs):
     ) -> None:
         """Remove them, all or none; files as in drop_table. Raises NoSuchObjectError."""
         key = (database.lower(), table.lower(), catalog.lower())
+        looked = None
+        if is_data_deleted:
+            looked = self._look_at_partitions(
+                key, lambda c, stored: partitions.find_by_names(c, stored, names)
+            )
 
         def work(unit: UnitOfWork) -> Sequence[FileTask]:
             stored = _table(unit.connection, key, RowLock.SHARED)
@@ -333,11 +339,24 @@ class PartitionVerbs(DropVerbs):
                     f"Some partitions to drop are missing: {', '.join(missing[:5])} of "
                     f"{stored.table.full_name}"
                 )
-            return self._drop_rows(
-                unit, stored, found, is_data_deleted=is_data_deleted, is_purge=is_purge
-            )
+            return self._drop_rows(unit, stored, found, looked=looked, is_purge=is_purge)
 
         self._delete_partitions(self._transactions.write(work))
+
+    def _look_at_partitions(
+        self,
+        key: tuple[str, str, str],
+        find: Callable[[Connection, StoredTable], Sequence[StoredPartition]],
+    ) -> Looked:
+        """What is in the directories of partitions that are about to be dropped."""
+
+        def work(connection: Connection) -> list[str]:
+            stored = _table(connection, key)
+            if not has_own_files(stored.table):
+                return []
+            return self._deletable(connection, list(_places(find(connection, stored))))
+
+        return self._look(self._transactions.read(work))
 
     def _drop_rows(
         self,
@@ -345,7 +364,7 @@ class PartitionVerbs(DropVerbs):
         stored: StoredTable,
         found: Sequence[StoredPartition],
         *,
-        is_data_deleted: bool,
+        looked: Looked | None,
         is_purge: bool,
     ) -> Sequence[FileTask]:
         if not found:
@@ -357,24 +376,27 @@ class PartitionVerbs(DropVerbs):
                 unit.connection, table.database_name, table.name, [p.name for p in found]
             )
         tasks: Sequence[FileTask] = ()
-        if is_data_deleted and has_own_files(table):
+        if looked is not None and has_own_files(table):
             database = databases.require_database(
                 unit.connection, table.database_name, table.catalog_name
             )
-            wanted: dict[str, str | None] = {
-                p.partition.storage.location: p.name for p in found if p.partition.storage.location
-            }
             tasks = self._deletions(
                 unit,
                 database.database,
-                table,
-                wanted,
+                Owner(table=table, partitions=frozenset(p.name for p in found)),
+                _places(found),
+                looked,
                 cause=ArchiveCause.DROP_PARTITION,
                 is_purge=is_purge,
             )
         values = [partition.partition.values for partition in found]
         unit.events.append(events.partitions_dropped(table, values, unit.now_seconds))
         return tasks
+
+
+def _places(found: Sequence[StoredPartition]) -> dict[str, str | None]:
+    """Their directories, each with the name of its partition."""
+    return {p.partition.storage.location: p.name for p in found if p.partition.storage.location}
 
 
 def _table(

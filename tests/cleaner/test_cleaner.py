@@ -605,7 +605,7 @@ def test_a_dropped_directory_goes_as_a_whole(world: CleaningWorld) -> None:
 
 def test_a_dropped_directory_in_which_another_table_lives_stays(world: CleaningWorld) -> None:
     world.write()
-    with pytest.raises(Exception, match="table t lives there; nothing was deleted"):
+    with pytest.raises(Exception, match="table t lies in it too; nothing was deleted"):
         world.cleaner()._dropped.clean(soft_drop(world, world.table))
     assert world.directories() == [delta(1)]
 
@@ -621,7 +621,7 @@ def test_a_dropped_directory_in_which_another_database_has_a_table_stays(
     world.store.metastore.create_table(
         replace(table, database_name="other", name="mine", storage=moved)
     )
-    with pytest.raises(Exception, match="table mine lives there; nothing was deleted"):
+    with pytest.raises(Exception, match="table mine lies in it too; nothing was deleted"):
         world.cleaner()._dropped.clean(soft_drop(world, dropped))
     assert (dropped / "file").is_dir()
 
@@ -635,7 +635,7 @@ def test_a_dropped_partition_in_which_another_one_lives_stays(tmp_path: Path) ->
     shared = replace(found.storage, location=f"file:{world.table / one}")
     metastore.alter_partitions("db", "t", [replace(found, storage=shared)])
     metastore.drop_partitions("db", "t", [one], is_data_deleted=False)
-    with pytest.raises(Exception, match=f"partition {two} lives there; nothing was deleted"):
+    with pytest.raises(Exception, match=f"partition {two} lies in it too; nothing was deleted"):
         world.cleaner()._dropped.clean(soft_drop(world, world.table / one, one))
     assert world.directories(one) == [delta(1)]
 
