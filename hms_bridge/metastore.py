@@ -446,6 +446,10 @@ class CleaningStore(Protocol):
         root, and nobody else at it, in it or around it, in any database or catalog."""
         ...
 
+    def strangers_in(self, table: Table, directories: Sequence[str]) -> Mapping[str, str]:
+        """Of directories of a table those in which, or around which, others lie too, and who."""
+        ...
+
     def mark_cleaning_started(self, compaction_id: CompactionId) -> None:
         """Record the start."""
         ...

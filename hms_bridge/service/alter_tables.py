@@ -183,6 +183,10 @@ class AlterTableVerbs(DropVerbs):
         altered_statistics.settle_partitions_of(
             connection, stored, after, is_cascade=alteration.is_cascade
         )
+        place = after.storage.location
+        if move is None and place and place != stored.table.storage.location:
+            owner = Owner(table=stored.table)
+            self._require_unshared(connection, after, [place], owner)
         if move is not None:
             self._require_alone(connection, Owner(table=stored.table), move.location)
             if stored.table.storage.location != move.location or not self._files.finish(unit, move):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from hms_bridge.catalog.places import Owner
+from hms_bridge.model.catalog import Table
 from hms_bridge.model.compaction import Compaction, PotentialCompaction
 from hms_bridge.model.deletion import DeletionVerdict
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
@@ -44,6 +46,11 @@ class CleaningVerbs(TransactionVerbs):
     def may_be_deleted(self, location: str) -> DeletionVerdict:
         """Whether a directory that no table owns any more may be deleted."""
         return self._transactions.read(lambda c: self._files.rule.verdicts(c, [location])[0])
+
+    def strangers_in(self, table: Table, directories: Sequence[str]) -> Mapping[str, str]:
+        """Of directories of a table those in which, or around which, others lie too, and who."""
+        owner = Owner(table=table)
+        return self._transactions.read(lambda c: self._files.rule.strangers(c, directories, owner))
 
     def mark_cleaning_started(self, compaction_id: CompactionId) -> None:
         """Record the start."""

@@ -14,7 +14,7 @@ from hms_bridge.catalog import partitions, tables, view_creation
 from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.table_rules import has_own_files, parameter
-from hms_bridge.errors import InvalidOperationError
+from hms_bridge.errors import InvalidObjectError, InvalidOperationError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Table
 from hms_bridge.notification import events
 from hms_bridge.service.foundation import VerbFamily
@@ -150,6 +150,19 @@ class DropVerbs(VerbFamily):
         for place, why in found.items():
             raise InvalidOperationError(
                 f"{place} cannot be {what}: {why}; give that another location first"
+            )
+
+    def _require_unshared(
+        self, connection: Connection, table: Table, wanted: Sequence[str], owner: Owner | None
+    ) -> None:
+        """A new directory of a transactional table is its own: its compaction would take files of
+        others for its own, and the cleaner would delete them. Raises InvalidObjectError."""
+        if not table.is_transactional or not wanted:
+            return
+        for place, why in self._files.rule.strangers(connection, wanted, owner).items():
+            raise InvalidObjectError(
+                f"{place} cannot be a directory of the transactional table {table.full_name}: "
+                f"{why}; give it one of its own"
             )
 
     def _forget_database(self, unit: UnitOfWork, database: Database) -> None:

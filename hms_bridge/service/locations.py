@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from changemanager.errors import LocationError
+from changemanager.filesystem.opening import BUCKET_SCHEMES
 from changemanager.location import is_below, parse_uri
 from hms_bridge.errors import ConfigError, InvalidObjectError
 from hms_bridge.model.catalog import Database, Table
@@ -39,6 +40,10 @@ class WarehouseRoots:
             parsed = parse_uri(text)
         except LocationError as error:
             raise InvalidObjectError(f"{what}: {error}") from error
+        if parsed.path == "/" and parsed.scheme not in BUCKET_SCHEMES:
+            raise InvalidObjectError(
+                f"{what}: {text!r} is a whole file system; name a directory in it"
+            )
         return parsed.uri if parsed.scheme else f"{self.default_fs}{parsed.path}"
 
     def database_location(self, name: str) -> str:

@@ -15,7 +15,7 @@ from hms_bridge.catalog.partition_predicate import bind_filter
 from hms_bridge.catalog.partitions import StoredPartition, name_of
 from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
-from hms_bridge.catalog.table_rules import has_own_files, is_view
+from hms_bridge.catalog.table_rules import has_own_files, is_external, is_view
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import (
     AlreadyExistsError,
@@ -81,7 +81,7 @@ class PartitionVerbs(DropVerbs):
         if existing and not is_if_not_exists:
             raise _already_exists(stored.table, next(iter(existing)))
         new = {name: partition for name, partition in wanted.items() if name not in existing}
-        made = self._make_directories(new.values())
+        made = self._make_directories(stored.table, new.values())
         new = self._counted_anew(stored.table, new, made)
         try:
             return self._transactions.write(
@@ -91,10 +91,13 @@ class PartitionVerbs(DropVerbs):
             self._files.undo_made(made)
             raise
 
-    def _make_directories(self, new: Iterable[Partition]) -> list[str]:
+    def _make_directories(self, table: Table, new: Iterable[Partition]) -> list[str]:
         places = [p.storage.location for p in new if p.storage.location is not None]
         self._files.settle(*places)
-        return [place for place in places if self._files.make_directory(place)]
+        is_outside = is_external(table)
+        return [
+            place for place in places if self._files.make_directory(place, is_external=is_outside)
+        ]
 
     def _counted_anew(
         self, table: Table, new: Mapping[str, Partition], made: Sequence[str]
@@ -136,9 +139,23 @@ class PartitionVerbs(DropVerbs):
             if name not in existing
         ]
         if new:
+            self._require_places(unit.connection, stored.table, new)
             partitions.insert_partitions(unit.connection, stored, new)
             unit.events.append(events.partitions_added(stored.table, new, unit.now_seconds))
         return tuple(new)
+
+    def _require_places(
+        self, connection: Connection, table: Table, wanted: Sequence[Partition]
+    ) -> None:
+        """Of those that do not lie where their names say, see :meth:`_require_unshared`."""
+        named = {name_of(table, p.values): p.storage.location for p in wanted}
+        elsewhere = [
+            place
+            for name, place in named.items()
+            if place and place != partition_location(table, name)
+        ]
+        owner = Owner(table=table, partitions=frozenset(named))
+        self._require_unshared(connection, table, elsewhere, owner)
 
     def get_partition(
         self, database: str, table: str, values: Sequence[str], catalog: str = DEFAULT_CATALOG
@@ -301,6 +318,10 @@ class PartitionVerbs(DropVerbs):
             )
             for name, partition in named.items()
         ]
+        moved = [
+            new for old, new in changes if new.storage.location != old.partition.storage.location
+        ]
+        self._require_places(unit.connection, stored.table, moved)
         partitions.update_partitions(unit.connection, stored, changes)
         if alteration.is_one_event:
             changed = [new for _, new in changes]

@@ -40,7 +40,7 @@ class TableVerbs(DropVerbs):
                 self._files.keep(location)
             else:
                 self._files.settle(location)
-            is_made = self._files.make_directory(location)
+            is_made = self._files.make_directory(location, is_external=is_external(wanted))
             counted = file_statistics.NO_FILES if is_made else self._files.count(location)
             parameters = file_statistics.of_created(wanted, counted, trusted_columns)
             wanted = replace(wanted, parameters=parameters)
@@ -83,6 +83,8 @@ class TableVerbs(DropVerbs):
         )
         if tables.has_table(unit.connection, stored.id, table.name):
             raise _already_exists(table)
+        if (place := table.storage.location) is not None and not is_view(table):
+            self._require_unshared(unit.connection, table, [place], None)
         complete = replace(
             table,
             create_time=unit.now_seconds,

@@ -54,6 +54,7 @@ class WarehouseFiles:
         transactions: Transactions,
         roots: WarehouseRoots,
         directories: Directories,
+        is_known: Callable[[str], bool],
         protocol: DeleteProtocol,
         archive: ChangeManager | None,
         new_id: Callable[[], str],
@@ -62,6 +63,7 @@ class WarehouseFiles:
         self._transactions = transactions
         self._clock = transactions.clock
         self._directories = directories
+        self._is_known = is_known
         self._protocol = protocol
         self._archive = archive
         self._new_id = new_id
@@ -73,9 +75,12 @@ class WarehouseFiles:
         """Where files are archived; None if they are not."""
         return None if self._archive is None else self._archive.cmroot.uri
 
-    def make_directory(self, location: str) -> bool:
-        """Make it; whether it was not there before. Raises MetaError."""
+    def make_directory(self, location: str, *, is_external: bool = False) -> bool:
+        """Make it; whether it was not there before. One of an external table, which others keep,
+        is left to them where the metastore does not connect to. Raises MetaError."""
         try:
+            if is_external and not self._is_known(location):
+                return False
             return self._directories.make(location)
         except (OSError, ChangeManagerError, ValueError) as error:
             raise MetaError(

@@ -97,7 +97,13 @@ def test_nothing_of_a_replication_source_is_deleted_without_an_archive(tmp_path:
 def test_a_directory_that_others_use_stays(world: World) -> None:
     place = world.table()
     world.metastore.create_table(
-        acid_table("db", "inside", storage=orc_storage(location=f"{place}/delta_1_1"))
+        acid_table(
+            "db",
+            "inside",
+            type=TableType.EXTERNAL_TABLE.value,
+            parameters={"EXTERNAL": "TRUE"},
+            storage=orc_storage(location=f"{place}/delta_1_1"),
+        )
     )
     world.metastore.drop_table("db", "t")
     assert (place / "x").exists()
