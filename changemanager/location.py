@@ -114,6 +114,8 @@ def is_below(inner: str, outer: str) -> bool:
 
 def is_inside(inner: str, outer: str) -> bool:
     """Whether a place is below another one, and not the same."""
+    if inner.rstrip("/").startswith(f"{outer.rstrip('/')}/"):
+        return True  # no need to look at their spellings
     return is_below(inner, outer) and not is_below(outer, inner)
 
 

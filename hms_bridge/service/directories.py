@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from changemanager.errors import LocationError
 from changemanager.filesystem.volume import FileKind, Placement
-from changemanager.location import ListedFile, Resolver, list_tree, parse_uri
+from changemanager.location import ListedFile, Location, Resolver, list_tree, parse_uri
 
 
 def _go_on() -> None:
@@ -97,7 +97,8 @@ class Directories:
         """Give a directory another name on the same file system.
 
         Where directories are only parts of names, files are copied first and removed then, so
-        that a crash leaves each of them under at least one name; calling again goes on.
+        that a crash leaves each of them under at least one name; calling again goes on. What comes
+        into the old place meanwhile is moved too.
         ``proceed`` is called before each step; it raises to stop.
         """
         old, new = self._resolve(source), self._resolve(target)
@@ -108,13 +109,33 @@ class Directories:
             volume.make_directory(new.parent.path)
             volume.rename(old.path, new.path)
             return
-        there = {file.path: file for file in list_tree(new)}
-        files = [f for f in list_tree(old) if f.kind is FileKind.FILE]
-        for file in files:
-            known = there.get(file.path)
-            if known is None or known.size_bytes != file.size_bytes:
+        while files := [f for f in list_tree(old) if f.kind is FileKind.FILE]:
+            there = {file.path: file for file in list_tree(new)}
+            for file in files:
+                known = there.get(file.path)
+                if known is None or known.size_bytes != file.size_bytes:
+                    proceed()
+                    volume.fs.cp_file(old.child(file.path).path, new.child(file.path).path)
+            for file in files:
                 proceed()
-                volume.fs.cp_file(old.child(file.path).path, new.child(file.path).path)
-        for file in files:
-            proceed()
-            volume.remove_file(old.child(file.path).path)
+                volume.remove_file(old.child(file.path).path)
+
+    def put_back(self, source: str, target: str, proceed: Callable[[], None] = _go_on) -> None:
+        """Move what is in a directory into one that is there again, name by name. What has the
+        name of something else there stays.
+        """
+        old, new = self._resolve(source), self._resolve(target)
+        self._put_back(old, new, proceed)
+
+    def _put_back(self, old: Location, new: Location, proceed: Callable[[], None]) -> None:
+        volume = old.volume
+        for status in volume.children(old.path):
+            child, place = old.child(status.name), new.child(status.name)
+            there = place.status()
+            if there is None:
+                proceed()
+                volume.rename(child.path, place.path)
+            elif FileKind.DIRECTORY == status.kind == there.kind:
+                self._put_back(child, place, proceed)
+        if not volume.children(old.path):
+            volume.remove_empty_directory(old.path)

@@ -449,13 +449,17 @@ class WarehouseFiles:
         if not self._directories.exists(target):
             return
         self._leases.check(task)
+        proceed = partial(self._leases.check, task)
         is_at_once = self._directories.is_renamed_at_once(target)
-        if is_at_once and self._directories.exists(task.location):
+        if not is_at_once or not self._directories.exists(task.location):
+            self._directories.move(target, task.location, proceed)
+            return
+        self._directories.put_back(target, task.location, proceed)  # somebody has written there
+        if self._directories.exists(target):
             raise OSError(
-                f"both {task.location} and {target} are there; the table is at the first: check "
-                "what is in the second and move it away"
+                f"both {task.location} and {target} are there, with files of the same names; the "
+                "table is at the first: check what is in the second and move it away"
             )
-        self._directories.move(target, task.location, partial(self._leases.check, task))
 
 
 def _visible_children(listing: Sequence[ListedFile]) -> dict[str, list[ListedFile]]:

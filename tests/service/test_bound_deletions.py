@@ -25,7 +25,7 @@ from hms_bridge.service.open import open_local_metastore
 from hms_bridge.service.task_leases import LEASE_MS
 from tests.conformance.objects import DS, acid_table, partition
 from tests.support.archive_world import CrashError
-from tests.support.files_world import SOURCE, FilesWorld, SteppingClock
+from tests.support.files_world import FILES, SOURCE, FilesWorld, SteppingClock
 
 OLD, NEW = "delta_1_1/bucket_00000", "delta_9_9/bucket_00000"
 
@@ -171,7 +171,14 @@ class ObjectStore:
     """A table on a file system without renames, where copying a file takes ``copy_ms``; after each
     copy another process keeps house."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, copy_ms: int) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        copy_ms: int,
+        *,
+        is_writer_there: bool = False,
+    ) -> None:
         self.clock = SteppingClock()
         self._root = f"memory://{folder.name}-{uuid.uuid4().hex}"
         settings = Settings(warehouse=self._root, archive=ArchiveSettings(is_enabled=False))
@@ -185,6 +192,8 @@ class ObjectStore:
         def slow(fs: MemoryFileSystem, old: str, new: str, **given: object) -> None:
             copy(fs, old, new, **given)
             self.clock.time_ms += copy_ms
+            if is_writer_there and old.endswith("/b"):
+                self._fs.pipe_file(f"{self._path}/t/late", b"late")
             monkeypatch.setattr(MemoryFileSystem, "cp_file", copy)
             self.others.run_housekeeping()
             monkeypatch.setattr(MemoryFileSystem, "cp_file", slow)
@@ -205,6 +214,36 @@ class ObjectStore:
     def files(self, table: str) -> dict[str, bytes]:
         found = self._fs.find(f"{self._path}/{table}")
         return {name.rpartition("/")[2]: self._fs.cat_file(name) for name in found}
+
+
+def test_a_move_that_is_taken_back_meets_what_was_written_since(tmp_path: Path) -> None:
+    """The process died between the move and its commit; the table is where it was."""
+    world = FilesWorld(tmp_path)
+    world.database()
+    place = world.table()
+    made = world.metastore.get_table("db", "t")
+    with pytest.raises(CrashError):
+        world.start(crash_label="after move").alter_table("db", "t", replace(made, name="t2"))
+    write(place)
+    world.recover()
+    files = {str(path.relative_to(place)) for path in place.rglob("*") if path.is_file()}
+    assert files == {*FILES, NEW}
+    assert not (place.parent / "t2").exists()
+
+
+def test_a_move_that_is_taken_back_replaces_nothing(tmp_path: Path) -> None:
+    world = FilesWorld(tmp_path)
+    world.database()
+    place = world.table()
+    made = world.metastore.get_table("db", "t")
+    with pytest.raises(CrashError):
+        world.start(crash_label="after move").alter_table("db", "t", replace(made, name="t2"))
+    place.mkdir()
+    (place / "x").write_text("written since")
+    world.recover()
+    assert (place / "x").read_text() == "written since"
+    assert (place / OLD).read_bytes() == b"one"
+    assert (place.parent / "t2" / "x").read_bytes() == b"three"
 
 
 ALL = {"a": b"a", "b": b"b", "c": b"c"}
@@ -228,3 +267,11 @@ def test_a_move_that_lost_its_claim_changes_nothing_more(
         store.rename()
     assert store.mine.get_tables("db") == ("t",)
     assert store.files("t") == ALL
+
+
+def test_a_file_that_comes_while_others_are_copied_moves_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = ObjectStore(tmp_path, monkeypatch, copy_ms=1, is_writer_there=True)
+    store.rename()
+    assert (store.files("t"), store.files("t2")) == ({}, ALL | {"late": b"late"})
