@@ -31,7 +31,7 @@ from hms_bridge.model.valid_ids import ValidTxnList
 
 
 class NotificationStore(Protocol):
-    """Notification events (facts/metastore §2.17, §3)."""
+    """Notification events."""
 
     def get_next_notification(self, request: NotificationRequest) -> tuple[NotificationEvent, ...]:
         """Ascending, gap-free."""

@@ -247,7 +247,7 @@ class CatalogStore(Protocol):
 
 
 class TransactionStore(Protocol):
-    """Transactions and write ids. Rules: facts/metastore §2.1-2.9."""
+    """Transactions and write ids."""
 
     def open_txns(self, request: OpenTxnsRequest) -> tuple[TxnId, ...]:
         """Ascending ids. Replayed source transactions that are already mapped keep their ids."""
@@ -337,7 +337,7 @@ class TransactionStore(Protocol):
 
 
 class LockStore(Protocol):
-    """Locks: granted all or none, first come first served (facts/metastore §2.10)."""
+    """Locks: granted all or none, first come first served."""
 
     def lock(self, request: LockRequest) -> LockResponse:
         """Raises NoSuchTxnError, TxnAbortedError."""
@@ -357,7 +357,7 @@ class LockStore(Protocol):
 
 
 class CompactionStore(Protocol):
-    """The compaction queue as workers and users see it (facts/metastore §2.12)."""
+    """The compaction queue as workers and users see it."""
 
     def compact(self, request: CompactionRequest) -> CompactionResponse:
         """Queue a compaction; refused if the same target is queued already. Writes the event
@@ -428,7 +428,7 @@ class Metastore(
 
 
 class CleaningStore(Protocol):
-    """The initiator's and cleaner's queries (facts/metastore §2.13); no thrift method has them."""
+    """The initiator's and cleaner's queries; no thrift method has them."""
 
     def find_ready_to_clean(self, retention_ms: int = 0) -> tuple[Compaction, ...]:
         """Entries whose compaction committed and whose inputs no open transaction may use:

@@ -1,7 +1,7 @@
 """Numbers that all servers on one database share; each is taken under a row lock.
 
 The lock is held until the transaction ends. So take a number last, and in this order: lock id,
-compaction id, event id, SEQUENCE_TABLE (facts/metastore §6.4).
+compaction id, event id, SEQUENCE_TABLE.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which tables may exist, and which may become which (facts/metastore §2.16). Pure.
+"""Which tables may exist, and which may become which (Hive: TransactionalValidationListener). Pure.
 
 The texts are those that a real metastore answers with, because clients look for them.
 """

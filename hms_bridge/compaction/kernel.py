@@ -41,7 +41,7 @@ from hms_bridge.rows.scan import row_type
 from hms_bridge.snapshot.plan import ReadFile, ReadSplit
 
 _COPIED_STRIPE_ROWS_MIN = 10_000
-"""One row group; files of smaller stripes read up to four times slower (facts/performance §1)."""
+"""One row group; files of smaller stripes read up to four times slower."""
 
 _KEY = ("originalTransaction", "bucket", "rowId")
 
@@ -172,7 +172,7 @@ def _sorted_together(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBat
 
 def _insert_events(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Rows with identifiers as insert events. Their current write id is the original one: an
-    UPDATE is a delete and an insert (facts/acid §4.3)."""
+    UPDATE is a delete and an insert."""
     write_ids, buckets, row_ids = batch.column(ROW_ID_COLUMN).flatten()
     columns = [batch.column(at) for at in range(batch.num_columns - 1)]
     fields = [batch.schema.field(at) for at in range(batch.num_columns - 1)]

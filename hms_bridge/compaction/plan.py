@@ -2,7 +2,7 @@
 
 Minor compaction merges the deltas of a range into one delta and one delete delta; every event
 stays. Major compaction writes a base: deleted rows and their delete events are gone. Row
-identifiers stay as they are in both (I2). Source of the rules: facts/acid §4; Hive's
+identifiers stay as they are in both (I2). Source of the rules: Hive's
 CompactorMR and Worker.
 """
 

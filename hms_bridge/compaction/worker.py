@@ -7,7 +7,6 @@ result; 7. rename each output into place, still invisible for its ``_v<txn>`` su
 entry compacted; 9. commit, which makes all outputs visible at once. A kill at any point leaves
 either the state before, with directories that nobody sees and the cleaner removes, or the state
 after (I9).
-Source of the order: facts/acid §4.4.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class DataOperation(StoredEnum):
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LockComponent:
     """One thing to lock. ``operation`` and ``is_transactional`` are None where the client set
-    nothing, which counts as a write of a transactional table (facts/metastore §2.10)."""
+    nothing, which counts as a write of a transactional table."""
 
     type: LockType
     level: LockLevel

@@ -1,7 +1,7 @@
 """TXN_WRITE_NOTIFICATION_LOG: which files each transaction added to which table or partition.
 
 One row for a transaction, table and partition; later files stand before earlier ones, joined by
-``]`` (facts/metastore §2.17). Nothing here is an event by itself; a dump reads these rows when
+``]``. Nothing here is an event by itself; a dump reads these rows when
 it meets the transaction's COMMIT_TXN.
 """
 

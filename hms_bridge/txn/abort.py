@@ -1,4 +1,4 @@
-"""Abort transactions (facts/metastore §2.8).
+"""Abort transactions (Hive: AbortTxnsFunction).
 
 What they wrote and their write ids stay remembered until the cleaner has removed the files.
 """

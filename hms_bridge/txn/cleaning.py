@@ -1,4 +1,4 @@
-"""What the initiator and the cleaner ask, and what the cleaner reports (facts/metastore §2.13).
+"""What the initiator and the cleaner ask, and what the cleaner reports.
 
 Nothing is handed to the cleaner that an open or future transaction may need:
 

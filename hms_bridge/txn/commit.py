@@ -1,4 +1,4 @@
-"""Commit transactions (facts/metastore §2.7).
+"""Commit transactions (Hive: CommitTxnFunction).
 
 **Write conflicts.** Two transactions that both update or delete in one table or partition, and of
 which one began before the other committed, must not both commit: the later would undo the earlier

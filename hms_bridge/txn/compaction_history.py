@@ -1,4 +1,4 @@
-"""The end of compactions, and what SHOW COMPACTIONS tells (facts/metastore §2.12, §2.13)."""
+"""The end of compactions, and what SHOW COMPACTIONS tells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What open and aborted transactions wrote (TXN_COMPONENTS), facts/metastore §2.10, §2.11.
+"""What open and aborted transactions wrote (TXN_COMPONENTS).
 
 A row must outlive its transaction's abort until the files are gone: a transaction that nobody
 remembers counts as committed.

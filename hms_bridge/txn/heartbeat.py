@@ -1,4 +1,4 @@
-"""Keep transactions and locks alive (facts/metastore §2.9)."""
+"""Keep transactions and locks alive (Hive: HeartbeatTxnFunction, HeartbeatLockFunction)."""
 
 from __future__ import annotations
 

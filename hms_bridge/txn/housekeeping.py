@@ -1,4 +1,4 @@
-"""What is done from time to time (facts/metastore §2.14): time-outs, and forgetting what nobody
+"""What is done from time to time: time-outs, and forgetting what nobody
 can ask for any more.
 
 Each function is one database transaction's work; those with a limit are called again while they

@@ -1,4 +1,4 @@
-"""Which lock blocks which (facts/metastore §2.10). Pure.
+"""Which lock blocks which (Hive: CheckLockFunction). Pure.
 
 | request \\ held | SHARED_READ | SHARED_WRITE | EXCL_WRITE | EXCLUSIVE |
 |---|---|---|---|---|

@@ -1,4 +1,4 @@
-"""Locks: granted all or none, first come first served (facts/metastore §2.10).
+"""Locks: granted all or none, first come first served (Hive: CheckLockFunction).
 
 A request's id is taken and its rows are inserted while the counter's row lock is held, so all
 smaller ids are seen and a larger one comes later. A check looks only at smaller ids, waiting or

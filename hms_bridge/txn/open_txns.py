@@ -1,4 +1,4 @@
-"""Open transactions, and tell which are open (facts/metastore §2.2, §2.3, §2.14).
+"""Open transactions, and tell which are open (Hive: OpenTxnsFunction).
 
 Ids appear out of order: one that is missing below a young row may belong to an opener that has
 not committed yet, and counts as open; below an old row it is dead. So an opener that took longer

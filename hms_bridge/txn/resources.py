@@ -1,6 +1,8 @@
 """What dropping and renaming databases, tables and partitions does to the transaction tables
-(facts/metastore §2.16). For transactional tables of the default catalog only: these tables have
-no column for the catalog."""
+(Hive: AcidEventListener, OnRenameFunction).
+
+For transactional tables of the default catalog only: these tables have no column for the catalog.
+"""
 
 from __future__ import annotations
 

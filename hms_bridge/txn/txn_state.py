@@ -1,4 +1,4 @@
-"""What state a transaction is in, and the refusals that follow from it (facts/metastore §2.1)."""
+"""What state a transaction is in, and the refusals that follow from it."""
 
 from __future__ import annotations
 

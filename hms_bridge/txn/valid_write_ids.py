@@ -1,4 +1,4 @@
-"""Which write ids of a table a transaction snapshot sees (facts/metastore §2.5).
+"""Which write ids of a table a transaction snapshot sees.
 
 A write id below the high watermark without a row in TXN_TO_WRITE_ID is committed. So housekeeping
 purges rows of a table only from the lowest id on, and those of aborted transactions last.

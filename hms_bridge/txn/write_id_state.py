@@ -1,4 +1,5 @@
-"""Give a table the write-id state that its replication source has (facts/metastore §2.15)."""
+"""Give a table the write-id state that its replication source has (Hive:
+ReplTableWriteIdStateFunction)."""
 
 from __future__ import annotations
 

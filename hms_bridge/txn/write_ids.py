@@ -1,4 +1,4 @@
-"""Write ids: one number for each write of a table (facts/metastore §2.6).
+"""Write ids: one number for each write of a table (Hive: AllocateTableWriteIdsFunction).
 
 NEXT_WRITE_ID's row lock makes them ascend in the order of allocation. A first allocation has no
 row to lock; if two race, the unique index stops one, and its whole transaction is tried again.

@@ -2,7 +2,7 @@
 
 Methods without a request struct have no field for the catalog, so Java clients since Hive 3 put
 it before the database: ``@hive#db``. ``@hive#`` means no database given (a pattern for all), and
-``@hive#!`` an empty name (facts/metastore §4).
+``@hive#!`` an empty name (Hive: MetaStoreUtils.prependCatalogToDbName).
 """
 
 from __future__ import annotations

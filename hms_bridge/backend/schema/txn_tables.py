@@ -1,4 +1,4 @@
-"""Hive's tables of transactions, locks, write ids and compactions (facts/metastore §1)."""
+"""Hive's tables of transactions, locks, write ids and compactions."""
 
 from __future__ import annotations
 
