@@ -104,7 +104,8 @@ class TruncationVerbs(DropVerbs):
 
     def _require_all_alone(self, connection: Connection, found: _Truncation) -> None:
         stored = tables.require_table(connection, *found.key)
-        names = None if found.names is None else frozenset(found.names)
+        is_whole = found.names is None or not stored.table.is_partitioned
+        names = None if is_whole else frozenset(found.names or ())
         self._require_alone(
             connection,
             Owner(table=stored.table, partitions=names),

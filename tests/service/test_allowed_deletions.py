@@ -150,6 +150,12 @@ def test_a_table_outside_of_the_roots_is_not_emptied(world: World) -> None:
     assert (place / "file").exists()
 
 
+def test_a_list_of_no_partitions_empties_a_plain_table(world: World) -> None:
+    """Clients send one."""
+    world.metastore.truncate_table("db", "t", [])
+    assert list((world.home / "t").iterdir()) == []
+
+
 @pytest.mark.parametrize("above", ["warehouse", "warehouse/db.db"])
 def test_a_table_around_others_is_neither_emptied_nor_deleted(world: World, above: str) -> None:
     """In the directory of a database, too, and of the whole warehouse."""
