@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
 class Clock(Protocol):
@@ -18,12 +18,31 @@ class Clock(Protocol):
         ...
 
 
+@runtime_checkable
+class SteadyClock(Protocol):
+    """A clock whose time may be set, and which can measure durations all the same."""
+
+    def steady_ms(self) -> int:
+        """Milliseconds since some moment; goes forward only, whatever is done to the time."""
+        ...
+
+
+def steady_ms(clock: Clock) -> int:
+    """What to measure durations and waits with; a clock that nobody sets back needs no more than
+    its time."""
+    return clock.steady_ms() if isinstance(clock, SteadyClock) else clock.now_ms()
+
+
 class SystemClock:
     """The clock of this machine."""
 
     def now_ms(self) -> int:
         """Milliseconds since 1970-01-01 00:00:00 UTC."""
         return time.time_ns() // 1_000_000
+
+    def steady_ms(self) -> int:
+        """Milliseconds of the machine's monotonic clock."""
+        return time.monotonic_ns() // 1_000_000
 
     def sleep_seconds(self, seconds: float) -> None:
         """Block this thread."""

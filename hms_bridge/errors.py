@@ -18,6 +18,7 @@
     │  └─ MetastoreUnavailableError     client side; the call may be tried again
     ├─ BackendError                     the database failed
     │  └─ RetryableBackendError         deadlock, serialization failure; see backend/retry.py
+    │     ├─ DatabaseGoneError          it answered before, and does not now
     │     └─ RowTakenError              a row with that key is there; tried again twice only
     ├─ AcidFormatError                  files contradict the ACID format; carries the path
     │  ├─ NotOrcError                   a file that is no ORC file
@@ -97,6 +98,10 @@ class BackendError(HmsBridgeError):
 
 class RetryableBackendError(BackendError):
     """Deadlock, serialization failure, lost connection: the transaction may be tried again."""
+
+
+class DatabaseGoneError(RetryableBackendError):
+    """The database answered before and does not now: it may be starting again."""
 
 
 class RowTakenError(RetryableBackendError):

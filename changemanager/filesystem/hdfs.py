@@ -19,6 +19,7 @@ import hdfs_native
 from changemanager.checksum import HDFS_LAYOUT, ChecksumLayout, composite_checksum
 from changemanager.filesystem.hdfs_client import BUFFER_BYTES, HdfsClient, HdfsClientVolume
 from changemanager.filesystem.refusals import native_refusal
+from changemanager.filesystem.volume import Durability
 from changemanager.filesystem.webhdfs import HttpFileSystem, WebHdfsVolume
 
 FIRST_ANSWER_SECONDS = 30.0
@@ -236,7 +237,7 @@ class HdfsVolume(HdfsClientVolume):
     """HDFS by its own protocol; extended attributes, and the checksum as HDFS has it, by HTTP."""
 
     def __init__(self, fs: HdfsFileSystem) -> None:
-        super().__init__(fs)
+        super().__init__(fs, Durability.BY_CLOSE)
         self._web = WebHdfsVolume(fs.web) if fs.web is not None else None
 
     def native_checksum(self, path: str) -> str:

@@ -12,7 +12,7 @@ from fsspec import AbstractFileSystem
 
 from changemanager.filesystem.plain import PlainVolume
 from changemanager.filesystem.refusals import refusal
-from changemanager.filesystem.volume import FileSystemCapabilities, Placement
+from changemanager.filesystem.volume import Durability, FileSystemCapabilities, Placement
 
 BUFFER_BYTES = 1 << 20
 _PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]*")
@@ -115,7 +115,7 @@ class HdfsClientVolume(PlainVolume):
     """The half of HDFS as a volume that its file system does by itself, whichever client that is;
     who has the other half gives the checksum and the attributes."""
 
-    def __init__(self, fs: Any) -> None:
+    def __init__(self, fs: Any, durability: Durability) -> None:
         super().__init__(
             fs,
             FileSystemCapabilities(
@@ -123,7 +123,7 @@ class HdfsClientVolume(PlainVolume):
                 has_directories=True,
                 can_set_mtime=True,
                 has_native_checksum=True,
-                has_sync=False,
+                durability=durability,
             ),
         )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from changemanager.filesystem.plain import PlainVolume
-from changemanager.filesystem.volume import FileSystemCapabilities, Placement
+from changemanager.filesystem.volume import Durability, FileSystemCapabilities, Placement
 
 _NO_LINKS_HERE = frozenset(
     {errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EINVAL}
@@ -29,7 +29,7 @@ class LocalVolume(PlainVolume):
                 has_directories=True,
                 can_set_mtime=True,
                 has_native_checksum=False,
-                has_sync=True,
+                durability=Durability.BY_SYNC,
             ),
         )
 
@@ -53,7 +53,10 @@ class LocalVolume(PlainVolume):
         """Make a directory; one that is there keeps its permissions."""
         if Path(path).is_dir():
             return
+        missing = [place for place in (Path(path), *Path(path).parents) if not place.exists()]
         Path(path).mkdir(parents=True, exist_ok=True)
+        for made in reversed(missing):
+            self._sync(str(made.parent))
         if permission is not None:
             Path(path).chmod(permission)
 

@@ -10,6 +10,7 @@ from io import UnsupportedOperation
 from typing import Any, BinaryIO, cast
 
 from changemanager.filesystem.volume import (
+    Durability,
     FileKind,
     FileStatus,
     FileSystemCapabilities,
@@ -24,7 +25,7 @@ OBJECT_STORE = FileSystemCapabilities(
     has_directories=False,
     can_set_mtime=False,
     has_native_checksum=False,
-    has_sync=False,
+    durability=Durability.BY_PUT,
 )
 """S3 and its kin: a copy appears whole or not at all, and that is all there is."""
 

@@ -27,19 +27,40 @@ class FileStatus:
     mtime_ms: int | None
 
 
+class Durability(Enum):
+    """What it takes until a loss of power cannot undo a change any more."""
+
+    BY_SYNC = "by sync"
+    """POSIX: bytes by `sync_file`, and names by `sync_directory` of the directory that has them."""
+    BY_CLOSE = "by close"
+    """HDFS natively: bytes are forced to the disks (hsync) before `close` returns; a name is in the
+    NameNode's edit log when the call that gave it returns (FSEditLog.logSync)."""
+    BY_REPLICAS = "by replicas"
+    """HDFS over HTTP, which knows no hsync: on `close` the bytes are with every DataNode of the
+    pipeline; on their disks only with `dfs.datanode.synconclose`. Names as natively."""
+    BY_PUT = "by put"
+    """Object stores: an object is there, whole and for good, once its upload was confirmed."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FileSystemCapabilities:
     """What a file system can do.
 
     `has_atomic_rename`: a file moves in one step, or not at all, and never over another one.
     `has_directories`: directories exist by themselves (not so in an object store).
+    `durability`: when a change is safe from a loss of power.
     """
 
     has_atomic_rename: bool
     has_directories: bool
     can_set_mtime: bool
     has_native_checksum: bool
-    has_sync: bool
+    durability: Durability
+
+    @property
+    def has_sync(self) -> bool:
+        """Whether changes must be synced; elsewhere they are durable when their call returns."""
+        return self.durability is Durability.BY_SYNC
 
 
 class Placement(Enum):
@@ -93,7 +114,7 @@ class Volume(Protocol):
     def make_directory(self, path: str, permission: int | None = None) -> None:
         """Make a directory with those above it; no error if one is there, which stays as it is.
 
-        Without `permission` (exact bits) it gets what the umask leaves.
+        New names are on the disk when this returns. Without `permission` (exact bits) it gets what the umask leaves.
         """
         ...
 

@@ -15,6 +15,7 @@ from fsspec.implementations.webhdfs import WebHDFile, WebHDFS
 
 from changemanager.filesystem.hdfs_client import HdfsClient, HdfsClientVolume
 from changemanager.filesystem.refusals import refusal
+from changemanager.filesystem.volume import Durability
 
 _TIMEOUT_SECONDS = (10, 120)
 _SPOOL_BYTES = 8 << 20
@@ -223,6 +224,9 @@ def require_done(answer: requests.Response, path: str) -> None:
 
 class WebHdfsVolume(HdfsClientVolume):
     """HDFS over HTTP. `fs` is an `HttpFileSystem`."""
+
+    def __init__(self, fs: HttpFileSystem) -> None:
+        super().__init__(fs, Durability.BY_REPLICAS)
 
     def native_checksum(self, path: str) -> str:
         """HDFS's own checksum as Hive writes it: all of its bytes, in lower-case hex."""

@@ -62,6 +62,17 @@ def now_expression(connection: Connection, clock: Clock) -> ColumnElement[int]:
     return literal(clock.now_ms(), BigInteger)
 
 
+def row_time_expression(connection: Connection, clock: Clock) -> ColumnElement[int]:
+    """The time at which a row is made, in milliseconds: read by the database while it makes the
+    row, so that nothing can hold up the statement between the two. See :func:`now_expression`.
+    """
+    if is_postgresql(connection) and isinstance(clock, SystemClock):
+        return cast(func.floor(extract("epoch", func.clock_timestamp()) * 1000), BigInteger)
+    if is_mysql(connection) and isinstance(clock, SystemClock):
+        return cast(func.unix_timestamp(func.sysdate(text("3"))) * 1000, BigInteger)
+    return literal(clock.now_ms(), BigInteger)
+
+
 def now_ms(connection: Connection, clock: Clock) -> int:
     """The time in milliseconds; see :func:`now_expression`."""
     if is_sqlite(connection) or not isinstance(clock, SystemClock):
@@ -88,18 +99,27 @@ def lock_row(connection: Connection, table: Table, condition: ColumnElement[bool
 
 
 def insert_generating_ids(
-    connection: Connection, table: Table, key: Column[Any], rows: Sequence[Mapping[str, Any]]
+    connection: Connection,
+    table: Table,
+    key: Column[Any],
+    rows: Sequence[Mapping[str, Any]],
+    computed: Mapping[str, ColumnElement[Any]] | None = None,
 ) -> tuple[int, ...]:
-    """Insert rows whose key the database generates; the keys, ascending."""
+    """Insert rows whose key the database generates; the keys, ascending.
+
+    ``computed``: columns of every row that the database computes while it makes the row.
+    """
     if not rows:
         return ()
+    statement = insert(table).values(computed) if computed else insert(table)
     if connection.dialect.insert_returning:
         if len(rows) == 1:
-            return (connection.execute(insert(table).values(rows[0]).returning(key)).scalar_one(),)
-        found = connection.execute(insert(table).returning(key), list(rows)).scalars()
+            single = statement.values(rows[0]).returning(key)
+            return (connection.execute(single).scalar_one(),)
+        found = connection.execute(statement.returning(key), list(rows)).scalars()
         return tuple(sorted(found))
     return tuple(
-        int(connection.execute(insert(table).values(row)).inserted_primary_key[0])  # type: ignore[index]
+        int(connection.execute(statement.values(row)).inserted_primary_key[0])  # type: ignore[index]
         for row in rows
     )
 

@@ -17,6 +17,7 @@ from hms_bridge.backend.failures import translate
 from hms_bridge.errors import BackendError, ConfigError
 
 _DRIVERS = {"postgresql": "psycopg", "mysql": "pymysql", "mariadb": "pymysql", "sqlite": "pysqlite"}
+_CONNECT_SECONDS = 10
 _WRITES = "hms_bridge_writes"
 _MYSQL_MODE = "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_AUTO_VALUE_ON_ZERO'"
 
@@ -31,6 +32,8 @@ class Database:
         self.engine = engine
         self._busy_timeout_seconds = busy_timeout_seconds
         self._writer = threading.Lock() if engine.dialect.name == "sqlite" else None
+        self._has_answered = False
+        event.listen(engine, "connect", self._answered)
 
     @property
     def name(self) -> str:
@@ -56,11 +59,19 @@ class Database:
                 is_committing = True
                 transaction.commit()
         except SQLAlchemyError as error:
-            raise translate(error, self.name, is_committing=is_committing) from error
+            raise translate(
+                error,
+                self.name,
+                is_committing=is_committing,
+                has_answered=self._has_answered,
+            ) from error
 
     def close(self) -> None:
         """Give back all connections."""
         self.engine.dispose()
+
+    def _answered(self, _connection: object, _record: object) -> None:
+        self._has_answered = True
 
     def _connect(self, *, write: bool) -> Connection:
         return self.engine.connect().execution_options(**{_WRITES: write})
@@ -99,6 +110,9 @@ def open_database(url: str, *, busy_timeout_seconds: float = 30.0, pool_size: in
             "max_overflow": pool_size,
             "pool_pre_ping": True,
         }
+    if parsed.get_backend_name() == "postgresql" and "connect_timeout" not in parsed.query:
+        # Else a host that swallows packets holds a verb for minutes; PyMySQL waits as long.
+        options["connect_args"] = {"connect_timeout": _CONNECT_SECONDS}
     if parsed.get_backend_name() in ("mysql", "mariadb"):
         # The seed transaction's id is 0, which MySQL takes as "generate one" otherwise.
         options["connect_args"] = {"init_command": _MYSQL_MODE}

@@ -7,7 +7,7 @@ import sqlite3
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from hms_bridge.errors import BackendError, RetryableBackendError, RowTakenError
+from hms_bridge.errors import BackendError, DatabaseGoneError, RetryableBackendError, RowTakenError
 
 _UNIQUE_STATES = frozenset({"23505"})
 _UNIQUE_CODES = frozenset({1062})
@@ -17,27 +17,35 @@ _MYSQL_CODES = frozenset({1020, 1205, 1213})
 _SQLITE_WORDS = ("database is locked", "database table is locked", "database schema has changed")
 
 
-def translate(error: SQLAlchemyError, database: str, *, is_committing: bool) -> BackendError:
+def translate(
+    error: SQLAlchemyError, database: str, *, is_committing: bool, has_answered: bool = True
+) -> BackendError:
     """The error of ours for one of SQLAlchemy's; the text leaves out statement and parameters.
 
     A connection that is lost while committing is not retryable: the commit may have happened.
+    ``has_answered``: the database was reached before, so that a refusal now is an outage and not
+    a mistyped URL.
     """
     text = str(error.orig) if isinstance(error, DBAPIError) else str(error)
     reason = " ".join(text.split())
     if isinstance(error, IntegrityError):
         return _broken_rule(error, f"{database}: {reason}")
-    if isinstance(error, DBAPIError) and _is_retryable(error, is_committing=is_committing):
+    if isinstance(error, DBAPIError) and _is(
+        error, _POSTGRESQL_STATES, _MYSQL_CODES, _SQLITE_WORDS
+    ):
         return RetryableBackendError(f"{database}: {reason}")
     if isinstance(error, PoolTimeoutError):
         return BackendError(
             f"{database}: no free connection; close transactions sooner or raise the pool size"
         )
     if isinstance(error, DBAPIError) and error.connection_invalidated:
-        return BackendError(
+        kind = BackendError if is_committing else DatabaseGoneError
+        return kind(
             f"{database}: connection lost: {reason}; check the database server and try again"
         )
     if isinstance(error, OperationalError) and _is_refused(error):
-        return BackendError(
+        kind = DatabaseGoneError if has_answered else BackendError
+        return kind(
             f"{database}: {reason}; check that the server runs there, that it has this database, "
             "and user and password (in a URL @ is written %40, : %3A, / %2F, % %25)"
         )
@@ -47,12 +55,6 @@ def translate(error: SQLAlchemyError, database: str, *, is_committing: bool) -> 
 def _is_refused(error: OperationalError) -> bool:
     """Whether no connection was made: no statement was tried. SQLite has no server to look at."""
     return error.statement is None and not isinstance(error.orig, sqlite3.Error)
-
-
-def _is_retryable(error: DBAPIError, *, is_committing: bool) -> bool:
-    if error.connection_invalidated:
-        return not is_committing
-    return _is(error, _POSTGRESQL_STATES, _MYSQL_CODES, _SQLITE_WORDS)
 
 
 def _broken_rule(error: IntegrityError, text: str) -> BackendError:

@@ -11,8 +11,13 @@ from sqlalchemy import Connection
 from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
 from hms_bridge.backend.engine import Database
-from hms_bridge.clock import Clock
-from hms_bridge.errors import BackendError, RetryableBackendError, RowTakenError
+from hms_bridge.clock import Clock, steady_ms
+from hms_bridge.errors import (
+    BackendError,
+    DatabaseGoneError,
+    RetryableBackendError,
+    RowTakenError,
+)
 from hms_bridge.interrupts import HeldInterrupts
 
 T = TypeVar("T")
@@ -23,12 +28,15 @@ class RetrySettings:
     """How often and how patiently. Waits double, with up to as much again at random.
 
     ``taken_attempts_max``: for a row whose key is taken, which a race explains only once or twice.
+    ``outage_seconds_max``: for a database that is gone, as long as a server takes to start again;
+    however many attempts that is.
     """
 
     attempts_max: int = 10
     taken_attempts_max: int = 3
     first_wait_seconds: float = 0.02
     wait_seconds_max: float = 2.0
+    outage_seconds_max: float = 30.0
 
 
 def run_in_transaction(
@@ -43,21 +51,27 @@ def run_in_transaction(
     """Run ``work`` in one transaction; again from the start after a deadlock or the like.
 
     So ``work`` must have no effect outside its connection. An interrupt waits until the attempt
-    has been committed or rolled back. Raises BackendError when the last
-    attempt failed too; errors other than RetryableBackendError pass at once.
+    has been committed or rolled back. Raises BackendError when the last attempt failed too; errors
+    other than RetryableBackendError pass at once.
     """
     rule = settings or RetrySettings()
     dice = chance or random.Random()
 
+    outage = _Outage(clock, rule.outage_seconds_max)
+
     def wait(state: RetryCallState) -> float:
-        doubled = rule.first_wait_seconds * 2.0 ** (state.attempt_number - 1)
-        return min(doubled, rule.wait_seconds_max) * (1.0 + dice.random())
+        doubled = rule.first_wait_seconds * 2.0 ** min(state.attempt_number - 1, 30)
+        usual = min(doubled, rule.wait_seconds_max) * (1.0 + dice.random())
+        return min(usual, outage.seconds_left) if _is_gone(state) else usual
 
     def once() -> T:
         with HeldInterrupts(), database.transaction(write=write) as connection:
             return work(connection)
 
     def is_enough(state: RetryCallState) -> bool:
+        if _is_gone(state):
+            return outage.seconds_left <= 0
+        outage.end()
         error = state.outcome.exception() if state.outcome else None
         is_taken = isinstance(error, RowTakenError)
         return state.attempt_number >= (rule.taken_attempts_max if is_taken else rule.attempts_max)
@@ -73,8 +87,35 @@ def run_in_transaction(
         return retrying(once)
     except RowTakenError as error:
         raise BackendError(f"{error}; such a row is there already") from error
+    except DatabaseGoneError as error:
+        raise BackendError(f"{error} (it was gone for {rule.outage_seconds_max:g} s)") from error
     except RetryableBackendError as error:
         raise BackendError(
             f"{error} (gave up after {rule.attempts_max} attempts; the database is overloaded or "
             "blocked: look for long transactions, then try again)"
         ) from error
+
+
+class _Outage:
+    """How long the database has been gone, from the first attempt that found it so."""
+
+    def __init__(self, clock: Clock, seconds_max: float) -> None:
+        self._clock = clock
+        self._seconds_max = seconds_max
+        self._began_ms: int | None = None
+
+    @property
+    def seconds_left(self) -> float:
+        """Until the outage has lasted too long; it begins with the first question."""
+        now_ms = steady_ms(self._clock)
+        if self._began_ms is None:
+            self._began_ms = now_ms
+        return self._seconds_max - (now_ms - self._began_ms) / 1000
+
+    def end(self) -> None:
+        """The database was there."""
+        self._began_ms = None
+
+
+def _is_gone(state: RetryCallState) -> bool:
+    return bool(state.outcome) and isinstance(state.outcome.exception(), DatabaseGoneError)

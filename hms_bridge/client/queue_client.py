@@ -222,7 +222,7 @@ def _is_wanted(entry: Compaction, request: ShowCompactionsRequest) -> bool:
 
 
 def _is_selected(event: NotificationEvent, request: NotificationRequest) -> bool:
-    if event.type in request.skipped_types:
+    if event.type in request.skipped_types or (request.types and event.type not in request.types):
         return False
     if request.database_name and (event.database_name or "").lower() != request.database_name:
         return False

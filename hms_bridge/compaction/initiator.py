@@ -180,6 +180,7 @@ class Initiator:
             initiator_id=self._initiator_id,
             initiator_version=self._version,
             pool_name=decision.pool_name,
+            is_automatic=True,
         )
         try:
             answer = self._metastore.compact(request)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
@@ -16,6 +17,8 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from changemanager.durable import settle_file
+from changemanager.filesystem.opening import volume_of
 from changemanager.location import Resolver
 from hms_bridge.compaction.executor import TaskResult, WrittenFile
 from hms_bridge.compaction.plan import BucketTask, OutputFile
@@ -232,9 +235,13 @@ def _settings(fs: Any, files: Sequence[ReadFile]) -> OrcSettings:
     return OrcSettings()
 
 
-def _new_file(fs: Any, path: str) -> Any:
+@contextmanager
+def _new_file(fs: Any, path: str) -> Iterator[Any]:
+    """A file to write; at its end its bytes are on the disk."""
     fs.makedirs(path.rpartition("/")[0], exist_ok=True)
-    return fs.open(path, "wb")
+    with fs.open(path, "wb") as sink:
+        yield sink
+    settle_file(volume_of(fs), path)
 
 
 def _read_back(fs: Any, output: OutputFile, path: str, *, is_copied: bool = False) -> WrittenFile:

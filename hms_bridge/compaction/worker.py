@@ -19,7 +19,6 @@ from typing import Any
 from changemanager.filesystem.opening import volume_of
 from changemanager.journal import tell
 from changemanager.location import Resolver
-from hms_bridge.acid.markers import ACID_VERSION, ACID_VERSION_FILE
 from hms_bridge.compaction.executor import CompactionExecutor, TaskResult
 from hms_bridge.compaction.plan import CompactionPlan, NothingToCompact, plan_compaction
 from hms_bridge.compaction.snapshot import CompactorSnapshot, take_snapshot
@@ -48,7 +47,7 @@ from hms_bridge.model.txn import (
 from hms_bridge.rows.heartbeat import Heartbeat
 from hms_bridge.rows.min_history import register_reader
 from hms_bridge.rows.publish import publish_directory
-from hms_bridge.rows.staging import forget_dead_temporaries
+from hms_bridge.rows.staging import forget_dead_temporaries, write_version_file
 
 _LOG = logging.getLogger(__name__)
 
@@ -234,7 +233,7 @@ class Worker:
         for output in plan.outputs:
             directory = f"{temporary}/{output.format()}"
             fs.makedirs(directory, exist_ok=True)
-            fs.pipe_file(f"{directory}/{ACID_VERSION_FILE}", ACID_VERSION)
+            write_version_file(fs, directory)
         gather(fs, temporary, results)
         heartbeat.check()
         for output in plan.outputs:

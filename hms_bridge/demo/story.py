@@ -21,7 +21,7 @@ from changemanager.whereabouts import Whereabouts
 from hms_bridge.adoption.adopt import adopt
 from hms_bridge.adoption.look import look
 from hms_bridge.adoption.plan import AdoptionRequest
-from hms_bridge.clock import Clock, SystemClock
+from hms_bridge.clock import Clock, SystemClock, steady_ms
 from hms_bridge.compaction.worker import Worker
 from hms_bridge.demo.side import Row, Side, differences
 from hms_bridge.errors import SourceFileMissingError
@@ -70,6 +70,10 @@ class MovableClock:
     def now_ms(self) -> int:
         """Milliseconds since the epoch, and what was set forward."""
         return self._clock.now_ms() + self._ahead_ms
+
+    def steady_ms(self) -> int:
+        """Milliseconds that go on as the time does, and are never set back."""
+        return steady_ms(self._clock) + self._ahead_ms
 
     def sleep_seconds(self, seconds: float) -> None:
         """Really wait."""

@@ -50,7 +50,8 @@ class CompactionState(Enum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CompactionRequest:
-    """A request to compact a table, or one partition of it."""
+    """A request to compact a table, or one partition of it. ``is_automatic``: no person asks, but
+    our own initiator; never so over the wire."""
 
     database_name: str
     table_name: str
@@ -63,6 +64,7 @@ class CompactionRequest:
     pool_name: str | None = None
     bucket_count: int | None = None
     order_by: str | None = None
+    is_automatic: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

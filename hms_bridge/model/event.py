@@ -63,10 +63,12 @@ class NotificationEvent:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NotificationRequest:
-    """Which events to read: those after ``last_event_id``, in order."""
+    """Which events to read: the first ``max_events`` after ``last_event_id``, in order, of those
+    that all the rest selects. ``types`` empty: of every type."""
 
     last_event_id: EventId
     max_events: int | None = None
+    types: frozenset[str] = frozenset()
     skipped_types: frozenset[str] = frozenset()
     catalog_name: str | None = None
     database_name: str | None = None

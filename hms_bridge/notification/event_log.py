@@ -79,6 +79,8 @@ def read(connection: Connection, request: NotificationRequest) -> tuple[Notifica
     log = NOTIFICATION_LOG.c
     query = select(NOTIFICATION_LOG).where(log.EVENT_ID > request.last_event_id)
     filters: list[ColumnElement[bool]] = []
+    if request.types:
+        filters.append(log.EVENT_TYPE.in_(sorted(request.types)))
     if request.skipped_types:
         filters.append(log.EVENT_TYPE.not_in(sorted(request.skipped_types)))
     if request.catalog_name is not None:

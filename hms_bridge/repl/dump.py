@@ -36,6 +36,7 @@ from hms_bridge.repl.target_objects import (
     FIRST_INCREMENTAL_PENDING,
     SOURCE_FOR,
     TARGET_FOR,
+    is_replica,
     with_parameters,
 )
 from hms_bridge.repl.texts import write_text
@@ -460,10 +461,10 @@ def _require_source(database: Database) -> None:
             f"database {database.name} was bootstrapped itself and waits for its first "
             "incremental load; load it, then dump"
         )
-    if database.parameters.get(TARGET_FOR, "").lower() == "true":
+    if is_replica(database.parameters):
         raise ReplError(
-            f"database {database.name} is a replica ({TARGET_FOR}); dump its source instead, or "
-            f"remove that property to make it a source of its own"
+            f"database {database.name} is a replica ({TARGET_FOR}); dump its source instead, or, "
+            f"after a failover, make it a database of its own: repl end {database.name}"
         )
 
 

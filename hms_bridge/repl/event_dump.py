@@ -13,6 +13,7 @@ from changemanager.errors import ChangeManagerError
 from changemanager.uri import EncodedUri, decode_uri, encode_uri
 from hms_bridge.errors import MetaError, ReplError
 from hms_bridge.model.catalog import Table, TableType
+from hms_bridge.model.compaction import CompactionType
 from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.model.txn import WriteEvent
@@ -33,6 +34,7 @@ from hms_bridge.repl.object_metadata import (
     ReplicationSpec,
     TableMetadata,
 )
+from hms_bridge.repl.remedies import begin_anew
 from hms_bridge.repl.target_objects import is_external, is_view, owned_database
 from hms_bridge.wire.object_json import (
     database_from_json,
@@ -313,6 +315,20 @@ class EventWriter:
     def _drop_partition(self, event: NotificationEvent, paths: EventPaths) -> EventTexts:
         return self._payload_only(event, paths, DumpType.DROP_PARTITION.value)
 
+    def _compaction(self, event: NotificationEvent, paths: EventPaths) -> EventTexts:
+        """Carried as Hive does, who knows no such kind; the rows are the same, unless rebalanced.
+
+        Raises ReplError then: later deletes name rows by ids that they do not have on the replica.
+        """
+        payload = Payload.parse(message_json(event), _where(event))
+        if payload.fields.get("type") == CompactionType.REBALANCE.name:
+            raise _not_dumped(
+                event,
+                f"{event.database_name}.{event.table_name} was rebalanced: its rows have other "
+                "ids now",
+            )
+        return self._texts(event, paths, DumpType.UNKNOWN.value, _one_line(event.message))
+
     def _insert(self, event: NotificationEvent, _: EventPaths) -> EventTexts | None:
         """Files of external tables are copied whole, those of ACID tables come with the commit."""
         payload = Payload.parse(message_json(event), _where(event))
@@ -336,6 +352,7 @@ _WRITERS = {
     EventType.ALTER_PARTITIONS.value: EventWriter._alter_partition,
     EventType.DROP_PARTITION.value: EventWriter._drop_partition,
     EventType.INSERT.value: EventWriter._insert,
+    EventType.COMMIT_COMPACTION.value: EventWriter._compaction,
 }
 
 
@@ -346,7 +363,7 @@ def _where(event: NotificationEvent) -> str:
 def _not_dumped(event: NotificationEvent, what: str) -> ReplError:
     return ReplError(
         f"{_where(event)}: {what}, which an incremental dump cannot carry, and leaving it out "
-        "would lose rows. Make a new bootstrap dump"
+        "would lose rows. " + begin_anew(event.database_name or "DATABASE")
     )
 
 

@@ -44,7 +44,8 @@ def own_source(directory: str, database_name: str) -> ReplError:
     """The refusal; it never advises to drop what may be the only copy."""
     return ReplError(
         f"database {database_name} of this metastore looks like the one that {directory} was made "
-        f"from; {FORGOTTEN} Nothing was changed"
+        f"from; {FORGOTTEN} Nothing was changed. Only if the dump is of a former replica that has "
+        f"taken its place: 'repl end {database_name}' ends its part as a source"
     )
 
 

@@ -11,10 +11,11 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Database, Partition, Table
 from hms_bridge.model.ids import EventId, TxnId
 from hms_bridge.model.partition_name import parse_partition_name
-from hms_bridge.model.txn import OpenTxnsRequest, TxnType
+from hms_bridge.model.txn import AllocateWriteIdsRequest, OpenTxnsRequest, TxnToWriteId, TxnType
 from hms_bridge.repl.copy import Copier, CopyReport
 from hms_bridge.repl.dump_reader import DumpedPartition
 from hms_bridge.repl.target_objects import (
+    FIRST_INCREMENTAL_PENDING,
     LAST_EVENT,
     is_external,
     last_event_of,
@@ -59,6 +60,9 @@ class Replica:
         self.resolve = resolve
         self._copier = Copier(resolve, on_copied, check_lease)
         self._opened: set[TxnId] = set()
+        self._targets: dict[TxnId, TxnId] = {}
+        self._given: set[tuple[str, TxnToWriteId]] = set()
+        self._is_first_incremental: bool | None = None
         self._recorded: EventId | None = None
         self._reached: EventId | None = None
         self.copied = CopyReport()
@@ -152,7 +156,7 @@ class Replica:
         """
         for start in range(0, len(source_txn_ids), _OPEN_TOGETHER_MAX):
             some = tuple(source_txn_ids[start : start + _OPEN_TOGETHER_MAX])
-            self.metastore.open_txns(
+            opened = self.metastore.open_txns(
                 OpenTxnsRequest(
                     count=len(some),
                     user=self.names.user,
@@ -163,6 +167,8 @@ class Replica:
                 )
             )
             self._opened.update(some)
+            if len(some) == 1:
+                self._targets[some[0]] = opened[0]
 
     def ensure_open(self, source_txn_ids: Iterable[TxnId]) -> None:
         """Every source transaction has an open one here; those that have one keep it.
@@ -172,6 +178,39 @@ class Replica:
         for one in source_txn_ids:
             if one not in self._opened:
                 self.open_together([one])
+
+    def target_txn(self, source_txn_id: TxnId) -> TxnId:
+        """The open transaction here for one of the source's, opened if it has none."""
+        if source_txn_id not in self._targets:
+            self.open_together([source_txn_id])
+        return self._targets[source_txn_id]
+
+    def give(self, table: str, pairs: Sequence[TxnToWriteId]) -> tuple[TxnToWriteId, ...]:
+        """Give the source's write ids to its transactions, all open here; what the metastore
+        answers, with ids of the target's transactions."""
+        given = self.metastore.allocate_table_write_ids(
+            AllocateWriteIdsRequest(
+                database_name=self.names.target_database,
+                table_name=table,
+                repl_policy=self.names.policy,
+                repl_source=tuple(pairs),
+            )
+        )
+        if {one.write_id for one in given} == {one.write_id for one in pairs}:
+            self._given.update((table, one) for one in pairs)
+        return given
+
+    def was_given(self, table: str, pair: TxnToWriteId) -> bool:
+        """Whether this load itself gave the source's write id to its transaction."""
+        return (table, pair) in self._given
+
+    @property
+    def is_first_incremental(self) -> bool:
+        """Whether nothing was loaded into the database since its bootstrap."""
+        if self._is_first_incremental is None:
+            pending = self.database().parameters.get(FIRST_INCREMENTAL_PENDING, "")
+            self._is_first_incremental = pending.lower() == "true"
+        return self._is_first_incremental
 
     def copy(self, files: tuple[DumpedFile, ...], directory: str | None, what: str) -> None:
         """Copy files below a table's or partition's directory, verified. Nothing for no files."""

@@ -16,8 +16,9 @@ from hms_bridge.errors import ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import LockFilter
-from hms_bridge.model.txn import AbortReason, OpenTxns, TxnState, TxnType
+from hms_bridge.model.txn import AbortReason, TxnState, TxnType
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
+from hms_bridge.repl.whole_lists import snapshot_of, whole_lists
 
 _HARMLESS = frozenset(
     {
@@ -77,8 +78,8 @@ def look(
 ) -> tuple[DatabaseSnapshot, OpenWriters | None]:
     """A snapshot, and who stands in its way. ``tables``: ``db.table`` of transactional tables."""
     opened = source.get_open_txns()
-    txns = _valid_txns(opened)
-    lists = source.get_valid_write_ids(tables, txns) if tables else ()
+    txns = snapshot_of(opened)
+    lists = whole_lists(source, tables, txns)
     open_tables = {
         name: tuple(one.open_ids) for name, one in zip(tables, lists, strict=True) if one.open_ids
     }
@@ -94,16 +95,10 @@ def look(
     )
     if not open_tables and not lockers:
         return snapshot, None
+    # Of a former replica, what a load began may have them, and no lock tells of it.
+    open_ids = {one.id for one in opened.txns if one.state is TxnState.OPEN}
     return snapshot, OpenWriters(
-        txn_ids=lockers, tables=open_tables, open_txn_ids=tuple(sorted(writers))
-    )
-
-
-def _valid_txns(opened: OpenTxns) -> ValidTxnList:
-    return ValidTxnList.from_open_txns(
-        opened.high_watermark,
-        [one.id for one in opened.txns],
-        [one.state is TxnState.ABORTED for one in opened.txns],
+        txn_ids=lockers, tables=open_tables, open_txn_ids=tuple(sorted(open_ids | writers))
     )
 
 
@@ -137,6 +132,6 @@ def wait_for_snapshot(
             return snapshot
     raise ReplError(
         f"database {database} cannot be dumped while it is written to: {writers.text} (open "
-        f"transactions: {_ids(writers.open_txn_ids)}). Commit or abort them, or wait longer, then "
-        "dump again"
+        f"transactions: {_ids(writers.open_txn_ids)}). Commit them or wait longer, or end them "
+        "('txns abort ID …' any of them, --abort-writers those with locks), then dump again"
     )

@@ -23,6 +23,10 @@ LAST_EVENT = "repl.last.id"
 TARGET_LAST_EVENT = "repl.target.last.id"
 """The target's own event that belongs to ``repl.last.id``."""
 
+OPENED = "hms.bridge.replica.open"
+"""Of ours, on a replica's database: ``false`` where only loads change it, ``definitions`` where
+others may define what it holds, ``true`` where they may write too (service/replica_gate.py)."""
+
 SOURCE_FOR = "repl.source.for"
 TARGET_FOR = "repl.target.for"
 INCOMPATIBLE = "repl.incompatible"
@@ -44,12 +48,21 @@ def replay_environment(table: Table) -> Mapping[str, str]:
 _OWNER = "hive"
 
 _OF_SOURCE = frozenset(
-    {CHECKPOINT, FIRST_INCREMENTAL_PENDING, SOURCE_FOR, TARGET_FOR, TARGET_LAST_EVENT, INCOMPATIBLE}
+    {
+        CHECKPOINT,
+        FIRST_INCREMENTAL_PENDING,
+        SOURCE_FOR,
+        TARGET_FOR,
+        TARGET_LAST_EVENT,
+        INCOMPATIBLE,
+        OPENED,
+    }
 )
 _OF_TARGET = _OF_SOURCE | {
     LAST_EVENT,
     "repl.failover.endpoint",
     "repl.background.enable",
+    OPENED,
     "hive.repl.is.custom.db.loc",
     "hive.repl.is.custom.db.managedloc",
 }
@@ -62,6 +75,12 @@ def replicated_parameters(parameters: Mapping[str, str]) -> dict[str, str]:
         for key, value in parameters.items()
         if key not in _OF_SOURCE and not key.startswith(BOOTSTRAP_STATE_PREFIX)
     }
+
+
+def is_replica(parameters: Mapping[str, str]) -> bool:
+    """Whether a load made the database; Hive writes and empties the property so
+    (ReplConst.TARGET_OF_REPLICATION)."""
+    return parameters.get(TARGET_FOR, "").strip().lower() not in ("", "false")
 
 
 def last_event_of(parameters: Mapping[str, str]) -> EventId | None:
@@ -78,6 +97,7 @@ def new_database(source: Database, name: str, checkpoint: str) -> Database:
         CHECKPOINT: checkpoint,
         FIRST_INCREMENTAL_PENDING: "true",
         TARGET_FOR: "true",
+        OPENED: "false",
     }
     return replace(source, name=name, location=None, managed_location=None, parameters=parameters)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from fsspec import AbstractFileSystem
 
+from changemanager.durable import settle_file
 from changemanager.filesystem.opening import volume_of
 from hms_bridge.acid.markers import ACID_VERSION, ACID_VERSION_FILE
 from hms_bridge.acid.names import DirectoryName
@@ -55,9 +56,17 @@ def stage_directory(
         raise AcidFormatError("is there already; a delta is written once", final_path)
     hidden_root = f"{base}/{hidden_name(token)}" if has_atomic_rename(fs) else None
     path = final_path if hidden_root is None else f"{hidden_root}/{name.format()}"
+    volume_of(fs).make_directory(base)  # a partition's first write; its name must last
     fs.makedirs(path, exist_ok=True)
-    fs.pipe_file(f"{path}/{ACID_VERSION_FILE}", ACID_VERSION)
+    write_version_file(fs, path)
     return StagedDirectory(path=path, final_path=final_path, hidden_root=hidden_root)
+
+
+def write_version_file(fs: AbstractFileSystem, directory: str) -> None:
+    """Mark a directory as of ACID version 2; on the disk when this returns."""
+    path = f"{directory}/{ACID_VERSION_FILE}"
+    fs.pipe_file(path, ACID_VERSION)
+    settle_file(volume_of(fs), path)
 
 
 def publish(fs: AbstractFileSystem, staged: StagedDirectory) -> None:

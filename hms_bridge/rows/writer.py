@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from fsspec import AbstractFileSystem
 
+from changemanager.durable import settle_file
+from changemanager.filesystem.opening import volume_of
 from hms_bridge.acid.bucket_codec import bucket_id_of, encode_bucket
 from hms_bridge.acid.names import BucketFileName, DirectoryName
 from hms_bridge.errors import AcidFormatError
@@ -114,11 +116,14 @@ class BucketWriters:
         self._write(bucket_id, Operation.DELETE, victims, empty_row)
 
     def close(self) -> tuple[WrittenBucket, ...]:
-        """Complete all files."""
+        """Complete all files; their bytes are on the disk when this returns."""
         written = []
         with self._files:
             for bucket_id, (path, writer) in sorted(self._writers.items()):
                 written.append(WrittenBucket(path=path, bucket_id=bucket_id, file=writer.close()))
+        volume = volume_of(self._fs)
+        for bucket in written:
+            settle_file(volume, bucket.path)
         return tuple(written)
 
     def abandon(self) -> None:

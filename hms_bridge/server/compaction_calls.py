@@ -148,11 +148,8 @@ class NotificationCalls:
     @answers("get_next_notification")
     def get_next_notification(self, args: Struct) -> Struct:
         """Events after an id."""
-        struct = given(args.rqst, "rqst")
-        request = convert_event.notification_request_from_struct(struct)
+        request = convert_event.notification_request_from_struct(given(args.rqst, "rqst"))
         events = self._store.get_next_notification(request)
-        if struct.eventTypeList:
-            events = tuple(event for event in events if event.type in struct.eventTypeList)
         return hive.NotificationEventResponse(
             events=[convert_event.event_to_struct(event) for event in events]
         )

@@ -41,9 +41,12 @@ class TransactionCalls:
     @answers("get_open_txns_info")
     def get_open_txns_info(self, _: Struct) -> Struct:
         """What SHOW TRANSACTIONS lists."""
-        infos = self._store.get_open_txns_info()
+        # The watermark first: what is opened between the two reads would else count as ended,
+        # being below the watermark and not in the list.
+        highest = self._store.get_open_txns().high_watermark
+        infos = [info for info in self._store.get_open_txns_info() if info.id <= highest]
         return hive.GetOpenTxnsInfoResponse(
-            txn_high_water_mark=self._store.get_open_txns().high_watermark,
+            txn_high_water_mark=highest,
             open_txns=[convert_txn.txn_info_to_struct(info) for info in infos],
         )
 

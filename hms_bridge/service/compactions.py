@@ -14,11 +14,14 @@ from hms_bridge.model.compaction import (
     Compaction,
     CompactionRequest,
     CompactionResponse,
+    CompactionState,
+    CompactionType,
     ShowCompactionsRequest,
 )
 from hms_bridge.model.ids import CompactionId, TxnId
 from hms_bridge.notification import events
 from hms_bridge.service.foundation import VerbFamily
+from hms_bridge.service.replica_gate import write_refusal
 from hms_bridge.service.unit_of_work import UnitOfWork
 from hms_bridge.txn import cleaning, compaction_history, compaction_queue
 
@@ -27,9 +30,10 @@ class CompactionVerbs(VerbFamily):
     """The CompactionStore."""
 
     def compact(self, request: CompactionRequest) -> CompactionResponse:
-        """Queue a compaction; refused if the same target is queued already. Writes the event
-        REQUEST_COMPACTION. Raises NoSuchObjectError for an unknown table or partition,
-        InvalidOperationError for properties with which a metastore names directories to delete."""
+        """Queue a compaction; refused if the same target is queued already, and in a replica
+        unless the initiator asks. Writes the event REQUEST_COMPACTION. Raises NoSuchObjectError
+        for an unknown table or partition, InvalidOperationError for properties with which a
+        metastore names directories to delete."""
         wanted = replace(
             request,
             database_name=request.database_name.lower(),
@@ -45,6 +49,14 @@ class CompactionVerbs(VerbFamily):
 
         def work(unit: UnitOfWork) -> CompactionResponse:
             _require_target(unit.connection, wanted)
+            refusal = _replica_refusal(unit.connection, wanted)
+            if refusal is not None:
+                return CompactionResponse(
+                    id=None,
+                    is_accepted=False,
+                    state=CompactionState.REFUSED.word,
+                    error_message=refusal,
+                )
             response = compaction_queue.enqueue(
                 unit.connection, wanted, self._settings.txn, self._clock
             )
@@ -132,3 +144,10 @@ def _require_target(connection: Connection, request: CompactionRequest) -> None:
             f"partition {name} of {stored.table.full_name} not found; name it as SHOW PARTITIONS "
             "does"
         )
+
+
+def _replica_refusal(connection: Connection, request: CompactionRequest) -> str | None:
+    """The initiator compacts a replica without changing row ids; others are not let in."""
+    if request.is_automatic and request.type in (CompactionType.MINOR, CompactionType.MAJOR):
+        return None
+    return write_refusal(connection, request.database_name)

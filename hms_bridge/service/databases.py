@@ -16,10 +16,12 @@ from hms_bridge.errors import (
     NoSuchObjectError,
 )
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, TableType
+from hms_bridge.model.txn import AbortReason
 from hms_bridge.notification import events, object_events
 from hms_bridge.service.drops import DropVerbs, Looked
 from hms_bridge.service.foundation import normal_database
 from hms_bridge.service.unit_of_work import UnitOfWork
+from hms_bridge.txn import abort, replication
 
 
 class DatabaseVerbs(DropVerbs):
@@ -127,7 +129,7 @@ class DatabaseVerbs(DropVerbs):
             if stored.database.is_replication_source:
                 raise InvalidOperationError(
                     f"can not drop database {name.lower()} which is a source of replication; "
-                    "remove its property repl.source.for first"
+                    f"end that first: repl end {name.lower()}"
                 )
             return stored.database, self._delete_database(
                 unit, stored, looked=looked, is_cascade=is_cascade
@@ -154,9 +156,24 @@ class DatabaseVerbs(DropVerbs):
         for table in self._names_in_order(unit, database):
             tasks += self._drop_table_rows(unit, database, table, looked=looked, is_purge=False)
         databases.delete_database(unit.connection, stored)
+        self._end_replays(unit, database)
         self._forget_database(unit, database)
         unit.events.append(events.database_dropped(database, unit.now_seconds))
         return tasks
+
+    def _end_replays(self, unit: UnitOfWork, database: Database) -> None:
+        """Nobody goes on with them, and when they time out after days they would break off the
+        next replica of that name (HIVE-28772)."""
+        if database.catalog_name != DEFAULT_CATALOG:
+            return
+        replays = replication.replays_into(unit.connection, database.name)
+        ended = abort.abort_txns(unit.connection, replays, AbortReason.REPL_DEFAULT)
+        unit.events += [
+            events.txn_aborted(
+                txn.id, [(one.database_name, one.write_id) for one in txn.written], unit.now_seconds
+            )
+            for txn in ended.logged
+        ]
 
     def _drop_functions(self, unit: UnitOfWork, database: Database) -> None:
         """Before the tables, each with its event (HMSHandler.drop_database_core of Hive 4.2)."""

@@ -48,5 +48,5 @@ class MetastoreService(
         return self._manifest
 
     def close(self) -> None:
-        """Give back connections."""
-        self._transactions.database.close()
+        """Let event hooks come to their end, and give back connections."""
+        self._transactions.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hms_bridge.catalog.parameters import mark_incompatible, set_commit_key, set_repl_last_id
+from hms_bridge.clock import steady_ms
 from hms_bridge.errors import MetaError, TxnAbortedError
 from hms_bridge.model.ids import LockId, TxnId, WriteId
 from hms_bridge.model.txn import (
@@ -24,6 +25,7 @@ from hms_bridge.model.txn import (
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.notification import events, write_log
 from hms_bridge.service.foundation import Foundation, VerbFamily
+from hms_bridge.service.replica_gate import write_refusal
 from hms_bridge.service.unit_of_work import UnitOfWork
 from hms_bridge.txn import (
     abort,
@@ -53,11 +55,8 @@ class TransactionVerbs(VerbFamily):
     def open_txns(self, request: OpenTxnsRequest) -> tuple[TxnId, ...]:
         """Ascending ids. Replayed source transactions that are already mapped keep their ids."""
         for _ in range(OPEN_ATTEMPTS_MAX):
-            started_ms = self._clock.now_ms()
             opened = self._transactions.write(lambda unit: self._open(unit, request))
-            elapsed_ms = self._clock.now_ms() - started_ms
-            is_late = elapsed_ms >= self._settings.txn.open_timeout_ms
-            if opened.deadline_ms is None or not is_late:
+            if opened.deadline_ms is None or steady_ms(self._clock) < opened.deadline_ms:
                 return opened.ids
             # Others may have counted these ids as dead while they were being committed.
             self.abort_txns(opened.ids, AbortReason.NONE)
@@ -164,9 +163,14 @@ class TransactionVerbs(VerbFamily):
     def allocate_table_write_ids(
         self, request: AllocateWriteIdsRequest
     ) -> tuple[TxnToWriteId, ...]:
-        """Ascending in both ids; the same again for transactions that have one."""
+        """Ascending in both ids; the same again for transactions that have one. Raises MetaError,
+        also for a table of a replica where the transaction replays none of the source's."""
 
         def work(unit: UnitOfWork) -> tuple[TxnToWriteId, ...]:
+            if request.repl_policy is None:
+                refusal = write_refusal(unit.connection, request.database_name)
+                if refusal is not None:
+                    raise MetaError(f"no write id of {request.table_name}: {refusal}")
             given = write_ids.allocate_table_write_ids(unit.connection, request)
             if given.new:
                 unit.events.append(

@@ -25,6 +25,7 @@ from hms_bridge.service import file_statistics
 from hms_bridge.service.deletion_rule import SETTING
 from hms_bridge.service.drops import DropVerbs
 from hms_bridge.service.foundation import LAST_DDL_TIME
+from hms_bridge.service.replica_gate import require_definitions_open
 from hms_bridge.service.unit_of_work import UnitOfWork
 from hms_bridge.txn import write_ids
 
@@ -60,6 +61,9 @@ class TruncationVerbs(DropVerbs):
         key = (database.lower(), name.lower(), catalog.lower())
         given = WriteId(-1) if write_id is None else write_id
         found = self._transactions.read(lambda c: _look_up(c, key, partition_names, given))
+        self._transactions.read(
+            lambda c: require_definitions_open(c, key[0], f"truncate {found.table.full_name}")
+        )
         if found.table.is_transactional:
             self._transactions.read(lambda c: self._require_all_alone(c, found))
             for place, _ in found.places:

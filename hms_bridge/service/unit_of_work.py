@@ -23,6 +23,7 @@ from hms_bridge.notification.event_log import append
 from hms_bridge.notification.events import EventDraft
 from hms_bridge.notification.message_text import MessageFormat
 from hms_bridge.service.hooks import Announcement, HookDispatcher
+from hms_bridge.service.replica_gate import require_own_definitions
 
 T = TypeVar("T")
 
@@ -70,6 +71,11 @@ class Transactions:
         self._hooks = hooks
         self._retry = retry
 
+    def close(self) -> None:
+        """Let hooks hear what they have not heard yet, and give back connections."""
+        self._hooks.close()
+        self.database.close()
+
     def read(self, work: Callable[[Connection], T]) -> T:
         """Run a reading verb."""
         return run_in_transaction(
@@ -93,6 +99,7 @@ class Transactions:
             unit = UnitOfWork(connection, self.clock, self.clock.now_ms() // 1000)
             units[:] = [unit]
             result = work(unit)
+            require_own_definitions(connection, unit.events)
             events = append(
                 connection,
                 unit.events,

@@ -1,8 +1,9 @@
 """Open transactions, and tell which are open (Hive: OpenTxnsFunction).
 
 Ids appear out of order: one that is missing below a young row may belong to an opener that has
-not committed yet, and counts as open; below an old row it is dead. So an opener that took longer
-than ``open_timeout_ms`` must not go on: see :class:`OpenedTxns`.
+not committed yet, and counts as open; below an old row it is dead. So no row may be older than its
+id: the time stands in the statement that draws the id (TxnStore's openTxns does so, too). And an
+opener that took longer than ``open_timeout_ms`` must not go on: see :class:`OpenedTxns`.
 """
 
 from __future__ import annotations
@@ -14,9 +15,14 @@ from typing import Any
 from sqlalchemy import BigInteger, Connection, ScalarSelect, cast, func, insert, or_, select
 
 from hms_bridge.backend.batches import batches
-from hms_bridge.backend.dialect import insert_generating_ids, lock_txns, now_expression
+from hms_bridge.backend.dialect import (
+    insert_generating_ids,
+    lock_txns,
+    now_expression,
+    row_time_expression,
+)
 from hms_bridge.backend.schema.txn_tables import MIN_HISTORY_LEVEL, TXNS
-from hms_bridge.clock import Clock
+from hms_bridge.clock import Clock, steady_ms
 from hms_bridge.config.settings import TxnSettings
 from hms_bridge.errors import MetaError, RetryableBackendError
 from hms_bridge.model.ids import MAX_ID, TxnId
@@ -37,8 +43,8 @@ _UNKNOWN = "Unknown"
 class OpenedTxns:
     """What was opened.
 
-    ``is_event_due``: log OPEN_TXN for ``ids``. ``deadline_ms`` (the given clock's time, None for
-    none): if the commit of this database transaction is not over by then, others may have counted
+    ``is_event_due``: log OPEN_TXN for ``ids``. ``deadline_ms`` (of ``steady_ms``, None for none):
+    if the commit of this database transaction is not over by then, others may have counted
     these ids as dead. The caller must then abort them and open new ones.
     """
 
@@ -57,22 +63,23 @@ def open_txns(
     RetryableBackendError if it took too long.
     """
     count = _count(request, settings)
-    deadline_ms = clock.now_ms() + settings.open_timeout_ms
     lock_txns(connection, is_exclusive=False)
+    # From here on: who waits for a lock has no id yet that others could count as dead.
+    deadline_ms = steady_ms(clock) + settings.open_timeout_ms
     is_replayed = request.type is TxnType.REPL_CREATED
     policy = request.repl_policy or ""
     if is_replayed:
         known = mapped_txns(connection, policy, request.repl_source_txn_ids)
         if known:
             return OpenedTxns(ids=known, is_event_due=False, deadline_ms=None)
-    min_open, started_ms = _watermark_and_time(connection, settings, clock)
-    ids = _insert(connection, request, count, started_ms)
+    min_open = min_open_txn_watermark(connection, settings, clock)
+    ids = _insert(connection, request, count, clock)
     _remember_history(connection, ids, min_open)
     if is_replayed:
         map_source_txns(connection, policy, request.repl_source_txn_ids, ids)
     if request.type is TxnType.READ_ONLY:
         return OpenedTxns(ids=ids, is_event_due=False, deadline_ms=None)
-    if clock.now_ms() >= deadline_ms:
+    if steady_ms(clock) >= deadline_ms:
         raise RetryableBackendError(
             f"opening transactions took longer than {settings.open_timeout_ms} ms; try again"
         )
@@ -96,14 +103,14 @@ class OpenTxnLimit:
 
     def check(self, connection: Connection) -> None:
         """Raises MetaError while too many transactions are open."""
-        now = self._clock.now_ms()
+        now = steady_ms(self._clock)
         if self._counted_at_ms is None or now - self._counted_at_ms >= self._INTERVAL_MS:
             self._counted_at_ms = now
             limit = self._settings.open_txns_max
             count = connection.execute(
                 select(func.count()).where(TXNS.c.TXN_STATE == TxnState.OPEN.value)
             ).scalar_one()
-            self._is_full = count >= (limit * 9 // 10 if self._is_full else limit)
+            self._is_full = count >= (max(1, limit * 9 // 10) if self._is_full else limit)
         if self._is_full:
             raise MetaError(
                 f"{self._settings.open_txns_max} transactions are open, the most that "
@@ -147,7 +154,11 @@ def get_open_txns_info(
 
 def min_open_txn_watermark(connection: Connection, settings: TxnSettings, clock: Clock) -> TxnId:
     """Every transaction below it has ended, and none can appear below it any more."""
-    return _watermark_and_time(connection, settings, clock)[0]
+    open_id = select(func.min(TXNS.c.TXN_ID)).where(TXNS.c.TXN_STATE == TxnState.OPEN.value)
+    lowest, boundary = connection.execute(
+        select(open_id.scalar_subquery(), _low_boundary(connection, settings, clock))
+    ).one()
+    return TxnId(min(MAX_ID if lowest is None else lowest, (boundary or 0) + 1))
 
 
 def low_boundary(connection: Connection, settings: TxnSettings, clock: Clock) -> TxnId:
@@ -186,33 +197,19 @@ def _count(request: OpenTxnsRequest, settings: TxnSettings) -> int:
     return request.count
 
 
-def _watermark_and_time(
-    connection: Connection, settings: TxnSettings, clock: Clock
-) -> tuple[TxnId, int]:
-    open_id = select(func.min(TXNS.c.TXN_ID)).where(TXNS.c.TXN_STATE == TxnState.OPEN.value)
-    lowest, boundary, now = connection.execute(
-        select(
-            open_id.scalar_subquery(),
-            _low_boundary(connection, settings, clock),
-            now_expression(connection, clock),
-        )
-    ).one()
-    return TxnId(min(MAX_ID if lowest is None else lowest, (boundary or 0) + 1)), int(now)
-
-
 def _insert(
-    connection: Connection, request: OpenTxnsRequest, count: int, started_ms: int
+    connection: Connection, request: OpenTxnsRequest, count: int, clock: Clock
 ) -> tuple[TxnId, ...]:
     row = {
         "TXN_STATE": TxnState.OPEN.value,
-        "TXN_STARTED": started_ms,
-        "TXN_LAST_HEARTBEAT": started_ms,
         "TXN_USER": request.user,
         "TXN_HOST": request.host,
         "TXN_AGENT_INFO": request.agent,
         "TXN_TYPE": int(request.type),
     }
-    ids = insert_generating_ids(connection, TXNS, TXNS.c.TXN_ID, [row] * count)
+    time = row_time_expression(connection, clock)
+    times = {"TXN_STARTED": time, "TXN_LAST_HEARTBEAT": time}
+    ids = insert_generating_ids(connection, TXNS, TXNS.c.TXN_ID, [row] * count, times)
     return tuple(TxnId(one) for one in ids)
 
 

@@ -51,6 +51,21 @@ def map_source_txns(
         connection.execute(insert(REPL_TXN_MAP), some)
 
 
+def replays_into(connection: Connection, database: str) -> tuple[TxnId, ...]:
+    """Our transactions that replay others into a database, ascending.
+
+    A policy begins with the name of the target's database (Hive: HiveUtils.getReplPolicy).
+    """
+    rows = connection.execute(select(_R.RTM_REPL_POLICY, _R.RTM_TARGET_TXN_ID))
+    return tuple(
+        sorted(
+            TxnId(target)
+            for policy, target in rows
+            if policy.partition(".")[0].lower() == database.lower()
+        )
+    )
+
+
 def forget_source_txn(connection: Connection, policy: str, source: TxnId) -> None:
     """The source's transaction has ended here too."""
     connection.execute(

@@ -51,6 +51,7 @@ def notification_request_from_struct(struct: Struct) -> NotificationRequest:
     return NotificationRequest(
         last_event_id=EventId(given(struct.lastEvent, "lastEvent")),
         max_events=limit if limit is not None and limit > 0 else None,
+        types=frozenset(struct.eventTypeList or ()),
         skipped_types=frozenset(struct.eventTypeSkipList or ()),
         catalog_name=struct.catName,
         database_name=struct.dbName.lower() if struct.dbName else None,
@@ -63,6 +64,7 @@ def notification_request_to_struct(request: NotificationRequest) -> Struct:
     return hive.NotificationEventRequest(
         lastEvent=request.last_event_id,
         maxEvents=request.max_events,
+        eventTypeList=sorted(request.types) or None,
         eventTypeSkipList=sorted(request.skipped_types) or None,
         catName=request.catalog_name,
         dbName=request.database_name,

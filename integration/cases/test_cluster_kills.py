@@ -20,9 +20,10 @@ from integration.referees.processes import Server, free_port
 from integration.story.sides import rows_of, table_rows, unfinished, wait_until
 from integration.story.writer import Writer
 
-pytestmark = pytest.mark.cluster
-
 KILLS = int(os.environ.get("HMS_BRIDGE_KILLS", "1"))
+# Each kill costs a lease that has to end, a compaction, a dump and a load, beside a writing Hive.
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900 + 240 * KILLS)]
+
 SEED = int(os.environ.get("HMS_BRIDGE_KILLS_SEED", "8"))
 # What a dead process leaves is free after this time; a client has to beat within it.
 TIMEOUT = "10s"

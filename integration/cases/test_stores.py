@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import re
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import fsspec
 import pytest
 
+from hms_bridge.errors import BackendError
+from hms_bridge.model.txn import OpenTxnsRequest
+from hms_bridge.service.open import open_local_metastore
 from integration.referees.hdfs import Hdfs
 from integration.referees.mariadb import MariaDb
 from integration.referees.postgresql import PostgreSql
+from integration.referees.processes import Workplace
 from integration.referees.s3 import S3
 
 
@@ -35,6 +41,38 @@ def test_postgresql_copies_a_template(postgresql: PostgreSql) -> None:
     template.execute("create table t (id int)")
     copy = postgresql.database("copy", template=template)
     assert copy.query("select count(*) as n from t") == [{"n": 0}]
+
+
+def test_verbs_of_ours_wait_for_postgresql_to_start_again(
+    workplace: Workplace, tmp_path: Path
+) -> None:
+    """As a database server that is updated, or fails over, does."""
+    own = PostgreSql(workplace)
+    request = OpenTxnsRequest(user="u", host="h")
+    metastore = open_local_metastore(
+        own.database("outage").sqlalchemy_url, warehouse=str(tmp_path / "warehouse")
+    )
+    try:
+        (before,) = metastore.open_txns(request)
+        own.stop()
+        with ThreadPoolExecutor(2) as pool:
+            opened = pool.submit(metastore.open_txns, request)
+            listed = pool.submit(metastore.get_open_txns)
+            with pytest.raises(TimeoutError):
+                opened.result(timeout=5)
+            own.start_again()
+            (after,) = opened.result(timeout=60)
+            assert before in {txn.id for txn in listed.result(timeout=60).txns}
+        # PostgreSQL leaves ids out when it was killed; those below a young row count as open.
+        assert {before, after} <= {txn.id for txn in metastore.get_open_txns().txns}
+        own.stop()
+        began = time.monotonic()
+        with pytest.raises(BackendError, match="it was gone for 30 s"):
+            metastore.get_open_txns()
+        assert 29 < time.monotonic() - began < 60
+    finally:
+        metastore.close()
+        own.stop()
 
 
 def test_mariadb_keeps_rows(mariadb: MariaDb) -> None:

@@ -57,6 +57,8 @@ class PostgreSql:
         self._user = unprivileged_user()
         self.port = free_port()
         self._folder = workplace.folder("postgresql", owner=self._user)
+        self._data = self._folder / "data"
+        self._initialise()
         self._server = self._start()
         self._count = 0
 
@@ -84,18 +86,21 @@ class PostgreSql:
     def stop(self) -> None:
         self._server.stop()
 
+    def start_again(self) -> None:
+        """After a stop, on the same port with the same data."""
+        self._server = self._start()
+
     @property
     def _admin(self) -> Database:
         return Database(name="postgres", port=self.port)
 
-    def _start(self) -> Server:
-        data = self._folder / "data"
+    def _initialise(self) -> None:
         self._workplace.run(
             "initdb",
             [
                 self._programs / "initdb",
                 "-D",
-                data,
+                self._data,
                 "-U",
                 USER,
                 "--auth=trust",
@@ -104,6 +109,8 @@ class PostgreSql:
             ],
             user=self._user,
         )
+
+    def _start(self) -> Server:
         settings = {
             "listen_addresses": "127.0.0.1",
             "max_connections": str(CONNECTIONS_MAX),
@@ -112,7 +119,8 @@ class PostgreSql:
         }
         server = self._workplace.start(
             "postgresql",
-            [self._programs / "postgres", "-D", data, "-p", str(self.port), "-k", self._folder,
+            [self._programs / "postgres", "-D", self._data, "-p", str(self.port),
+             "-k", self._folder,
              *(word for key, value in settings.items() for word in ("-c", f"{key}={value}"))],
             user=self._user,
         )  # fmt: skip

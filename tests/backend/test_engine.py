@@ -11,7 +11,13 @@ from hms_bridge.backend.engine import Database, open_database
 from hms_bridge.backend.retry import RetrySettings, run_in_transaction
 from hms_bridge.backend.schema.install import install
 from hms_bridge.backend.schema.txn_tables import AUX_TABLE, TXN_COMPONENTS
-from hms_bridge.errors import BackendError, ConfigError, MetaError, RetryableBackendError
+from hms_bridge.errors import (
+    BackendError,
+    ConfigError,
+    DatabaseGoneError,
+    MetaError,
+    RetryableBackendError,
+)
 from tests.support.databases import SERVER_URL
 from tests.support.simulated_clock import SimulatedClock
 
@@ -199,6 +205,31 @@ class TestRetry:
         assert not isinstance(caught.value, RetryableBackendError)
         assert len(clock.slept_seconds) == 3
         assert max(clock.slept_seconds) < 0.06
+
+    def test_an_outage_is_waited_for_however_many_attempts_it_takes(
+        self, database: Database
+    ) -> None:
+        clock = SimulatedClock()
+
+        def work(connection) -> str:
+            if clock.steady_ms() < 29_000:
+                raise DatabaseGoneError("refused")
+            return "done"
+
+        rule = RetrySettings(attempts_max=2)
+        assert run_in_transaction(database, work, write=True, clock=clock, settings=rule) == "done"
+        assert max(clock.slept_seconds) <= 4
+
+    def test_an_outage_is_not_waited_for_longer(self, database: Database) -> None:
+        clock = SimulatedClock()
+
+        def work(connection) -> str:
+            raise DatabaseGoneError("refused")
+
+        with pytest.raises(BackendError, match=r"refused \(it was gone for 30 s\)") as caught:
+            run_in_transaction(database, work, write=True, clock=clock)
+        assert not isinstance(caught.value, RetryableBackendError)
+        assert 29.9 < sum(clock.slept_seconds) < 30.1
 
     def test_a_taken_key_is_tried_again_but_not_for_ever(self, database: Database) -> None:
         clock = SimulatedClock()

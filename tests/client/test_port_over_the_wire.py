@@ -212,7 +212,8 @@ VERBS: list[tuple[str, tuple[Any, ...], dict[str, Any], Any]] = [
     ("abort_compactions", ([CompactionId(1), CompactionId(2)],), {},
      {CompactionId(1): "aborted", CompactionId(2): "refused"}),
     ("get_next_notification", (NotificationRequest(
-        last_event_id=EventId(2), max_events=5, skipped_types=frozenset({"OPEN_TXN"}),
+        last_event_id=EventId(2), max_events=5, types=frozenset({EVENT.type}),
+        skipped_types=frozenset({"OPEN_TXN"}),
         catalog_name="hive", database_name="db", table_names=("t",)),), {}, (EVENT,)),
     ("get_current_event_id", (), {}, EventId(77)),
     ("get_notification_events_count", (EventId(3), "db", "hive"), {}, 12),

@@ -11,45 +11,27 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import fsspec
-import pyarrow as pa
 import pytest
 
 from changemanager.location import FsspecResolver
 from hms_bridge.acid.markers import ACID_VERSION_FILE
 from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
-from hms_bridge.compaction.worker import Worker, WorkerIdentity
 from hms_bridge.config.settings import ArchiveSettings, Settings
 from hms_bridge.connect import LocalStore, open_local
 from hms_bridge.errors import CompactionError, MetastoreUnavailableError
 from hms_bridge.model.catalog import (
-    ORC_INPUT_FORMAT,
-    ORC_OUTPUT_FORMAT,
-    Column,
     SortColumn,
-    Storage,
     Table,
 )
 from hms_bridge.model.compaction import CompactionRequest, CompactionState, CompactionType
 from hms_bridge.model.event import EventType, NotificationRequest
 from hms_bridge.model.ids import EventId
-from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockRequest, LockType
 from hms_bridge.model.txn import (
-    AllocateWriteIdsRequest,
-    CommitTxnRequest,
-    OpenTxnsRequest,
     TxnState,
     TxnType,
 )
-from hms_bridge.rows.reader import ROW_ID_TYPE
-from hms_bridge.rows.scan import plan_scan, read_scan_split, row_type
-from hms_bridge.rows.transaction import current_snapshot
-from hms_bridge.rows.writer import DeltaTarget, write_delete_delta, write_insert_delta
+from tests.support.compaction_world import WHO, World
 from tests.support.databases import fresh_url
-
-FS = fsspec.filesystem("file")
-COLUMNS = (Column(name="id", type="int"), Column(name="v", type="string"))
-WHO = WorkerIdentity(worker_id="host-1", version="test", user="worker", host="host")
 
 
 @pytest.fixture
@@ -60,111 +42,6 @@ def store(tmp_path: Path) -> Iterator[LocalStore]:
     opened = open_local(fresh_url(tmp_path), settings)
     yield opened
     opened.metastore.close()
-
-
-class World:
-    """A table with three writes (the last one deletes), and a worker on it."""
-
-    def __init__(self, store: LocalStore) -> None:
-        self.store = store
-        self.metastore = store.metastore
-        self.metastore.create_table(
-            Table(
-                name="t",
-                database_name="default",
-                storage=Storage(
-                    columns=COLUMNS,
-                    input_format=ORC_INPUT_FORMAT,
-                    output_format=ORC_OUTPUT_FORMAT,
-                ),
-                parameters={"transactional": "true"},
-            )
-        )
-        location = self.metastore.get_table("default", "t").storage.location
-        self.root = store.resolver(location or "").path
-        for number in range(2):
-            self.write(insert=[(number * 10 + n, f"v{n}") for n in range(3)])
-        self.write(delete=[1, 11])
-
-    def write(self, insert: list[Any] | None = None, delete: list[int] | None = None) -> None:
-        (txn,) = self.metastore.open_txns(OpenTxnsRequest(user="u", host="h"))
-        operation = DataOperation.INSERT if insert else DataOperation.DELETE
-        self.metastore.lock(
-            LockRequest(
-                components=(
-                    LockComponent(
-                        type=LockType.SHARED_READ if insert else LockType.EXCL_WRITE,
-                        level=LockLevel.TABLE,
-                        database_name="default",
-                        table_name="t",
-                        operation=operation,
-                        is_transactional=True,
-                    ),
-                ),
-                txn_id=txn,
-                user="u",
-                host="h",
-            )
-        )
-        (given,) = self.metastore.allocate_table_write_ids(
-            AllocateWriteIdsRequest(database_name="default", table_name="t", txn_ids=(txn,))
-        )
-        target = DeltaTarget(
-            root=self.root,
-            table=row_type(COLUMNS),
-            write_id=given.write_id,
-            statement_id=0,
-            token=f"w{given.write_id}",
-        )
-        if insert:
-            batch = pa.record_batch(
-                [pa.array([i for i, _ in insert], pa.int32()), pa.array([v for _, v in insert])],
-                names=["id", "v"],
-            )
-            write_insert_delta(FS, target, [(0, batch)])
-        else:
-            keys = {row["id"]: row["row__id"] for row in self.rows()}
-            victims = pa.array([keys[one] for one in delete or ()], ROW_ID_TYPE)
-            write_delete_delta(FS, target, [victims])
-        self.metastore.commit_txn(CommitTxnRequest(txn_id=txn))
-
-    def rows(self) -> list[dict[str, Any]]:
-        table = self.metastore.get_table("default", "t")
-        txns = current_snapshot(self.metastore)
-        write_ids = self.metastore.get_valid_write_ids(["default.t"], txns)[0]
-        splits = plan_scan(
-            self.metastore, self.store.resolver, table, txns=txns, write_ids=write_ids
-        )
-        found = [
-            row
-            for split in splits
-            for batch in read_scan_split(self.store.resolver, split, COLUMNS, has_row_ids=True)
-            for row in batch.to_pylist()
-        ]
-        return sorted(found, key=lambda row: row["id"])
-
-    def request(self, kind: CompactionType = CompactionType.MAJOR) -> None:
-        answer = self.metastore.compact(
-            CompactionRequest(database_name="default", table_name="t", type=kind)
-        )
-        assert answer.is_accepted
-
-    def worker(
-        self, metastore: Any = None, executor: Any = None, who: WorkerIdentity = WHO
-    ) -> Worker:
-        kernel = BucketKernel(resolver=FsspecResolver())
-        return Worker(
-            metastore or self.metastore,
-            executor or LocalExecutor(kernel=kernel),
-            FsspecResolver(),
-            who,
-        )
-
-    def names(self) -> set[str]:
-        return {path.name for path in Path(self.root).iterdir()}
-
-    def state(self) -> CompactionState:
-        return self.metastore.show_compactions()[0].state
 
 
 @pytest.fixture

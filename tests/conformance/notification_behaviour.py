@@ -211,6 +211,10 @@ class NotificationBehaviour:
 
         assert read(max_events=2) == [None, "a"]
         assert read(skipped_types=frozenset({"CREATE_DATABASE"})) == ["a", "b", "c"]
+        # The most that are asked for count after every choice, else a follower gets nothing for
+        # a page and takes it for the end of the log.
+        assert read(max_events=2, types=frozenset({"CREATE_TABLE"})) == ["a", "b"]
+        assert read(max_events=1, types=frozenset({"CREATE_TABLE"}), table_names=("c",)) == ["c"]
         assert read(database_name=name, table_names=("b",)) == ["b"]
         assert read(database_name="none") == []
         assert metastore.get_notification_events_count(EventId(last), name) == 4

@@ -1,7 +1,7 @@
 """What each thrift method asks of the metastore, and answers: the forms that our client does not
 use (it uses one form of each, see tests/client)."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ from hms_bridge.model.expression import (
 from hms_bridge.model.ids import CompactionId, EventId, LockId, TxnId
 from hms_bridge.model.statistics import ObjectStatistics, StatisticsQuery, StatisticsUpdate
 from hms_bridge.model.statistics_state import ACCURATE
-from hms_bridge.model.txn import AbortReason, OpenTxns, TxnType
+from hms_bridge.model.txn import AbortReason, OpenTxns, TxnInfo, TxnState, TxnType
 from hms_bridge.server.serve import MetastoreServer
 from hms_bridge.wire.convert_catalog import (
     database_to_struct,
@@ -756,12 +756,39 @@ def _count(rig: Rig, **fields: Any) -> int:
 
 
 def test_events_of_some_types(rig: Rig) -> None:
-    def event(number: int, kind: str) -> NotificationEvent:
-        return NotificationEvent(id=EventId(number), time_seconds=1, type=kind, message="{}")
-
-    rig.fake.answers["get_next_notification"] = (event(1, "INSERT"), event(2, "OPEN_TXN"))
-    request = hive.NotificationEventRequest(lastEvent=0, eventTypeList=["OPEN_TXN"])
+    """Chosen where they are read: after a limit, nothing may be left of a page."""
+    event = NotificationEvent(id=EventId(2), time_seconds=1, type="OPEN_TXN", message="{}")
+    rig.fake.answers["get_next_notification"] = (event,)
+    request = hive.NotificationEventRequest(lastEvent=0, maxEvents=5, eventTypeList=["OPEN_TXN"])
     assert [one.eventId for one in rig("get_next_notification", rqst=request).events] == [2]
+    ((_, asked),) = rig.asked
+    assert (asked.types, asked.max_events) == ({"OPEN_TXN"}, 5)
+
+
+def test_what_is_open_is_listed_up_to_the_watermark(rig: Rig) -> None:
+    """Also where another client opens a transaction between two reads."""
+    opened = [1]
+
+    def read(answer: Callable[[], Any]) -> Any:
+        found = answer()
+        opened.append(len(opened) + 1)
+        return found
+
+    def infos() -> tuple[TxnInfo, ...]:
+        return tuple(
+            TxnInfo(id=TxnId(one), state=TxnState.OPEN, user="u", host="h", started_ms=1,
+                    last_heartbeat_ms=1)
+            for one in opened
+        )  # fmt: skip
+
+    rig.fake.answers |= {
+        "get_open_txns_info": lambda: read(infos),
+        "get_open_txns": lambda: read(
+            lambda: OpenTxns(high_watermark=TxnId(opened[-1]), txns=(), min_open_txn=TxnId(1))
+        ),
+    }
+    told = rig("get_open_txns_info")
+    assert [one.id for one in told.open_txns] == list(range(1, told.txn_high_water_mark + 1))
 
 
 def test_write_notifications_in_a_batch(rig: Rig) -> None:

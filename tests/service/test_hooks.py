@@ -66,11 +66,12 @@ def test_hooks_hear_what_was_committed(tmp_path: Path) -> None:
     with pytest.raises(AlreadyExistsError):
         metastore.create_table(acid_table(name))
     commit(metastore, open_txn(metastore))
-    assert tuple(recorder.heard) == events_after(metastore, 0)
+    stored = events_after(metastore, 0)
+    metastore.close()
+    assert tuple(recorder.heard) == stored
     assert [one.type for one in recorder.heard] == [
         "CREATE_DATABASE", "CREATE_TABLE", "OPEN_TXN", "COMMIT_TXN",
     ]  # fmt: skip
-    metastore.close()
 
 
 def test_a_failing_hook_undoes_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -78,9 +79,9 @@ def test_a_failing_hook_undoes_nothing(tmp_path: Path, caplog: pytest.LogCapture
     metastore = open_with(tmp_path, Failing(), recorder)
     name = new_database(metastore)
     assert name in metastore.get_databases()
+    metastore.close()
     assert len(recorder.heard) == 1
     assert "no CREATE_DATABASE" in caplog.text
-    metastore.close()
 
 
 def test_a_hook_may_write_itself(tmp_path: Path) -> None:
@@ -89,12 +90,16 @@ def test_a_hook_may_write_itself(tmp_path: Path) -> None:
             super().on_event(event)
             if event.type == "CREATE_DATABASE":
                 metastore.create_table(acid_table(event.database_name or ""))
+            else:
+                is_heard.set()
 
+    is_heard = threading.Event()
     writer = Writer()
     metastore = open_with(tmp_path, writer)
     new_database(metastore)
-    assert [one.type for one in writer.heard] == ["CREATE_DATABASE", "CREATE_TABLE"]
+    assert is_heard.wait(30)
     metastore.close()
+    assert [one.type for one in writer.heard] == ["CREATE_DATABASE", "CREATE_TABLE"]
 
 
 def test_threads_are_heard_in_the_order_of_ids(tmp_path: Path) -> None:
@@ -110,9 +115,9 @@ def test_threads_are_heard_in_the_order_of_ids(tmp_path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
+    metastore.close()
     ids = [one.id for one in recorder.heard]
     assert ids == list(range(1, 81))
-    metastore.close()
 
 
 def test_an_event_waits_for_those_before_it() -> None:
@@ -120,11 +125,67 @@ def test_an_event_waits_for_those_before_it() -> None:
     dispatcher = HookDispatcher([recorder])
     first, second, third = (dispatcher.announce((event(n),)) for n in (1, 2, 3))
     dispatcher.settle(second, is_committed=True)
+    dispatcher.close()
     assert recorder.heard == []
     dispatcher.settle(first, is_committed=False)
+    dispatcher.close()
     assert [one.id for one in recorder.heard] == [2]
     dispatcher.settle(third, is_committed=True)
+    dispatcher.close()
     assert [one.id for one in recorder.heard] == [2, 3]
+
+
+class Stuck(Recorder):
+    """A hook that does not come back until it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_free = threading.Event()
+
+    def on_event(self, event: NotificationEvent) -> None:
+        assert self.is_free.wait(60)
+        super().on_event(event)
+
+
+def test_nobody_waits_for_a_hook(tmp_path: Path) -> None:
+    stuck = Stuck()
+    metastore = open_with(tmp_path, stuck)
+    txns = [open_txn(metastore) for _ in range(3)]  # in this thread: it would not come back
+    for txn in txns:
+        commit(metastore, txn)
+    stored = events_after(metastore, 0)
+    assert stuck.heard == []
+    stuck.is_free.set()
+    metastore.close()
+    assert tuple(stuck.heard) == stored
+
+
+def test_what_a_slow_hook_does_not_hear_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    stuck = Stuck()
+    dispatcher = HookDispatcher([stuck], waiting_max=2)
+
+    def tell(number: int) -> None:
+        dispatcher.settle(dispatcher.announce((event(number),)), is_committed=True)
+
+    for number in range(1, 6):
+        tell(number)
+    assert "2 events wait for them; those from event 3 on are not told" in caplog.text
+    stuck.is_free.set()
+    dispatcher.close()
+    assert "not told of 3 events, from 3 to 5; read them with get_next_not" in caplog.text
+    tell(6)
+    dispatcher.close()
+    assert [one.id for one in stuck.heard] == [1, 2, 6]
+
+
+def test_what_is_not_heard_before_the_end_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    stuck = Stuck()
+    dispatcher = HookDispatcher([stuck])
+    dispatcher.settle(dispatcher.announce((event(7), event(8))), is_committed=True)
+    dispatcher.close(timeout_seconds=0.05)
+    assert "did not hear of 2 events before the end, from 7 to 8" in caplog.text
+    stuck.is_free.set()
+    dispatcher.close()
 
 
 def test_hooks_are_loaded_by_name() -> None:

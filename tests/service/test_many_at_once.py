@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from hms_bridge.backend.engine import open_database
+from hms_bridge.config.settings import Settings, TxnSettings
 from hms_bridge.errors import AlreadyExistsError, NoSuchObjectError
 from hms_bridge.metastore import LocalMetastore
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
+from hms_bridge.model.txn import TxnState
 from hms_bridge.service.open import open_local_metastore
 from tests.conformance.objects import (
     DS,
@@ -20,6 +24,7 @@ from tests.conformance.objects import (
     events_after,
     new_database,
     new_table,
+    open_txn,
     partition,
     unique,
     write,
@@ -156,3 +161,26 @@ def test_no_two_workers_get_the_same_compaction(metastore: LocalMetastore) -> No
 
     run(*[work] * THREADS)
     assert len(taken) == len(set(taken)) == len(names)
+
+
+def test_who_waits_for_another_writer_does_not_open_slowly(tmp_path: Path) -> None:
+    """No id is drawn before the wait is over, so nobody can have counted one as dead."""
+    url = f"sqlite:///{tmp_path}/metastore.db"
+    settings = Settings(warehouse=str(tmp_path / "wh"), txn=TxnSettings(open_timeout_ms=2000))
+    service = open_local_metastore(url, settings=settings)
+    other = open_database(url)
+    is_held = threading.Event()
+
+    def hold() -> None:
+        with other.transaction(write=True):
+            is_held.set()
+            time.sleep(2.2)
+
+    def open_one() -> None:
+        assert is_held.wait(30)
+        open_txn(service)
+
+    run(hold, open_one)
+    assert [txn.state for txn in service.get_open_txns().txns] == [TxnState.OPEN]
+    other.close()
+    service.close()

@@ -10,6 +10,7 @@ from hms_bridge.config.settings import ArchiveSettings, Settings
 from hms_bridge.model.catalog import Database
 from hms_bridge.model.event import NotificationEvent
 from hms_bridge.service.directories import Directories
+from hms_bridge.service.hooks import Announcement, HookDispatcher
 from hms_bridge.service.metastore_service import MetastoreService
 from hms_bridge.service.open import open_local_metastore
 from hms_bridge.service.task_leases import LEASE_MS
@@ -55,15 +56,25 @@ class DyingDirectories(Directories):
         )
 
 
-class DyingHook:
+class DyingDispatcher(HookDispatcher):
     """The process dies right after a commit, before anything else is done."""
 
     def __init__(self, kind: str) -> None:
+        super().__init__([NoHook()])
         self._kind = kind
 
-    def on_event(self, event: NotificationEvent) -> None:
-        if event.type == self._kind:
+    def settle(self, announced: Announcement | None, *, is_committed: bool) -> None:
+        if not is_committed or announced is None:
+            return
+        if self._kind in {event.type for event in announced.events}:
             raise CrashError(self._kind)
+
+
+class NoHook:
+    """Hears, and does nothing."""
+
+    def on_event(self, event: NotificationEvent) -> None:
+        pass
 
 
 class FilesWorld:
@@ -96,8 +107,9 @@ class FilesWorld:
             clock=self.clock,
             resolve=resolve,
             directories=DyingDirectories(resolve, self.faults),
-            hooks=[DyingHook(die_after)] if die_after else [],
         )
+        if die_after:
+            self.metastore._transactions._hooks = DyingDispatcher(die_after)
         self.faults.count = 0
         self.faults.crash_at = crash_at
         self.faults.crash_label = crash_label

@@ -363,11 +363,23 @@ class ReplMetastore:
         valid_txns: ValidTxnList | None = None,
         write_id: WriteId | None = None,
     ) -> tuple[ValidWriteIdList, ...]:
-        return tuple(self.write_id_list(*name.split(".")) for name in full_table_names)
+        if write_id is not None:
+            (name,) = full_table_names
+            if write_id not in self.write_ids.get(tuple(name.split(".")), {}):
+                raise MetaError(f"invalid write id {write_id} for table {name}")
+        return tuple(self.write_id_list(*name.split("."), valid_txns) for name in full_table_names)
 
-    def write_id_list(self, database: str, table: str) -> ValidWriteIdList:
+    def write_id_list(
+        self, database: str, table: str, seen: ValidTxnList | None = None
+    ) -> ValidWriteIdList:
+        """Judged by the transactions' states, or by a snapshot of them."""
         known = self.write_ids.get((database, table), {})
         states = {one: self.txns[owner].state for one, owner in known.items()}
+        if seen is not None:
+            for one, owner in known.items():
+                states[one] = TxnState.ABORTED if seen.is_aborted(owner) else (
+                    TxnState.COMMITTED if seen.is_valid(owner) else TxnState.OPEN
+                )  # fmt: skip
         return ValidWriteIdList(
             table=f"{database}.{table}",
             high_watermark=self.get_max_allocated_write_id(database, table),

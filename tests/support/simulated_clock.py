@@ -8,6 +8,7 @@ class SimulatedClock:
 
     def __init__(self, start_ms: int = 1_700_000_000_000) -> None:
         self._now_ms = start_ms
+        self._steady_ms = 0
         self.slept_seconds: list[float] = []
 
     def now_ms(self) -> int:
@@ -17,5 +18,13 @@ class SimulatedClock:
         self.slept_seconds.append(seconds)
         self.advance_ms(int(seconds * 1000))
 
+    def steady_ms(self) -> int:
+        return self._steady_ms
+
     def advance_ms(self, milliseconds: int) -> None:
         self._now_ms += milliseconds
+        self._steady_ms += milliseconds
+
+    def set_back_ms(self, milliseconds: int) -> None:
+        """Somebody corrects the time; no time passes."""
+        self._now_ms -= milliseconds

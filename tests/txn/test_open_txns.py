@@ -173,6 +173,24 @@ def test_an_opening_that_takes_too_long_leaves_nothing(world: TxnWorld) -> None:
     assert slow.open(1, TxnType.READ_ONLY)
 
 
+class _SetBackClock(SimulatedClock):
+    """With every look time passes, and somebody sets it back as far."""
+
+    def now_ms(self) -> int:
+        self.advance_ms(600)
+        self.set_back_ms(600)
+        return super().now_ms()
+
+
+def test_an_opening_that_takes_too_long_is_noticed_though_the_time_is_set_back(
+    world: TxnWorld,
+) -> None:
+    slow = TxnWorld(world.database, _SetBackClock())
+    with pytest.raises(BackendError, match="gave up after 10 attempts"):
+        slow.open()
+    assert [row["TXN_ID"] for row in world.rows(TXNS)] == [0]
+
+
 def test_the_limit_closes_and_opens_again(world: TxnWorld) -> None:
     settings = replace(world.settings, open_txns_max=10)
     limit = open_txns.OpenTxnLimit(settings, world.clock)
@@ -206,6 +224,17 @@ def test_the_limit_counts_once_a_second(world: TxnWorld) -> None:
     world.time.advance_ms(1000)
     with pytest.raises(MetaError):
         world.do(limit.check)
+
+
+def test_the_limit_counts_again_after_the_time_was_set_back(world: TxnWorld) -> None:
+    limit = open_txns.OpenTxnLimit(replace(world.settings, open_txns_max=1), world.clock)
+    ids = world.open()
+    with pytest.raises(MetaError):
+        world.do(limit.check)
+    world.commit(*ids)
+    world.time.set_back_ms(3_600_000)
+    world.time.advance_ms(1000)
+    world.do(limit.check)
 
 
 def test_seeded_ids(world: TxnWorld) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
-from threading import Barrier
+from threading import Barrier, Event
+from time import monotonic, sleep
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection
+from sqlalchemy import Connection, event
 
 from hms_bridge.backend.schema.txn_tables import COMPACTION_QUEUE, TXNS, WRITE_SET
 from hms_bridge.clock import SystemClock
@@ -153,6 +156,39 @@ class TestOpenersInFlight:
             assert {unseen, later} <= {txn.id for txn in world.open_txns().txns}
             assert not world.snapshot().is_valid(unseen)
         assert {unseen, later} <= {txn.id for txn in world.open_txns().txns}
+
+    def test_one_that_stalls_before_its_id_hides_no_other(self, world: TxnWorld) -> None:
+        """Its row is as old as its id: an earlier id may still appear until that row is old."""
+        world.settings = replace(world.settings, open_timeout_ms=3000)
+        timeout_seconds = 3.0
+        started, has_drawn = Event(), Event()
+
+        @event.listens_for(world.database.engine, "before_cursor_execute")
+        def stall(connection: Connection, _cursor: object, statement: str, *_: object) -> None:
+            if re.match('INSERT INTO ["`]TXNS["`]', statement) and connection is stalled:
+                started.set()
+                assert has_drawn.wait(30)
+
+        with ThreadPoolExecutor(1) as pool:
+            with world.database.transaction(write=True) as connection:
+                with world.database.transaction(write=True) as stalled:
+                    began = monotonic()
+                    late = pool.submit(self._open, world, stalled)
+                    assert started.wait(30)
+                    sleep(0.6 * timeout_seconds)
+                    unseen = self._open(world, connection)
+                    drawn = monotonic()
+                    has_drawn.set()
+                    later = late.result(30)
+                assert later > unseen
+                sleep(max(0.0, began + 1.1 * timeout_seconds - monotonic()))
+                listed = {txn.id for txn in world.open_txns().txns}
+                watermark = world.do(
+                    lambda c: open_txns.min_open_txn_watermark(c, world.settings, world.clock)
+                )
+            assert monotonic() - drawn < timeout_seconds, "too busy to tell anything"
+        assert {unseen, later} <= listed
+        assert watermark <= unseen
 
     @pytest.mark.parametrize("is_compaction", [True, False])
     def test_conflicting_commits_wait_for_them(self, world: TxnWorld, is_compaction: bool) -> None:

@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 from changemanager.uri import EncodedUri, encode_uri
 from hms_bridge.errors import DumpIncompleteError, ReplError
 from hms_bridge.model.catalog import Partition, Table
+from hms_bridge.model.ids import TxnId
 from hms_bridge.model.txn import (
     AbortReason,
     AbortTxnRequest,
-    AllocateWriteIdsRequest,
     CommitTxnRequest,
     ReplLastId,
+    TxnToWriteId,
     TxnType,
     WriteEvent,
 )
@@ -31,7 +32,9 @@ from hms_bridge.repl.event_payload import (
 )
 from hms_bridge.repl.events.context import ReplayContext, TableChange
 from hms_bridge.repl.events.partition import ensure_partition
+from hms_bridge.repl.remedies import begin_anew
 from hms_bridge.repl.untrusted import DumpedFile
+from hms_bridge.repl.write_id_owner import require_own
 from hms_bridge.wire.object_json import partition_to_json, table_to_json
 
 
@@ -43,8 +46,8 @@ def open_txn(context: ReplayContext, event: DumpedEvent) -> None:
 def allocate_write_ids(context: ReplayContext, event: DumpedEvent) -> None:
     """Give the source's write ids to its transactions here.
 
-    Ids up to the target's own maximum came with the bootstrap, or with an earlier try. CREATE TABLE
-    AS SELECT takes its write id before the table exists. A
+    Ids up to the target's own maximum must have come with the bootstrap, or with an earlier try.
+    CREATE TABLE AS SELECT takes its write id before the table exists. A
     transaction that the dump does not open (it was open at the bootstrap, or the source filters
     transactions) is opened now: its rows must not get lost.
     """
@@ -57,29 +60,24 @@ def allocate_write_ids(context: ReplayContext, event: DumpedEvent) -> None:
     if is_gone and replica.find_table(name) is None:
         return
     known = replica.metastore.get_max_allocated_write_id(target, name)
+    old = tuple(one for one in payload.allocated if one.write_id <= known)
+    require_own(replica, name, old, event.where, is_committed=False)
     new = tuple(one for one in payload.allocated if one.write_id > known)
     if not new:
         return
     if new[0].write_id != known + 1:
         raise ReplError(
             f"{event.where}: begins with write id {new[0].write_id} of {target}.{name}, "
-            f"which stands at {known}; what was written between is not in any dump. Drop the "
-            "target database and load a new bootstrap dump"
+            f"which stands at {known}; what was written between is not in any dump. "
+            + begin_anew(replica.names.source_database, target)
         )
     replica.ensure_open(one.txn_id for one in new)
-    given = replica.metastore.allocate_table_write_ids(
-        AllocateWriteIdsRequest(
-            database_name=target,
-            table_name=name,
-            repl_policy=replica.names.policy,
-            repl_source=new,
-        )
-    )
+    given = replica.give(name, new)
     if {one.write_id for one in given} != {one.write_id for one in new}:
         raise ReplError(
             f"{event.where}: the target did not give write ids {new[0].write_id} to "
             f"{new[-1].write_id} of {target}.{name} to the source's transactions; is another load "
-            "running? If not, load a new bootstrap dump"
+            "running? If not: " + begin_anew(replica.names.source_database, target)
         )
 
 
@@ -96,7 +94,7 @@ def commit_txn(context: ReplayContext, event: DumpedEvent) -> None:
     written = [
         write
         for name, dumped in tables.items()
-        for write in _copy_table(context, event, dumped, _of_table(writes, name))
+        for write in _copy_table(context, event, payload.txn_id, dumped, _of_table(writes, name))
     ]
     if written:
         replica.ensure_open([payload.txn_id])
@@ -161,6 +159,7 @@ def _counts(files: dict[str, int]) -> str:
 def _copy_table(
     context: ReplayContext,
     event: DumpedEvent,
+    txn_id: TxnId,
     dumped: DumpedTable,
     writes: tuple[WriteEvent, ...],
 ) -> tuple[WriteEvent, ...]:
@@ -173,8 +172,12 @@ def _copy_table(
     if highest > known:
         raise ReplError(
             f"{event.where}: commits write id {highest} of {table.full_name}, which was never "
-            f"allocated there (it stands at {known}); load a new bootstrap dump"
+            f"allocated there (it stands at {known}). "
+            + begin_anew(replica.names.source_database, replica.names.target_database)
         )
+    own = sorted({one.write_id for one in writes})
+    pairs = [TxnToWriteId(txn_id=txn_id, write_id=one) for one in own]
+    require_own(replica, table.name, pairs, event.where, is_committed=True)
     places = _copy_files(context, event, table, dumped)
     return tuple(_on_target(table, one, places) for one in writes)
 

@@ -1,0 +1,107 @@
+"""What an admin decides of a database's part in replication: who may change it, and its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from hms_bridge.errors import ReplError
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.catalog import Database
+from hms_bridge.model.ids import TxnId
+from hms_bridge.model.txn import AbortReason, TxnState, TxnType
+from hms_bridge.repl.target_objects import (
+    CHECKPOINT,
+    FIRST_INCREMENTAL_PENDING,
+    INCOMPATIBLE,
+    LAST_EVENT,
+    OPENED,
+    SOURCE_FOR,
+    TARGET_FOR,
+    TARGET_LAST_EVENT,
+    is_replica,
+    with_parameters,
+)
+from hms_bridge.repl.whole_lists import current_txns, whole_lists
+from hms_bridge.repl.write_id_owner import owns
+
+_PART = (
+    SOURCE_FOR,
+    TARGET_FOR,
+    OPENED,
+    LAST_EVENT,
+    TARGET_LAST_EVENT,
+    CHECKPOINT,
+    FIRST_INCREMENTAL_PENDING,
+    INCOMPATIBLE,
+)
+"""Properties that make a database a source or a replica."""
+
+
+class Access(Enum):
+    """What others than loads may do in a replica; the value is that of the property."""
+
+    WRITES = "true"
+    DEFINITIONS = "definitions"
+    NOTHING = "false"
+
+
+def set_access(metastore: Metastore, name: str, access: Access) -> None:
+    """Let others change a replica, or not any more. Raises NoSuchObjectError, ReplError for a
+    database that is no replica."""
+    database = metastore.get_database(name)
+    if not is_replica(database.parameters):
+        raise ReplError(f"database {database.name} is no replica; others may change it anyway")
+    metastore.alter_database(name, with_parameters(database, {OPENED: access.value}))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EndPlan:
+    """``properties`` of the database go; ``txn_ids``, replays that a load began, are aborted."""
+
+    database: Database
+    properties: tuple[str, ...]
+    txn_ids: tuple[TxnId, ...]
+
+
+def plan_end(metastore: Metastore, name: str) -> EndPlan:
+    """What ends a database's part. Raises NoSuchObjectError, ReplError if it has none."""
+    database = metastore.get_database(name)
+    properties = tuple(key for key in _PART if key in database.parameters)
+    if not properties:
+        raise ReplError(f"database {database.name} is neither a source nor a replica")
+    return EndPlan(
+        database=database, properties=properties, txn_ids=_replays(metastore, database.name)
+    )
+
+
+def run_end(metastore: Metastore, plan: EndPlan) -> None:
+    """Carry it out. Replays first: their end marks the database once more."""
+    if plan.txn_ids:
+        metastore.abort_txns(plan.txn_ids, AbortReason.REPL_DEFAULT)
+    database = metastore.get_database(plan.database.name)
+    metastore.alter_database(database.name, with_parameters(database, dict.fromkeys(_PART, None)))
+
+
+def _replays(metastore: Metastore, database: str) -> tuple[TxnId, ...]:
+    """Open transactions of loads that have write ids of the database."""
+    opened = metastore.get_open_txns()
+    replays = [
+        one.id
+        for one in opened.txns
+        if one.state is TxnState.OPEN and one.type is TxnType.REPL_CREATED
+    ]
+    if not replays:
+        return ()
+    tables = metastore.get_tables_by_names(database, metastore.get_tables(database))
+    names = [one.full_name for one in tables if one.is_transactional]
+    lists = whole_lists(metastore, names, current_txns(metastore))
+    return tuple(
+        txn_id
+        for txn_id in replays
+        if any(
+            owns(metastore, name, txn_id, write_id)
+            for name, one in zip(names, lists, strict=True)
+            for write_id in one.open_ids
+        )
+    )

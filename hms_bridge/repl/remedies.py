@@ -1,0 +1,24 @@
+"""What ends a state that no further load or dump ends, as the commands to give."""
+
+from __future__ import annotations
+
+
+def begin_anew(source: str, target: str | None = None) -> str:
+    """The replica cannot go on: the commands that make a new one, in their order."""
+    target = target or source
+    into = "" if target == source else f" --into {target}"
+    return (
+        f"To begin anew: 'repl dump {source} --discard' at the source (if a dump waits there), "
+        f"'sql -e \"DROP DATABASE {target} CASCADE\"' at the replica, "
+        f"'repl dump {source} --bootstrap', 'repl load {source}{into}'"
+    )
+
+
+def open_to_writers(database: str) -> str:
+    """How an admin lets others write to a replica."""
+    return f"'repl open {database} --writes', after which a load may find it changed and refuse"
+
+
+def open_to_definitions(database: str) -> str:
+    """How an admin lets others define what a replica holds; a real Hive's REPL LOAD needs it."""
+    return f"'repl open {database} --definitions', as for REPL LOAD of a real Hive"

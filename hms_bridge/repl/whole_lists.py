@@ -1,0 +1,95 @@
+"""Write-id lists up to the table's last write id, from any metastore.
+
+A reader's list ends at its lowest open or aborted write id where no id with a known transaction is
+committed (Hive: TxnHandler.getValidWriteIdsForTable): all below was compacted, all above is unseen
+anyway. Whoever copies the list would take the ids beyond for never given, and would not wait for
+those that are open among them. Such a list is asked for in parts: under snapshots in which some
+of the transactions count as committed, it is not cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.ids import TxnId
+from hms_bridge.model.txn import OpenTxns, TxnState
+from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
+
+
+def whole_lists(
+    source: Metastore, tables: Sequence[str], txns: ValidTxnList
+) -> tuple[ValidWriteIdList, ...]:
+    """One list for each ``db.table``, in the order asked, as a snapshot judges all ids of it."""
+    if not tables:
+        return ()
+    given = [source.get_max_allocated_write_id(*name.split(".", 1)) for name in tables]
+    lists = source.get_valid_write_ids(tables, txns)
+    whole = []
+    for name, highest, seen in zip(tables, given, lists, strict=True):
+        one = _uncut(source, name, txns, seen)
+        if one.high_watermark < highest:
+            # Hive forgets who committed a write id also above one that it remembers.
+            (known,) = source.get_valid_write_ids([name], ValidTxnList.everything())
+            if known.high_watermark < highest:
+                one = replace(one, high_watermark=highest)
+        whole.append(one)
+    return tuple(whole)
+
+
+def snapshot_of(opened: OpenTxns) -> ValidTxnList:
+    """The transactions that a reader may see who got this listing."""
+    return ValidTxnList.from_open_txns(
+        opened.high_watermark,
+        [one.id for one in opened.txns],
+        [one.state is TxnState.ABORTED for one in opened.txns],
+    )
+
+
+def current_txns(source: Metastore) -> ValidTxnList:
+    """The transactions that a reader may see now."""
+    return snapshot_of(source.get_open_txns())
+
+
+def _uncut(
+    source: Metastore, table: str, txns: ValidTxnList, seen: ValidWriteIdList
+) -> ValidWriteIdList:
+    if (*seen.open_ids, *seen.aborted_ids) != (seen.high_watermark,):
+        return seen
+    (end,) = source.get_valid_write_ids([table], replace(txns, open_ids=(), aborted_ids=()))
+    if end.high_watermark <= seen.high_watermark:
+        return seen
+    parts = _parts(source, table, txns, sorted({*txns.open_ids, *txns.aborted_ids}), end)
+    return replace(
+        end,
+        open_ids=tuple(one for part in parts for one in part.open_ids),
+        aborted_ids=tuple(one for part in parts for one in part.aborted_ids),
+    )
+
+
+def _parts(
+    source: Metastore,
+    table: str,
+    txns: ValidTxnList,
+    ids: Sequence[TxnId],
+    end: ValidWriteIdList,
+) -> list[ValidWriteIdList]:
+    """Lists that are not cut; each judges the write ids of some transactions, together of all."""
+    some = frozenset(ids)
+    (seen,) = source.get_valid_write_ids(
+        [table],
+        replace(
+            txns,
+            open_ids=tuple(one for one in txns.open_ids if one in some),
+            aborted_ids=tuple(one for one in txns.aborted_ids if one in some),
+        ),
+    )
+    if seen.high_watermark >= end.high_watermark or len(ids) <= 1:
+        # One transaction has one write id of a table: its list ends there, and tells all of it.
+        return [seen]
+    half = len(ids) // 2
+    return [
+        *_parts(source, table, txns, ids[:half], end),
+        *_parts(source, table, txns, ids[half:], end),
+    ]

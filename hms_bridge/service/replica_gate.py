@@ -1,0 +1,94 @@
+"""What others may change in a database that loads keep equal to its source: nothing, unasked.
+
+A write id that somebody takes on a replica is the number of one of the source's next writes, and a
+rebalancing compaction gives rows other ids than the source's deletes will name. So write ids are
+given to replayed transactions only, and only the initiator queues compactions. Definitions are
+looked at where our own loads made the replica: the change is let through while a load is at work
+(it holds the lease). On the wire a definition that a real Hive's REPL LOAD replays looks like
+anybody's (Hive: DropTableOperation), so replicas that Hive made are open to definitions.
+
+The property :data:`OPENED` of the database tells: ``true`` lets everything pass, ``definitions``
+those only, ``false`` nothing; without it, as ``definitions``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hms_bridge.backend.connection import Connection
+from hms_bridge.catalog import databases
+from hms_bridge.errors import MetaError
+from hms_bridge.model.catalog import Database
+from hms_bridge.model.event import EventType
+from hms_bridge.model.lock import LockFilter, LockState
+from hms_bridge.notification.events import EventDraft
+from hms_bridge.repl.lease import LeaseKind
+from hms_bridge.repl.remedies import open_to_definitions, open_to_writers
+from hms_bridge.repl.target_objects import OPENED, is_replica
+from hms_bridge.txn.locks import show_locks
+
+_DEFINITIONS = frozenset(
+    {
+        EventType.CREATE_TABLE,
+        EventType.ALTER_TABLE,
+        EventType.DROP_TABLE,
+        EventType.ADD_PARTITION,
+        EventType.ALTER_PARTITION,
+        EventType.ALTER_PARTITIONS,
+        EventType.DROP_PARTITION,
+        EventType.CREATE_FUNCTION,
+        EventType.DROP_FUNCTION,
+    }
+)
+
+
+def write_refusal(connection: Connection, database_name: str) -> str | None:
+    """Why nobody but a load may write to a database; None if others may."""
+    found = databases.find_database(connection, database_name.lower())
+    if found is None or _opened(found.database) in ("", "true"):
+        return None
+    return (
+        f"database {found.database.name} is a replica: only repl load writes there. Write at its "
+        f"source; to let others write here: {open_to_writers(found.database.name)}"
+    )
+
+
+def require_definitions_open(connection: Connection, database_name: str, what: str) -> None:
+    """Raises MetaError if definitions of the database are a load's own, and none is at work."""
+    found = databases.find_database(connection, database_name.lower())
+    if found is None or _opened(found.database) != "false":
+        return
+    lease = LockFilter(database_name=found.database.name, table_name=LeaseKind.LOAD.value)
+    if any(one.state is LockState.ACQUIRED for one in show_locks(connection, lease)):
+        return
+    raise MetaError(
+        f"{what}: database {found.database.name} is a replica, whose definitions come from its "
+        "source; change them there. To change them here: "
+        f"{open_to_definitions(found.database.name)}"
+    )
+
+
+def require_own_definitions(connection: Connection, drafts: Iterable[EventDraft]) -> None:
+    """Raises MetaError if the events of a verb tell of definitions that are not to be changed.
+
+    A database that goes as a whole may go.
+    """
+    drafts = tuple(drafts)
+    gone = {one.database_name for one in drafts if one.type is EventType.DROP_DATABASE}
+    changed = {
+        one.database_name: one
+        for one in drafts
+        if one.type in _DEFINITIONS and one.database_name and one.database_name not in gone
+    }
+    for name, one in changed.items():
+        require_definitions_open(
+            connection, name, f"{one.type.value.lower()} {one.table_name or ''}".strip()
+        )
+
+
+def _opened(database: Database) -> str:
+    """The property, as it counts; empty for a database that is no replica."""
+    if not is_replica(database.parameters):
+        return ""
+    told = database.parameters.get(OPENED, "").strip().lower()
+    return told if told in ("true", "false") else "definitions"

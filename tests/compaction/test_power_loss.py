@@ -1,0 +1,256 @@
+"""A cut of power at any step loses no committed row: durable before visible, visible before
+anything that it replaces is deleted (I1, I7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from cleaner.daemon import make_cleaner
+from hms_bridge.acid.names import DirectoryName
+from hms_bridge.config.settings import ArchiveSettings, Settings
+from hms_bridge.connect import LocalStore, open_local
+from hms_bridge.model.catalog import ORC_INPUT_FORMAT, ORC_OUTPUT_FORMAT, Column, Storage, Table
+from hms_bridge.model.compaction import CompactionType
+from hms_bridge.model.lock import DataOperation
+from hms_bridge.model.txn import (
+    AllocateWriteIdsRequest,
+    CommitTxnRequest,
+    OpenTxnsRequest,
+    TxnState,
+)
+from hms_bridge.rows.event_files import EventFileSpec, write_inserts
+from hms_bridge.rows.publication import Publication, WrittenDirectory
+from tests.support.cleaning_world import MovingClock
+from tests.support.compaction_world import COLUMNS, World
+from tests.support.databases import fresh_url
+from tests.support.power_loss import Loss, PoweredMetastore, PowerFailure, PowerLossDisk
+
+STEPS_MAX = 200
+Rows = list[dict[str, Any]]
+
+
+@pytest.fixture
+def folder(fast_root: Path, tmp_path: Path) -> Path:
+    """In memory where there is one: the syncs of the database cost nothing there."""
+    folder = fast_root / tmp_path.name
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def disk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> PowerLossDisk:
+    return PowerLossDisk(folder / "disk", monkeypatch)
+
+
+@pytest.fixture
+def store(folder: Path, disk: PowerLossDisk) -> Iterator[LocalStore]:
+    """The database is on a disk of its own, that keeps what was committed."""
+    settings = Settings(
+        warehouse=f"{disk.root}/warehouse", archive=ArchiveSettings(root=f"{disk.root}/cm")
+    )
+    opened = open_local(fresh_url(folder), settings, MovingClock())
+    yield opened
+    opened.metastore.close()
+
+
+class PoweredWorld:
+    """A table on a disk that can lose power."""
+
+    def __init__(self, store: LocalStore, disk: PowerLossDisk) -> None:
+        self.store, self.disk = store, disk
+        self.clock = store.clock
+        assert isinstance(self.clock, MovingClock)
+        self.world = World(store)
+        disk.settle()
+
+    def fail_at(
+        self, step: int, work: Callable[[], Any], before: Callable[[], None] = lambda: None
+    ) -> bool:
+        """Do the work; the power fails before a step of it. Whether it came to its end.
+
+        What ``before`` does is not on the disk but for what it syncs.
+        """
+        world, plain = self.world, self.store.metastore
+        self.disk.settle()
+        before()
+        self.disk.crash_at = self.disk.count + step
+        world.metastore = PoweredMetastore(plain, self.disk)
+        is_done = False
+        try:
+            with suppress(PowerFailure):
+                work()
+                is_done = not self.disk.is_dead
+        finally:
+            world.metastore = plain
+        self.disk.cut()
+        return is_done
+
+    def rows_after(self, loss: Loss) -> Rows:
+        """What readers find who come after the cut; transactions of the dead have timed out."""
+        self.disk.come_back(loss)
+        opened = self.store.metastore.get_open_txns_info()
+        self.store.metastore.abort_txns([one.id for one in opened if one.state is TxnState.OPEN])
+        return self.world.rows()
+
+    def go_on(self, step: int) -> None:
+        """The machine is up again, whichever way the names went."""
+        self.disk.come_back(list(Loss)[step % len(Loss)])
+        self.disk.settle()
+        self.store.metastore.revoke_timed_out_workers(-1)
+
+
+@pytest.fixture
+def powered(store: LocalStore, disk: PowerLossDisk) -> PoweredWorld:
+    return PoweredWorld(store, disk)
+
+
+@pytest.mark.parametrize("kind", [CompactionType.MAJOR, CompactionType.MINOR])
+def test_a_compaction_survives_a_cut_at_any_step(
+    powered: PoweredWorld, kind: CompactionType
+) -> None:
+    world = powered.world
+    before = world.rows()
+    for step in range(1, STEPS_MAX):
+        world.request(kind)
+        is_done = powered.fail_at(step, lambda: world.worker(metastore=world.metastore).run_once())
+        for loss in Loss:
+            assert powered.rows_after(loss) == before, (powered.disk.labels[-3:], loss)
+        if is_done:
+            assert step > 10
+            return
+        powered.go_on(step)
+        while (again := world.worker().run_once()) is not None:
+            assert again.state in ("compacted", "refused"), again.message
+        world.write(insert=[(100 + step, "more"), (300 + step, "more")])
+        world.write(delete=[300 + step])
+        before = world.rows()
+    pytest.fail("the worker never came to its end")
+
+
+@pytest.mark.parametrize("is_source", [False, True])
+def test_what_a_compaction_replaced_is_deleted_only_when_nothing_can_bring_it_back(
+    powered: PoweredWorld, is_source: bool
+) -> None:
+    """The cleaner syncs its deletions: what they leave alone must be on the disk before."""
+    world = powered.world
+    if is_source:
+        database = world.metastore.get_database("default")
+        world.metastore.alter_database(
+            "default", replace(database, parameters={"repl.source.for": "policy"})
+        )
+    before = world.rows()
+    held = _file_contents(powered.disk.root)
+
+    def compact() -> None:
+        world.request(CompactionType.MAJOR)
+        outcome = world.worker().run_once()
+        assert outcome is not None
+        assert outcome.state == "compacted", outcome.message
+        powered.clock.advance(60_000)  # nobody who began before can still come
+
+    def clean() -> None:
+        cleaner = make_cleaner(replace(powered.store, metastore=world.metastore))
+        assert [one.state.value for one in cleaner.run_once()] == ["cleaned"]
+
+    for step in range(1, STEPS_MAX):
+        is_done = powered.fail_at(step, clean, compact)
+        for loss in Loss:
+            assert powered.rows_after(loss) == before, (powered.disk.labels[-3:], loss)
+            if is_source:
+                assert held <= _file_contents(powered.disk.root), (step, loss)
+        if is_done:
+            assert step > 10
+            return
+        powered.go_on(step)
+        assert all(o.state.value == "cleaned" for o in make_cleaner(powered.store).run_once())
+        world.write(insert=[(100 + step, "more"), (300 + step, "more")])
+        before = world.rows()
+        held = _file_contents(powered.disk.root)
+    pytest.fail("the cleaner never came to its end")
+
+
+def _file_contents(root: Path) -> set[bytes]:
+    """Of bucket files of deltas, wherever they lie: in the warehouse or in the archive."""
+    return {
+        path.read_bytes()
+        for path in root.rglob("bucket_*")
+        if "base_" not in str(path) and "_tmp_" not in str(path)
+    }
+
+
+def test_a_committed_write_survives_a_cut_at_any_step(powered: PoweredWorld) -> None:
+    world = powered.world
+    before = world.rows()
+    for step in range(1, STEPS_MAX):
+        new = {"id": 100 + step, "v": "new"}
+        is_done = powered.fail_at(step, lambda n=new: world.write(insert=[(n["id"], n["v"])]))
+        expected = [*_values(before), *([new] if is_done else [])]
+        for loss in Loss:
+            assert _values(powered.rows_after(loss)) == expected, (powered.disk.labels[-3:], loss)
+        if is_done:
+            return
+        powered.go_on(step)
+    pytest.fail("the write never came to its end")
+
+
+def _values(rows: Rows) -> Rows:
+    return [{"id": row["id"], "v": row["v"]} for row in rows]
+
+
+def test_a_committed_statement_survives_a_cut_at_any_step(
+    powered: PoweredWorld, store: LocalStore
+) -> None:
+    """As Spark's tasks and driver do it, into a partition that is not there yet."""
+    store.metastore.create_table(
+        Table(
+            name="p", database_name="default", partition_columns=(Column(name="k", type="string"),),
+            storage=Storage(
+                columns=COLUMNS, input_format=ORC_INPUT_FORMAT, output_format=ORC_OUTPUT_FORMAT
+            ),
+            parameters={"transactional": "true"},
+        )
+    )  # fmt: skip
+    table = store.metastore.get_table("default", "p")
+    powered.disk.settle()
+
+    def insert(value: int) -> None:
+        metastore = powered.world.metastore
+        (txn,) = metastore.open_txns(OpenTxnsRequest(user="u", host="h"))
+        (given,) = metastore.allocate_table_write_ids(
+            AllocateWriteIdsRequest(database_name="default", table_name="p", txn_ids=(txn,))
+        )
+        publication = Publication(metastore, store.resolver, table, txn, given.write_id)
+        spec = EventFileSpec(
+            staging=publication.staging, write_id=given.write_id, statement_id=0,
+            columns=COLUMNS, partition_columns=table.partition_columns,
+        )  # fmt: skip
+        batch = pa.record_batch(
+            [pa.array([value], pa.int32()), pa.array(["new"]), pa.array([f"k{value}"])],
+            names=["id", "v", "k"],
+        )
+        files = tuple(write_inserts(store.resolver, spec, [batch], 0, "1"))
+        name = DirectoryName.delta(given.write_id, given.write_id, 0)
+        try:
+            publication.publish([WrittenDirectory(name=name, files=files)], DataOperation.INSERT)
+        finally:
+            publication.discard_staging()
+        metastore.commit_txn(CommitTxnRequest(txn_id=txn))
+
+    for step in range(1, STEPS_MAX):
+        is_done = powered.fail_at(step, lambda value=step: insert(value))
+        for loss in Loss:
+            powered.rows_after(loss)
+            rows = powered.world.rows("p")
+            expected = [{"id": step, "v": "new"}] if is_done else []
+            assert _values(rows) == expected, (powered.disk.labels[-3:], loss)
+        if is_done:
+            return
+        powered.go_on(step)
+    pytest.fail("the statement never came to its end")
