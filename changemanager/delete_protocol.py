@@ -43,16 +43,20 @@ from changemanager.manifest import (
 
 _LOG = logging.getLogger(__name__)
 
+_SOURCE_CHANGED = "whether the database is a replication source has changed"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DeletionReport:
-    """What became of one victim. `intent` is None if it was not there at all."""
+    """What became of one victim. `intent` is None if it was not there at all; `left` are files that
+    stay because they were not seen."""
 
     victim: str
     intent: ArchiveIntent | None
     kept: tuple[KeptFile, ...] = ()
     deleted_count: int = 0
     is_resumed: bool = False
+    left: tuple[str, ...] = ()
 
     @property
     def archived_count(self) -> int:
@@ -66,17 +70,22 @@ class DeletionReport:
 
 
 def unplanned_changes(
-    intent: ArchiveIntent, listing: Iterable[ListedFile], *, is_time_compared: bool
+    intent: ArchiveIntent,
+    listing: Iterable[ListedFile],
+    *,
+    is_time_compared: bool,
+    is_new_left: bool = False,
 ) -> tuple[str, ...]:
     """How a victim differs from its row, except for files that are gone; pure.
 
-    Times are compared only while nothing was archived: archiving sets them.
+    Times are compared only while nothing was archived: archiving sets them. With ``is_new_left``
+    what is not in the row is no difference, because it stays.
     """
     known = {file.path: file for file in intent.files}
     changes = []
     for found in listing:
         planned = known.get(found.path)
-        if found.kind is FileKind.DIRECTORY:
+        if found.kind is FileKind.DIRECTORY or (planned is None and is_new_left):
             continue
         if planned is None or found.kind is not FileKind.FILE:
             changes.append(f"{found.path} is new")
@@ -89,6 +98,18 @@ def unplanned_changes(
 
 def _go_on() -> None:
     """Nobody else can be at the same work."""
+
+
+def files_as_seen(
+    listing: Iterable[ListedFile], seen: Iterable[ListedFile]
+) -> tuple[ListedFile, ...]:
+    """The files that are still what they were when they were seen, and all directories; pure."""
+    known = {file.path: file for file in seen if file.kind is FileKind.FILE}
+    return tuple(
+        found
+        for found in listing
+        if found.kind is FileKind.DIRECTORY or known.get(found.path) == found
+    )
 
 
 def _tell(intent: ArchiveIntent, deleted_count: int, *, is_resumed: bool) -> None:
@@ -134,6 +155,7 @@ class DeleteProtocol:
         context: ArchiveContext,
         is_archived: bool,
         is_purge: bool = True,
+        seen: Sequence[ListedFile] | None = None,
     ) -> ArchiveIntent | None:
         """What `remove` would do, without a trace; None if the victim is not there.
 
@@ -151,6 +173,8 @@ class DeleteProtocol:
         if place.status() is None:
             return None
         listing = list_tree(place)
+        if seen is not None:
+            listing = files_as_seen(listing, seen)
         chosen = plan_recycle(place.uri, listing, kind=RecycleKind.MOVE, is_purge=is_purge)
         keeper = archive if is_archived else None
         named = (
@@ -183,32 +207,41 @@ class DeleteProtocol:
         is_archived: bool,
         is_purge: bool = True,
         require_lease: Callable[[], None] = _go_on,
+        seen: Sequence[ListedFile] | None = None,
     ) -> DeletionReport:
-        """Archive and delete a victim that, as the caller knows now, may go.
+        """Archive and delete a victim that, as the caller knows now, may go; with ``seen`` only
+        what is still as it was seen then, and the directories that are empty without it.
 
-        Takes up an interrupted row of the same victim; one that is out of date is abandoned and a
-        new one is made. Afterwards the row is DELETED. `require_lease` is called before each step,
-        and raises if the caller may not go on. Besides the errors of `plan`: ArchiveBusyError,
-        ArchiveUnwritableError, ArchiveCollisionError, ChecksumMismatchError (the row stays, call
-        again later); DirectoryChangedError, ArchivedFileLostError (the row is ABANDONED, calling
-        again plans anew).
+        Takes up an interrupted row of the same victim; one that is out of date, or names what was
+        not seen, is abandoned and a new one is made. Afterwards the row is DELETED. `require_lease`
+        is called before each step, and raises if the caller may not go on. Besides the errors of
+        `plan`: ArchiveBusyError, ArchiveUnwritableError, ArchiveCollisionError,
+        ChecksumMismatchError (the row stays, call again later); DirectoryChangedError,
+        ArchivedFileLostError (the row is ABANDONED, calling again plans anew).
         """
         place = self._resolve(victim)
         require_contained(place, self._resolve(root), self._archive.spared if self._archive else ())
         open_states = [state for state in IntentState if state.is_open]
         for intent in self._intents.intents(open_states, victim=place.uri):
-            if (intent.cmroot is not None) == is_archived or place.status() is None:
-                return self._drive(intent, is_resumed=True, require_lease=require_lease)
-            self.abandon(intent, "whether the database is a replication source has changed")
+            is_gone = place.status() is None
+            is_same_kind = (intent.cmroot is not None) == is_archived
+            if is_gone or (is_same_kind and _names_only(intent, seen)):
+                return self._drive(intent, is_resumed=True, require_lease=require_lease, seen=seen)
+            why = "it names other files" if is_same_kind else _SOURCE_CHANGED
+            self.abandon(intent, why)
         planned = self.plan(
-            victim, root=root, context=context, is_archived=is_archived, is_purge=is_purge
+            victim,
+            root=root,
+            context=context,
+            is_archived=is_archived,
+            is_purge=is_purge,
+            seen=seen,
         )
         if planned is None:
             return DeletionReport(victim=place.uri, intent=None)
         require_lease()
-        return self._drive(
-            self._intents.add_intent(planned), is_resumed=False, require_lease=require_lease
-        )
+        intent = self._intents.add_intent(planned)
+        return self._drive(intent, is_resumed=False, require_lease=require_lease, seen=seen)
 
     def settle(self, intent: ArchiveIntent) -> DeletionReport | None:
         """Bring an interrupted row to its end if its victim is gone; None (no change) if it is not.
@@ -222,6 +255,12 @@ class DeleteProtocol:
     def abandon(self, intent: ArchiveIntent, reason: str) -> None:
         """Stop an open row for a reason; what it has archived stays archived."""
         self._advance(intent, IntentState.ABANDONED, reason)
+
+    def abandon_all(self, victim: str, reason: str) -> None:
+        """Stop every open row of a victim."""
+        open_states = [state for state in IntentState if state.is_open]
+        for intent in self._intents.intents(open_states, victim=self._resolve(victim).uri):
+            self.abandon(intent, reason)
 
     def finish(self, intents: Iterable[ArchiveIntent]) -> None:
         """Whoever asked has recorded the deletion: DELETED rows become DONE, others stay."""
@@ -252,19 +291,23 @@ class DeleteProtocol:
         *,
         is_resumed: bool,
         require_lease: Callable[[], None] = _go_on,
+        seen: Sequence[ListedFile] | None = None,
     ) -> DeletionReport:
         kept: tuple[KeptFile, ...] = ()
         deleted_count = 0
+        left: tuple[str, ...] = ()
         is_read_again = is_resumed
         try:
             require_lease()
             if intent.state is IntentState.PLANNED:
-                kept = self._archive_files(intent, is_resumed=is_resumed)
+                kept = self._archive_files(
+                    intent, is_resumed=is_resumed, is_rest_left=seen is not None
+                )
                 intent = self._advance(intent, IntentState.ARCHIVED)
                 is_read_again = False
             if intent.state is IntentState.ARCHIVED:
-                deleted_count = self._delete(
-                    intent, is_read_again=is_read_again, require_lease=require_lease
+                deleted_count, left = self._delete(
+                    intent, is_read_again=is_read_again, require_lease=require_lease, seen=seen
                 )
                 intent = self._advance(intent, IntentState.DELETED)
                 _tell(intent, deleted_count, is_resumed=is_resumed)
@@ -277,14 +320,22 @@ class DeleteProtocol:
             kept=kept,
             deleted_count=deleted_count,
             is_resumed=is_resumed,
+            left=left,
         )
 
     def _require_unchanged(
-        self, intent: ArchiveIntent, place: Location, *, is_time_compared: bool
+        self,
+        intent: ArchiveIntent,
+        place: Location,
+        *,
+        is_time_compared: bool,
+        is_rest_left: bool,
     ) -> Mapping[str, ListedFile]:
-        """The victim's files that are still there. Raises DirectoryChangedError."""
+        """What is in the victim, planned files only if unchanged. Raises DirectoryChangedError."""
         listing = list_tree(place)
-        changes = unplanned_changes(intent, listing, is_time_compared=is_time_compared)
+        changes = unplanned_changes(
+            intent, listing, is_time_compared=is_time_compared, is_new_left=is_rest_left
+        )
         if changes:
             raise DirectoryChangedError(
                 f"{place.uri} is not what was planned ({'; '.join(changes[:5])}); nothing more was "
@@ -309,12 +360,16 @@ class DeleteProtocol:
                     (file.path,),
                 )
 
-    def _archive_files(self, intent: ArchiveIntent, *, is_resumed: bool) -> tuple[KeptFile, ...]:
+    def _archive_files(
+        self, intent: ArchiveIntent, *, is_resumed: bool, is_rest_left: bool
+    ) -> tuple[KeptFile, ...]:
         if intent.cmroot is None:
             return ()
         place = self._resolve(intent.victim)
         if is_resumed:
-            found = self._require_unchanged(intent, place, is_time_compared=False)
+            found = self._require_unchanged(
+                intent, place, is_time_compared=False, is_rest_left=is_rest_left
+            )
             self._require_content(intent, place, found)
         return self._keeper(intent).keep(
             place,
@@ -334,10 +389,18 @@ class DeleteProtocol:
         return archive
 
     def _delete(
-        self, intent: ArchiveIntent, *, is_read_again: bool, require_lease: Callable[[], None]
-    ) -> int:
+        self,
+        intent: ArchiveIntent,
+        *,
+        is_read_again: bool,
+        require_lease: Callable[[], None],
+        seen: Sequence[ListedFile] | None,
+    ) -> tuple[int, tuple[str, ...]]:
         place = self._resolve(intent.victim)
-        found = self._require_unchanged(intent, place, is_time_compared=intent.cmroot is None)
+        is_rest_left = seen is not None
+        found = self._require_unchanged(
+            intent, place, is_time_compared=intent.cmroot is None, is_rest_left=is_rest_left
+        )
         if is_read_again and intent.cmroot is not None:
             self._require_content(intent, place, found)
         present = [file for file in intent.files if file.path in found]
@@ -349,17 +412,22 @@ class DeleteProtocol:
                 require_lease()
                 with suppress(FileNotFoundError):
                     place.volume.remove_file(place.child(file.path).path)
-            self._remove_directories(
-                place, [path for path in found if found[path].kind is FileKind.DIRECTORY]
-            )
+            self._remove_directories(place, list(found.values()), seen)
         except OSError as error:
             # Names that came meanwhile are the one thing that abandons; the rest is tried again.
-            self._require_unchanged(intent, place, is_time_compared=False)
+            self._require_unchanged(
+                intent, place, is_time_compared=False, is_rest_left=is_rest_left
+            )
             raise ChangeManagerError(
                 f"cannot delete {place.uri}: {error}; what must be kept is in the archive, the "
                 "rest is deleted when this runs again"
             ) from error
-        return len(present)
+        planned = {file.path for file in intent.files}
+        return len(present), tuple(
+            path
+            for path, file in found.items()
+            if file.kind is not FileKind.DIRECTORY and path not in planned
+        )
 
     def _require_archived(self, intent: ArchiveIntent, place: Location, file: IntentFile) -> None:
         copy = self._keeper(intent).cmroot.child(file.archive_name or "")
@@ -371,17 +439,41 @@ class DeleteProtocol:
                 (copy.uri,),
             )
 
-    def _remove_directories(self, place: Location, directories: Sequence[str]) -> None:
-        """Remove directories that must be empty now, the deepest first, then the victim itself."""
+    def _remove_directories(
+        self, place: Location, found: Sequence[ListedFile], seen: Sequence[ListedFile] | None
+    ) -> None:
+        """Remove directories that must be empty now, the deepest first, then the victim itself;
+        with ``seen`` those of them in which nothing is left."""
         volume = place.volume
         if not volume.capabilities.has_directories:
-            if list_tree(place):
+            if seen is None and list_tree(place):
                 raise FileExistsError(f"{place.uri} still has files")
             return
-        for below in sorted(directories, reverse=True):
+        going = {file.path for file in found if file.kind is FileKind.DIRECTORY} | {""}
+        if seen is not None:
+            going &= {file.path for file in seen if file.kind is FileKind.DIRECTORY} | {""}
+            left = [file.path for file in list_tree(place) if file.path not in going]
+            going -= _directories_above(left)
+        for below in sorted(going - {""}, reverse=True):
             with suppress(FileNotFoundError):
                 volume.remove_empty_directory(place.child(below).path)
-        if place.status() is not None:
+        if "" in going and place.status() is not None:
             volume.remove_empty_directory(place.path)
         if volume.capabilities.has_sync and place.parent.status() is not None:
             volume.sync_directory(place.parent.path)
+
+
+def _names_only(intent: ArchiveIntent, seen: Sequence[ListedFile] | None) -> bool:
+    """Whether a row names nothing but what was seen; everything may go if nothing is said."""
+    if seen is None:
+        return True
+    return {file.path for file in intent.files} <= {file.path for file in seen}
+
+
+def _directories_above(paths: Sequence[str]) -> set[str]:
+    """Every directory in which one of the relative paths lies; the empty text is the victim."""
+    above: set[str] = set()
+    for path in paths:
+        levels = path.split("/")[:-1]
+        above.update("/".join(levels[:count]) for count in range(len(levels) + 1))
+    return above

@@ -105,6 +105,25 @@ def spellings(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((text, parsed.uri, *(one + parsed.path for one in prefixes))))
 
 
+def is_below(inner: str, outer: str) -> bool:
+    """Whether a place is another one or below it, however each of them is spelled."""
+    return _is_text_below(inner, outer) or any(
+        _is_text_below(one, other) for one in spellings(inner) for other in spellings(outer)
+    )
+
+
+def is_inside(inner: str, outer: str) -> bool:
+    """Whether a place is below another one, and not the same."""
+    if inner.rstrip("/").startswith(f"{outer.rstrip('/')}/"):
+        return True  # no need to look at their spellings
+    return is_below(inner, outer) and not is_below(outer, inner)
+
+
+def _is_text_below(inner: str, outer: str) -> bool:
+    outer = outer.rstrip("/")
+    return inner.rstrip("/") == outer or inner.startswith(f"{outer}/")
+
+
 @dataclass(frozen=True, slots=True)
 class Location:
     """A path of one file system, and its URI."""

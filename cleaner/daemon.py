@@ -21,7 +21,7 @@ from cleaner.explain import EntryExplanation, explain_entries
 from cleaner.handlers.aborted import AbortedHandler
 from cleaner.handlers.acid_cleaning import AcidCleaning
 from cleaner.handlers.compacted import CompactedHandler
-from cleaner.handlers.dropped import LOCATION, DroppedHandler
+from cleaner.handlers.dropped import DroppedHandler
 from cleaner.owners import is_dead, new_owner
 from cleaner.plan import CleaningOutcome, CleaningState
 from cleaner.planner import CleaningPlanner
@@ -102,7 +102,7 @@ class Cleaner:
         )
 
     def _clean_queued(self, entry: Compaction) -> CleaningOutcome:
-        handler = self._dropped if LOCATION in entry.properties else self._compacted
+        handler = self._dropped if entry.is_soft_drop else self._compacted
         return handler.clean(entry)
 
     def _clean(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from changemanager.delete_protocol import DeleteProtocol, DeletionReport
 from changemanager.errors import ChangeManagerError, LeaseLostError
 from changemanager.lease import WorkLease
-from changemanager.location import Resolver
+from changemanager.location import Resolver, is_below
 from changemanager.manifest import (
     ArchiveCause,
     ArchiveContext,

@@ -31,6 +31,7 @@ from hms_bridge.model.compaction import (
     Readers,
     ShowCompactionsRequest,
 )
+from hms_bridge.model.deletion import DeletionVerdict
 from hms_bridge.model.ids import CompactionId, LockId, TxnId, WriteId
 from hms_bridge.model.lock import LockFilter, LockInfo, LockRequest, LockResponse
 from hms_bridge.model.txn import (
@@ -440,8 +441,13 @@ class CleaningStore(Protocol):
         ABORT_TXN_CLEANUP; highest_write_id is below every open write of the target."""
         ...
 
-    def user_of_place(self, location: str) -> str | None:
-        """A database, table or partition of any database that lies at a place or below it."""
+    def may_be_deleted(self, location: str) -> DeletionVerdict:
+        """Whether a directory that no table owns any more may be deleted: it lies below an allowed
+        root, and nobody else at it, in it or around it, in any database or catalog."""
+        ...
+
+    def strangers_in(self, table: Table, directories: Sequence[str]) -> Mapping[str, str]:
+        """Of directories of a table those in which, or around which, others lie too, and who."""
         ...
 
     def mark_cleaning_started(self, compaction_id: CompactionId) -> None:

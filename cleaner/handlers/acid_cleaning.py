@@ -48,6 +48,7 @@ class AcidCleaning:
             self._metastore.mark_cleaning_started(entry.id)
         lists = self._planner.lists(target)
         plan = self._planner.plan(entry, target, lists)
+        self._require_alone(plan)
         report = self._remover.remove(plan, lambda: self._require_same(entry, target))
         if report.failures:
             raise CleanerError(_told(entry, report))
@@ -74,6 +75,17 @@ class AcidCleaning:
             f"{counted(report.victim_count, 'directory', 'directories')} removed{archived}",
             report,
         )
+
+    def _require_alone(self, plan: EntryPlan) -> None:
+        """Raises CleanerError if someone else lies in a directory that would go."""
+        victims = [
+            f"{root.location}/{victim.path}" for root in plan.roots for victim in root.plan.victims
+        ]
+        found = self._metastore.strangers_in(plan.target.table, victims) if victims else {}
+        for place, why in found.items():
+            raise CleanerError(
+                f"{plan.entry.target}: {place} is not deleted: {why}; give that another location"
+            )
 
     def _require_same(self, entry: Compaction, target: CleaningTarget) -> None:
         try:

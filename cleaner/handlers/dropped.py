@@ -6,7 +6,9 @@ Such an entry (a Hive metastore beside us makes them) carries the directory in i
 
 from __future__ import annotations
 
-from changemanager.location import Resolver
+import logging
+
+from changemanager.location import Resolver, is_below
 from changemanager.manifest import ArchiveCause, ArchiveContext
 from cleaner.errors import CleanerError
 from cleaner.handlers.acid_cleaning import AcidCleaning
@@ -15,10 +17,9 @@ from cleaner.planner import CleaningPlanner
 from cleaner.remover import Remover
 from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.metastore import LocalMetastore
-from hms_bridge.model.compaction import Compaction
+from hms_bridge.model.compaction import IF_PURGE, LOCATION, Compaction
 
-LOCATION = "location"
-_PURGE = "ifPurge"
+_LOG = logging.getLogger(__name__)
 
 
 class DroppedHandler:
@@ -51,15 +52,17 @@ class DroppedHandler:
         else:
             if is_below(target.location, place.uri) or is_below(place.uri, target.location):
                 return self._cleaning.clean(entry)
-        tenant = self._metastore.user_of_place(place.uri)
-        if tenant is not None:
+        verdict = self._metastore.may_be_deleted(place.uri)
+        if verdict.root is None:
+            return self._left(entry, f"{place.uri} was dropped, its files stay: {verdict.refusal}")
+        if verdict.refusal is not None:
             raise CleanerError(
-                f"{place.uri} was dropped, but {tenant} lives there; nothing was deleted"
+                f"{place.uri} was dropped, but {verdict.refusal}; nothing was deleted"
             )
         is_partition = entry.partition_name is not None
         report = self._remover.remove_path(
             place.uri,
-            root=place.parent.uri,
+            root=verdict.root,
             context=ArchiveContext(
                 cause=ArchiveCause.DROP_PARTITION if is_partition else ArchiveCause.DROP_TABLE,
                 location=place.uri,
@@ -70,7 +73,7 @@ class DroppedHandler:
                 compaction_id=entry.id or None,
             ),
             is_archived=self._planner.is_replication_source(entry.database_name),
-            is_purge=entry.properties.get(_PURGE, "").lower() == "true",
+            is_purge=entry.properties.get(IF_PURGE, "").lower() == "true",
         )
         if report.failures:
             raise CleanerError("; ".join(reason for _, reason in report.failures))
@@ -85,3 +88,9 @@ class DroppedHandler:
             deleted_count=report.deleted_count,
             freed_bytes=report.freed_bytes,
         )
+
+    def _left(self, entry: Compaction, message: str) -> CleaningOutcome:
+        """The end of an entry whose directory nobody but a person may delete."""
+        _LOG.warning("%s", message)
+        self._cleaning.record(entry)
+        return CleaningOutcome(entry=entry, state=CleaningState.CLEANED, message=message)

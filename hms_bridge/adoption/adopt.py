@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from changemanager.containment import is_within
 from changemanager.location import parse_uri
 from hms_bridge.adoption.plan import AdoptionPlan
 from hms_bridge.errors import AlreadyExistsError, InvalidOperationError, NoSuchObjectError
 from hms_bridge.metastore import Metastore
-from hms_bridge.model.catalog import Database, Partition, Table
+from hms_bridge.model.catalog import KEEP_FILES, Database, Partition, Table
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.partition_name import partition_name, target_name
@@ -59,7 +59,8 @@ def adopt(plan: AdoptionPlan, metastore: Metastore, *, user: str, host: str) -> 
     Where aborted writes left files, a major compaction is queued. Returns what was there before.
     Raises AlreadyExistsError if the name or the directory belongs to a table already,
     InvalidOperationError if this metastore has transactions of its own under the numbers of the
-    directory's compactions, or other write ids under the table's name.
+    directory's compactions, or other write ids under the table's name; MetaError if a DROP of the
+    directory has begun to delete its files (one that has not is taken back).
     """
     table = plan.table
     target = check_target(plan, metastore)
@@ -78,7 +79,8 @@ def adopt(plan: AdoptionPlan, metastore: Metastore, *, user: str, host: str) -> 
     )
     _require_write_ids(metastore, plan)
     if target.known is None:
-        metastore.create_table(table)
+        wanted = {**table.parameters, KEEP_FILES: "true"}
+        metastore.create_table(replace(table, parameters=wanted))
     if target.missing:
         metastore.add_partitions(table.database_name, table.name, target.missing)
     _ask_to_compact(plan, metastore)

@@ -2,7 +2,8 @@
 
 A verb that drops something cannot delete files before its commit (a rollback would leave rows
 without files), and after its commit it may die. So the directory is written down inside the
-transaction, and whoever comes first deletes it: the verb itself, or housekeeping.
+transaction, and whoever comes first deletes it: the verb itself, or housekeeping. What is in it is
+written down too: it may be long until the work is done, and what comes later belongs to others.
 
 A move is written down before it begins, in a transaction of its own; the transaction that gives
 the rows their new place removes the task. A task that is still there was not committed.
@@ -11,17 +12,21 @@ the rows their new place removes the task. A task that is still there was not co
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, delete, insert, or_, select, update
 
+from changemanager.filesystem.volume import FileKind
+from changemanager.location import ListedFile, is_below
 from changemanager.manifest import ArchiveContext
 from hms_bridge.archive.context_columns import context_from_row, context_values
-from hms_bridge.backend.schema.archive_tables import HMSB_FILE_TASK
+from hms_bridge.backend.schema.archive_tables import HMSB_FILE_TASK, HMSB_FILE_TASK_SEEN
 
 _ROW = HMSB_FILE_TASK.c
+_SEEN = HMSB_FILE_TASK_SEEN.c
+_FILE, _DIRECTORY = "f", "d"
 
 
 class FileTaskKind(Enum):
@@ -36,7 +41,8 @@ class FileTask:
     """One directory to be deleted, or being moved to ``target``. Paths are URIs.
 
     ``root`` is what the directory must lie below; ``is_archived`` says that its files must be in
-    the archive first (I4). ``owner`` is a text that only the holder of a claim knows.
+    the archive first (I4). ``owner`` is a text that only the holder of a claim knows. ``seen``:
+    what a deletion may remove; it is there when a task is added or claimed.
     """
 
     id: str
@@ -49,17 +55,20 @@ class FileTask:
     context: ArchiveContext
     created_at_ms: int
     owner: str | None = None
+    seen: tuple[ListedFile, ...] = ()
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Where the work is."""
+        return (self.location,) if self.target is None else (self.location, self.target)
+
+    def covers(self, location: str) -> bool:
+        """Whether the work is at a place or above it."""
+        return any(is_below(location, place) for place in self.places)
 
     def touches(self, location: str) -> bool:
         """Whether the work is at a place, below it or above it."""
-        places = [self.location] if self.target is None else [self.location, self.target]
-        return any(is_at_or_below(location, p) or is_at_or_below(p, location) for p in places)
-
-
-def is_at_or_below(inner: str, outer: str) -> bool:
-    """Whether one URI is another one or below it."""
-    outer = outer.rstrip("/")
-    return inner.rstrip("/") == outer or inner.startswith(f"{outer}/")
+        return self.covers(location) or any(is_below(place, location) for place in self.places)
 
 
 def add(connection: Connection, tasks: Sequence[FileTask]) -> None:
@@ -84,10 +93,25 @@ def add(connection: Connection, tasks: Sequence[FileTask]) -> None:
                 for task in tasks
             ],
         )
+    seen = [
+        {
+            "TASK_ID": task.id,
+            "PLACE": place,
+            "PATH": file.path,
+            "KIND": _FILE if file.kind is FileKind.FILE else _DIRECTORY,
+            "SIZE_BYTES": file.size_bytes,
+            "MTIME_MS": file.mtime_ms,
+        }
+        for task in tasks
+        for place, file in enumerate(task.seen)
+        if file.kind in {FileKind.FILE, FileKind.DIRECTORY}
+    ]
+    if seen:
+        connection.execute(insert(HMSB_FILE_TASK_SEEN), seen)
 
 
 def find(connection: Connection) -> tuple[FileTask, ...]:
-    """All tasks, the oldest first."""
+    """All tasks, the oldest first, without what was seen."""
     rows = connection.execute(select(HMSB_FILE_TASK).order_by(_ROW.CREATED_AT_MS, _ROW.TASK_ID))
     return tuple(_task(row) for row in rows)
 
@@ -105,7 +129,30 @@ def claim(
     if not changed.rowcount:
         return None
     row = connection.execute(select(HMSB_FILE_TASK).where(_ROW.TASK_ID == task_id)).one()
-    return _task(row)
+    return replace(_task(row), seen=_seen(connection, task_id))
+
+
+def _seen(connection: Connection, task_id: str) -> tuple[ListedFile, ...]:
+    rows = connection.execute(
+        select(HMSB_FILE_TASK_SEEN).where(_SEEN.TASK_ID == task_id).order_by(_SEEN.PLACE)
+    )
+    return tuple(
+        ListedFile(
+            path=row.PATH,
+            kind=FileKind.FILE if row.KIND == _FILE else FileKind.DIRECTORY,
+            size_bytes=row.SIZE_BYTES,
+            mtime_ms=row.MTIME_MS,
+        )
+        for row in rows
+    )
+
+
+def renew(connection: Connection, task: FileTask, now_ms: int) -> bool:
+    """Lengthen a claim; False, and no change, if someone else has taken the task over."""
+    renewed = connection.execute(
+        update(HMSB_FILE_TASK).where(_mine(task)).values(CLAIMED_AT_MS=now_ms)
+    )
+    return renewed.rowcount == 1
 
 
 def give_back(connection: Connection, task: FileTask, error: str) -> None:
@@ -120,7 +167,10 @@ def give_back(connection: Connection, task: FileTask, error: str) -> None:
 def finish(connection: Connection, task: FileTask) -> bool:
     """A claimed task is done; False, and no change, if someone else has taken it over."""
     gone = connection.execute(delete(HMSB_FILE_TASK).where(_mine(task)))
-    return gone.rowcount == 1
+    if gone.rowcount != 1:
+        return False
+    connection.execute(delete(HMSB_FILE_TASK_SEEN).where(_SEEN.TASK_ID == task.id))
+    return True
 
 
 def _mine(task: FileTask) -> ColumnElement[bool]:

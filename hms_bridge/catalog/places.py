@@ -1,12 +1,15 @@
-"""Who lies where: asked before a directory is deleted, and when one is moved."""
+"""Who lies where: asked before a directory is deleted, emptied or moved."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Select,
     and_,
     func,
     literal,
@@ -16,10 +19,43 @@ from sqlalchemy import (
     update,
 )
 
-from changemanager.location import spellings
+from changemanager.errors import LocationError
+from changemanager.location import is_below, is_inside, parse_uri, spellings
+from hms_bridge.backend.batches import batches
 from hms_bridge.backend.schema.catalog_tables import DBS, PARTITIONS, SDS, TBLS
 from hms_bridge.catalog.patterns import ESCAPE
 from hms_bridge.model.catalog import Table
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tenant:
+    """Something of the catalog that has a place."""
+
+    name: str
+    place: str
+    is_database: bool = False
+    table_id: int | None = None
+    partition: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Owner:
+    """For whom directories are deleted, emptied or moved: a stored table with all that is in it,
+    or those of its ``partitions``."""
+
+    table: Table
+    partitions: frozenset[str] | None = None
+
+    def has(self, tenant: Tenant, place: str) -> bool:
+        """Whether a tenant is no stranger in a directory. A table is one where its partition lies
+        at its directory or above that: the other partitions would go too."""
+        if tenant.table_id != self.table.id:
+            return False
+        if self.partitions is None:
+            return True
+        if tenant.partition is None:
+            return not is_below(tenant.place, place)
+        return tenant.partition in self.partitions
 
 
 def _at_or_below(column: ColumnElement[str], place: str) -> ColumnElement[bool]:
@@ -36,70 +72,118 @@ def _at_or_below_text(column: ColumnElement[str], place: str) -> ColumnElement[b
 
 def user_of(connection: Connection, place: str) -> str | None:
     """The name of a database, table or partition that lies at a place or below it."""
-    database = connection.scalar(
-        select(DBS.c.NAME)
-        .where(
-            or_(
-                _at_or_below(DBS.c.DB_LOCATION_URI, place),
-                _at_or_below(DBS.c.DB_MANAGED_LOCATION_URI, place),
-            )
+    found = next(_below(connection, place, None), None)
+    return None if found is None else found.name
+
+
+def strangers(connection: Connection, wanted: Sequence[str], owner: Owner | None) -> dict[str, str]:
+    """Of the places those that are not the owner's alone, and why: someone else lies there, below
+    or above, in any database or catalog. Databases may lie above: they hold tables."""
+    home = owner.table.storage.location if owner else None
+    inside = {place for place in wanted if home and is_inside(place, home)}
+    looked = {home, *wanted} - inside if home and inside else set(wanted)
+    tenants = [*(one for place in sorted(looked) for one in _below(connection, place, owner))]
+    tenants += _above(connection, wanted)
+    if owner is not None:  # it holds what is inside of it; thousands of places ask only once
+        its_id, is_all_inside = owner.table.id, len(inside) == len(wanted)
+        tenants = [
+            one
+            for one in tenants
+            if not (is_all_inside and one.table_id == its_id and one.partition is None)
+        ]
+    found = {}
+    for place in wanted:
+        for tenant in tenants:
+            how = _how_in_the_way(tenant, place)
+            if how is not None and (owner is None or not owner.has(tenant, place)):
+                found[place] = how
+                break
+    return found
+
+
+def _how_in_the_way(tenant: Tenant, place: str) -> str | None:
+    if is_below(tenant.place, place):
+        return f"{tenant.name} lies in it too"
+    if not tenant.is_database and is_below(place, tenant.place):
+        return f"it lies in the directory of {tenant.name}"
+    return None
+
+
+def database_above(connection: Connection, place: str) -> str | None:
+    """The location of a database in which a place lies; None if there is none."""
+    for column in (DBS.c.DB_LOCATION_URI, DBS.c.DB_MANAGED_LOCATION_URI):
+        for piece in batches(_texts_above([place])):
+            found = connection.scalar(select(column).where(column.in_(piece)).limit(1))
+            if found is not None:
+                return str(found)
+    return None
+
+
+def _below(connection: Connection, place: str, owner: Owner | None) -> Iterator[Tenant]:
+    """All at a place or below it, but for the owner's partitions that lie where their names say:
+    those are never in one another."""
+    for column in (DBS.c.DB_LOCATION_URI, DBS.c.DB_MANAGED_LOCATION_URI):
+        rows = connection.execute(
+            select(DBS.c.NAME, column.label("place")).where(_at_or_below(column, place))
         )
-        .limit(1)
+        yield from (
+            Tenant(name=f"database {row.NAME}", place=row.place, is_database=True) for row in rows
+        )
+    query = _with_places().where(_at_or_below(SDS.c.LOCATION, place))
+    if owner is not None:
+        own_place = literal(f"{(owner.table.storage.location or '').rstrip('/')}/")
+        is_own = PARTITIONS.c.TBL_ID == owner.table.id
+        if owner.partitions is not None:
+            is_own = and_(is_own, SDS.c.LOCATION == own_place + PARTITIONS.c.PART_NAME)
+        query = query.where(or_(PARTITIONS.c.PART_ID.is_(None), not_(is_own)))
+    yield from map(_tenant, connection.execute(query))
+
+
+def _above(connection: Connection, wanted: Iterable[str]) -> Iterator[Tenant]:
+    """The tables and partitions in whose directories the places lie."""
+    for piece in batches(_texts_above(wanted)):
+        query = _with_places().where(SDS.c.LOCATION.in_(piece))
+        yield from map(_tenant, connection.execute(query))
+
+
+def _texts_above(wanted: Iterable[str]) -> list[str]:
+    """Every spelling of every directory above the places, but for whole file systems."""
+    above: set[str] = set()
+    for place in wanted:
+        try:
+            parsed = parse_uri(place)
+        except LocationError:
+            continue
+        levels = parsed.path.split("/")[1:-1]
+        above.update(
+            f"{parsed.prefix}/{'/'.join(levels[:count])}" for count in range(1, len(levels) + 1)
+        )
+    texts = {text for place in above for text in spellings(place)}
+    return sorted(texts | {f"{text}/" for text in texts})
+
+
+def _with_places() -> Select[Any]:
+    return select(
+        TBLS.c.TBL_ID,
+        TBLS.c.TBL_NAME,
+        PARTITIONS.c.TBL_ID.label("PART_TBL_ID"),
+        PARTITIONS.c.PART_NAME,
+        SDS.c.LOCATION,
+    ).select_from(
+        SDS.outerjoin(TBLS, TBLS.c.SD_ID == SDS.c.SD_ID).outerjoin(
+            PARTITIONS, PARTITIONS.c.SD_ID == SDS.c.SD_ID
+        )
     )
-    if database is not None:
-        return f"database {database}"
-    key = connection.scalar(select(SDS.c.SD_ID).where(_at_or_below(SDS.c.LOCATION, place)).limit(1))
-    if key is None:
-        return None
-    table = connection.scalar(select(TBLS.c.TBL_NAME).where(TBLS.c.SD_ID == key))
-    if table is not None:
-        return f"table {table}"
-    partition = connection.scalar(select(PARTITIONS.c.PART_NAME).where(PARTITIONS.c.SD_ID == key))
-    return f"partition {partition}"
 
 
-def strangers_below(
-    connection: Connection, place: str, table: Table, *, is_moved_along: bool = False
-) -> Sequence[tuple[str, str]]:
-    """Names and places of all that lies at a stored table's directory or below it, but for the
-    table, and those of its partitions that lie where their names say; with ``is_moved_along`` all
-    of them.
-    """
-    own_place = literal(f"{place.rstrip('/')}/") + PARTITIONS.c.PART_NAME
-    is_own = PARTITIONS.c.TBL_ID == table.id
-    is_at_home = is_own if is_moved_along else and_(is_own, SDS.c.LOCATION == own_place)
-    found = connection.execute(
-        select(TBLS.c.TBL_NAME, PARTITIONS.c.PART_NAME, SDS.c.LOCATION)
-        .select_from(
-            SDS.outerjoin(TBLS, TBLS.c.SD_ID == SDS.c.SD_ID).outerjoin(
-                PARTITIONS, PARTITIONS.c.SD_ID == SDS.c.SD_ID
-            )
-        )
-        .where(
-            _at_or_below(SDS.c.LOCATION, place),
-            or_(
-                and_(TBLS.c.TBL_ID.is_not(None), TBLS.c.TBL_ID != table.id),
-                and_(PARTITIONS.c.PART_ID.is_not(None), not_(is_at_home)),
-            ),
-        )
-    )
-    return [
-        (f"table {row[0]}" if row[0] is not None else f"partition {row[1]}", row[2])
-        for row in found
-    ]
-
-
-def name_below(strangers: Sequence[tuple[str, str]], place: str) -> str | None:
-    """Who of those names and places lies at a place or below it; None if nobody does."""
-    return next((name for name, at in strangers if is_below(at, place)), None)
-
-
-def is_below(inner: str, outer: str) -> bool:
-    """Whether a place is another one or below it, however each of them is spelled."""
-    return any(
-        one.rstrip("/") == other.rstrip("/") or one.startswith(f"{other.rstrip('/')}/")
-        for one in spellings(inner)
-        for other in spellings(outer)
+def _tenant(row: Any) -> Tenant:
+    if row.TBL_NAME is not None:
+        return Tenant(name=f"table {row.TBL_NAME}", place=row.LOCATION, table_id=row.TBL_ID)
+    return Tenant(
+        name=f"partition {row.PART_NAME}",
+        place=row.LOCATION,
+        table_id=row.PART_TBL_ID,
+        partition=row.PART_NAME,
     )
 
 

@@ -72,6 +72,17 @@ EXTERNAL_WAREHOUSE = _text(
     "their location; empty: hive.metastore.warehouse.dir. Beside a Hive: its own value.",
     "metastore.warehouse.external.dir",
 )  # fmt: skip
+DELETION_ROOTS = _text(
+    "hms.bridge.deletion.roots", "",
+    "More directories below which files of dropped and emptied tables may be deleted, besides the "
+    "warehouses and the directories of databases: a comma-separated list. Elsewhere files stay.",
+)  # fmt: skip
+FILE_SYSTEMS = _text(
+    "hms.bridge.file.systems", "",
+    "More file systems on hosts (hdfs://HOST:PORT, webhdfs://HOST:PORT) to which the metastore "
+    "connects for locations that clients give, besides those of the other settings and Hadoop's "
+    "name services: a comma-separated list. External tables elsewhere are only noted.",
+)  # fmt: skip
 THRIFT_PORT = _number(
     "metastore.thrift.port", 9083, "The port of the server; 0 picks a free one.",
     "hive.metastore.port", high=65535,

@@ -133,12 +133,16 @@ class MetastorePlace:
 class Settings:
     """All of them.
 
-    ``external_warehouse`` None: as ``warehouse``. ``hadoop``: how file systems are reached, and
-    which one bare paths are of.
+    ``external_warehouse`` None: as ``warehouse``. ``deletion_roots``: more directories below which
+    files of what is dropped may be deleted. ``known_file_systems``: more to which the metastore
+    connects for locations of clients. ``hadoop``: how file systems are reached, and which one bare
+    paths are of.
     """
 
     warehouse: str = "warehouse"
     external_warehouse: str | None = None
+    deletion_roots: tuple[str, ...] = ()
+    known_file_systems: tuple[str, ...] = ()
     hadoop: HadoopConfig = field(default_factory=HadoopConfig)
     server: ServerSettings = field(default_factory=ServerSettings)
     txn: TxnSettings = field(default_factory=TxnSettings)
@@ -177,6 +181,8 @@ def settings_from(
     return Settings(
         warehouse=values.place(keys.WAREHOUSE),
         external_warehouse=values.place(keys.EXTERNAL_WAREHOUSE) or None,
+        deletion_roots=values.items(keys.DELETION_ROOTS),
+        known_file_systems=values.items(keys.FILE_SYSTEMS),
         hadoop=hadoop,
         server=ServerSettings(
             port=values.number(keys.THRIFT_PORT),

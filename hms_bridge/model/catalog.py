@@ -13,6 +13,9 @@ from enum import IntEnum, StrEnum
 DEFAULT_CATALOG = "hive"
 DEFAULT_PARTITION_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
+KEEP_FILES = "hms.bridge.keep.files"
+"""Parameter of a table that is made over files that are there: a DROP that has not deleted them yet
+must not do so any more. It only asks; our server does not store it."""
 ORC_INPUT_FORMAT = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
 ORC_OUTPUT_FORMAT = "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat"
 ORC_SERDE = "org.apache.hadoop.hive.ql.io.orc.OrcSerde"

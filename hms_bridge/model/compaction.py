@@ -10,6 +10,11 @@ from hms_bridge.model.ids import CompactionId, TxnId, WriteId
 from hms_bridge.model.partition_name import target_name
 from hms_bridge.model.stored_enum import StoredEnum
 
+LOCATION = "location"
+"""Property of an entry that a Hive metastore made for a dropped directory: which one."""
+IF_PURGE = "ifPurge"
+"""Property of such an entry: whether its files are kept from the trash."""
+
 
 class CompactionType(StoredEnum):
     """Kind of a compaction: the number on the wire and the character in CQ_TYPE."""
@@ -124,6 +129,13 @@ class Compaction:
     def target(self) -> str:
         """``database.table`` or ``database.table/partition``, for messages."""
         return target_name(f"{self.database_name}.{self.table_name}", self.partition_name)
+
+    @property
+    def is_soft_drop(self) -> bool:
+        """Whether a Hive metastore left it for a directory that it dropped. No worker ever began
+        such an entry (TxnHandler.submitForCleanup); one that was begun is a compaction, whatever
+        its properties say."""
+        return LOCATION in self.properties and self.started_ms is None and self.worker_id is None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

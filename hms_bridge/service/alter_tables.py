@@ -9,6 +9,7 @@ from changemanager.manifest import ArchiveCause, ArchiveContext
 from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.backend.connection import Connection
 from hms_bridge.catalog import databases, partitions, places, tables, view_creation
+from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.table_rules import (
     check_alteration,
@@ -143,7 +144,7 @@ class AlterTableVerbs(DropVerbs):
         default = self._roots.table_location(old_database, old.name, is_external=is_external(old))
         if not is_kept or source.rstrip("/") != self._roots.uri(default, "default location"):
             return None
-        self._transactions.read(lambda c: self._require_alone(c, old, source, is_with_own=True))
+        self._transactions.read(lambda c: self._require_alone(c, Owner(table=old), source))
         target = self._roots.table_location(new_database, wanted.name, is_external=is_external(old))
         return _Move(
             source=source,
@@ -182,8 +183,12 @@ class AlterTableVerbs(DropVerbs):
         altered_statistics.settle_partitions_of(
             connection, stored, after, is_cascade=alteration.is_cascade
         )
+        place = after.storage.location
+        if move is None and place and place != stored.table.storage.location:
+            owner = Owner(table=stored.table)
+            self._require_unshared(connection, after, [place], owner)
         if move is not None:
-            self._require_alone(connection, stored.table, move.location, is_with_own=True)
+            self._require_alone(connection, Owner(table=stored.table), move.location)
             if stored.table.storage.location != move.location or not self._files.finish(unit, move):
                 raise MetaError(
                     f"{stored.table.full_name} was changed by someone else while its directory "

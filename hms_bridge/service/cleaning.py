@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from hms_bridge.catalog import places
+from hms_bridge.catalog.places import Owner
+from hms_bridge.model.catalog import Table
 from hms_bridge.model.compaction import Compaction, PotentialCompaction, Readers
+from hms_bridge.model.deletion import DeletionVerdict
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.notification import event_log, events
@@ -41,9 +43,14 @@ class CleaningVerbs(TransactionVerbs):
             lambda c: cleaning.find_ready_to_clean_aborts(c, self._settings.compactor, self._clock)
         )
 
-    def user_of_place(self, location: str) -> str | None:
-        """A database, table or partition of any database that lies at a place or below it."""
-        return self._transactions.read(lambda c: places.user_of(c, location))
+    def may_be_deleted(self, location: str) -> DeletionVerdict:
+        """Whether a directory that no table owns any more may be deleted."""
+        return self._transactions.read(lambda c: self._files.rule.verdicts(c, [location])[0])
+
+    def strangers_in(self, table: Table, directories: Sequence[str]) -> Mapping[str, str]:
+        """Of directories of a table those in which, or around which, others lie too, and who."""
+        owner = Owner(table=table)
+        return self._transactions.read(lambda c: self._files.rule.strangers(c, directories, owner))
 
     def mark_cleaning_started(self, compaction_id: CompactionId) -> None:
         """Record the start."""

@@ -7,8 +7,10 @@ from dataclasses import replace
 
 from hms_bridge.backend.connection import Connection
 from hms_bridge.catalog import partitions, tables
-from hms_bridge.errors import NoSuchObjectError
+from hms_bridge.errors import InvalidOperationError, NoSuchObjectError
 from hms_bridge.model.compaction import (
+    IF_PURGE,
+    LOCATION,
     Compaction,
     CompactionRequest,
     CompactionResponse,
@@ -30,12 +32,20 @@ class CompactionVerbs(VerbFamily):
     def compact(self, request: CompactionRequest) -> CompactionResponse:
         """Queue a compaction; refused if the same target is queued already, and in a replica
         unless the initiator asks. Writes the event REQUEST_COMPACTION. Raises NoSuchObjectError
-        for an unknown table or partition."""
+        for an unknown table or partition, InvalidOperationError for properties with which a
+        metastore names directories to delete."""
         wanted = replace(
             request,
             database_name=request.database_name.lower(),
             table_name=request.table_name.lower(),
         )
+
+        reserved = sorted({LOCATION, IF_PURGE} & set(request.properties))
+        if reserved:
+            raise InvalidOperationError(
+                f"{request.database_name}.{request.table_name}: a compaction takes no property "
+                f"{reserved[0]}; it is the metastore's own, for directories that were dropped"
+            )
 
         def work(unit: UnitOfWork) -> CompactionResponse:
             _require_target(unit.connection, wanted)

@@ -18,7 +18,7 @@ from hms_bridge.errors import (
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, TableType
 from hms_bridge.model.txn import AbortReason
 from hms_bridge.notification import events, object_events
-from hms_bridge.service.drops import DropVerbs
+from hms_bridge.service.drops import DropVerbs, Looked
 from hms_bridge.service.foundation import normal_database
 from hms_bridge.service.unit_of_work import UnitOfWork
 from hms_bridge.txn import abort, replication
@@ -37,7 +37,7 @@ class DatabaseVerbs(DropVerbs):
             raise AlreadyExistsError(f"Database {wanted.name} already exists")
         places = {location, self._roots.managed_location(wanted)}
         for place in sorted(places):
-            self._files.settle(place)
+            self._files.settle(place, is_below_left=True)
         made = [place for place in sorted(places) if self._files.make_directory(place)]
         try:
             self._transactions.write(lambda unit: self._insert_database(unit, wanted))
@@ -116,6 +116,12 @@ class DatabaseVerbs(DropVerbs):
         if name.lower() == DEFAULT_DATABASE:
             raise MetaError(f"Can not drop {name.lower()} database in catalog {catalog.lower()}")
 
+        looked = None
+        if is_data_deleted and is_cascade:
+            key = (name.lower(), catalog.lower())
+            names = self._transactions.read(lambda c: tables.table_names(c, key[0], catalog=key[1]))
+            looked = self._look_at_tables(key[0], names, key[1])
+
         def work(unit: UnitOfWork) -> tuple[Database, Sequence[FileTask]]:
             stored = databases.require_database(
                 unit.connection, name.lower(), catalog.lower(), RowLock.EXCLUSIVE
@@ -126,7 +132,7 @@ class DatabaseVerbs(DropVerbs):
                     f"end that first: repl end {name.lower()}"
                 )
             return stored.database, self._delete_database(
-                unit, stored, is_data_deleted=is_data_deleted, is_cascade=is_cascade
+                unit, stored, looked=looked, is_cascade=is_cascade
             )
 
         database, tasks = self._transactions.write(work)
@@ -137,7 +143,7 @@ class DatabaseVerbs(DropVerbs):
                 self._files.remove_if_empty(place)
 
     def _delete_database(
-        self, unit: UnitOfWork, stored: StoredDatabase, *, is_data_deleted: bool, is_cascade: bool
+        self, unit: UnitOfWork, stored: StoredDatabase, *, looked: Looked | None, is_cascade: bool
     ) -> Sequence[FileTask]:
         database = stored.database
         tasks: list[FileTask] = []
@@ -148,9 +154,7 @@ class DatabaseVerbs(DropVerbs):
             )
         self._drop_functions(unit, database)
         for table in self._names_in_order(unit, database):
-            tasks += self._drop_table_rows(
-                unit, database, table, is_data_deleted=is_data_deleted, is_purge=False
-            )
+            tasks += self._drop_table_rows(unit, database, table, looked=looked, is_purge=False)
         databases.delete_database(unit.connection, stored)
         self._end_replays(unit, database)
         self._forget_database(unit, database)

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 
+from changemanager.errors import LocationError
 from changemanager.filesystem.volume import FileKind, Placement
-from changemanager.location import Resolver, list_tree
+from changemanager.location import ListedFile, Location, Resolver, list_tree, parse_uri
+
+
+def _go_on() -> None:
+    """Nothing stops the work."""
 
 
 class Directories:
@@ -44,13 +50,20 @@ class Directories:
             and not any(name.startswith(("_", ".")) for name in file.path.split("/"))
         }
 
-    def visible_children(self, uri: str) -> list[str]:
-        """Names of what is in a directory and not hidden."""
+    def listing(self, uri: str) -> tuple[ListedFile, ...]:
+        """Everything below a place, as it is now."""
+        return list_tree(self._resolve(uri))
+
+    def real_place(self, uri: str) -> str:
+        """Where a location leads to once links are followed; itself where there are none."""
+        try:
+            parsed = parse_uri(uri)
+        except LocationError:
+            return uri
+        if parsed.file_system[0] != "file":
+            return uri
         place = self._resolve(uri)
-        if place.status() is None:
-            return []
-        names = (one.name for one in place.volume.children(place.path))
-        return sorted(name for name in names if not name.startswith(("_", ".")))
+        return f"{parsed.prefix}{place.volume.real_path(place.path)}"
 
     def write_file(self, uri: str, path: str, content: bytes) -> None:
         """A small new file below a directory, whole or not there; nothing if it is there."""
@@ -80,11 +93,13 @@ class Directories:
             place.volume.remove_empty_directory(place.path)
         return True
 
-    def move(self, source: str, target: str) -> None:
+    def move(self, source: str, target: str, proceed: Callable[[], None] = _go_on) -> None:
         """Give a directory another name on the same file system.
 
         Where directories are only parts of names, files are copied first and removed then, so
-        that a crash leaves each of them under at least one name; calling again goes on.
+        that a crash leaves each of them under at least one name; calling again goes on. What comes
+        into the old place meanwhile is moved too.
+        ``proceed`` is called before each step; it raises to stop.
         """
         old, new = self._resolve(source), self._resolve(target)
         volume = old.volume
@@ -97,11 +112,33 @@ class Directories:
                 for directory in dict.fromkeys((new.parent.path, old.parent.path)):
                     volume.sync_directory(directory)
             return
-        there = {file.path: file for file in list_tree(new)}
-        files = [f for f in list_tree(old) if f.kind is FileKind.FILE]
-        for file in files:
-            known = there.get(file.path)
-            if known is None or known.size_bytes != file.size_bytes:
-                volume.fs.cp_file(old.child(file.path).path, new.child(file.path).path)
-        for file in files:
-            volume.remove_file(old.child(file.path).path)
+        while files := [f for f in list_tree(old) if f.kind is FileKind.FILE]:
+            there = {file.path: file for file in list_tree(new)}
+            for file in files:
+                known = there.get(file.path)
+                if known is None or known.size_bytes != file.size_bytes:
+                    proceed()
+                    volume.fs.cp_file(old.child(file.path).path, new.child(file.path).path)
+            for file in files:
+                proceed()
+                volume.remove_file(old.child(file.path).path)
+
+    def put_back(self, source: str, target: str, proceed: Callable[[], None] = _go_on) -> None:
+        """Move what is in a directory into one that is there again, name by name. What has the
+        name of something else there stays.
+        """
+        old, new = self._resolve(source), self._resolve(target)
+        self._put_back(old, new, proceed)
+
+    def _put_back(self, old: Location, new: Location, proceed: Callable[[], None]) -> None:
+        volume = old.volume
+        for status in volume.children(old.path):
+            child, place = old.child(status.name), new.child(status.name)
+            there = place.status()
+            if there is None:
+                proceed()
+                volume.rename(child.path, place.path)
+            elif FileKind.DIRECTORY == status.kind == there.kind:
+                self._put_back(child, place, proceed)
+        if not volume.children(old.path):
+            volume.remove_empty_directory(old.path)

@@ -5,22 +5,27 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 
+from changemanager.location import ListedFile, is_below
 from changemanager.manifest import ArchiveCause, ArchiveContext
 from hms_bridge.archive import file_tasks
 from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.backend.connection import Connection
-from hms_bridge.catalog import partitions, places, tables, view_creation
+from hms_bridge.catalog import partitions, tables, view_creation
+from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.table_rules import has_own_files, parameter
-from hms_bridge.errors import InvalidOperationError
+from hms_bridge.errors import InvalidObjectError, InvalidOperationError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Table
 from hms_bridge.notification import events
 from hms_bridge.service.foundation import VerbFamily
-from hms_bridge.service.locations import is_below, parent, partition_location
+from hms_bridge.service.locations import parent
 from hms_bridge.service.unit_of_work import UnitOfWork
 from hms_bridge.txn import resources
 
 _LOG = logging.getLogger(__name__)
+
+Looked = Mapping[str, Sequence[ListedFile]]
+"""What was in directories before the transaction that drops them."""
 
 
 class DropVerbs(VerbFamily):
@@ -32,10 +37,10 @@ class DropVerbs(VerbFamily):
         database: Database,
         name: str,
         *,
-        is_data_deleted: bool,
+        looked: Looked | None,
         is_purge: bool,
     ) -> Sequence[FileTask]:
-        """Remove a table and write down which directories must go."""
+        """Remove a table and write down which directories must go; None: all files stay."""
         stored = tables.require_table(
             unit.connection, database.name, name, database.catalog_name, RowLock.EXCLUSIVE
         )
@@ -45,61 +50,81 @@ class DropVerbs(VerbFamily):
         if table.is_transactional and table.catalog_name == DEFAULT_CATALOG:
             resources.forget_table(unit.connection, table.database_name, table.name)
         tasks: Sequence[FileTask] = ()
-        if is_data_deleted and has_own_files(table):
-            tasks = self._table_deletions(
-                unit, database, table, places_of_partitions, is_purge=is_purge
+        if looked is not None and has_own_files(table):
+            tasks = self._deletions(
+                unit,
+                database,
+                Owner(table=table),
+                _directories_of(table, places_of_partitions),
+                looked,
+                cause=ArchiveCause.DROP_TABLE,
+                is_purge=is_purge,
             )
         unit.events.append(events.table_dropped(table, unit.now_seconds))
         return tasks
 
-    def _table_deletions(
-        self,
-        unit: UnitOfWork,
-        database: Database,
-        table: Table,
-        places_of_partitions: Mapping[str, str],
-        *,
-        is_purge: bool,
-    ) -> Sequence[FileTask]:
-        own = table.storage.location
-        wanted: dict[str, str | None] = {own: None} if own else {}
-        for name, place in places_of_partitions.items():
-            if own is None or not is_below(place, own):
-                wanted[place] = name
-        return self._deletions(
-            unit, database, table, wanted, cause=ArchiveCause.DROP_TABLE, is_purge=is_purge
-        )
+    def _look_at_tables(self, database: str, names: Sequence[str], catalog: str) -> Looked:
+        """What is in the directories of tables that are about to be dropped. Raises MetaError."""
+
+        def work(connection: Connection) -> list[str]:
+            wanted: list[str] = []
+            for name in names:
+                stored = tables.find_table(connection, database, name, catalog)
+                if stored is not None and has_own_files(stored.table):
+                    found = partitions.locations(connection, stored)
+                    wanted += _directories_of(stored.table, found)
+            return self._deletable(connection, wanted)
+
+        return self._look(self._transactions.read(work))
+
+    def _look(self, wanted: Sequence[str]) -> Looked:
+        return {place: self._files.look(place) for place in wanted}
+
+    def _deletable(self, connection: Connection, wanted: Sequence[str]) -> list[str]:
+        rule = self._files.rule
+        return [place for place in wanted if rule.root_of(connection, place) is not None]
 
     def _deletions(
         self,
         unit: UnitOfWork,
         database: Database,
-        table: Table,
+        owner: Owner,
         wanted: Mapping[str, str | None],
+        looked: Looked,
         *,
         cause: ArchiveCause,
         is_purge: bool,
     ) -> Sequence[FileTask]:
-        """Tasks for directories (with the partition that each belongs to), written down."""
+        """Tasks for directories (with the partition that each belongs to), written down: to delete
+        what was in them before the transaction. What must stay is only logged."""
+        table = owner.table
         is_archived = database.is_replication_source and bool(wanted)
         if is_archived:
             self._files.require_archive(f"table {table.full_name}")
         purge = is_purge or (parameter(table.parameters, "auto.purge") or "").lower() == "true"
-        tasks = [
-            self._files.deletion(
-                place,
-                context=ArchiveContext(
-                    cause=cause,
-                    location=place,
-                    database=table.database_name,
-                    table=table.name,
-                    partition=partition,
-                ),
-                is_archived=is_archived,
-                is_purge=purge,
+        tasks = []
+        for verdict in self._files.rule.verdicts(unit.connection, list(wanted), owner):
+            place = verdict.place
+            if verdict.root is None or verdict.refusal is not None:
+                _LOG.warning("%s is dropped, its files stay: %s", place, verdict.refusal)
+                continue
+            tasks.append(
+                self._files.deletion(
+                    place,
+                    root=verdict.root,
+                    # It may have got its place since then; what is there now is of this commit.
+                    seen=looked[place] if place in looked else self._files.look(place),
+                    context=ArchiveContext(
+                        cause=cause,
+                        location=place,
+                        database=table.database_name,
+                        table=table.name,
+                        partition=wanted[place],
+                    ),
+                    is_archived=is_archived,
+                    is_purge=purge,
+                )
             )
-            for place, partition in self._free(unit, table, wanted)
-        ]
         file_tasks.add(unit.connection, tasks)
         return tasks
 
@@ -116,55 +141,43 @@ class DropVerbs(VerbFamily):
         for place in sorted(above, key=len, reverse=True):
             self._files.remove_if_empty(place)
 
-    def _free(
-        self, unit: UnitOfWork, table: Table, wanted: Mapping[str, str | None]
-    ) -> Sequence[tuple[str, str | None]]:
-        """Those of the directories to delete in which nothing else of the catalog lies."""
-        found = []
-        strangers: Sequence[tuple[str, str]] | None = None
-        for place, partition in wanted.items():
-            if partition is not None and place == partition_location(table, partition):
-                if strangers is None:  # one look for all of them: a statement may drop thousands
-                    above = table.storage.location or place
-                    strangers = places.strangers_below(unit.connection, above, table)
-                user = places.name_below(strangers, place)
-            else:
-                user = places.user_of(unit.connection, place)
-            if user is None:
-                found.append((place, partition))
-            else:
-                _LOG.warning("%s is not deleted: %s lies in it too", place, user)
-        return found
-
     def _require_alone(
-        self,
-        connection: Connection,
-        table: Table,
-        *directories: str,
-        what: str = "moved",
-        is_with_own: bool = False,
+        self, connection: Connection, owner: Owner, *directories: str, what: str = "moved"
     ) -> None:
         """Raises InvalidOperationError if something else lies in a directory that is to be moved
-        or emptied for its table or a partition; ``is_with_own``: the table's partitions may."""
-        above = (table.storage.location,) if table.storage.location else directories
-        strangers = [
-            stranger
-            for place in above  # one look for all of them: a statement may name thousands
-            for stranger in places.strangers_below(
-                connection, place, table, is_moved_along=is_with_own
+        or emptied for its owner, or if it lies in a directory of something else."""
+        found = self._files.rule.strangers(connection, directories, owner)
+        for place, why in found.items():
+            raise InvalidOperationError(
+                f"{place} cannot be {what}: {why}; give that another location first"
             )
-        ]
-        for place in directories:
-            user = places.name_below(strangers, place)
-            if user is not None:
-                raise InvalidOperationError(
-                    f"{place} cannot be {what}: {user} lies in it too; give that another location "
-                    "first"
-                )
+
+    def _require_unshared(
+        self, connection: Connection, table: Table, wanted: Sequence[str], owner: Owner | None
+    ) -> None:
+        """A new directory of a transactional table is its own: its compaction would take files of
+        others for its own, and the cleaner would delete them. Raises InvalidObjectError."""
+        if not table.is_transactional or not wanted:
+            return
+        for place, why in self._files.rule.strangers(connection, wanted, owner).items():
+            raise InvalidObjectError(
+                f"{place} cannot be a directory of the transactional table {table.full_name}: "
+                f"{why}; give it one of its own"
+            )
 
     def _forget_database(self, unit: UnitOfWork, database: Database) -> None:
         if database.catalog_name == DEFAULT_CATALOG:
             resources.forget_database(unit.connection, database.name)
+
+
+def _directories_of(table: Table, places_of_partitions: Mapping[str, str]) -> dict[str, str | None]:
+    """A table's directory, and those of its partitions that lie elsewhere."""
+    own = table.storage.location
+    wanted: dict[str, str | None] = {own: None} if own else {}
+    for name, place in places_of_partitions.items():
+        if own is None or not is_below(place, own):
+            wanted[place] = name
+    return wanted
 
 
 def _parents(location: str, count: int) -> list[str]:

@@ -12,6 +12,7 @@ from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.backend.connection import Connection
 from hms_bridge.catalog import databases, partitions, tables
 from hms_bridge.catalog.partitions import StoredPartition
+from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.table_rules import is_view
 from hms_bridge.catalog.tables import StoredTable
@@ -120,7 +121,10 @@ class ExchangePartitionVerbs(DropVerbs):
         target: TableKey,
     ) -> _Exchange:
         plan = _plan(connection, values, source, target)
-        self._require_alone(connection, plan.source.table, *(place for _, place, _ in plan.moves))
+        owner = Owner(
+            table=plan.source.table, partitions=frozenset(old.name for old, _ in plan.pairs)
+        )
+        self._require_alone(connection, owner, *(place for _, place, _ in plan.moves))
         return plan
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from changemanager.errors import LocationError
-from changemanager.location import parse_uri
+from changemanager.filesystem.opening import BUCKET_SCHEMES
+from changemanager.location import is_below, parse_uri
 from hms_bridge.errors import ConfigError, InvalidObjectError
 from hms_bridge.model.catalog import Database, Table
 
@@ -21,12 +22,14 @@ DEFAULT_DATABASE = "default"
 class WarehouseRoots:
     """The directories of managed and of external tables; often the same.
 
-    ``default_fs`` is the file system of locations that clients give without one.
+    ``default_fs`` is the file system of locations that clients give without one. ``others``:
+    more directories below which files of what is dropped may be deleted.
     """
 
     managed: str
     external: str
     default_fs: str = "file:"
+    others: tuple[str, ...] = ()
 
     def uri(self, text: str, what: str) -> str:
         """A location as it is stored: absolute, one form for one place, with its file system.
@@ -37,6 +40,10 @@ class WarehouseRoots:
             parsed = parse_uri(text)
         except LocationError as error:
             raise InvalidObjectError(f"{what}: {error}") from error
+        if parsed.path == "/" and parsed.scheme not in BUCKET_SCHEMES:
+            raise InvalidObjectError(
+                f"{what}: {text!r} is a whole file system; name a directory in it"
+            )
         return parsed.uri if parsed.scheme else f"{self.default_fs}{parsed.path}"
 
     def database_location(self, name: str) -> str:
@@ -93,12 +100,6 @@ def partition_location(table: Table, name: str) -> str | None:
     """Where a partition lies that gives no location; None if the table has none."""
     location = table.storage.location
     return f"{location.rstrip('/')}/{name}" if location else None
-
-
-def is_below(inner: str, outer: str) -> bool:
-    """Whether a URI is another one, or below it."""
-    outer = outer.rstrip("/")
-    return inner.rstrip("/") == outer or inner.startswith(f"{outer}/")
 
 
 def parent(location: str) -> str:

@@ -22,6 +22,7 @@ from hms_bridge.service.archive_manifest import SqlArchiveManifest
 from hms_bridge.service.directories import Directories
 from hms_bridge.service.foundation import Foundation
 from hms_bridge.service.hooks import EventHook, HookDispatcher, load_hooks
+from hms_bridge.service.known_file_systems import KnownFileSystems
 from hms_bridge.service.locations import WarehouseRoots, warehouse_uri
 from hms_bridge.service.metastore_service import MetastoreService
 from hms_bridge.service.unit_of_work import Transactions
@@ -68,9 +69,16 @@ def open_local_metastore(
             database, time, message_format=message_format, hooks=dispatcher, retry=retry
         )
         _prepare(database, transactions, external, is_created=create_schema)
-        roots = WarehouseRoots(managed=managed, external=external, default_fs=default_fs)
+        roots = WarehouseRoots(
+            managed=managed,
+            external=external,
+            default_fs=default_fs,
+            others=tuple(warehouse_uri(root, default_fs) for root in chosen.deletion_roots),
+        )
         manifest = SqlArchiveManifest(transactions)
-        resolver = resolve or file_systems(chosen)
+        resolver = KnownFileSystems(
+            resolve or file_systems(chosen), _file_systems_of(chosen, roots), chosen.hadoop
+        )
         files = _warehouse_files(
             transactions,
             roots,
@@ -78,6 +86,7 @@ def open_local_metastore(
             chosen,
             resolver,
             directories or Directories(resolver),
+            resolver.has,
             make_token,
         )
     except BaseException:
@@ -109,6 +118,16 @@ def _prepare(
     transactions.write(lambda unit: install_default(unit.connection, root, unit.now_seconds))
 
 
+def _file_systems_of(settings: Settings, roots: WarehouseRoots) -> list[str]:
+    """A place on each file system that the settings name."""
+    hadoop, archive = settings.hadoop, settings.archive
+    named = [*settings.known_file_systems, *(f"hdfs://{name}" for name in hadoop.web_addresses)]
+    if archive.is_enabled:
+        named += [archive.root, *([archive.trash] if archive.trash else ())]
+    places = [warehouse_uri(place, roots.default_fs) for place in named]
+    return [roots.managed, roots.external, *roots.others, hadoop.default_fs, *places]
+
+
 def _warehouse_files(
     transactions: Transactions,
     roots: WarehouseRoots,
@@ -116,6 +135,7 @@ def _warehouse_files(
     settings: Settings,
     resolve: Resolver,
     directories: Directories,
+    is_known: Callable[[str], bool],
     make_token: Callable[[], str],
 ) -> WarehouseFiles:
     archive = None
@@ -141,6 +161,7 @@ def _warehouse_files(
         transactions=transactions,
         roots=roots,
         directories=directories,
+        is_known=is_known,
         protocol=protocol,
         archive=archive,
         new_id=make_token,

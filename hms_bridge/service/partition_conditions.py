@@ -112,13 +112,16 @@ class PartitionConditionVerbs(PartitionVerbs):
         Raises NoSuchObjectError if one selects nothing, MetaError if one cannot be decided.
         """
         key = (database.lower(), table.lower(), catalog.lower())
+        looked = None
+        if is_data_deleted:
+            looked = self._look_at_partitions(
+                key, lambda c, stored: _to_drop(c, stored, conditions, is_if_exists=is_if_exists)
+            )
 
         def work(unit: UnitOfWork) -> tuple[Sequence[FileTask], tuple[Partition, ...]]:
             stored = tables.require_table(unit.connection, *key, RowLock.SHARED)
             found = _to_drop(unit.connection, stored, conditions, is_if_exists=is_if_exists)
-            tasks = self._drop_rows(
-                unit, stored, found, is_data_deleted=is_data_deleted, is_purge=is_purge
-            )
+            tasks = self._drop_rows(unit, stored, found, looked=looked, is_purge=is_purge)
             return tasks, tuple(one.partition for one in found)
 
         tasks, dropped = self._transactions.write(work)

@@ -13,8 +13,9 @@ from hms_bridge.catalog.limits import check_partition
 from hms_bridge.catalog.partition_filter import parse_filter
 from hms_bridge.catalog.partition_predicate import bind_filter
 from hms_bridge.catalog.partitions import StoredPartition, name_of
+from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
-from hms_bridge.catalog.table_rules import has_own_files, is_view
+from hms_bridge.catalog.table_rules import has_own_files, is_external, is_view
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import (
     AlreadyExistsError,
@@ -26,7 +27,7 @@ from hms_bridge.errors import (
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Partition, Table
 from hms_bridge.notification import events
 from hms_bridge.service import altered_statistics, file_statistics
-from hms_bridge.service.drops import DropVerbs
+from hms_bridge.service.drops import DropVerbs, Looked
 from hms_bridge.service.file_statistics import FileCount
 from hms_bridge.service.foundation import normal_partition, with_ddl_time
 from hms_bridge.service.locations import WarehouseRoots, partition_location
@@ -80,7 +81,7 @@ class PartitionVerbs(DropVerbs):
         if existing and not is_if_not_exists:
             raise _already_exists(stored.table, next(iter(existing)))
         new = {name: partition for name, partition in wanted.items() if name not in existing}
-        made = self._make_directories(new.values())
+        made = self._make_directories(stored.table, new.values())
         new = self._counted_anew(stored.table, new, made)
         try:
             return self._transactions.write(
@@ -90,10 +91,13 @@ class PartitionVerbs(DropVerbs):
             self._files.undo_made(made)
             raise
 
-    def _make_directories(self, new: Iterable[Partition]) -> list[str]:
+    def _make_directories(self, table: Table, new: Iterable[Partition]) -> list[str]:
         places = [p.storage.location for p in new if p.storage.location is not None]
         self._files.settle(*places)
-        return [place for place in places if self._files.make_directory(place)]
+        is_outside = is_external(table)
+        return [
+            place for place in places if self._files.make_directory(place, is_external=is_outside)
+        ]
 
     def _counted_anew(
         self, table: Table, new: Mapping[str, Partition], made: Sequence[str]
@@ -135,9 +139,23 @@ class PartitionVerbs(DropVerbs):
             if name not in existing
         ]
         if new:
+            self._require_places(unit.connection, stored.table, new)
             partitions.insert_partitions(unit.connection, stored, new)
             unit.events.append(events.partitions_added(stored.table, new, unit.now_seconds))
         return tuple(new)
+
+    def _require_places(
+        self, connection: Connection, table: Table, wanted: Sequence[Partition]
+    ) -> None:
+        """Of those that do not lie where their names say, see :meth:`_require_unshared`."""
+        named = {name_of(table, p.values): p.storage.location for p in wanted}
+        elsewhere = [
+            place
+            for name, place in named.items()
+            if place and place != partition_location(table, name)
+        ]
+        owner = Owner(table=table, partitions=frozenset(named))
+        self._require_unshared(connection, table, elsewhere, owner)
 
     def get_partition(
         self, database: str, table: str, values: Sequence[str], catalog: str = DEFAULT_CATALOG
@@ -300,6 +318,10 @@ class PartitionVerbs(DropVerbs):
             )
             for name, partition in named.items()
         ]
+        moved = [
+            new for old, new in changes if new.storage.location != old.partition.storage.location
+        ]
+        self._require_places(unit.connection, stored.table, moved)
         partitions.update_partitions(unit.connection, stored, changes)
         if alteration.is_one_event:
             changed = [new for _, new in changes]
@@ -323,6 +345,11 @@ class PartitionVerbs(DropVerbs):
     ) -> None:
         """Remove them, all or none; files as in drop_table. Raises NoSuchObjectError."""
         key = (database.lower(), table.lower(), catalog.lower())
+        looked = None
+        if is_data_deleted:
+            looked = self._look_at_partitions(
+                key, lambda c, stored: partitions.find_by_names(c, stored, names)
+            )
 
         def work(unit: UnitOfWork) -> Sequence[FileTask]:
             stored = _table(unit.connection, key, RowLock.SHARED)
@@ -333,11 +360,24 @@ class PartitionVerbs(DropVerbs):
                     f"Some partitions to drop are missing: {', '.join(missing[:5])} of "
                     f"{stored.table.full_name}"
                 )
-            return self._drop_rows(
-                unit, stored, found, is_data_deleted=is_data_deleted, is_purge=is_purge
-            )
+            return self._drop_rows(unit, stored, found, looked=looked, is_purge=is_purge)
 
         self._delete_partitions(self._transactions.write(work))
+
+    def _look_at_partitions(
+        self,
+        key: tuple[str, str, str],
+        find: Callable[[Connection, StoredTable], Sequence[StoredPartition]],
+    ) -> Looked:
+        """What is in the directories of partitions that are about to be dropped."""
+
+        def work(connection: Connection) -> list[str]:
+            stored = _table(connection, key)
+            if not has_own_files(stored.table):
+                return []
+            return self._deletable(connection, list(_places(find(connection, stored))))
+
+        return self._look(self._transactions.read(work))
 
     def _drop_rows(
         self,
@@ -345,7 +385,7 @@ class PartitionVerbs(DropVerbs):
         stored: StoredTable,
         found: Sequence[StoredPartition],
         *,
-        is_data_deleted: bool,
+        looked: Looked | None,
         is_purge: bool,
     ) -> Sequence[FileTask]:
         if not found:
@@ -357,24 +397,27 @@ class PartitionVerbs(DropVerbs):
                 unit.connection, table.database_name, table.name, [p.name for p in found]
             )
         tasks: Sequence[FileTask] = ()
-        if is_data_deleted and has_own_files(table):
+        if looked is not None and has_own_files(table):
             database = databases.require_database(
                 unit.connection, table.database_name, table.catalog_name
             )
-            wanted: dict[str, str | None] = {
-                p.partition.storage.location: p.name for p in found if p.partition.storage.location
-            }
             tasks = self._deletions(
                 unit,
                 database.database,
-                table,
-                wanted,
+                Owner(table=table, partitions=frozenset(p.name for p in found)),
+                _places(found),
+                looked,
                 cause=ArchiveCause.DROP_PARTITION,
                 is_purge=is_purge,
             )
         values = [partition.partition.values for partition in found]
         unit.events.append(events.partitions_dropped(table, values, unit.now_seconds))
         return tasks
+
+
+def _places(found: Sequence[StoredPartition]) -> dict[str, str | None]:
+    """Their directories, each with the name of its partition."""
+    return {p.partition.storage.location: p.name for p in found if p.partition.storage.location}
 
 
 def _table(

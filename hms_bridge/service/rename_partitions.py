@@ -11,6 +11,7 @@ from hms_bridge.backend.connection import Connection
 from hms_bridge.catalog import databases, partitions, tables
 from hms_bridge.catalog.limits import check_partition
 from hms_bridge.catalog.partitions import StoredPartition, name_of
+from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.table_rules import is_external, is_view
 from hms_bridge.catalog.tables import StoredTable
@@ -66,7 +67,8 @@ class RenamePartitionVerbs(DropVerbs):
             self._transactions.write(lambda unit: self._rename(unit, renaming, None))
             return
         self._transactions.read(lambda c: _require_free(c, stored, partition))
-        self._transactions.read(lambda c: self._require_alone(c, stored.table, move[0]))
+        owner = Owner(table=stored.table, partitions=frozenset({old.name}))
+        self._transactions.read(lambda c: self._require_alone(c, owner, move[0]))
         if is_source:
             self._files.require_archive(f"partition {old.name} of {stored.table.full_name}")
         self._rename_with_move(renaming, *move, is_archived=is_source)
@@ -91,7 +93,8 @@ class RenamePartitionVerbs(DropVerbs):
         old = _require_old(unit.connection, stored, renaming.old_name)
         _require_free(unit.connection, stored, renaming.wanted)
         if move is not None:
-            self._require_alone(unit.connection, table, move.location)
+            owner = Owner(table=table, partitions=frozenset({old.name}))
+            self._require_alone(unit.connection, owner, move.location)
         place = move.target if move else renaming.wanted.storage.location
         normal = normal_partition(renaming.wanted, table)
         parameters = file_statistics.of_partition(

@@ -12,7 +12,7 @@ from hms_bridge.catalog.column_types import check_column_types
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.table_rules import is_external, is_view, with_acid_properties
 from hms_bridge.errors import AlreadyExistsError, NoSuchObjectError
-from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Table
+from hms_bridge.model.catalog import DEFAULT_CATALOG, KEEP_FILES, Database, Table
 from hms_bridge.notification import events
 from hms_bridge.service import file_statistics
 from hms_bridge.service.drops import DropVerbs
@@ -29,15 +29,18 @@ class TableVerbs(DropVerbs):
 
         Raises AlreadyExistsError, InvalidObjectError, NoSuchObjectError (its database).
         """
-        wanted = with_acid_properties(normal_table(table))
+        wanted = with_acid_properties(normal_table(_without_request(table)))
         check_column_types(wanted)
         database = self._database_for(wanted)
         wanted = self._with_location(wanted, database)
         location = wanted.storage.location
         is_made, files = False, []
         if location is not None and not is_view(wanted):
-            self._files.settle(location)
-            is_made = self._files.make_directory(location)
+            if table.parameters.get(KEEP_FILES, "").lower() == "true":
+                self._files.keep(location)
+            else:
+                self._files.settle(location)
+            is_made = self._files.make_directory(location, is_external=is_external(wanted))
             counted = file_statistics.NO_FILES if is_made else self._files.count(location)
             parameters = file_statistics.of_created(wanted, counted, trusted_columns)
             wanted = replace(wanted, parameters=parameters)
@@ -80,6 +83,8 @@ class TableVerbs(DropVerbs):
         )
         if tables.has_table(unit.connection, stored.id, table.name):
             raise _already_exists(table)
+        if (place := table.storage.location) is not None and not is_view(table):
+            self._require_unshared(unit.connection, table, [place], None)
         complete = replace(
             table,
             create_time=unit.now_seconds,
@@ -142,6 +147,10 @@ class TableVerbs(DropVerbs):
         """Remove it; the files of a managed table go too, archived first where the database is
         a replication source (I4). Raises NoSuchObjectError."""
 
+        looked = None
+        if is_data_deleted:
+            looked = self._look_at_tables(database.lower(), [name.lower()], catalog.lower())
+
         def work(unit: UnitOfWork) -> Sequence[FileTask]:
             stored = databases.require_database(
                 unit.connection, database.lower(), catalog.lower(), RowLock.SHARED
@@ -150,11 +159,16 @@ class TableVerbs(DropVerbs):
                 unit,
                 stored.database,
                 name.lower(),
-                is_data_deleted=is_data_deleted,
+                looked=looked,
                 is_purge=is_purge,
             )
 
         self._files.carry_out(self._transactions.write(work))
+
+
+def _without_request(table: Table) -> Table:
+    kept = {name: value for name, value in table.parameters.items() if name != KEEP_FILES}
+    return replace(table, parameters=kept)
 
 
 def _already_exists(table: Table) -> AlreadyExistsError:

@@ -14,6 +14,7 @@ from changemanager.manifest import ArchiveCause, ArchiveContext
 from hms_bridge.backend.connection import Connection
 from hms_bridge.catalog import databases, partitions, tables
 from hms_bridge.catalog.partitions import StoredPartition
+from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.table_rules import is_view
 from hms_bridge.errors import InvalidOperationError
@@ -21,6 +22,7 @@ from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Table
 from hms_bridge.model.ids import WriteId
 from hms_bridge.notification import events
 from hms_bridge.service import file_statistics
+from hms_bridge.service.deletion_rule import SETTING
 from hms_bridge.service.drops import DropVerbs
 from hms_bridge.service.foundation import LAST_DDL_TIME
 from hms_bridge.service.replica_gate import require_definitions_open
@@ -63,6 +65,7 @@ class TruncationVerbs(DropVerbs):
             lambda c: require_definitions_open(c, key[0], f"truncate {found.table.full_name}")
         )
         if found.table.is_transactional:
+            self._transactions.read(lambda c: self._require_all_alone(c, found))
             for place, _ in found.places:
                 self._files.add_truncated_base(place, given)
         elif is_data_deleted:
@@ -72,10 +75,11 @@ class TruncationVerbs(DropVerbs):
     def _delete_data(self, found: _Truncation) -> None:
         if found.database.is_replication_source:
             self._files.require_archive(f"table {found.table.full_name}")
-        self._transactions.read(lambda c: self._require_all_alone(c, found))
+        roots = self._transactions.read(lambda c: self._roots_of(c, found))
         for place, partition in found.places:
             self._files.empty(
                 place,
+                root=roots[place],
                 context=ArchiveContext(
                     cause=ArchiveCause.TRUNCATE,
                     location=place,
@@ -86,11 +90,31 @@ class TruncationVerbs(DropVerbs):
                 is_archived=found.database.is_replication_source,
             )
 
+    def _roots_of(self, connection: Connection, found: _Truncation) -> dict[str, str]:
+        """The allowed root above each directory. Raises InvalidOperationError if one has none:
+        the rows would stay."""
+        self._require_all_alone(connection, found)
+        roots = {}
+        for place, _ in found.places:
+            root = self._files.rule.root_of(connection, place)
+            if root is None:
+                raise InvalidOperationError(
+                    f"{place} cannot be emptied: it is outside of the warehouse and of every "
+                    f"database's directory; name a directory above it in {SETTING}, or delete its "
+                    "files by hand"
+                )
+            roots[place] = root
+        return roots
+
     def _require_all_alone(self, connection: Connection, found: _Truncation) -> None:
         stored = tables.require_table(connection, *found.key)
-        directories = [place for place, _ in found.places]
+        is_whole = found.names is None or not stored.table.is_partitioned
+        names = None if is_whole else frozenset(found.names or ())
         self._require_alone(
-            connection, stored.table, *directories, what="emptied", is_with_own=found.names is None
+            connection,
+            Owner(table=stored.table, partitions=names),
+            *(place for place, _ in found.places),
+            what="emptied",
         )
 
     def _note_truncation(self, unit: UnitOfWork, found: _Truncation) -> None:

@@ -2,8 +2,9 @@
 
 A directory is made before the transaction that names it; if that fails the directory, still
 empty, goes again. A directory is deleted after the transaction that forgets it, by a task that
-the transaction wrote (archive/file_tasks), so a crash in between leaves work and not garbage.
-Files of a replication source are archived before they are deleted (I4).
+the transaction wrote (archive/file_tasks), so a crash in between leaves work and not garbage. The
+task names what was there before that transaction; whatever comes later stays, however late the
+work is done. Files of a replication source are archived before they are deleted (I4).
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from functools import partial
 from changemanager.archive import ChangeManager, RecycleKind
 from changemanager.delete_protocol import DeleteProtocol
 from changemanager.errors import ChangeManagerError, DirectoryChangedError, PathNotContainedError
+from changemanager.filesystem.volume import FileKind
+from changemanager.location import ListedFile, is_below, is_inside
 from changemanager.manifest import ArchiveContext
 from changemanager.uri import EncodedUri, encode_uri
 from hms_bridge.acid.markers import METADATA_FILE, DataFormat, format_metadata
@@ -26,19 +29,18 @@ from hms_bridge.archive.file_tasks import FileTask, FileTaskKind
 from hms_bridge.catalog import places
 from hms_bridge.errors import InvalidOperationError, MetaError
 from hms_bridge.model.ids import WriteId
+from hms_bridge.service.deletion_rule import DeletionRule
 from hms_bridge.service.directories import Directories
 from hms_bridge.service.file_statistics import FileCount
-from hms_bridge.service.locations import WarehouseRoots, is_below, parent
+from hms_bridge.service.locations import WarehouseRoots, parent
+from hms_bridge.service.task_leases import LEASE_MS, TaskLeases, TaskLostError
 from hms_bridge.service.unit_of_work import Transactions, UnitOfWork
 
 _LOG = logging.getLogger(__name__)
 
-LEASE_MS = 600_000
-"""How long one process may work on a task before another one takes it over."""
 WAIT_SECONDS = 30.0
 WAIT_STEP_SECONDS = 0.1
 CLAIMED_AT_ONCE = 20
-"""Few, so that a lease is long enough for all of them."""
 TRIES_MAX = 3
 """How often a directory is tried again that changes while it is deleted."""
 
@@ -52,6 +54,7 @@ class WarehouseFiles:
         transactions: Transactions,
         roots: WarehouseRoots,
         directories: Directories,
+        is_known: Callable[[str], bool],
         protocol: DeleteProtocol,
         archive: ChangeManager | None,
         new_id: Callable[[], str],
@@ -60,18 +63,24 @@ class WarehouseFiles:
         self._transactions = transactions
         self._clock = transactions.clock
         self._directories = directories
+        self._is_known = is_known
         self._protocol = protocol
         self._archive = archive
         self._new_id = new_id
+        self._leases = TaskLeases(self._renew, transactions.clock)
+        self.rule = DeletionRule(roots=roots, real_place=directories.real_place)
 
     @property
     def cmroot(self) -> str | None:
         """Where files are archived; None if they are not."""
         return None if self._archive is None else self._archive.cmroot.uri
 
-    def make_directory(self, location: str) -> bool:
-        """Make it; whether it was not there before. Raises MetaError."""
+    def make_directory(self, location: str, *, is_external: bool = False) -> bool:
+        """Make it; whether it was not there before. One of an external table, which others keep,
+        is left to them where the metastore does not connect to. Raises MetaError."""
         try:
+            if is_external and not self._is_known(location):
+                return False
             return self._directories.make(location)
         except (OSError, ChangeManagerError, ValueError) as error:
             raise MetaError(
@@ -106,14 +115,28 @@ class WarehouseFiles:
         except (OSError, ChangeManagerError, ValueError) as error:
             raise MetaError(f"{location} cannot be truncated: {error}") from error
 
-    def empty(self, location: str, *, context: ArchiveContext, is_archived: bool) -> None:
-        """Delete what is in a directory, but for hidden files. Raises MetaError; the rest is then
-        still there, and the call can be repeated."""
+    def look(self, location: str) -> tuple[ListedFile, ...]:
+        """What is at a place before it is dropped, and may be deleted then. Raises MetaError."""
         try:
-            for name in self._directories.visible_children(location):
+            return self._directories.listing(location)
+        except (OSError, ChangeManagerError, ValueError) as error:
+            raise MetaError(
+                f"{location} cannot be listed: {error}; nothing was dropped. Try again when it can "
+                "be reached, or drop it without its data"
+            ) from error
+
+    def empty(
+        self, location: str, *, root: str, context: ArchiveContext, is_archived: bool
+    ) -> None:
+        """Delete what is in a directory, but for hidden files, and for what comes meanwhile.
+        Raises MetaError; the rest is then still there, and the call can be repeated."""
+        try:
+            for name, seen in _visible_children(self._directories.listing(location)).items():
                 self._delete(
                     self.deletion(
                         f"{location.rstrip('/')}/{name}",
+                        root=root,
+                        seen=seen,
                         context=context,
                         is_archived=is_archived,
                         is_purge=True,
@@ -137,18 +160,27 @@ class WarehouseFiles:
             self._directories.remove_empty(location)
 
     def deletion(
-        self, location: str, *, context: ArchiveContext, is_archived: bool, is_purge: bool
+        self,
+        location: str,
+        *,
+        root: str,
+        seen: Sequence[ListedFile],
+        context: ArchiveContext,
+        is_archived: bool,
+        is_purge: bool,
     ) -> FileTask:
-        """The task of deleting a directory, to be written in the transaction that drops it."""
+        """The task of deleting what was seen in a directory, to be written in the transaction that
+        drops it."""
         return FileTask(
             id=self._new_id(),
             kind=FileTaskKind.DELETE,
             location=location,
-            root=self._root_of(location),
+            root=root,
             is_archived=is_archived,
             is_purge=is_purge,
             context=context,
             created_at_ms=self._clock.now_ms(),
+            seen=tuple(seen),
         )
 
     def require_archive(self, what: str) -> None:
@@ -162,7 +194,7 @@ class WarehouseFiles:
 
     def _root_of(self, location: str) -> str:
         for root in (self.roots.managed, self.roots.external):
-            if is_below(location, root) and location.rstrip("/") != root:
+            if is_inside(location, root):
                 return root
         return parent(location)
 
@@ -174,9 +206,10 @@ class WarehouseFiles:
         """
         for start in range(0, len(tasks), CLAIMED_AT_ONCE):
             claimed = self._claim_all(tasks[start : start + CLAIMED_AT_ONCE])
-            done = [task for task in claimed if self._is_carried_out(task)]
-            if done:
-                self._transactions.write(partial(self._finish_all, tasks=done))
+            with self._leases.held(claimed):
+                done = [task for task in claimed if self._is_carried_out(task)]
+                if done:
+                    self._transactions.write(partial(self._finish_all, tasks=done))
             for task in claimed:
                 if task not in done:
                     self._try_again(task)
@@ -205,13 +238,14 @@ class WarehouseFiles:
             self._try(claimed) for task in tasks if (claimed := self._claim(task)) is not None
         )
 
-    def settle(self, *locations: str) -> None:
-        """Before something new comes to a place: what was dropped there must be gone.
+    def settle(self, *locations: str, is_below_left: bool = False) -> None:
+        """Before something new comes to a place: what was dropped there must be gone; with
+        ``is_below_left`` what is only below it may wait.
 
         Raises MetaError if somebody is still at it, or it cannot be done.
         """
         waited_seconds, failures = 0.0, 0
-        while (task := self._task_at(locations)) is not None:
+        while (task := self._task_at(locations, is_below_left=is_below_left)) is not None:
             claimed = self._claim(task)
             if claimed is not None and self._try(claimed):
                 continue
@@ -221,9 +255,49 @@ class WarehouseFiles:
             self._clock.sleep_seconds(WAIT_STEP_SECONDS)
             waited_seconds += WAIT_STEP_SECONDS
 
-    def _task_at(self, locations: Sequence[str]) -> FileTask | None:
-        tasks = self._transactions.read(file_tasks.find)
-        return next((t for t in tasks if any(map(t.touches, locations))), None)
+    def _task_at(self, locations: Sequence[str], *, is_below_left: bool) -> FileTask | None:
+        for task in self._transactions.read(file_tasks.find):
+            if any(task.covers(one) if is_below_left else task.touches(one) for one in locations):
+                return task
+        return None
+
+    def keep(self, location: str) -> None:
+        """What was dropped at a place shall stay after all: nothing is deleted there any more.
+
+        Raises MetaError if its deletion has begun, or is of a directory above.
+        """
+        for task in self._transactions.read(file_tasks.find):
+            if not task.touches(location):
+                continue
+            if task.kind is FileTaskKind.MOVE:
+                self.settle(task.location)
+                continue
+            claimed = self._claim(task)
+            if claimed is None:
+                raise self._busy(task)
+            refusal = self._why_not_kept(claimed, location)
+            if refusal is not None:
+                self._give_back(claimed, refusal)
+                raise MetaError(refusal)
+            self._protocol.abandon_all(task.location, "what was dropped there is kept")
+            self._transactions.write(partial(self.finish, task=claimed))
+            _LOG.info("%s was dropped and is kept all the same", task.location)
+
+    def _why_not_kept(self, task: FileTask, location: str) -> str | None:
+        if not is_below(task.location, location):
+            return (
+                f"{task.location}, in which {location} lies, was dropped and is to be deleted; "
+                "copy what is to be kept elsewhere"
+            )
+        there = set(self.look(task.location))
+        gone = [f.path for f in task.seen if f.kind is FileKind.FILE and f not in there]
+        if gone:
+            return (
+                f"{task.location} was dropped, and its deletion has begun: {gone[0]} is gone or "
+                "another file. Take what is missing from the archive, and copy what is there "
+                "elsewhere, before it goes"
+            )
+        return None
 
     def _busy(self, task: FileTask) -> MetaError:
         doing = "moved" if task.kind is FileTaskKind.MOVE else "deleted"
@@ -244,10 +318,16 @@ class WarehouseFiles:
             lease_ms=LEASE_MS,
         )
 
+    def _renew(self, task: FileTask) -> bool:
+        return self._transactions.write(
+            lambda unit: file_tasks.renew(unit.connection, task, self._clock.now_ms())
+        )
+
     def _try(self, task: FileTask) -> bool:
-        if not self._is_carried_out(task):
-            return False
-        self._transactions.write(lambda unit: self.finish(unit, task))
+        with self._leases.held([task]):
+            if not self._is_carried_out(task):
+                return False
+            self._transactions.write(lambda unit: self.finish(unit, task))
         return True
 
     def _is_carried_out(self, task: FileTask) -> bool:
@@ -261,15 +341,16 @@ class WarehouseFiles:
             _LOG.warning("%s; its table is dropped, its files stay", error)
         except (ChangeManagerError, OSError) as error:
             _LOG.warning("%s could not be finished and stays to be done: %s", task.location, error)
-            reason = str(error)
-            self._transactions.write(
-                lambda unit: file_tasks.give_back(unit.connection, task, reason)
-            )
+            self._give_back(task, str(error))
             return False
         return True
 
+    def _give_back(self, task: FileTask, reason: str) -> None:
+        self._transactions.write(lambda unit: file_tasks.give_back(unit.connection, task, reason))
+
     def _delete(self, task: FileTask) -> None:
-        for plan in range(1, TRIES_MAX + 1):
+        tries = 0
+        while True:
             try:
                 report = self._protocol.remove(
                     task.location,
@@ -277,14 +358,24 @@ class WarehouseFiles:
                     context=task.context,
                     is_archived=task.is_archived,
                     is_purge=task.is_purge,
+                    seen=task.seen,
                 )
             except DirectoryChangedError:
-                if plan == TRIES_MAX:
+                tries += 1
+                if tries == TRIES_MAX:
                     raise
-            else:
-                if report.intent is not None:
-                    self._protocol.finish([report.intent])
-                return
+                continue
+            if report.intent is not None:
+                self._protocol.finish([report.intent])
+            if not report.is_resumed:  # else there may be more than what was interrupted
+                break
+        if report.left:
+            _LOG.warning(
+                "%s was dropped and keeps %d files that were not in it then, such as %s",
+                task.location,
+                len(report.left),
+                report.left[0],
+            )
 
     @contextmanager
     def moved(
@@ -295,14 +386,16 @@ class WarehouseFiles:
 
         Raises InvalidOperationError if the target is there, MetaError if it cannot be moved.
         """
-        task = self._move(source, target, context=context, is_archived=is_archived)
-        try:
-            yield task
-        except BaseException:
-            self._try(task)
-            raise
+        task = self._note_move(source, target, context=context, is_archived=is_archived)
+        with self._leases.held([task]):
+            self._move(task)
+            try:
+                yield task
+            except BaseException:
+                self._try(task)
+                raise
 
-    def _move(
+    def _note_move(
         self, source: str, target: str, *, context: ArchiveContext, is_archived: bool
     ) -> FileTask:
         if self._directories.exists(target):
@@ -311,23 +404,40 @@ class WarehouseFiles:
                 "table another location"
             )
         task = replace(
-            self.deletion(source, context=context, is_archived=is_archived, is_purge=True),
+            self.deletion(
+                source,
+                root=self._root_of(source),
+                seen=(),
+                context=context,
+                is_archived=is_archived,
+                is_purge=True,
+            ),
             kind=FileTaskKind.MOVE,
             target=target,
             owner=self._new_id(),
         )
         self._transactions.write(lambda unit: file_tasks.add(unit.connection, [task]))
+        return task
+
+    def _move(self, task: FileTask) -> None:
+        source, target = task.location, task.target or ""
         try:
-            if is_archived and self._archive is not None:
+            if task.is_archived and self._archive is not None:
                 self._archive.recycle(
-                    source, RecycleKind.COPY, is_purge=True, root=task.root, context=context
+                    source,
+                    RecycleKind.COPY,
+                    is_purge=True,
+                    root=task.root,
+                    context=task.context,
                 )
+            self._leases.check(task)
             if self._directories.exists(source):
-                self._directories.move(source, target)
+                self._directories.move(source, target, partial(self._leases.check, task))
+        except TaskLostError as error:
+            raise MetaError(str(error)) from error
         except (ChangeManagerError, OSError) as error:
             self._try(task)
             raise MetaError(f"{source} cannot be moved to {target}: {error}") from error
-        return task
 
     def finish(self, unit: UnitOfWork, task: FileTask) -> bool:
         """Record inside a transaction that a task is done; False if another process took it."""
@@ -338,10 +448,27 @@ class WarehouseFiles:
         target = task.target or ""
         if not self._directories.exists(target):
             return
+        self._leases.check(task)
+        proceed = partial(self._leases.check, task)
         is_at_once = self._directories.is_renamed_at_once(target)
-        if is_at_once and self._directories.exists(task.location):
+        if not is_at_once or not self._directories.exists(task.location):
+            self._directories.move(target, task.location, proceed)
+            return
+        self._directories.put_back(target, task.location, proceed)  # somebody has written there
+        if self._directories.exists(target):
             raise OSError(
-                f"both {task.location} and {target} are there; the table is at the first: check "
-                "what is in the second and move it away"
+                f"both {task.location} and {target} are there, with files of the same names; the "
+                "table is at the first: check what is in the second and move it away"
             )
-        self._directories.move(target, task.location)
+
+
+def _visible_children(listing: Sequence[ListedFile]) -> dict[str, list[ListedFile]]:
+    """What is directly in a listed directory and not hidden, each with its own listing."""
+    found: dict[str, list[ListedFile]] = {}
+    for file in listing:
+        name, _, below = file.path.partition("/")
+        if name and not name.startswith(("_", ".")):
+            children = found.setdefault(name, [])
+            if below or file.kind is not FileKind.DIRECTORY:
+                children.append(replace(file, path=below))
+    return found

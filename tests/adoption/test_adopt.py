@@ -18,17 +18,19 @@ from hms_bridge.errors import (
     AcidFormatError,
     AlreadyExistsError,
     InvalidOperationError,
+    MetaError,
     NoSuchObjectError,
     NotOrcError,
 )
 from hms_bridge.metastore import LocalMetastore, Metastore
-from hms_bridge.model.catalog import Column, Table
+from hms_bridge.model.catalog import KEEP_FILES, Column, Table
 from hms_bridge.model.compaction import ShowCompactionsRequest
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.txn import AbortTxnRequest, AllocateWriteIdsRequest, OpenTxnsRequest
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.rows.scan import plan_scan, read_scan_split
 from hms_bridge.rows.transaction import current_snapshot
+from hms_bridge.service.warehouse_files import WarehouseFiles
 from tests.support.golden import OWN
 
 PLAIN, COMPACTED = "g02_iud/01-before-minor", "g02_iud/05-after-major"
@@ -326,3 +328,41 @@ def test_the_plan_in_words(left: Path) -> None:
         "compaction transactions": [352, 354],
         "to compact": [],
     }
+
+
+def dropped(store: LocalStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The directory of a table whose DROP was committed; its process died before the files went."""
+    place = tmp_path / "warehouse" / "d.db" / "t"
+    place.parent.mkdir(parents=True)
+    copied(PLAIN, place)
+    carry_out(planned(place), store)
+    with monkeypatch.context() as patched:
+        patched.setattr(WarehouseFiles, "carry_out", lambda *_: None)
+        store.metastore.drop_database("d", is_cascade=True)
+    return place
+
+
+def test_a_table_whose_drop_is_not_carried_out_yet_is_saved(
+    store: LocalStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    place = dropped(store, monkeypatch, tmp_path)
+    before = {path for path in place.rglob("*") if path.is_file()}
+    carry_out(planned(place), store)
+    store.metastore.run_housekeeping()
+    assert before and {path for path in place.rglob("*") if path.is_file()} == before
+    assert KEEP_FILES not in store.metastore.get_table("d", "t").parameters
+    assert ids(store)
+    store.metastore.drop_table("d", "t")
+    assert not place.exists()
+
+
+def test_a_table_of_which_files_are_deleted_already_is_not_adopted(
+    store: LocalStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    place = dropped(store, monkeypatch, tmp_path)
+    first, *others = sorted(path for path in place.rglob("bucket_*") if path.is_file())
+    plan = planned(place)
+    first.unlink()
+    with pytest.raises(MetaError, match=r"its deletion has begun: .* copy what is there elsewhere"):
+        carry_out(plan, store)
+    assert all(path.exists() for path in others)

@@ -8,18 +8,30 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from changemanager.manifest import IntentState
 from cleaner.daemon import next_retry_ms
 from cleaner.explain import Readiness
 from cleaner.plan import CleaningState
+from hms_bridge.backend.engine import open_database
+from hms_bridge.backend.schema.txn_tables import COMPACTION_QUEUE
+from hms_bridge.client.thrift_metastore import ThriftMetastoreClient
 from hms_bridge.config.settings import CompactorSettings
-from hms_bridge.model.catalog import Database
-from hms_bridge.model.compaction import Compaction, CompactionState, CompactionType
+from hms_bridge.errors import InvalidOperationError
+from hms_bridge.model.catalog import Database, Storage, Table
+from hms_bridge.model.compaction import (
+    Compaction,
+    CompactionRequest,
+    CompactionState,
+    CompactionType,
+)
 from hms_bridge.model.ids import NO_TXN, CompactionId, LockId, TxnId, WriteId
 from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockRequest, LockType
+from hms_bridge.model.property_text import format_properties
 from hms_bridge.model.txn import TxnType
 from hms_bridge.model.valid_ids import ValidTxnList
+from hms_bridge.server.serve import MetastoreServer
 from tests.support.cleaning_world import CleaningWorld
 
 
@@ -708,7 +720,7 @@ def test_a_dropped_directory_goes_as_a_whole(world: CleaningWorld) -> None:
 
 def test_a_dropped_directory_in_which_another_table_lives_stays(world: CleaningWorld) -> None:
     world.write()
-    with pytest.raises(Exception, match="table t lives there; nothing was deleted"):
+    with pytest.raises(Exception, match="table t lies in it too; nothing was deleted"):
         world.cleaner()._dropped.clean(soft_drop(world, world.table))
     assert world.directories() == [delta(1)]
 
@@ -724,7 +736,7 @@ def test_a_dropped_directory_in_which_another_database_has_a_table_stays(
     world.store.metastore.create_table(
         replace(table, database_name="other", name="mine", storage=moved)
     )
-    with pytest.raises(Exception, match="table mine lives there; nothing was deleted"):
+    with pytest.raises(Exception, match="table mine lies in it too; nothing was deleted"):
         world.cleaner()._dropped.clean(soft_drop(world, dropped))
     assert (dropped / "file").is_dir()
 
@@ -738,7 +750,7 @@ def test_a_dropped_partition_in_which_another_one_lives_stays(tmp_path: Path) ->
     shared = replace(found.storage, location=f"file:{world.table / one}")
     metastore.alter_partitions("db", "t", [replace(found, storage=shared)])
     metastore.drop_partitions("db", "t", [one], is_data_deleted=False)
-    with pytest.raises(Exception, match=f"partition {two} lives there; nothing was deleted"):
+    with pytest.raises(Exception, match=f"partition {two} lies in it too; nothing was deleted"):
         world.cleaner()._dropped.clean(soft_drop(world, world.table / one, one))
     assert world.directories(one) == [delta(1)]
 
@@ -807,3 +819,64 @@ def test_what_an_aborted_write_left_in_a_partition_elsewhere_goes_too(tmp_path: 
     assert world.cleaner().run_once()[0].state is CleaningState.CLEANED
     assert world.directories("p=1") == []
     assert list(elsewhere.iterdir()) == []
+
+
+def test_a_dropped_directory_outside_of_the_warehouse_stays(world: CleaningWorld) -> None:
+    """I12: its entry ends, and says that a person must delete it."""
+    dropped = world.folder / "home" / "gone"
+    (dropped / delta(1)).mkdir(parents=True)
+    outcome = world.cleaner()._dropped.clean(soft_drop(world, dropped))
+    assert outcome.state is CleaningState.CLEANED
+    assert "its files stay: it is outside of the warehouse" in outcome.message
+    assert (dropped / delta(1)).is_dir()
+
+
+def test_a_compaction_that_names_a_directory_is_no_dropped_one(world: CleaningWorld) -> None:
+    """A client of a Hive metastore beside us may put any property into its request."""
+    victim = world.table.parent / "victim"
+    victim.mkdir()
+    (victim / "file").write_text("mine")
+    world.write()
+    world.write()
+    entry = world.compact()
+    engine = open_database(world.url)
+    with engine.transaction(write=True) as connection:
+        properties = format_properties({"location": f"file:{victim}", "ifPurge": "true"})
+        connection.execute(update(COMPACTION_QUEUE).values(CQ_TBLPROPERTIES=properties))
+    engine.close()
+    (outcome,) = world.cleaner().run_once()
+    assert (outcome.state, outcome.entry.id) == (CleaningState.CLEANED, entry.id)
+    assert (victim / "file").read_text() == "mine"
+    assert all(one.startswith("base_") for one in world.directories())
+
+
+def test_a_client_cannot_name_a_directory_in_its_request(world: CleaningWorld) -> None:
+    asked = CompactionRequest(
+        database_name="db", table_name="t", type=CompactionType.MAJOR,
+        properties={"location": f"file:{world.folder}"},
+    )  # fmt: skip
+    with MetastoreServer(0, world.metastore) as server:
+        client = ThriftMetastoreClient(f"thrift://127.0.0.1:{server.port}")
+        for metastore in (world.metastore, client):
+            with pytest.raises(InvalidOperationError, match="takes no property location"):
+                metastore.compact(asked)
+        client.close()
+    assert world.metastore.show_compactions() == ()
+
+
+def test_directories_in_which_another_table_lies_are_not_cleaned(world: CleaningWorld) -> None:
+    """However that came about: others write into this database, too."""
+    first = world.write()
+    world.write()
+    world.compact()
+    place = world.table / delta(first)
+    world.store.metastore.create_table(
+        Table(
+            name="inside", database_name="db", type="EXTERNAL_TABLE",
+            parameters={"EXTERNAL": "TRUE"}, storage=Storage(location=f"file:{place}"),
+        )
+    )  # fmt: skip
+    (outcome,) = world.cleaner().run_once()
+    assert outcome.state is CleaningState.POSTPONED
+    assert "table inside lies in it too" in outcome.message
+    assert place.is_dir()

@@ -119,9 +119,11 @@ def test_a_worker_that_starts_anew_ends_those_of_its_host_that_were_killed(
     world: CleaningWorld,
 ) -> None:
     names = ("here-10-0", "here-11-0", "there-10-0", "here-10", "here-x-10-0")
+    first = world.metastore.get_table("db", "t")
     for number in range(2, 1 + len(names)):
         name = f"t{number}"
-        world.metastore.create_table(replace(world.metastore.get_table("db", "t"), name=name))
+        storage = replace(first.storage, location=None)
+        world.metastore.create_table(replace(first, name=name, storage=storage))
         world.metastore.compact(
             CompactionRequest(database_name="db", table_name=name, type=CompactionType.MAJOR)
         )

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, update
 
+from changemanager.location import is_below
 from hms_bridge.backend.engine import open_database
 from hms_bridge.backend.schema.catalog_tables import SDS, TBLS
 from hms_bridge.catalog import places
@@ -150,8 +151,8 @@ def test_a_table_takes_along_its_own_partitions(world: World) -> None:
 )
 def test_places_are_the_same_however_they_are_spelled(world: World, inner: str, outer: str) -> None:
     """Hive beside us writes them its own way."""
-    assert places.is_below(inner, outer)
-    assert not places.is_below(inner, f"{outer.rstrip('/')}x")
+    assert is_below(inner, outer)
+    assert not is_below(inner, f"{outer.rstrip('/')}x")
     engine = open_database(world.url)
     with engine.transaction(write=True) as connection:
         own = select(TBLS.c.SD_ID).where(TBLS.c.TBL_NAME == "u").scalar_subquery()

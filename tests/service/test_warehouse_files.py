@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from changemanager.location import FsspecResolver, Location
 from changemanager.manifest import ArchiveCause
-from hms_bridge.config.settings import ArchiveSettings, Settings
 from hms_bridge.errors import (
     InvalidObjectError,
     InvalidOperationError,
@@ -19,13 +17,8 @@ from hms_bridge.errors import (
     NoSuchObjectError,
 )
 from hms_bridge.model.catalog import Database, TableType
-from hms_bridge.model.event import NotificationEvent
 from hms_bridge.model.txn import DynamicPartitions
-from hms_bridge.service.directories import Directories
-from hms_bridge.service.hooks import Announcement, HookDispatcher
-from hms_bridge.service.metastore_service import MetastoreService
-from hms_bridge.service.open import open_local_metastore
-from hms_bridge.service.warehouse_files import LEASE_MS
+from hms_bridge.service.task_leases import LEASE_MS
 from tests.conformance.objects import (
     DS,
     acid_table,
@@ -35,131 +28,9 @@ from tests.conformance.objects import (
     partition,
     write_id,
 )
-from tests.support.archive_world import CrashError, FaultPlan, FaultyVolume
-
-START_MS = 1_700_000_000_000
-FILES = {"delta_1_1/bucket_00000": b"one", "delta_2_2/bucket_00000": b"two", "x": b"three"}
-
-
-class SteppingClock:
-    """Stands still, but for those who sleep."""
-
-    def __init__(self) -> None:
-        self.time_ms = START_MS
-
-    def now_ms(self) -> int:
-        return self.time_ms
-
-    def sleep_seconds(self, seconds: float) -> None:
-        self.time_ms += int(seconds * 1000)
-
-
-class DyingDirectories(Directories):
-    """Dies before or after each change."""
-
-    def __init__(self, resolve: object, faults: FaultPlan) -> None:
-        super().__init__(resolve)  # type: ignore[arg-type]
-        self._faults = faults
-
-    def make(self, uri: str) -> bool:
-        return self._faults.around("make", lambda: super(DyingDirectories, self).make(uri))
-
-    def move(self, source: str, target: str) -> None:
-        self._faults.around("move", lambda: super(DyingDirectories, self).move(source, target))
-
-    def remove_empty(self, uri: str) -> bool:
-        return self._faults.around(
-            "remove_empty", lambda: super(DyingDirectories, self).remove_empty(uri)
-        )
-
-
-class DyingDispatcher(HookDispatcher):
-    """The process dies right after a commit, before anything else is done."""
-
-    def __init__(self, kind: str) -> None:
-        super().__init__([NoHook()])
-        self._kind = kind
-
-    def settle(self, announced: Announcement | None, *, is_committed: bool) -> None:
-        if not is_committed or announced is None:
-            return
-        if self._kind in {event.type for event in announced.events}:
-            raise CrashError(self._kind)
-
-
-class NoHook:
-    """Hears, and does nothing."""
-
-    def on_event(self, event: NotificationEvent) -> None:
-        pass
-
-
-class World:
-    """A metastore with its files; :meth:`start` is a new process on the same disk."""
-
-    def __init__(self, folder: Path, *, is_archive_enabled: bool = True) -> None:
-        self.folder = folder
-        self.clock = SteppingClock()
-        self.settings = Settings(
-            warehouse=str(folder / "warehouse"),
-            archive=ArchiveSettings(is_enabled=is_archive_enabled, root=str(folder / "cmroot")),
-        )
-        self.start()
-
-    def start(self, *, crash_at: int | None = None, crash_label: str | None = None,
-              die_after: str | None = None) -> MetastoreService:  # fmt: skip
-        self.faults = FaultPlan()
-        plain = FsspecResolver()
-
-        def resolve(text: str) -> Location:
-            found = plain(text)
-            return Location(found.uri, found.path, self._faulty(found))
-
-        self._volumes: dict[int, FaultyVolume] = {}
-        self.metastore = open_local_metastore(
-            f"sqlite:///{self.folder}/metastore.db",
-            settings=self.settings,
-            clock=self.clock,
-            resolve=resolve,
-            directories=DyingDirectories(resolve, self.faults),
-        )
-        if die_after:
-            self.metastore._transactions._hooks = DyingDispatcher(die_after)
-        self.faults.count = 0
-        self.faults.crash_at = crash_at
-        self.faults.crash_label = crash_label
-        return self.metastore
-
-    def _faulty(self, found: Location) -> FaultyVolume:
-        key = id(found.volume)
-        if key not in self._volumes:
-            self._volumes[key] = FaultyVolume(found.volume, self.faults)
-        return self._volumes[key]
-
-    def recover(self) -> None:
-        """A new process, after every lease of the old one has run out, keeps house."""
-        self.clock.time_ms += LEASE_MS + 1
-        self.start().run_housekeeping()
-
-    def database(self, name: str = "db", **given: object) -> None:
-        self.metastore.create_database(Database(name=name, **given))  # type: ignore[arg-type]
-
-    def table(self, name: str = "t", **given: object) -> Path:
-        """A table with files; its directory."""
-        self.metastore.create_table(acid_table("db", name, **given))
-        place = self.metastore.get_table("db", name).storage.location
-        assert place is not None
-        return self.fill(Path(place.removeprefix("file:")))
-
-    def fill(self, place: Path) -> Path:
-        for relative, content in FILES.items():
-            (place / relative).parent.mkdir(parents=True, exist_ok=True)
-            (place / relative).write_bytes(content)
-        return place
-
-    def archived(self) -> set[bytes]:
-        root = self.folder / "cmroot"
-        return {path.read_bytes() for path in root.iterdir()} if root.exists() else set()
+from tests.support.archive_world import CrashError
+from tests.support.files_world import FILES, SOURCE
+from tests.support.files_world import FilesWorld as World
 
 
 @pytest.fixture
@@ -167,9 +38,6 @@ def world(tmp_path: Path) -> World:
     made = World(tmp_path)
     made.database()
     return made
-
-
-SOURCE = {"repl.source.for": "p1"}
 
 
 def test_files_of_a_managed_table_go_with_it(world: World) -> None:
@@ -229,7 +97,13 @@ def test_nothing_of_a_replication_source_is_deleted_without_an_archive(tmp_path:
 def test_a_directory_that_others_use_stays(world: World) -> None:
     place = world.table()
     world.metastore.create_table(
-        acid_table("db", "inside", storage=orc_storage(location=f"{place}/delta_1_1"))
+        acid_table(
+            "db",
+            "inside",
+            type=TableType.EXTERNAL_TABLE.value,
+            parameters={"EXTERNAL": "TRUE"},
+            storage=orc_storage(location=f"{place}/delta_1_1"),
+        )
     )
     world.metastore.drop_table("db", "t")
     assert (place / "x").exists()

@@ -32,7 +32,10 @@ def served_metastore(folder: Path) -> Iterator[ServedMetastore]:
     service = open_local_metastore(
         f"sqlite:///{folder}/metastore.db",
         settings=Settings(
-            warehouse=str(warehouse), archive=ArchiveSettings(root=str(folder / "cmroot"))
+            warehouse=str(warehouse),
+            # Where the recorded Hive had its external tables.
+            deletion_roots=(f"{warehouse}-ext",),
+            archive=ArchiveSettings(root=str(folder / "cmroot")),
         ),
     )
     config = {"hive.metastore.warehouse.dir": str(warehouse)}

@@ -168,6 +168,19 @@ HMSB_FILE_TASK = Table(
 """A directory that a committed verb left to be deleted (``d``), or one that is being moved
 (``m``) by a verb that has not committed yet."""
 
+HMSB_FILE_TASK_SEEN = Table(
+    "HMSB_FILE_TASK_SEEN",
+    METADATA,
+    Column("TASK_ID", _TOKEN, primary_key=True),
+    Column("PLACE", ID, primary_key=True, autoincrement=False),
+    Column("PATH", _PATH, nullable=False),
+    Column("KIND", LETTER, nullable=False),
+    Column("SIZE_BYTES", ID, nullable=False),
+    Column("MTIME_MS", ID),
+    **TABLE_OPTIONS,
+)
+"""What was in the directory when its deletion was decided: nothing else is deleted with it."""
+
 SEEDS: tuple[tuple[Table, dict[str, Any]], ...] = (
     (HMSB_ARCHIVE_LOCK, {"LOCK_ID": 1}),
     (HMSB_ARCHIVE_TIME, {"TIME_ID": 1, "SEEN_AT_MS": 0}),

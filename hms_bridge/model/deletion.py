@@ -1,0 +1,20 @@
+"""The answer to "may this directory be deleted?"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DeletionVerdict:
+    """``root``: the allowed root that a directory lies below; None if there is none.
+    ``refusal`` says why it must stay; None if it may go."""
+
+    place: str
+    root: str | None
+    refusal: str | None = None
+
+    @property
+    def is_allowed(self) -> bool:
+        """Whether the directory may be deleted."""
+        return self.refusal is None and self.root is not None

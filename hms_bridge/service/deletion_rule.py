@@ -1,0 +1,65 @@
+"""The one place that answers: may this directory be deleted?
+
+It may if it lies below an allowed root (the warehouses, the directory of a database, what
+hms.bridge.deletion.roots names) and nobody else lies at it, below it, or above it, in any database
+or catalog; links are followed first. Whoever deletes a directory asks here: drops, TRUNCATE,
+failed creations, and the cleaner for what was dropped softly. Creation is allowed outside of the
+roots: people have external tables anywhere; what lies there is only never deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from changemanager.location import is_below, is_inside
+from hms_bridge.backend.connection import Connection
+from hms_bridge.catalog import places
+from hms_bridge.catalog.places import Owner
+from hms_bridge.model.deletion import DeletionVerdict
+from hms_bridge.service.locations import WarehouseRoots
+
+SETTING = "hms.bridge.deletion.roots"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DeletionRule:
+    """``real_place`` gives the place that a location leads to once links are followed."""
+
+    roots: WarehouseRoots
+    real_place: Callable[[str], str]
+
+    def root_of(self, connection: Connection, place: str) -> str | None:
+        """The allowed root that a place lies below; None if there is none."""
+        fixed = (self.roots.managed, self.roots.external, *self.roots.others)
+        found = next((root for root in fixed if is_inside(place, root)), None)
+        return found or places.database_above(connection, place)
+
+    def verdicts(
+        self, connection: Connection, wanted: Sequence[str], owner: Owner | None = None
+    ) -> list[DeletionVerdict]:
+        """Of each directory whether it may be deleted for its owner; None has no table."""
+        others = self.strangers(connection, wanted, owner)
+        return [self._verdict(connection, place, others.get(place)) for place in wanted]
+
+    def strangers(
+        self, connection: Connection, wanted: Sequence[str], owner: Owner | None
+    ) -> dict[str, str]:
+        """Of the directories those that are not the owner's alone, and why."""
+        found = places.strangers(connection, wanted, owner)
+        real = {place: self.real_place(place) for place in wanted}
+        led = {place: to for place, to in real.items() if not is_below(place, to)}
+        behind = places.strangers(connection, list(led.values()), owner) if led else {}
+        return {place: behind[to] for place, to in led.items() if to in behind} | found
+
+    def _verdict(self, connection: Connection, place: str, stranger: str | None) -> DeletionVerdict:
+        root = self.root_of(connection, place)
+        refusal = None
+        if root is None:
+            refusal = (
+                "it is outside of the warehouse and of every database's directory; delete it by "
+                f"hand, or name a directory above it in {SETTING}"
+            )
+        elif stranger is not None:
+            refusal = stranger
+        return DeletionVerdict(place=place, root=root, refusal=refusal)

@@ -1,0 +1,287 @@
+"""May this directory be deleted? Only below allowed roots, and never where somebody else lies."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hms_bridge.config.settings import Settings
+from hms_bridge.errors import InvalidObjectError, InvalidOperationError, MetaError
+from hms_bridge.model.catalog import Column, Database, Partition, Storage, Table, TableKey
+from hms_bridge.service.metastore_service import MetastoreService
+from hms_bridge.service.open import open_local_metastore
+from tests.conformance.objects import orc_storage
+from tests.support.databases import fresh_url
+
+A, P = Column(name="a", type="int"), Column(name="p", type="string")
+ACID = {"transactional": "true"}
+
+
+class World:
+    """A database ``db`` with tables ``t`` and ``u``, each with a file."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        settings = Settings(
+            warehouse=str(folder / "warehouse"), deletion_roots=(str(folder / "allowed"),)
+        )
+        self.metastore: MetastoreService = open_local_metastore(
+            fresh_url(folder), settings=settings
+        )
+        self.metastore.create_database(Database(name="db"))
+        self.home = folder / "warehouse" / "db.db"
+        for name in "tu":
+            self.table(name)
+            (self.home / name / "file").write_text(name)
+
+    def table(self, name: str, place: Path | str | None = None, **given: object) -> None:
+        location = f"file:{place}" if isinstance(place, Path) else place
+        values: dict = {"database_name": "db", "type": "MANAGED_TABLE"} | given
+        storage = orc_storage(location=location)
+        self.metastore.create_table(Table(name=name, storage=storage, **values))
+
+    def external(self, name: str, place: Path) -> None:
+        self.table(name, place, type="EXTERNAL_TABLE", parameters={"EXTERNAL": "TRUE"})
+
+    def partitioned(self, *places: Path | None) -> Path:
+        """A table ``q`` with partitions p=0, p=1 …; its directory."""
+        self.table("q", partition_columns=(P,))
+        for value, place in enumerate(places):
+            storage = Storage(columns=(A,), location=f"file:{place}" if place else None)
+            one = Partition(
+                values=(str(value),), database_name="db", table_name="q", storage=storage
+            )
+            self.metastore.add_partitions("db", "q", [one])
+        return self.home / "q"
+
+    def move(self, name: str, place: Path) -> None:
+        """ALTER TABLE … SET LOCATION."""
+        found = self.metastore.get_table("db", name)
+        storage = replace(found.storage, location=f"file:{place}")
+        self.metastore.alter_table("db", name, replace(found, storage=storage))
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    yield made
+    made.metastore.close()
+
+
+def filled(place: Path) -> Path:
+    place.mkdir(parents=True)
+    (place / "file").write_text("mine")
+    return place
+
+
+def created_there(world: World, place: Path) -> None:
+    world.table("victim", place)
+    world.metastore.drop_table("db", "victim")
+
+
+def altered_to_there(world: World, place: Path) -> None:
+    world.table("victim")
+    world.move("victim", place)
+    world.metastore.drop_table("db", "victim")
+
+
+def partition_there(world: World, place: Path) -> None:
+    world.partitioned(place)
+    world.metastore.drop_partitions("db", "q", ["p=0"])
+
+
+def table_of_a_partition_there(world: World, place: Path) -> None:
+    world.partitioned(place)
+    world.metastore.drop_table("db", "q")
+
+
+def dropped_with_its_database(world: World, place: Path) -> None:
+    world.table("victim", place)
+    world.metastore.drop_database("db", is_cascade=True)
+
+
+DROPS = [
+    created_there, altered_to_there, partition_there, table_of_a_partition_there,
+    dropped_with_its_database,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("drop", DROPS)
+def test_files_outside_of_the_roots_stay_and_the_log_says_so(
+    world: World, drop: Callable[[World, Path], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    """I12: the statement works, as in Hive."""
+    place = filled(world.folder / "home" / "alice")
+    with caplog.at_level(logging.WARNING):
+        drop(world, place)
+    assert (place / "file").read_text() == "mine"
+    assert f"file:{place} is dropped, its files stay: it is outside of the warehouse" in caplog.text
+    assert "hms.bridge.deletion.roots" in caplog.text
+
+
+@pytest.mark.parametrize("drop", DROPS)
+def test_files_below_a_configured_root_go(
+    world: World, drop: Callable[[World, Path], None]
+) -> None:
+    place = filled(world.folder / "allowed" / "alice")
+    drop(world, place)
+    assert not place.exists()
+
+
+def test_files_below_a_database_s_own_place_go(world: World) -> None:
+    place = world.folder / "elsewhere" / "other.db"
+    world.metastore.create_database(Database(name="other", location=f"file:{place}"))
+    world.table("v", database_name="other")
+    (place / "v" / "file").write_text("v")
+    world.metastore.drop_table("other", "v")
+    assert not (place / "v").exists() and place.exists()
+
+
+def test_a_table_outside_of_the_roots_is_not_emptied(world: World) -> None:
+    place = filled(world.folder / "home" / "alice")
+    world.table("victim", place)
+    with pytest.raises(InvalidOperationError, match="cannot be emptied: it is outside"):
+        world.metastore.truncate_table("db", "victim")
+    assert (place / "file").exists()
+
+
+def test_a_list_of_no_partitions_empties_a_plain_table(world: World) -> None:
+    """Clients send one."""
+    world.metastore.truncate_table("db", "t", [])
+    assert list((world.home / "t").iterdir()) == []
+
+
+@pytest.mark.parametrize("above", ["warehouse", "warehouse/db.db"])
+def test_a_table_around_others_is_neither_emptied_nor_deleted(world: World, above: str) -> None:
+    """In the directory of a database, too, and of the whole warehouse."""
+    world.table("around", world.folder / above)
+    with pytest.raises(InvalidOperationError, match="lies in it too"):
+        world.metastore.truncate_table("db", "around")
+    world.metastore.drop_table("db", "around")
+    assert (world.home / "t" / "file").exists() and (world.home / "u" / "file").exists()
+
+
+def test_a_table_inside_of_another_takes_nothing_of_it_along(world: World) -> None:
+    """I1: a delta of the outer table is no directory of the inner one's."""
+    inner = filled(world.home / "t" / "delta_0000001_0000001_0000")
+    world.table("inner", inner)
+    with pytest.raises(InvalidOperationError, match="it lies in the directory of table t"):
+        world.metastore.truncate_table("db", "inner")
+    world.metastore.drop_table("db", "inner")
+    assert (inner / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize("other", ["", "below"])
+def test_a_partition_outside_of_its_table_is_looked_at_too(world: World, other: str) -> None:
+    place = filled(world.folder / "allowed" / "part")
+    world.partitioned(place)
+    world.external("stranger", place / other)
+    with pytest.raises(InvalidOperationError, match="table stranger lies in it too"):
+        world.metastore.truncate_table("db", "q", ["p=0"])
+    with pytest.raises(InvalidOperationError, match="table stranger lies in it too"):
+        world.metastore.truncate_table("db", "q")
+    with pytest.raises((InvalidOperationError, MetaError)):
+        world.metastore.exchange_partitions(
+            {"p": "0"}, TableKey("db", "q", "hive"), TableKey("db", "q", "hive")
+        )
+    world.metastore.drop_partitions("db", "q", ["p=0"])
+    assert (place / "file").exists()
+
+
+def test_a_partition_in_a_directory_of_its_own_table_leaves_the_others(world: World) -> None:
+    place = world.partitioned(None)
+    (place / "p=0" / "file").write_text("0")
+    around = Partition(
+        values=("9",), database_name="db", table_name="q",
+        storage=Storage(columns=(A,), location=f"file:{place}"),
+    )  # fmt: skip
+    world.metastore.add_partitions("db", "q", [around])
+    with pytest.raises(InvalidOperationError, match="table q lies in it too"):
+        world.metastore.truncate_table("db", "q", ["p=9"])
+    world.metastore.drop_partitions("db", "q", ["p=9"])
+    assert (place / "p=0" / "file").exists()
+
+
+def test_a_link_into_the_directory_of_another_is_followed(world: World) -> None:
+    inside = filled(world.home / "t" / "x")
+    (world.home / "link").symlink_to(world.home / "t")
+    world.table("sly", world.home / "link" / "x")
+    with pytest.raises(InvalidOperationError, match="it lies in the directory of table t"):
+        world.metastore.truncate_table("db", "sly")
+    world.metastore.drop_table("db", "sly")
+    assert (inside / "file").exists()
+
+
+def test_a_link_out_of_the_warehouse_is_not_followed(world: World) -> None:
+    outside = filled(world.folder / "home" / "bob")
+    (world.home / "link").symlink_to(outside.parent)
+    world.table("sly", world.home / "link" / "bob")
+    world.metastore.drop_table("db", "sly")
+    assert (outside / "file").exists()
+
+
+@pytest.mark.parametrize("text", ["/", "file:/", "file:///", "hdfs://nn:8020/"])
+def test_a_whole_file_system_is_no_location(world: World, text: str) -> None:
+    with pytest.raises(InvalidObjectError, match="is a whole file system"):
+        world.table("v", text)
+    with pytest.raises(InvalidObjectError, match="is a whole file system"):
+        world.metastore.create_database(Database(name="other", location=text))
+
+
+@pytest.mark.parametrize("scheme", ["http", "https", "ftp", "github", "sftp", "dask"])
+def test_a_scheme_that_is_not_served_is_refused_by_name(world: World, scheme: str) -> None:
+    with pytest.raises(MetaError, match=f"{scheme}://.*not|no host that a client names"):
+        world.table("v", f"{scheme}://127.0.0.1:1/x")
+
+
+@pytest.mark.parametrize("scheme", ["hdfs", "webhdfs", "http"])
+def test_no_connection_is_opened_for_a_client(world: World, scheme: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.2)
+        place = f"{scheme}://127.0.0.1:{server.getsockname()[1]}/data/x"
+        with pytest.raises(MetaError, match="connects to no host that a client names"):
+            world.table("v", place)
+        with pytest.raises(MetaError, match="connects to no host that a client names"):
+            world.metastore.create_database(Database(name="other", location=place))
+        world.table("seen", place, type="EXTERNAL_TABLE", parameters={"EXTERNAL": "TRUE"})
+        world.metastore.drop_table("db", "seen")
+        with pytest.raises(TimeoutError):
+            server.accept()
+
+
+def put_around(world: World) -> None:
+    world.table("mine", world.home, parameters=ACID)
+
+
+def put_inside(world: World) -> None:
+    world.table("mine", world.home / "t" / "below", parameters=ACID)
+
+
+def put_at(world: World) -> None:
+    world.table("mine", world.home / "t", parameters=ACID)
+
+
+def altered_to(world: World) -> None:
+    world.table("mine", parameters=ACID)
+    world.move("mine", world.home / "t")
+
+
+def partition_in(world: World) -> None:
+    world.table("mine", partition_columns=(P,), parameters=ACID)
+    storage = orc_storage(location=f"file:{world.home}/t")
+    one = Partition(values=("1",), database_name="db", table_name="mine", storage=storage)
+    world.metastore.add_partitions("db", "mine", [one])
+
+
+@pytest.mark.parametrize("share", [put_around, put_inside, put_at, altered_to, partition_in])
+def test_a_transactional_table_shares_no_directory(
+    world: World, share: Callable[[World], None]
+) -> None:
+    """Its compaction would take the other's files for its own."""
+    with pytest.raises(InvalidObjectError, match=r"table db.mine: .*(table t|database db)"):
+        share(world)

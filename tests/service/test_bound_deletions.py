@@ -1,0 +1,277 @@
+"""What a DROP left to be done removes what was there at the DROP, and nothing that came later."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import shutil
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+from sqlalchemy import delete
+
+from changemanager.delete_protocol import DeleteProtocol, DeletionReport
+from changemanager.errors import DirectoryChangedError
+from hms_bridge.backend.engine import open_database
+from hms_bridge.backend.schema.archive_tables import HMSB_FILE_TASK_SEEN
+from hms_bridge.config.settings import ArchiveSettings, Settings
+from hms_bridge.errors import MetaError
+from hms_bridge.model.catalog import Database
+from hms_bridge.service.open import open_local_metastore
+from hms_bridge.service.task_leases import LEASE_MS
+from tests.conformance.objects import DS, acid_table, partition
+from tests.support.archive_world import CrashError
+from tests.support.files_world import FILES, SOURCE, FilesWorld, SteppingClock
+
+OLD, NEW = "delta_1_1/bucket_00000", "delta_9_9/bucket_00000"
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "archived"])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> FilesWorld:
+    made = FilesWorld(tmp_path)
+    made.database(parameters=SOURCE if request.param else {})
+    return made
+
+
+def partitioned(world: FilesWorld) -> Path:
+    """A table with a partition that has files; the partition's directory."""
+    place = world.table(partition_columns=DS)
+    world.metastore.add_partitions("db", "t", [partition("db", "t", "a")])
+    return world.fill(place / "ds=a")
+
+
+def write(place: Path) -> None:
+    """As Hive and Trino do: the files first, the partition then."""
+    (place / NEW).parent.mkdir(parents=True, exist_ok=True)
+    (place / NEW).write_bytes(b"committed")
+
+
+def dropped_by_a_dying_process(world: FilesWorld) -> Path:
+    place = partitioned(world)
+    with pytest.raises(CrashError):
+        world.start(die_after="DROP_PARTITION").drop_partitions("db", "t", ["ds=a"])
+    assert (place / OLD).exists()
+    return place
+
+
+def housekeeping(world: FilesWorld) -> None:
+    world.recover()
+
+
+def the_partition_comes_back(world: FilesWorld) -> None:
+    world.start().add_partitions("db", "t", [partition("db", "t", "a")])
+
+
+@pytest.mark.parametrize("finish", [housekeeping, the_partition_comes_back])
+def test_rows_written_after_a_drop_stay(
+    world: FilesWorld, finish: Callable[[FilesWorld], None]
+) -> None:
+    """I1: whoever carries the late DROP PARTITION out."""
+    place = dropped_by_a_dying_process(world)
+    write(place)
+    finish(world)
+    assert (place / NEW).read_bytes() == b"committed"
+    assert not (place / OLD).exists()
+    assert not (place / "x").exists()
+
+
+def test_rows_stay_that_come_while_a_drop_is_carried_out(
+    world: FilesWorld, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also those that make it plan anew."""
+    place = partitioned(world)
+    remove, calls = DeleteProtocol.remove, []
+
+    def interrupted(self: DeleteProtocol, *given: object, **named: object) -> DeletionReport:
+        calls.append(given)
+        if len(calls) == 1:
+            write(place)
+            raise DirectoryChangedError("it changed", place.as_uri(), ())
+        return remove(self, *given, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(DeleteProtocol, "remove", interrupted)
+    with caplog.at_level(logging.WARNING):
+        world.metastore.drop_partitions("db", "t", ["ds=a"])
+    assert len(calls) > 1
+    assert [path.name for path in place.rglob("*") if path.is_file()] == ["bucket_00000"]
+    assert (place / NEW).read_bytes() == b"committed"
+    assert "keeps 1 files that were not in it then" in caplog.text
+
+
+def test_a_file_that_was_written_anew_since_the_drop_stays(world: FilesWorld) -> None:
+    place = dropped_by_a_dying_process(world)
+    (place / OLD).write_bytes(b"another file of the same name")
+    world.recover()
+    assert (place / OLD).read_bytes() == b"another file of the same name"
+    assert not (place / "x").exists()
+
+
+def test_rows_stay_whatever_step_a_late_drop_dies_at(tmp_path: Path) -> None:
+    folder, before = tmp_path / "world", tmp_path / "before"
+    folder.mkdir()
+    world = FilesWorld(folder)
+    world.database(parameters=SOURCE)
+    place = dropped_by_a_dying_process(world)
+    shutil.rmtree(place / "delta_2_2")
+    (place / "x").unlink()
+    world.metastore.close()
+    world.clock.time_ms += LEASE_MS + 1
+    shutil.copytree(folder, before)
+    for step in itertools.count(1):
+        try:
+            world.start(crash_at=step).run_housekeeping()
+        except CrashError:
+            is_done = False
+        else:
+            is_done = True
+        world.metastore.close()
+        write(place)
+        world.recover()
+        left = [path for path in place.rglob("*") if path.is_file()]
+        assert left == [place / NEW], world.faults.labels
+        assert world.archived() >= {b"one"}
+        world.metastore.close()
+        if is_done:
+            break
+        shutil.rmtree(folder)
+        shutil.copytree(before, folder)
+    assert step > 10
+
+
+def test_a_task_that_does_not_know_its_files_deletes_none(world: FilesWorld) -> None:
+    """An older version did not write them down."""
+    place = dropped_by_a_dying_process(world)
+    engine = open_database(world.url)
+    with engine.transaction(write=True) as connection:
+        connection.execute(delete(HMSB_FILE_TASK_SEEN))
+    engine.close()
+    world.recover()
+    assert (place / OLD).exists()
+    world.start().add_partitions("db", "t", [partition("db", "t", "a")])
+
+
+def test_a_new_database_leaves_what_is_below_it(world: FilesWorld) -> None:
+    """Tables of a dropped database whose files still lie there are not its affair."""
+    place = world.table()
+    world.metastore.alter_database("db", Database(name="db"))
+    with pytest.raises(CrashError):
+        world.start(die_after="DROP_TABLE").drop_database("db", is_cascade=True)
+    world.start()
+    world.database()
+    assert (place / OLD).exists()
+    world.metastore.create_table(acid_table("db", "t"))
+    assert list(place.iterdir()) == []
+
+
+class ObjectStore:
+    """A table on a file system without renames, where copying a file takes ``copy_ms``; after each
+    copy another process keeps house."""
+
+    def __init__(
+        self,
+        folder: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        copy_ms: int,
+        *,
+        is_writer_there: bool = False,
+    ) -> None:
+        self.clock = SteppingClock()
+        self._root = f"memory://{folder.name}-{uuid.uuid4().hex}"
+        settings = Settings(warehouse=self._root, archive=ArchiveSettings(is_enabled=False))
+        url = f"sqlite:///{folder}/metastore.db"
+        self.mine, self.others = (
+            open_local_metastore(url, settings=settings, clock=self.clock) for _ in range(2)
+        )
+        self._fs = MemoryFileSystem()
+        copy = MemoryFileSystem.cp_file
+
+        def slow(fs: MemoryFileSystem, old: str, new: str, **given: object) -> None:
+            copy(fs, old, new, **given)
+            self.clock.time_ms += copy_ms
+            if is_writer_there and old.endswith("/b"):
+                self._fs.pipe_file(f"{self._path}/t/late", b"late")
+            monkeypatch.setattr(MemoryFileSystem, "cp_file", copy)
+            self.others.run_housekeeping()
+            monkeypatch.setattr(MemoryFileSystem, "cp_file", slow)
+
+        self.mine.create_database(Database(name="db"))
+        self.mine.create_table(acid_table("db", "t"))
+        for name in "abc":
+            self._fs.pipe_file(f"{self._path}/t/{name}", name.encode())
+        monkeypatch.setattr(MemoryFileSystem, "cp_file", slow)
+
+    @property
+    def _path(self) -> str:
+        return f"/{self._root.removeprefix('memory://')}/db.db"
+
+    def rename(self) -> None:
+        self.mine.alter_table("db", "t", replace(self.mine.get_table("db", "t"), name="t2"))
+
+    def files(self, table: str) -> dict[str, bytes]:
+        found = self._fs.find(f"{self._path}/{table}")
+        return {name.rpartition("/")[2]: self._fs.cat_file(name) for name in found}
+
+
+def test_a_move_that_is_taken_back_meets_what_was_written_since(tmp_path: Path) -> None:
+    """The process died between the move and its commit; the table is where it was."""
+    world = FilesWorld(tmp_path)
+    world.database()
+    place = world.table()
+    made = world.metastore.get_table("db", "t")
+    with pytest.raises(CrashError):
+        world.start(crash_label="after move").alter_table("db", "t", replace(made, name="t2"))
+    write(place)
+    world.recover()
+    files = {str(path.relative_to(place)) for path in place.rglob("*") if path.is_file()}
+    assert files == {*FILES, NEW}
+    assert not (place.parent / "t2").exists()
+
+
+def test_a_move_that_is_taken_back_replaces_nothing(tmp_path: Path) -> None:
+    world = FilesWorld(tmp_path)
+    world.database()
+    place = world.table()
+    made = world.metastore.get_table("db", "t")
+    with pytest.raises(CrashError):
+        world.start(crash_label="after move").alter_table("db", "t", replace(made, name="t2"))
+    place.mkdir()
+    (place / "x").write_text("written since")
+    world.recover()
+    assert (place / "x").read_text() == "written since"
+    assert (place / OLD).read_bytes() == b"one"
+    assert (place.parent / "t2" / "x").read_bytes() == b"three"
+
+
+ALL = {"a": b"a", "b": b"b", "c": b"c"}
+
+
+def test_a_move_that_takes_longer_than_a_lease_keeps_its_claim(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = ObjectStore(tmp_path, monkeypatch, copy_ms=LEASE_MS * 3 // 5)
+    store.rename()
+    assert store.mine.get_tables("db") == ("t2",)
+    assert (store.files("t"), store.files("t2")) == ({}, ALL)
+
+
+def test_a_move_that_lost_its_claim_changes_nothing_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was silent for longer than a lease; the other process has put the files back."""
+    store = ObjectStore(tmp_path, monkeypatch, copy_ms=LEASE_MS * 2)
+    with pytest.raises(MetaError, match="another process took this over"):
+        store.rename()
+    assert store.mine.get_tables("db") == ("t",)
+    assert store.files("t") == ALL
+
+
+def test_a_file_that_comes_while_others_are_copied_moves_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = ObjectStore(tmp_path, monkeypatch, copy_ms=1, is_writer_there=True)
+    store.rename()
+    assert (store.files("t"), store.files("t2")) == ({}, ALL | {"late": b"late"})
