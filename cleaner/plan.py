@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from changemanager.containment import is_within
-from changemanager.location import parse_uri
 from hms_bridge.acid.obsolete import CleaningPlan, Kept, Victim
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.compaction import Compaction
@@ -75,12 +73,6 @@ class EntryPlan:
     def size_bytes(self) -> int:
         """Bytes of the data files that would go."""
         return sum(victim.size_bytes for victim in self.victims)
-
-
-def is_below(inner: str, outer: str) -> bool:
-    """Whether one URI is another one or below it."""
-    one, two = parse_uri(inner), parse_uri(outer)
-    return one.prefix == two.prefix and is_within(one.path, two.path)
 
 
 class CleaningState(Enum):

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from changemanager.location import Location, Resolver
-from cleaner.plan import CleaningTarget, EntryPlan, RootPlan, is_below
+from changemanager.location import Location, Resolver, is_below
+from cleaner.plan import CleaningTarget, EntryPlan, RootPlan
 from hms_bridge.acid.obsolete import CleaningScope, plan_cleaning
 from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.metastore import LocalMetastore

@@ -17,7 +17,7 @@ from changemanager.manifest import (
     IntentState,
 )
 from cleaner.errors import CleanerError
-from cleaner.plan import CleaningTarget, EntryPlan, RootPlan, is_below
+from cleaner.plan import CleaningTarget, EntryPlan, RootPlan
 from cleaner.replacement import require_whole
 from hms_bridge.acid.obsolete import Victim, VictimReason
 from hms_bridge.model.compaction import Compaction

@@ -3,8 +3,8 @@
 ``Metastore`` is the sum of eight protocols, of which four stand in
 :mod:`hms_bridge.metadata_store`. It is implemented by ``service.MetastoreService`` (over SQL), by
 ``client.ThriftMetastoreClient`` (ours or a real Hive metastore), and both pass the same behaviour
-suite. ``LocalMetastore`` adds what Hive offers to its own threads only: the initiator's, cleaner's
-and housekeeper's queries, which have no thrift method.
+suite. ``LocalMetastore`` adds what Hive offers to its own threads only
+(:mod:`hms_bridge.cleaning_store`).
 
 Names are given and returned in lower case. Every method raises the errors of
 ``hms_bridge.errors`` that its docstring names, MetaError for a refusal without a class of its
@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from hms_bridge.cleaning_store import CleaningStore
 from hms_bridge.metadata_store import (
     FunctionStore,
     MaterializedViewStore,
@@ -27,11 +28,8 @@ from hms_bridge.model.compaction import (
     Compaction,
     CompactionRequest,
     CompactionResponse,
-    PotentialCompaction,
-    Readers,
     ShowCompactionsRequest,
 )
-from hms_bridge.model.deletion import DeletionVerdict
 from hms_bridge.model.ids import CompactionId, LockId, TxnId, WriteId
 from hms_bridge.model.lock import LockFilter, LockInfo, LockRequest, LockResponse
 from hms_bridge.model.txn import (
@@ -425,79 +423,6 @@ class Metastore(
 
     def close(self) -> None:
         """Give back connections."""
-        ...
-
-
-class CleaningStore(Protocol):
-    """The initiator's and cleaner's queries; no thrift method has them."""
-
-    def find_ready_to_clean(self, retention_ms: int = 0) -> tuple[Compaction, ...]:
-        """Entries whose compaction committed and whose inputs nobody may use (``readers``); of each
-        target the one with the lowest highest_write_id. Others never come."""
-        ...
-
-    def find_ready_to_clean_aborts(self) -> tuple[Compaction, ...]:
-        """Targets with components of aborted transactions to clean up, as entries of type
-        ABORT_TXN_CLEANUP; highest_write_id is below every open write of the target."""
-        ...
-
-    def may_be_deleted(self, location: str) -> DeletionVerdict:
-        """Whether a directory that no table owns any more may be deleted: it lies below an allowed
-        root, and nobody else at it, in it or around it, in any database or catalog."""
-        ...
-
-    def strangers_in(self, table: Table, directories: Sequence[str]) -> Mapping[str, str]:
-        """Of directories of a table those in which, or around which, others lie too, and who."""
-        ...
-
-    def mark_cleaning_started(self, compaction_id: CompactionId) -> None:
-        """Record the start."""
-        ...
-
-    def mark_cleaning_postponed(
-        self, compaction: Compaction, *, reason: str, retry_retention_ms: int
-    ) -> None:
-        """Keep the entry ready for cleaning, with the reason, and wait before the next try."""
-        ...
-
-    def retry_failed_cleanings(self, after_ms: int) -> int:
-        """Entries that failed in their cleaning so long ago are ready again; how many."""
-        ...
-
-    def forget_aborted_components(
-        self, compaction: Compaction, write_ids: Sequence[WriteId]
-    ) -> None:
-        """Drop TXN_COMPONENTS rows of aborted write ids whose files are gone."""
-        ...
-
-    def get_all_write_ids(self, full_table_name: str, valid_txns: ValidTxnList) -> ValidWriteIdList:
-        """The write ids of a table under a snapshot, each of them told valid, open or aborted.
-
-        ``get_valid_write_ids`` ends at the lowest invalid id where none is valid, as Hive does;
-        whoever drops abort records by it drops those of files that are still there.
-        """
-        ...
-
-    def min_open_txn_watermark(self, database: str | None = None) -> TxnId:
-        """Every transaction below it (that may read of a database) has ended; none can appear."""
-        ...
-
-    def readers(self, entries: Sequence[Compaction]) -> Readers:
-        """What decides whether somebody may read the inputs of these entries."""
-        ...
-
-    def find_potential_compactions(
-        self, aborted_threshold: int, aborted_time_threshold_ms: int
-    ) -> tuple[PotentialCompaction, ...]:
-        """Targets with committed or aborted writes since they were compacted last."""
-        ...
-
-    def revoke_timed_out_workers(self, timeout_ms: int) -> int:
-        """Give entries of workers that started too long ago back to the queue; how many."""
-        ...
-
-    def run_housekeeping(self) -> None:
-        """Time-outs, of workers too; purge of transactions, write sets, events and history."""
         ...
 
 

@@ -12,7 +12,7 @@ from changemanager.location import Resolver, is_below
 from changemanager.manifest import ArchiveCause, ArchiveContext
 from cleaner.errors import CleanerError
 from cleaner.handlers.acid_cleaning import AcidCleaning
-from cleaner.plan import CleaningOutcome, CleaningState, is_below
+from cleaner.plan import CleaningOutcome, CleaningState
 from cleaner.planner import CleaningPlanner
 from cleaner.remover import Remover
 from hms_bridge.errors import NoSuchObjectError
