@@ -15,7 +15,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.dataset as ds
 from pyarrow.fs import FSSpecHandler, PyFileSystem
 
 from hms_bridge.acid.markers import parse_flush_length
@@ -178,7 +177,10 @@ class _Look:
             at += count
 
     def _fragment(self, path: str, content: bytes | None = None) -> Any:
-        form = ds.OrcFileFormat()
+        # Not above: it imports pandas where that is there, which no task needs.
+        from pyarrow.dataset import OrcFileFormat
+
+        form = OrcFileFormat()
         if content is not None:
             return form.make_fragment(pa.py_buffer(content))
         return form.make_fragment(path, filesystem=self._files)
