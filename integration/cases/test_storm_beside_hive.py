@@ -78,7 +78,7 @@ def test_both_at_full_work_lose_nothing(
     for run in (beside.hive.main.sql, writers[1].run, ours.sql):
         for writer in writers:
             for table in TABLES:
-                assert writer.read(run, table) == writer.models[table], (writer.name, table)
+                assert writer.read(run, table) == writer.expected(table), (writer.name, table)
     _check_events(beside, first)
     if sum(writer.done.total() for writer in writers) > ENOUGH:
         assert _by_state(beside)["s"] > 0, "nothing was compacted and cleaned"

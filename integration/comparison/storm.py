@@ -26,8 +26,9 @@ ABORTED = {
     "write conflict": r"write conflict|[Aa]borted|aborted due to",
     "lock": r"[Ll]ock.{0,40}(not|could|timed)|Unable to acquire|locks were not granted",
     "changed meanwhile": r"was changed while the statement waited|compacted beyond",
-    # Hive's own, on local disks: somebody removed a directory of the table during MoveTask.
-    "MoveTask": r"MoveTask|get file permissions",
+    # Hive's own: a cleaner removed a directory of the table while a job's end or MoveTask listed it
+    # (Utilities.cleanDirectInsertDirectory).
+    "MoveTask": r"MoveTask|get file permissions|return code 3 from \S*TezTask",
 }
 # Hive's Cleaner may take files from under Hive's own readers: docs/safer-than-hive.md.
 FILES_GONE = r"FileNotFound|does not exist|No such file|[Nn]ot enough history|vertex|Vertex"
@@ -113,16 +114,24 @@ class Writer:
             else:
                 self.wrong.append(f"{self.name}: read of {table}: {error}")
             return
-        if found != self.models[table]:
-            self.wrong.append(f"{self.name}: {table}: {found} instead of {self.models[table]}")
+        wanted = self.expected(table)
+        if found == wanted:
+            return
+        # Where Hive's Cleaner has removed half of what Hive's reader lists, nothing fails, and rows
+        # that were deleted are back for that read; they are not if it reads again.
+        if self.is_hive and self.read(self.run, table) == wanted:
+            self.failed["rows of other times under a read"] += 1
+        else:
+            self.wrong.append(f"{self.name}: {table}: {found} instead of {wanted}")
 
-    def read(self, run: Run, table: str) -> dict[int, str]:
-        """This writer's rows, as a session sees them; a doubled row is a wrong one."""
+    def read(self, run: Run, table: str) -> list[tuple[int, str]]:
+        """This writer's rows, as a session sees them, in order; a doubled row is there twice."""
         rows = run(f"select id, v from {self.database}.{table} where owner = '{self.name}'")
-        found = {int(number): text for number, text in rows}
-        if len(found) != len(rows):
-            self.wrong.append(f"{self.name}: rows of {table} are doubled: {sorted(rows)}")
-        return found
+        return sorted((int(number), text) for number, text in rows)
+
+    def expected(self, table: str) -> list[tuple[int, str]]:
+        """What it should read."""
+        return sorted(self.models[table].items())
 
     def _explained(self, message: str) -> str | None:
         for why, pattern in ABORTED.items():
