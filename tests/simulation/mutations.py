@@ -199,7 +199,6 @@ MUTATIONS = (
         file="hms_bridge/compaction/worker.py",
         old="        heartbeat.check()\n        for output",
         new="        for output",
-        test=f"{_WORKER}test_a_worker_that_lost_its_entry_publishes_nothing",
         is_simulated=True,
     ),
     Mutation(
@@ -214,7 +213,6 @@ MUTATIONS = (
         file="hms_bridge/compaction/snapshot.py",
         old="get_valid_write_ids([target.table.full_name], txns)[0].compactor_view()",
         new="get_valid_write_ids([target.table.full_name], txns)[0]",
-        test=_WORKER.rstrip(":"),
         is_simulated=True,
     ),
     Mutation(
