@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from changemanager.location import FsspecResolver
+from changemanager.manifest import LEASE_MS
 from changemanager.transfer import give_new_name
 from cleaner.daemon import make_cleaner
 from hms_bridge.acid.markers import ACID_VERSION, ACID_VERSION_FILE
@@ -167,7 +168,8 @@ def test_what_a_compaction_replaced_is_deleted_only_when_nothing_can_bring_it_ba
         outcome = world.worker().run_once()
         assert outcome is not None
         assert outcome.state == "compacted", outcome.message
-        powered.clock.advance(60_000)  # nobody who began before can still come
+        # Nobody who began before can still come, and no dead cleaner's lease holds.
+        powered.clock.advance(2 * LEASE_MS)
 
     def clean() -> None:
         cleaner = make_cleaner(replace(powered.store, metastore=world.metastore))

@@ -31,8 +31,8 @@ MUTATIONS = (
     Mutation(
         name="the gate waits for no reader",
         file="hms_bridge/txn/cleaning.py",
-        old="            _Q.CQ_NEXT_TXN_ID < watermark,\n",
-        new="",
+        old="        if (entry.next_txn_id or 0) >= watermark or entry.id in found.locks:\n",
+        new="        if False:\n",
         test=f"{_CLEANER}test_a_reader_from_before_the_commit_is_waited_for",
         is_simulated=True,
     ),
@@ -92,7 +92,9 @@ MUTATIONS = (
     Mutation(
         name="files are deleted and not archived",
         file="changemanager/delete_protocol.py",
-        old="                kept = self._archive_files(intent, is_resumed=is_resumed)\n",
+        old="                kept = self._archive_files(\n"
+        "                    intent, is_resumed=is_resumed, is_rest_left=seen is not None\n"
+        "                )\n",
         new="",
         test=f"{_PROTOCOL}test_a_victim_is_archived_then_deleted",
     ),
@@ -142,7 +144,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="the purge looks at no pin",
-        file="hms_bridge/archive/records.py",
+        file="hms_bridge/archive/purges.py",
         old="    if set(holders) - set(overridden_holders):\n",
         new="    if False:\n",
         test="tests/archive/test_sql_manifest.py",
@@ -166,11 +168,10 @@ MUTATIONS = (
     Mutation(
         name="events of a kind that cannot be replayed are passed over",
         file="hms_bridge/repl/incremental_load.py",
-        old="    raise ReplError(\n"
-        '        f"{event.where}: events of this kind cannot be replayed here',
-        new="    return False\n    raise ReplError(\n"
-        '        f"{event.where}: events of this kind cannot be replayed here',
-        test="tests/repl",
+        old='    raise refusal(event.where, event.type, "an event of this kind")\n',
+        new="    return True\n",
+        test="tests/repl/test_load_golden.py::"
+        "test_a_kind_of_event_that_is_not_replayed_is_refused_by_name",
     ),
     Mutation(
         name="a load applies events that it has applied",
