@@ -211,9 +211,8 @@ def _batch(rows: Sequence[Row]) -> pa.RecordBatch:
 class Clients:
     """What clients do, each a method that an actor runs to its end."""
 
-    def __init__(self, cluster: Cluster, *, has_empty_overwrites: bool) -> None:
+    def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
-        self.has_empty_overwrites = has_empty_overwrites
         self._row = 0
 
     def _rows(self, dice: random.Random) -> list[Row]:
@@ -331,7 +330,7 @@ class Clients:
         try:
             statement.lock(LockType.EXCL_WRITE, DataOperation.UPDATE, [partition])
             statement.allocate()
-            is_empty = dice.random() < 0.5 and self.has_empty_overwrites
+            is_empty = dice.random() < 0.5
             rows = [] if is_empty else self._rows(dice)
             statement.overwrite(self._path(table, partition), partition, rows)
             self._end(statement, dice, DataOperation.UPDATE)

@@ -21,7 +21,7 @@ from tests.simulation.daemons import EXPECTED, Daemons
 from tests.simulation.schedule import Kind, Step, Weather, make_schedule
 from tests.simulation.scheduler import FOREVER, Actor
 
-WEATHERS = {"power": "has_power_cuts", "empty": "has_empty_overwrites", "ends": "must_end"}
+WEATHERS = {"power": "has_power_cuts", "ends": "must_end"}
 """Options for what is off by default."""
 LAST_WORKS = ("wait", "keep_house", "clean_all", "replicate", "replicate")
 """What an admin sees to in the end."""
@@ -68,7 +68,7 @@ class Run:
         self.weather = weather
         self.cluster = the_cluster()
         self.cluster.restart()
-        self.clients = Clients(self.cluster, has_empty_overwrites=weather.has_empty_overwrites)
+        self.clients = Clients(self.cluster)
         self.daemons = Daemons(self.cluster)
         self.faulted: set[str] = set()
         self._last = 1_000

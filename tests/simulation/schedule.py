@@ -77,7 +77,6 @@ class Weather:
     has_ddl: bool = True
     has_power_cuts: bool = False
     has_clock_steps: bool = True
-    has_empty_overwrites: bool = False
     must_end: bool = False
 
 

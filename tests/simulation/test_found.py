@@ -25,7 +25,7 @@ def cluster():
 @pytest.mark.parametrize("seed", range(4))
 def test_a_renamed_table_is_where_its_rows_say_after_a_power_loss(cluster, seed):
     """I1: the catalog named the new directory for good, the disk did not."""
-    Clients(cluster, has_empty_overwrites=False).insert_into("t", random.Random(1))
+    Clients(cluster).insert_into("t", random.Random(1))
     assert cluster.model.tables["t"].partitions[""]
     cluster.disk.sync_all()
     tables = cluster.model.tables
@@ -39,7 +39,7 @@ def test_a_renamed_table_is_where_its_rows_say_after_a_power_loss(cluster, seed)
 
 def insert(cluster: Cluster, count: int) -> None:
     for seed in range(count):
-        Clients(cluster, has_empty_overwrites=False).insert_into("t", random.Random(seed))
+        Clients(cluster).insert_into("t", random.Random(seed))
 
 
 def compact(cluster: Cluster) -> None:
@@ -75,7 +75,7 @@ def test_archived_files_survive_a_power_loss(cluster):
     """I4: the cleaner deletes for good, so what it archived is there for good."""
     daemons = Daemons(cluster)
     for seed in range(3):
-        Clients(cluster, has_empty_overwrites=False).insert_into("t", random.Random(seed))
+        Clients(cluster).insert_into("t", random.Random(seed))
     store = cluster.source.metastore
     store.compact(CompactionRequest(database_name="src", table_name="t", type=CompactionType.MAJOR))
     daemons.work(random.Random(1))
@@ -90,7 +90,7 @@ def test_archived_files_survive_a_power_loss(cluster):
 
 def test_a_partition_that_comes_again_meets_no_rows_of_the_old_one(cluster):
     """I1: a drop that was killed after its commit, and the partition made again."""
-    clients = Clients(cluster, has_empty_overwrites=False)
+    clients = Clients(cluster)
     clients.add_partitions("q", ["p=1"])
     clients.insert_into("q", random.Random(1))
     assert cluster.model.tables["q"].partitions["p=1"]
