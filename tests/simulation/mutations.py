@@ -314,7 +314,7 @@ MUTATIONS = (
         file="hms_bridge/repl/copy.py",
         old="            if target.checksum_like(expected) == expected:\n",
         new="            if True:\n",
-        test="tests/repl",
+        test="tests/repl/test_copy.py",
     ),
     Mutation(
         name="a replayed commit leaves out what it has copied",
