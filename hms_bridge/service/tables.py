@@ -9,6 +9,7 @@ from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.backend.connection import Connection
 from hms_bridge.catalog import databases, tables, view_creation
 from hms_bridge.catalog.column_types import check_column_types
+from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.table_rules import is_external, is_view, with_acid_properties
 from hms_bridge.errors import AlreadyExistsError, NoSuchObjectError
@@ -83,8 +84,6 @@ class TableVerbs(DropVerbs):
         )
         if tables.has_table(unit.connection, stored.id, table.name):
             raise _already_exists(table)
-        if (place := table.storage.location) is not None and not is_view(table):
-            self._require_unshared(unit.connection, table, [place], None)
         complete = replace(
             table,
             create_time=unit.now_seconds,
@@ -93,6 +92,10 @@ class TableVerbs(DropVerbs):
             ),
         )
         key = tables.insert_table(unit.connection, stored.id, complete)
+        # Only now: of many who make one table, the others must hear that it exists.
+        if (place := table.storage.location) is not None and not is_view(table):
+            owner = Owner(table=replace(complete, id=key))
+            self._require_unshared(unit.connection, table, [place], owner)
         if complete.creation is not None and view_creation.is_materialized(complete):
             view_creation.put_creation(
                 unit.connection, complete, complete.creation, self._clock.now_ms()
