@@ -10,7 +10,6 @@ from hms_bridge.acid.directory import AcidState, resolve
 from hms_bridge.compaction.target import CompactionTarget
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.ids import TxnId
-from hms_bridge.model.txn import TxnState
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.rows.listing import list_acid_directory
 from hms_bridge.rows.reader import has_raw_rows
@@ -32,12 +31,7 @@ def take_snapshot(
 
     ``txn_id``, if not 0, counts as open. Raises NotEnoughHistoryError, AcidFormatError, OSError.
     """
-    opened = metastore.get_open_txns()
-    txns = ValidTxnList.from_open_txns(
-        opened.high_watermark,
-        [txn.id for txn in opened.txns],
-        [txn.state is TxnState.ABORTED for txn in opened.txns],
-    )
+    txns = metastore.get_open_txns().valid_txns()
     if txn_id:
         txns = txns.with_open(txn_id)
     write_ids = metastore.get_valid_write_ids([target.table.full_name], txns)[0].compactor_view()

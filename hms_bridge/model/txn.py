@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, IntEnum, StrEnum
 
-from hms_bridge.model.ids import TxnId, WriteId
+from hms_bridge.model.ids import NO_TXN, TxnId, WriteId
 from hms_bridge.model.lock import DataOperation
+from hms_bridge.model.valid_ids import ValidTxnList
 
 
 class TxnState(StrEnum):
@@ -84,6 +85,16 @@ class OpenTxns:
     high_watermark: TxnId
     txns: tuple[OpenTxn, ...]
     min_open_txn: TxnId | None = None
+
+    def valid_txns(self, own: TxnId = NO_TXN) -> ValidTxnList:
+        """The transactions that a reader may see who got this listing; ``own`` is none of the
+        open ones, and does not end the list."""
+        others = [txn for txn in self.txns if txn.id != own]
+        return ValidTxnList.from_open_txns(
+            self.high_watermark,
+            [txn.id for txn in others],
+            [txn.state is TxnState.ABORTED for txn in others],
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

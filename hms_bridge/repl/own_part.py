@@ -22,7 +22,7 @@ from hms_bridge.repl.target_objects import (
     is_replica,
     with_parameters,
 )
-from hms_bridge.repl.whole_lists import current_txns, whole_lists
+from hms_bridge.repl.whole_lists import whole_lists
 from hms_bridge.repl.write_id_owner import owns
 
 _PART = (
@@ -95,7 +95,7 @@ def _replays(metastore: Metastore, database: str) -> tuple[TxnId, ...]:
         return ()
     tables = metastore.get_tables_by_names(database, metastore.get_tables(database))
     names = [one.full_name for one in tables if one.is_transactional]
-    lists = whole_lists(metastore, names, current_txns(metastore))
+    lists = whole_lists(metastore, names, metastore.get_open_txns().valid_txns())
     return tuple(
         txn_id
         for txn_id in replays

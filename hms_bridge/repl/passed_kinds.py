@@ -14,6 +14,7 @@ import json
 import zlib
 from typing import Any
 
+from hms_bridge.config.settings import ReplSettings
 from hms_bridge.errors import ReplError
 from hms_bridge.repl.event_payload import PAYLOAD_BYTES_MAX
 
@@ -24,16 +25,7 @@ CONSTRAINTS = "_constraints"
 PLACES = "PARTITION_PLACES"
 """Changes of partitions of managed tables that do not lie below their table (SET LOCATION)."""
 
-PASSED_BY_DEFAULT = frozenset(
-    {
-        "EVENT_UPDATE_TABLE_COL_STAT",
-        "EVENT_DELETE_TABLE_COL_STAT",
-        "EVENT_UPDATE_PART_COL_STAT",
-        "EVENT_DELETE_PART_COL_STAT",
-        "UPDATE_PART_COL_STAT_EVENT_BATCH",
-        "RELOAD",
-    }
-)
+PASSED_BY_DEFAULT = ReplSettings().passed_kinds
 """As dumps name them, or (those that Hive dumps as EVENT_UNKNOWN) as the notification log does."""
 
 SETTING = "hms.bridge.repl.passed.kinds"

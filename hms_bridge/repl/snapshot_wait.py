@@ -18,7 +18,7 @@ from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import LockFilter
 from hms_bridge.model.txn import AbortReason, TxnState, TxnType
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
-from hms_bridge.repl.whole_lists import snapshot_of, whole_lists
+from hms_bridge.repl.whole_lists import whole_lists
 
 _HARMLESS = frozenset(
     {
@@ -78,7 +78,7 @@ def look(
 ) -> tuple[DatabaseSnapshot, OpenWriters | None]:
     """A snapshot, and who stands in its way. ``tables``: ``db.table`` of transactional tables."""
     opened = source.get_open_txns()
-    txns = snapshot_of(opened)
+    txns = opened.valid_txns()
     lists = whole_lists(source, tables, txns)
     open_tables = {
         name: tuple(one.open_ids) for name, one in zip(tables, lists, strict=True) if one.open_ids

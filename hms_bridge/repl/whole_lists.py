@@ -14,7 +14,6 @@ from dataclasses import replace
 
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.ids import TxnId
-from hms_bridge.model.txn import OpenTxns, TxnState
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 
 
@@ -36,20 +35,6 @@ def whole_lists(
                 one = replace(one, high_watermark=highest)
         whole.append(one)
     return tuple(whole)
-
-
-def snapshot_of(opened: OpenTxns) -> ValidTxnList:
-    """The transactions that a reader may see who got this listing."""
-    return ValidTxnList.from_open_txns(
-        opened.high_watermark,
-        [one.id for one in opened.txns],
-        [one.state is TxnState.ABORTED for one in opened.txns],
-    )
-
-
-def current_txns(source: Metastore) -> ValidTxnList:
-    """The transactions that a reader may see now."""
-    return snapshot_of(source.get_open_txns())
 
 
 def _uncut(

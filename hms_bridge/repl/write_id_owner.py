@@ -14,7 +14,7 @@ from hms_bridge.model.ids import MAX_ID, TxnId, WriteId
 from hms_bridge.model.txn import TxnToWriteId
 from hms_bridge.model.valid_ids import ValidTxnList
 from hms_bridge.repl.replica import Replica
-from hms_bridge.repl.whole_lists import current_txns, whole_lists
+from hms_bridge.repl.whole_lists import whole_lists
 
 _NOBODY = "invalid write id"
 
@@ -75,5 +75,5 @@ def _is_of_bootstrap(metastore: Metastore, table: str, write_id: WriteId) -> boo
 
 
 def _is_aborted(metastore: Metastore, table: str, write_id: WriteId) -> bool:
-    (seen,) = whole_lists(metastore, [table], current_txns(metastore))
+    (seen,) = whole_lists(metastore, [table], metastore.get_open_txns().valid_txns())
     return seen.is_aborted(write_id)

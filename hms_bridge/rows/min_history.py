@@ -25,8 +25,6 @@ from hms_bridge.model.compaction import (
     ShowCompactionsRequest,
 )
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
-from hms_bridge.model.txn import TxnState
-from hms_bridge.model.valid_ids import ValidTxnList
 
 _LOWEST = WriteId(1)
 _UNDER_WAY = (CompactionState.WORKING, CompactionState.READY_FOR_CLEANING)
@@ -72,12 +70,7 @@ def lowest_needed(name: str, settled: WriteId, under_way: Iterable[Compaction]) 
 
 def _settled_write_ids(metastore: Metastore, names: Sequence[str]) -> dict[str, WriteId]:
     """The own transaction counts as open here, as it does for every compaction."""
-    opened = metastore.get_open_txns()
-    txns = ValidTxnList.from_open_txns(
-        opened.high_watermark,
-        [txn.id for txn in opened.txns],
-        [txn.state is TxnState.ABORTED for txn in opened.txns],
-    )
+    txns = metastore.get_open_txns().valid_txns()
     lists = metastore.get_valid_write_ids(names, txns)
     return {
         name: one.compactor_view().high_watermark for name, one in zip(names, lists, strict=True)

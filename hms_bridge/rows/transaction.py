@@ -26,7 +26,6 @@ from hms_bridge.model.txn import (
     AbortTxnRequest,
     CommitTxnRequest,
     OpenTxnsRequest,
-    TxnState,
     TxnType,
 )
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
@@ -117,13 +116,7 @@ def current_snapshot(metastore: Metastore, txn_id: TxnId = NO_TXN) -> ValidTxnLi
     The list goes on above ``txn_id``: who began later may have committed while the transaction
     waited for its locks. Hive's list ends at the own id, and so Hive opens a new transaction then.
     """
-    opened = metastore.get_open_txns()
-    others = [txn for txn in opened.txns if txn.id != txn_id]
-    return ValidTxnList.from_open_txns(
-        opened.high_watermark,
-        [txn.id for txn in others],
-        [txn.state is TxnState.ABORTED for txn in others],
-    )
+    return metastore.get_open_txns().valid_txns(own=txn_id)
 
 
 def _acquire(

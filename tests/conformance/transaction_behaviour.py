@@ -23,7 +23,7 @@ from hms_bridge.model.txn import (
     TxnType,
 )
 from hms_bridge.model.valid_ids import ValidTxnList
-from hms_bridge.repl.whole_lists import current_txns, whole_lists
+from hms_bridge.repl.whole_lists import whole_lists
 from hms_bridge.repl.write_id_owner import owns
 from tests.conformance.objects import (
     abort,
@@ -174,7 +174,7 @@ class TransactionBehaviour:
         metastore.abort_txns(txns[:3])
         (cut,) = metastore.get_valid_write_ids([f"{name}.t"])
         assert cut.high_watermark == 1
-        (whole,) = whole_lists(metastore, [f"{name}.t"], current_txns(metastore))
+        (whole,) = whole_lists(metastore, [f"{name}.t"], metastore.get_open_txns().valid_txns())
         assert whole.high_watermark == 5
         assert (whole.aborted_ids, whole.open_ids) == ((1, 2, 3), (4, 5))
         metastore.abort_txns(txns)

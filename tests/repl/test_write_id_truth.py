@@ -18,7 +18,7 @@ from hms_bridge.repl.discard import DiscardRequest, ReplDiscard
 from hms_bridge.repl.dump import ReplDump
 from hms_bridge.repl.load import LoadRequest, ReplLoad
 from hms_bridge.repl.own_part import Access, plan_end, run_end, set_access
-from hms_bridge.repl.whole_lists import current_txns, whole_lists
+from hms_bridge.repl.whole_lists import whole_lists
 from tests.support.repl_world import LEASE, OpenWrite, ReplWorld
 
 _OTHERS = r"write id {} of dst\.t is not that of the source's transaction"
@@ -158,7 +158,7 @@ class TestCutLists:
 
     def test_a_bootstrap_takes_the_whole_list(self, forgotten):
         world = forgotten
-        (whole,) = whole_lists(world.source, ["src.t"], current_txns(world.source))
+        (whole,) = whole_lists(world.source, ["src.t"], world.source.get_open_txns().valid_txns())
         assert (whole.high_watermark, whole.aborted_ids, whole.open_ids) == (3, (2, 3), ())
         world.replicate()
         world.assert_same()
@@ -182,7 +182,7 @@ class TestCutLists:
             lost.insert("t", [(row, "never")])
             if row % 3:
                 lost.abort()
-        (whole,) = whole_lists(world.source, ["src.t"], current_txns(world.source))
+        (whole,) = whole_lists(world.source, ["src.t"], world.source.get_open_txns().valid_txns())
         assert whole.high_watermark == 16
         assert whole.open_ids == (5, 8, 11, 14)
         assert {*whole.open_ids, *whole.aborted_ids} == set(range(2, 17))
@@ -207,7 +207,9 @@ class TestCutLists:
                 (one,) = self._store.get_valid_write_ids(names, txns, write_id)
                 return (replace(one, high_watermark=min(one.high_watermark, 2)),)
 
-        (whole,) = whole_lists(Forgetful(world.source), ["src.t"], current_txns(world.source))
+        (whole,) = whole_lists(
+            Forgetful(world.source), ["src.t"], world.source.get_open_txns().valid_txns()
+        )
         assert (whole.high_watermark, whole.aborted_ids) == (3, (2,))
 
 
