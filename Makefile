@@ -1,7 +1,7 @@
 # Everything a person or CI does here, one line each: `make help`.
 PY := .venv/bin/python
 
-.PHONY: help setup demo test simulate mutants lint types docs bench bench-cluster integration integration-long lock clean
+.PHONY: help setup demo quick test simulate mutants lint types docs bench bench-cluster integration integration-long lock clean
 
 help:            ## list these
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 16
@@ -11,6 +11,9 @@ setup:           ## make .venv with the program hms-bridge; find or install Java
 
 demo: setup      ## the main job, end to end, on tables that a real Hive wrote
 	@.venv/bin/hms-bridge demo
+
+quick: setup lint types  ## style, types, and the tests without Spark, processes and whole clusters
+	$(PY) -m pytest -n 2 -q -m "not spark and not process and not long" --durations 10
 
 test: setup lint types  ## all tests of this project alone
 	$(PY) -m pytest -n 2 --dist loadgroup --cov --cov-report=

@@ -47,3 +47,21 @@ def test_every_verb_has_help_with_an_example(path: str, command: click.Command) 
     for parameter in command.params:
         if isinstance(parameter, click.Option):
             assert parameter.help or parameter.name in ("help", "version"), (path, parameter.name)
+
+
+@pytest.mark.parametrize("number", range(1, 14))
+def test_every_invariant_is_stated_and_named_by_a_test(number: int) -> None:
+    name = re.compile(rf"\bI{number}\b")
+    assert name.search((ROOT / "ARCHITECTURE.md").read_text())
+    tests = [path for path in (ROOT / "tests").rglob("test_*.py") if name.search(path.read_text())]
+    assert tests, f"no test says that it checks I{number}"
+
+
+ROOMS = sorted(path.parent.name for path in (ROOT / "hms_bridge").glob("*/__init__.py"))
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_room_stands_on_the_plan_and_on_the_map(room: str) -> None:
+    name = re.compile(rf"\b{room}/")
+    assert name.search((ROOT / "ARCHITECTURE.md").read_text()), room
+    assert name.search((ROOT / "CONTRIBUTING.md").read_text()), room

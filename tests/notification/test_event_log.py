@@ -1,4 +1,4 @@
-"""The event log: order, texts, purge."""
+"""The event log: order without gaps (I8), texts, purge."""
 
 from __future__ import annotations
 
