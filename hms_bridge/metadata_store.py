@@ -1,7 +1,7 @@
 """The port, continued: what is told about tables beside the catalog itself.
 
-Four more protocols of :class:`hms_bridge.metastore.Metastore`: events, column statistics,
-functions, materialized views. What is said there of names and errors holds here.
+Five more protocols of :class:`hms_bridge.metastore.Metastore`: events, column statistics,
+functions, constraints, materialized views. What is said there of names and errors holds here.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from hms_bridge.model.catalog import DEFAULT_CATALOG, CreationMetadata, Table
+from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.model.event import (
     InsertNotification,
     NotificationEvent,
@@ -140,6 +141,17 @@ class FunctionStore(Protocol):
         catalog: str = DEFAULT_CATALOG,
     ) -> tuple[Function, ...]:
         """Of one database or of all, sorted; none for an unknown database."""
+        ...
+
+
+class ConstraintStore(Protocol):
+    """What writers have to keep, and the metastore only tells."""
+
+    def get_column_constraints(
+        self, database: str, table: str, catalog: str = DEFAULT_CATALOG
+    ) -> tuple[ColumnConstraint, ...]:
+        """NOT NULL, DEFAULT and CHECK, those too that are not enabled; none for an unknown
+        table."""
         ...
 
 
