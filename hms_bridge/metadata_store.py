@@ -43,9 +43,14 @@ class NotificationStore(Protocol):
         ...
 
     def get_notification_events_count(
-        self, from_event_id: EventId, database: str, catalog: str = DEFAULT_CATALOG
+        self,
+        from_event_id: EventId,
+        database: str,
+        catalog: str = DEFAULT_CATALOG,
+        *,
+        tables: Sequence[str] = (),
     ) -> int:
-        """How many events of one database came after an id."""
+        """How many events of one database, or of some of its tables, came after an id."""
         ...
 
     def add_write_notifications(self, notifications: Sequence[WriteNotification]) -> None:

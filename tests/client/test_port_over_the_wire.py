@@ -216,7 +216,7 @@ VERBS: list[tuple[str, tuple[Any, ...], dict[str, Any], Any]] = [
         skipped_types=frozenset({"OPEN_TXN"}),
         catalog_name="hive", database_name="db", table_names=("t",)),), {}, (EVENT,)),
     ("get_current_event_id", (), {}, EventId(77)),
-    ("get_notification_events_count", (EventId(3), "db", "hive"), {}, 12),
+    ("get_notification_events_count", (EventId(3), "db", "hive"), {"tables": ("t",)}, 12),
     ("add_write_notifications", ([WriteNotification(
         txn_id=1, write_id=2, database_name="db", table_name="t", partition_values=("1",),
         files=("f",), checksums=("c",), subdirectories=("d",))],), {}, None),
