@@ -53,12 +53,12 @@ class ConstraintCalls:
     def _structs(
         self, catalog: str | None, database: str | None, table: str | None
     ) -> dict[ConstraintKind, list[Struct]]:
-        where = {
-            "database": given_name(database, "db_name"),
-            "table": given_name(table, "tbl_name"),
-            "catalog": (catalog or DEFAULT_CATALOG).lower(),
-        }
+        key = (
+            given_name(database, "db_name"),
+            given_name(table, "tbl_name"),
+            (catalog or DEFAULT_CATALOG).lower(),
+        )
         found: dict[ConstraintKind, list[Struct]] = {kind: [] for kind in ConstraintKind}
-        for constraint in self._store.get_column_constraints(**where):
-            found[constraint.kind].append(constraint_to_struct(constraint, **where))
+        for constraint in self._store.get_column_constraints(*key):
+            found[constraint.kind].append(constraint_to_struct(constraint, *key))
         return found

@@ -66,7 +66,7 @@ def constraint_from_struct(kind: ConstraintKind, struct: Struct) -> ColumnConstr
 
 
 def constraint_to_struct(
-    constraint: ColumnConstraint, *, catalog: str, database: str, table: str
+    constraint: ColumnConstraint, database: str, table: str, catalog: str
 ) -> Struct:
     """As a metastore tells it."""
     described = METHODS[constraint.kind]

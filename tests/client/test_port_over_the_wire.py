@@ -16,6 +16,7 @@ from hms_bridge.model.compaction import (
     CompactionType,
     ShowCompactionsRequest,
 )
+from hms_bridge.model.constraint import ColumnConstraint, ConstraintKind
 from hms_bridge.model.event import (
     InsertNotification,
     NotificationEvent,
@@ -254,6 +255,11 @@ VERBS: list[tuple[str, tuple[Any, ...], dict[str, Any], Any]] = [
     ("drop_function", ("db", "fn"), {}, None),
     ("get_function", ("db", "fn"), {}, FUNCTION),
     ("get_functions", (), {}, (FUNCTION,)),
+    ("get_column_constraints", ("db", "t"), {}, (
+        ColumnConstraint(name="n", kind=ConstraintKind.NOT_NULL, column="a", is_validated=True),
+        ColumnConstraint(name="d", kind=ConstraintKind.DEFAULT, column="b", expression="7",
+                         is_enabled=False, is_relied_on=True),
+        ColumnConstraint(name="c", kind=ConstraintKind.CHECK, column=None, expression="a > 1"))),
     ("update_creation_metadata", ("db", "mv", CREATION), {}, None),
     ("get_materialized_views", (), {}, (MATERIALIZED,)),
     ("get_materialization_changes", (CREATION, ValidTxnList.parse("9:2:2,5:7")), {},

@@ -172,11 +172,10 @@ def test_constraints_that_writers_keep(rig: Rig) -> None:
         ColumnConstraint(name="c", kind=ConstraintKind.CHECK, column=None, expression="a > 1"),
     ]
     rig.fake.answers["get_column_constraints"] = told
-    asked = {"database": "db", "table": "t", "catalog": "hive"}
     given = {"db_name": "DB", "tbl_name": "T"}
     nulls = rig("get_not_null_constraints", request=hive.NotNullConstraintsRequest(**given))
     assert [(n.nn_name, n.column_name) for n in nulls.notNullConstraints] == [("n", "a")]
-    assert rig.asked == [("get_column_constraints", asked)]
+    assert rig.asked == [("get_column_constraints", "db", "t", "hive")]
     defaults = rig("get_default_constraints", request=hive.DefaultConstraintsRequest(**given))
     assert [d.default_value for d in defaults.defaultConstraints] == ["7"]
     checks = rig("get_check_constraints", request=hive.CheckConstraintsRequest(**given))
