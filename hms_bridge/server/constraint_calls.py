@@ -48,7 +48,8 @@ class ConstraintCalls:
         request = given(args.request, "request")
         found = self._structs(request.catName, request.db_name, request.tbl_name)
         described = METHODS[kind]
-        return getattr(hive, described.response)(**{described.field: found[kind]})
+        answer: Struct = getattr(hive, described.response)(**{described.field: found[kind]})
+        return answer
 
     def _structs(
         self, catalog: str | None, database: str | None, table: str | None

@@ -73,7 +73,7 @@ def constraint_to_struct(
     named = {described.name: constraint.name}
     if described.expression:
         named[described.expression] = constraint.expression or ""
-    return getattr(hive, described.struct)(
+    struct: Struct = getattr(hive, described.struct)(
         catName=catalog,
         table_db=database,
         table_name=table,
@@ -83,3 +83,4 @@ def constraint_to_struct(
         rely_cstr=constraint.is_relied_on,
         **named,
     )
+    return struct
