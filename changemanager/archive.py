@@ -23,10 +23,12 @@ from changemanager.errors import (
     ArchiveUnwritableError,
     ChangeManagerError,
     DirectoryChangedError,
+    LeaseLostError,
     PathNotContainedError,
 )
 from changemanager.filesystem.volume import FileKind, Placement
 from changemanager.journal import tell
+from changemanager.lease import never_lost
 from changemanager.location import ListedFile, Location, Resolver, list_tree, parse_uri
 from changemanager.manifest import (
     ArchiveContext,
@@ -274,6 +276,7 @@ class ChangeManager:
         kind: RecycleKind,
         is_remaining_in_trash: bool,
         context: ArchiveContext,
+        require_lease: Callable[[], None] = never_lost,
     ) -> tuple[KeptFile, ...]:
         """Bring fingerprinted files into the archive: reserved, placed, verified, synced, recorded.
 
@@ -281,6 +284,7 @@ class ChangeManager:
         ArchiveBusyError, ArchiveUnwritableError, ArchiveCollisionError, ChecksumMismatchError,
         DirectoryChangedError, ArchivedFileLostError; what was archived until then is recorded,
         the rest is untouched. A source that is gone is fine if its copy is in the archive.
+        `require_lease` is called before each file, and raises LeaseLostError.
         """
         if not files:
             return ()
@@ -298,10 +302,14 @@ class ChangeManager:
         kept: list[KeptFile] = []
         try:
             for file in files:
+                require_lease()
                 placement = self._keep_one(
                     source.child(file.path), file, kind, is_remaining_in_trash, at_ms
                 )
                 kept.append(KeptFile(file=file, placement=placement))
+        except LeaseLostError:  # the rest is reserved for who took over, too
+            self._record(source, kept, is_remaining_in_trash, context, at_ms)
+            raise
         except ChangeManagerError:
             self._record(source, kept, is_remaining_in_trash, context, at_ms)
             done = {one.file.archive_name for one in kept}

@@ -32,6 +32,7 @@ from changemanager.errors import (
 )
 from changemanager.filesystem.volume import FileKind
 from changemanager.journal import tell
+from changemanager.lease import never_lost
 from changemanager.location import ListedFile, Location, Resolver, list_tree
 from changemanager.manifest import (
     ArchiveContext,
@@ -94,10 +95,6 @@ def unplanned_changes(
         elif is_time_compared and planned.mtime_ms != found.mtime_ms:
             changes.append(f"{found.path} was written since")
     return tuple(changes)
-
-
-def _go_on() -> None:
-    """Nobody else can be at the same work."""
 
 
 def files_as_seen(
@@ -206,7 +203,7 @@ class DeleteProtocol:
         context: ArchiveContext,
         is_archived: bool,
         is_purge: bool = True,
-        require_lease: Callable[[], None] = _go_on,
+        require_lease: Callable[[], None] = never_lost,
         seen: Sequence[ListedFile] | None = None,
     ) -> DeletionReport:
         """Archive and delete a victim that, as the caller knows now, may go; with ``seen`` only
@@ -290,7 +287,7 @@ class DeleteProtocol:
         intent: ArchiveIntent,
         *,
         is_resumed: bool,
-        require_lease: Callable[[], None] = _go_on,
+        require_lease: Callable[[], None] = never_lost,
         seen: Sequence[ListedFile] | None = None,
     ) -> DeletionReport:
         kept: tuple[KeptFile, ...] = ()
@@ -301,7 +298,10 @@ class DeleteProtocol:
             require_lease()
             if intent.state is IntentState.PLANNED:
                 kept = self._archive_files(
-                    intent, is_resumed=is_resumed, is_rest_left=seen is not None
+                    intent,
+                    is_resumed=is_resumed,
+                    is_rest_left=seen is not None,
+                    require_lease=require_lease,
                 )
                 intent = self._advance(intent, IntentState.ARCHIVED)
                 is_read_again = False
@@ -361,7 +361,12 @@ class DeleteProtocol:
                 )
 
     def _archive_files(
-        self, intent: ArchiveIntent, *, is_resumed: bool, is_rest_left: bool
+        self,
+        intent: ArchiveIntent,
+        *,
+        is_resumed: bool,
+        is_rest_left: bool,
+        require_lease: Callable[[], None],
     ) -> tuple[KeptFile, ...]:
         if intent.cmroot is None:
             return ()
@@ -377,6 +382,7 @@ class DeleteProtocol:
             kind=RecycleKind.MOVE,
             is_remaining_in_trash=intent.is_remaining_in_trash,
             context=intent.context,
+            require_lease=require_lease,
         )
 
     def _keeper(self, intent: ArchiveIntent) -> ChangeManager:
@@ -412,6 +418,7 @@ class DeleteProtocol:
                 require_lease()
                 with suppress(FileNotFoundError):
                     place.volume.remove_file(place.child(file.path).path)
+            require_lease()
             self._remove_directories(place, list(found.values()), seen)
         except OSError as error:
             # Names that came meanwhile are the one thing that abandons; the rest is tried again.

@@ -24,7 +24,7 @@ from changemanager.manifest import (
 )
 from changemanager.plausible_time import is_plausible
 from changemanager.purge import Purge
-from cleaner.temporaries import sweep_temporaries
+from cleaner.temporaries import TemporariesSweep
 from hms_bridge.clock import Clock
 from hms_bridge.errors import HmsBridgeError
 from hms_bridge.metastore import LocalMetastore
@@ -73,6 +73,7 @@ class Reaper:
         self._clock = clock
         self._seldom_at_ms: int | None = None
         self._swept_at_ms: int | None = None
+        self._sweep = TemporariesSweep(metastore, resolve)
 
     def run_once(self) -> None:
         """Every step by itself: one that fails is logged, and tried again in the next pass."""
@@ -83,7 +84,9 @@ class Reaper:
             steps += [self._settle_purges, self._revive, self._forget]
         if self._swept_at_ms is None or abs(now_ms - self._swept_at_ms) >= _SWEEP_MS:
             self._swept_at_ms = now_ms
-            steps.append(lambda: sweep_temporaries(self._metastore, self._resolve))
+            steps.append(self._sweep.step)
+        elif self._sweep.is_under_way:
+            steps.append(self._sweep.step)
         for step in steps:
             try:
                 step()

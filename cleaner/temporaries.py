@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from itertools import islice
 
 from changemanager.errors import ChangeManagerError
 from changemanager.journal import tell
@@ -16,41 +17,67 @@ from changemanager.location import Resolver
 from cleaner.planner import current_txns
 from hms_bridge.errors import HmsBridgeError
 from hms_bridge.metastore import LocalMetastore
-from hms_bridge.model.catalog import Table
 from hms_bridge.rows.staging import forget_dead_temporaries
 
 _LOG = logging.getLogger(__name__)
 
+DIRECTORIES_AT_ONCE = 200
+"""How many are looked at in one step."""
 
-def sweep_temporaries(metastore: LocalMetastore, resolve: Resolver) -> tuple[str, ...]:
-    """Remove them from every transactional table; the places. One bad table stops no other."""
-    # Before any directory is looked at: what is listed then is at least as new.
-    txns = current_txns(metastore)
-    gone: list[str] = []
-    for table in _transactional_tables(metastore):
-        try:
-            for location in _locations(metastore, table):
-                place = resolve(location)
-                names = forget_dead_temporaries(place.volume.fs, place.path, txns)
-                for name in names:
+
+class TemporariesSweep:
+    """Goes round every transactional table, a few directories in each step: a warehouse may have
+    millions, and other work of the cleaner waits for a step."""
+
+    def __init__(self, metastore: LocalMetastore, resolve: Resolver) -> None:
+        self._metastore = metastore
+        self._resolve = resolve
+        self._round: Iterator[str] | None = None
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether a round has begun and is not at its end."""
+        return self._round is not None
+
+    def step(self) -> tuple[str, ...]:
+        """Remove what is dead in the next directories; the places. One bad table stops no
+        other."""
+        # Before any directory is looked at: what is listed then is at least as new.
+        txns = current_txns(self._metastore)
+        self._round = self._round or self._directories()
+        gone: list[str] = []
+        directories = list(islice(self._round, DIRECTORIES_AT_ONCE))
+        if len(directories) < DIRECTORIES_AT_ONCE:
+            self._round = None
+        for location in directories:
+            try:
+                place = self._resolve(location)
+                for name in forget_dead_temporaries(place.volume.fs, place.path, txns):
                     tell(_LOG, "removed temporary", path=place.child(name).uri)
                     gone.append(place.child(name).uri)
-        except (HmsBridgeError, ChangeManagerError, OSError) as error:
-            _LOG.warning("%s could not be looked at for leftovers: %s", table.full_name, error)
-    return tuple(gone)
+            except (HmsBridgeError, ChangeManagerError, OSError) as error:
+                _LOG.warning("%s could not be looked at for leftovers: %s", location, error)
+        return tuple(gone)
 
+    def _directories(self) -> Iterator[str]:
+        for database in self._metastore.get_databases():
+            for name in self._metastore.get_tables(database):
+                try:
+                    yield from self._directories_of(database, name)
+                except HmsBridgeError as error:  # it may have been dropped meanwhile
+                    _LOG.info("%s.%s was not looked at for leftovers: %s", database, name, error)
 
-def _transactional_tables(metastore: LocalMetastore) -> Iterator[Table]:
-    for database in metastore.get_databases():
-        for table in metastore.get_tables_by_names(database, metastore.get_tables(database)):
-            if table.is_transactional and table.storage.location:
-                yield table
-
-
-def _locations(metastore: LocalMetastore, table: Table) -> tuple[str, ...]:
-    own = table.storage.location or ""
-    if not table.is_partitioned:
-        return (own,)
-    partitions = metastore.get_partitions(table.database_name, table.name)
-    found = [partition.storage.location for partition in partitions]
-    return (own, *(location for location in found if location))
+    def _directories_of(self, database: str, name: str) -> Iterator[str]:
+        table = self._metastore.get_table(database, name)
+        if not table.is_transactional or not table.storage.location:
+            return
+        yield table.storage.location
+        if not table.is_partitioned:
+            return
+        names = self._metastore.get_partition_names(database, name)
+        for start in range(0, len(names), DIRECTORIES_AT_ONCE):
+            for partition in self._metastore.get_partitions_by_names(
+                database, name, names[start : start + DIRECTORIES_AT_ONCE]
+            ):
+                if partition.storage.location:
+                    yield partition.storage.location

@@ -84,12 +84,19 @@ def open_local(
     *,
     is_created: bool = True,
 ) -> LocalStore:
-    """A metastore over its own database, whose tables are made if there are none.
+    """A metastore over its own database. Tables that are missing are made in a SQLite file, unless
+    ``is_created`` is false; in a server's database only by :func:`install_schema`: a mistyped URL
+    must not look like an empty metastore.
 
-    With ``is_created`` false nothing is made: a mistyped URL must not look like an empty metastore.
     Raises ConfigError for a thrift address or another text that is no database URL, and for a
     database that is not there; BackendError for one without the metastore's tables.
     """
+    return _open(url, settings, clock, is_created=is_created and _is_sqlite(url))
+
+
+def _open(
+    url: str, settings: Settings | None, clock: Clock | None, *, is_created: bool
+) -> LocalStore:
     _require_database(url)
     if not is_created:
         _require_file(url)
@@ -174,21 +181,23 @@ def absolute_location(text: str, hadoop: HadoopConfig | None = None, *, key: str
     return f"{hadoop.default_prefix}{text}".rstrip("/")
 
 
-def is_sqlite_url(url: str) -> bool:
+def _is_sqlite(url: str) -> bool:
     """Whether it names a file, or memory, and no database of a server."""
     return url.startswith("sqlite:")
 
 
 def install_schema(url: str, settings: Settings) -> None:
     """Make the tables that are missing, and the default database."""
-    open_local(url, settings).metastore.close()
+    _open(url, settings, None, is_created=True).metastore.close()
 
 
 def is_set_up(url: str) -> bool:
-    """Whether a metastore is there to be asked, without making one."""
+    """Whether a metastore is there to be asked, or must be: only a SQLite file makes itself."""
     if url.startswith(_THRIFT):
         return True
     _require_database(url)
+    if not _is_sqlite(url):
+        return True
     try:
         _require_file(url)
     except ConfigError:

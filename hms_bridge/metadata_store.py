@@ -1,7 +1,7 @@
 """The port, continued: what is told about tables beside the catalog itself.
 
-Four more protocols of :class:`hms_bridge.metastore.Metastore`: events, column statistics,
-functions, materialized views. What is said there of names and errors holds here.
+Five more protocols of :class:`hms_bridge.metastore.Metastore`: events, column statistics,
+functions, constraints, materialized views. What is said there of names and errors holds here.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from hms_bridge.model.catalog import DEFAULT_CATALOG, CreationMetadata, Table
+from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.model.event import (
     InsertNotification,
     NotificationEvent,
@@ -42,9 +43,14 @@ class NotificationStore(Protocol):
         ...
 
     def get_notification_events_count(
-        self, from_event_id: EventId, database: str, catalog: str = DEFAULT_CATALOG
+        self,
+        from_event_id: EventId,
+        database: str,
+        catalog: str = DEFAULT_CATALOG,
+        *,
+        tables: Sequence[str] = (),
     ) -> int:
-        """How many events of one database came after an id."""
+        """How many events of one database, or of some of its tables, came after an id."""
         ...
 
     def add_write_notifications(self, notifications: Sequence[WriteNotification]) -> None:
@@ -140,6 +146,17 @@ class FunctionStore(Protocol):
         catalog: str = DEFAULT_CATALOG,
     ) -> tuple[Function, ...]:
         """Of one database or of all, sorted; none for an unknown database."""
+        ...
+
+
+class ConstraintStore(Protocol):
+    """What writers have to keep, and the metastore only tells."""
+
+    def get_column_constraints(
+        self, database: str, table: str, catalog: str = DEFAULT_CATALOG
+    ) -> tuple[ColumnConstraint, ...]:
+        """NOT NULL, DEFAULT and CHECK, those too that are not enabled; none for an unknown
+        table."""
         ...
 
 

@@ -18,6 +18,7 @@ from typing import Protocol
 
 from hms_bridge.cleaning_store import CleaningStore
 from hms_bridge.metadata_store import (
+    ConstraintStore,
     FunctionStore,
     MaterializedViewStore,
     NotificationStore,
@@ -417,6 +418,7 @@ class Metastore(
     StatisticsStore,
     FunctionStore,
     MaterializedViewStore,
+    ConstraintStore,
     Protocol,
 ):
     """All that a remote metastore offers."""

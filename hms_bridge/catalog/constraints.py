@@ -8,10 +8,14 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, and_, delete, or_, select, update
 
+from hms_bridge.backend.schema.catalog_tables import COLUMNS_V2, PARTITION_KEYS
 from hms_bridge.backend.schema.dependent_tables import KEY_CONSTRAINTS
 from hms_bridge.model.catalog import Column
+from hms_bridge.model.constraint import ColumnConstraint, ConstraintKind
 
 _K = KEY_CONSTRAINTS.c
+_ENABLED, _VALIDATED, _RELIED_ON = 4, 2, 1
+"""Bits of ENABLE_VALIDATE_RELY (Hive: ``ObjectStore.addConstraint``)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,6 +45,53 @@ class ColumnChange:
             if at != place
         )
         return place if is_renamed else None
+
+
+def of_table(connection: Connection, table_id: int) -> tuple[ColumnConstraint, ...]:
+    """Those that writers keep, by name (Hive: ``MetaStoreDirectSql.getCheckConstraints``)."""
+    rows = connection.execute(
+        select(
+            _K.CONSTRAINT_NAME,
+            _K.CONSTRAINT_TYPE,
+            _K.DEFAULT_VALUE,
+            _K.ENABLE_VALIDATE_RELY,
+            _K.PARENT_CD_ID,
+            COLUMNS_V2.c.COLUMN_NAME,
+            PARTITION_KEYS.c.PKEY_NAME,
+        )
+        .select_from(KEY_CONSTRAINTS)
+        .outerjoin(
+            COLUMNS_V2,
+            and_(
+                COLUMNS_V2.c.CD_ID == _K.PARENT_CD_ID,
+                COLUMNS_V2.c.INTEGER_IDX == _K.PARENT_INTEGER_IDX,
+            ),
+        )
+        .outerjoin(
+            PARTITION_KEYS,
+            and_(
+                PARTITION_KEYS.c.TBL_ID == _K.PARENT_TBL_ID,
+                PARTITION_KEYS.c.INTEGER_IDX == _K.PARENT_INTEGER_IDX,
+            ),
+        )
+        .where(
+            _K.PARENT_TBL_ID == table_id,
+            _K.CONSTRAINT_TYPE.in_([kind.value for kind in ConstraintKind]),
+        )
+        .order_by(_K.CONSTRAINT_NAME, _K.POSITION)
+    )
+    return tuple(
+        ColumnConstraint(
+            name=row.CONSTRAINT_NAME,
+            kind=ConstraintKind(row.CONSTRAINT_TYPE),
+            column=row.COLUMN_NAME if row.PARENT_CD_ID is not None else row.PKEY_NAME,
+            expression=row.DEFAULT_VALUE,
+            is_enabled=bool(row.ENABLE_VALIDATE_RELY & _ENABLED),
+            is_validated=bool(row.ENABLE_VALIDATE_RELY & _VALIDATED),
+            is_relied_on=bool(row.ENABLE_VALIDATE_RELY & _RELIED_ON),
+        )
+        for row in rows
+    )
 
 
 def forget_table(connection: Connection, table_id: int) -> None:

@@ -109,14 +109,17 @@ def _how_in_the_way(tenant: Tenant, place: str) -> str | None:
     return None
 
 
-def database_above(connection: Connection, place: str) -> str | None:
-    """The location of a database in which a place lies; None if there is none."""
+def databases_above(connection: Connection, wanted: Sequence[str]) -> dict[str, str]:
+    """Of the places those that lie in the location of a database, and that."""
+    found: dict[str, None] = {}
     for column in (DBS.c.DB_LOCATION_URI, DBS.c.DB_MANAGED_LOCATION_URI):
-        for piece in batches(_texts_above([place])):
-            found = connection.scalar(select(column).where(column.in_(piece)).limit(1))
-            if found is not None:
-                return str(found)
-    return None
+        for piece in batches(_texts_above(wanted)):
+            found |= dict.fromkeys(connection.scalars(select(column).where(column.in_(piece))))
+    return {
+        place: above
+        for place in wanted
+        if (above := next((one for one in found if is_inside(place, one)), None)) is not None
+    }
 
 
 def _below(connection: Connection, place: str, owner: Owner | None) -> Iterator[Tenant]:

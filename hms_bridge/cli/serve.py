@@ -78,17 +78,14 @@ def serve(
       hms-bridge serve --config hive-site.xml --initiator --worker --cleaner --log-format json
     """
     from hms_bridge.config.jdbc import url_without_password
-    from hms_bridge.connect import absolute_location, connected_locally, is_sqlite_url
+    from hms_bridge.connect import absolute_location, connected_locally
     from hms_bridge.server.serve import MetastoreServer
 
     if warehouse is not None:
         place = absolute_location(warehouse, settings.hadoop)
         settings = replace(settings, warehouse=place)
     with ExitStack() as stack:
-        store = stack.enter_context(
-            # In a server's database a mistyped URL would look like an empty metastore.
-            connected_locally(metastore_url, settings, is_created=is_sqlite_url(metastore_url))
-        )
+        store = stack.enter_context(connected_locally(metastore_url, settings))
         if settings.archive.is_enabled:
             _prepare_archive(store)
         server = MetastoreServer(

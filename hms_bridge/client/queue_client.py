@@ -153,11 +153,19 @@ class NotificationClient:
         return EventId(found.eventId)
 
     def get_notification_events_count(
-        self, from_event_id: EventId, database: str, catalog: str = DEFAULT_CATALOG
+        self,
+        from_event_id: EventId,
+        database: str,
+        catalog: str = DEFAULT_CATALOG,
+        *,
+        tables: Sequence[str] = (),
     ) -> int:
-        """How many events of one database came after an id."""
+        """How many events of one database, or of some of its tables, came after an id."""
         struct = hive.NotificationEventsCountRequest(
-            fromEventId=from_event_id, dbName=database, catName=catalog
+            fromEventId=from_event_id,
+            dbName=database,
+            catName=catalog,
+            tableNames=list(tables) or None,
         )
         found = self._caller.call("get_notification_events_count", is_repeatable=True, rqst=struct)
         return int(found.eventsCount)

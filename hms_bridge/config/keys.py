@@ -113,8 +113,9 @@ IDLE_TIMEOUT = _time(
 )  # fmt: skip
 EVENT_HOOKS = _text(
     "hms.bridge.event.hooks", "",
-    "Python objects that are told of every notification event after its commit: "
-    "a comma-separated list of module:attribute.",
+    "Python objects that are told of every notification event after its commit, at least once "
+    "and in order: a comma-separated list of module:attribute. A hook's position in the log is "
+    "stored under that name.",
 )  # fmt: skip
 EVENT_MESSAGE_FORMAT = _text(
     "hms.bridge.event.message.format",

@@ -10,17 +10,19 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from sqlglot import exp
 
+from hms_bridge.dml.constraints import kept_value, require_known
 from hms_bridge.dml.rewrite import SourceView, quote, rewrite_query
 from hms_bridge.dml.spark_types import spark_type
 from hms_bridge.dml.statement import Delete, Insert, Select, TableName, Update
 from hms_bridge.errors import DmlError
 from hms_bridge.model.catalog import Column, Table
+from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.model.lock import DataOperation, LockType
 
 ROW_ID = "row__id"
@@ -77,8 +79,13 @@ def plan_query(statement: Select, tables: Mapping[TableName, Table]) -> QueryPla
     return QueryPlan(query=query, sources=sources)
 
 
-def plan_write(statement: Insert | Update | Delete, tables: Mapping[TableName, Table]) -> WritePlan:
-    """Raises DmlError for a table that is not full ACID, wrong columns, wrong counts."""
+def plan_write(
+    statement: Insert | Update | Delete,
+    tables: Mapping[TableName, Table],
+    constraints: Sequence[ColumnConstraint] = (),
+) -> WritePlan:
+    """``constraints`` are the written table's. Raises DmlError for a table that is not full ACID,
+    wrong columns, wrong counts, and a constraint that cannot be kept."""
     table = tables[statement.table]
     if not table.is_full_acid:
         raise DmlError(
@@ -89,9 +96,9 @@ def plan_write(statement: Insert | Update | Delete, tables: Mapping[TableName, T
         _refuse_nanoseconds(statement)
     match statement:
         case Insert():
-            return _plan_insert(statement, table, tables)
+            return _plan_insert(statement, table, tables, constraints)
         case Update():
-            return _plan_update(statement, table, tables)
+            return _plan_update(statement, table, tables, constraints)
         case Delete():
             return _plan_delete(statement, table, tables)
 
@@ -109,10 +116,16 @@ def _refuse_nanoseconds(statement: Insert | Update | Delete) -> None:
             )
 
 
-def _plan_insert(statement: Insert, table: Table, tables: Mapping[TableName, Table]) -> WritePlan:
+def _plan_insert(
+    statement: Insert,
+    table: Table,
+    tables: Mapping[TableName, Table],
+    constraints: Sequence[ColumnConstraint],
+) -> WritePlan:
     _require_known_buckets(table)
     _require_one_name_a_value(table)
     given = _insert_columns(statement, table)
+    require_known(table, constraints, (*given, *statement.partition))
     for count in statement.value_counts:
         if count != len(given):
             raise DmlError(
@@ -122,7 +135,12 @@ def _plan_insert(statement: Insert, table: Table, tables: Mapping[TableName, Tab
     source, views = rewrite_query(statement.source, tables)
     names = {name: f"c{index}" for index, name in enumerate(given)}
     values = [
-        _cast(quote(names[column.name]) if column.name in names else "NULL", column)
+        _value(
+            quote(names[column.name]) if column.name in names else "NULL",
+            column,
+            table,
+            constraints,
+        )
         for column in table.storage.columns
     ]
     for column in table.partition_columns:
@@ -132,7 +150,7 @@ def _plan_insert(statement: Insert, table: Table, tables: Mapping[TableName, Tab
             if constant is None
             else exp.Literal.string(constant).sql(dialect="spark")
         )
-        values.append(_cast(_cut(given_value, column), column))
+        values.append(_value(_cut(given_value, column), column, table, ()))
     columns = ", ".join(quote(alias) for alias in names.values())
     return WritePlan(
         kind=Write.INSERT,
@@ -193,9 +211,15 @@ def _insert_columns(statement: Insert, table: Table) -> tuple[str, ...]:
     return statement.columns
 
 
-def _plan_update(statement: Update, table: Table, tables: Mapping[TableName, Table]) -> WritePlan:
+def _plan_update(
+    statement: Update,
+    table: Table,
+    tables: Mapping[TableName, Table],
+    constraints: Sequence[ColumnConstraint],
+) -> WritePlan:
     columns = {column.name: column for column in table.storage.columns}
     keys = {column.name for column in table.partition_columns}
+    require_known(table, constraints, [*columns, *keys])
     new: dict[str, str] = {}
     for name, expression in statement.assignments:
         if name in keys or name in table.storage.bucket_columns:
@@ -210,7 +234,7 @@ def _plan_update(statement: Update, table: Table, tables: Mapping[TableName, Tab
     alias = statement.table.name
     values = [f"{new.get(name, f'`{alias}`.`{name}`')} AS `{name}`" for name in columns]
     rows, views = _rows_of(statement.table, values, statement.where, tables)
-    casts = [_cast(quote(name), column) for name, column in columns.items()]
+    casts = [_value(quote(name), column, table, constraints) for name, column in columns.items()]
     outputs = [quote(ROW_ID), quote(ROW_PARTITION), *casts]
     query = f"SELECT {', '.join(outputs)} FROM ({rows}) AS source"
     return WritePlan(
@@ -248,8 +272,12 @@ def _rows_of(
     return rewrite_query(text, tables)
 
 
-def _cast(expression: str, column: Column) -> str:
-    return f"CAST({expression} AS {spark_type(column.type)}) AS {quote(column.name)}"
+def _value(
+    expression: str, column: Column, table: Table, constraints: Sequence[ColumnConstraint]
+) -> str:
+    cast = f"CAST({expression} AS {spark_type(column.type)})"
+    kept = kept_value(table, constraints, column.name, cast)
+    return f"{kept} AS {quote(column.name)}"
 
 
 def _known(name: str, names: list[str], what: str) -> None:

@@ -118,12 +118,15 @@ def count(
     from_event_id: EventId,
     database: str,
     catalog: str = DEFAULT_CATALOG,
+    tables: Sequence[str] = (),
 ) -> int:
-    """How many events of one database came after an id."""
+    """How many events of one database, or of some of its tables, came after an id."""
     log = NOTIFICATION_LOG.c
     query = select(func.count()).where(
         log.EVENT_ID > from_event_id, log.DB_NAME == database, log.CAT_NAME == catalog
     )
+    if tables:
+        query = query.where(log.TBL_NAME.in_(tables))
     return int(connection.scalar(query) or 0)
 
 

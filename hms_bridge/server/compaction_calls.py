@@ -9,7 +9,6 @@ from hms_bridge.metadata_store import NotificationStore
 from hms_bridge.metastore import CompactionStore
 from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.model.compaction import Compaction, CompactionState, ShowCompactionsRequest
-from hms_bridge.model.event import NotificationRequest
 from hms_bridge.model.ids import CompactionId, EventId, TxnId
 from hms_bridge.server.answers import answers
 from hms_bridge.wire import convert_compaction, convert_event, convert_txn
@@ -223,15 +222,10 @@ class NotificationCalls:
         catalog = request.catName or DEFAULT_CATALOG
         if database == "*":
             return self._store.get_current_event_id() - event_id
-        if request.tableNames:
-            wanted = NotificationRequest(
-                last_event_id=EventId(event_id),
-                catalog_name=catalog,
-                database_name=database,
-                table_names=tuple(name.lower() for name in request.tableNames),
-            )
-            return len(self._store.get_next_notification(wanted))
-        return self._store.get_notification_events_count(EventId(event_id), database, catalog)
+        tables = tuple(name.lower() for name in request.tableNames or ())
+        return self._store.get_notification_events_count(
+            EventId(event_id), database, catalog, tables=tables
+        )
 
 
 def _entry(args: Struct) -> Compaction:

@@ -16,6 +16,7 @@ from hms_bridge.clock import Clock, SystemClock
 from hms_bridge.errors import ConfigError
 from hms_bridge.server.answers import collect_answers
 from hms_bridge.server.compaction_calls import CompactionCalls, NotificationCalls
+from hms_bridge.server.constraint_calls import ConstraintCalls
 from hms_bridge.server.database_calls import DatabaseCalls
 from hms_bridge.server.dispatch import Dispatcher
 from hms_bridge.server.function_calls import FunctionCalls
@@ -63,6 +64,7 @@ def dispatcher_of(
         NotificationCalls(metastore),
         StatisticsCalls(metastore),
         FunctionCalls(metastore),
+        ConstraintCalls(metastore),
         MaterializedViewCalls(metastore),
         PrivilegeCalls(metastore),
     )

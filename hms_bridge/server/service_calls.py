@@ -158,30 +158,6 @@ class AbsentCalls:
         """No constraints of this kind."""
         return hive.UniqueConstraintsResponse(uniqueConstraints=[])
 
-    @answers("get_not_null_constraints")
-    def not_null_constraints(self, _: Struct) -> Struct:
-        """No constraints of this kind."""
-        return hive.NotNullConstraintsResponse(notNullConstraints=[])
-
-    @answers("get_default_constraints")
-    def default_constraints(self, _: Struct) -> Struct:
-        """No constraints of this kind."""
-        return hive.DefaultConstraintsResponse(defaultConstraints=[])
-
-    @answers("get_check_constraints")
-    def check_constraints(self, _: Struct) -> Struct:
-        """No constraints of this kind."""
-        return hive.CheckConstraintsResponse(checkConstraints=[])
-
-    @answers("get_all_table_constraints")
-    def all_constraints(self, _: Struct) -> Struct:
-        """No constraints at all."""
-        none = hive.SQLAllTableConstraints(
-            primaryKeys=[], foreignKeys=[], uniqueConstraints=[], notNullConstraints=[],
-            defaultConstraints=[], checkConstraints=[],
-        )  # fmt: skip
-        return hive.AllTableConstraintsResponse(allTableConstraints=none)
-
     @answers("get_active_resource_plan")
     def active_resource_plan(self, _: Struct) -> Struct:
         """No workload management."""

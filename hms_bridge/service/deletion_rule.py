@@ -29,18 +29,24 @@ class DeletionRule:
     roots: WarehouseRoots
     real_place: Callable[[str], str]
 
-    def root_of(self, connection: Connection, place: str) -> str | None:
-        """The allowed root that a place lies below; None if there is none."""
+    def roots_of(self, connection: Connection, wanted: Sequence[str]) -> dict[str, str]:
+        """Of the places those that lie below an allowed root, and that."""
         fixed = (self.roots.managed, self.roots.external, *self.roots.others)
-        found = next((root for root in fixed if is_inside(place, root)), None)
-        return found or places.database_above(connection, place)
+        found = {
+            place: root
+            for place in wanted
+            if (root := next((one for one in fixed if is_inside(place, one)), None)) is not None
+        }
+        outside = [place for place in wanted if place not in found]
+        return found | (places.databases_above(connection, outside) if outside else {})
 
     def verdicts(
         self, connection: Connection, wanted: Sequence[str], owner: Owner | None = None
     ) -> list[DeletionVerdict]:
         """Of each directory whether it may be deleted for its owner; None has no table."""
         others = self.strangers(connection, wanted, owner)
-        return [self._verdict(connection, place, others.get(place)) for place in wanted]
+        roots = self.roots_of(connection, wanted)
+        return [_verdict(place, roots.get(place), others.get(place)) for place in wanted]
 
     def strangers(
         self, connection: Connection, wanted: Sequence[str], owner: Owner | None
@@ -52,14 +58,12 @@ class DeletionRule:
         behind = places.strangers(connection, list(led.values()), owner) if led else {}
         return {place: behind[to] for place, to in led.items() if to in behind} | found
 
-    def _verdict(self, connection: Connection, place: str, stranger: str | None) -> DeletionVerdict:
-        root = self.root_of(connection, place)
-        refusal = None
-        if root is None:
-            refusal = (
-                "it is outside of the warehouse and of every database's directory; delete it by "
-                f"hand, or name a directory above it in {SETTING}"
-            )
-        elif stranger is not None:
-            refusal = stranger
-        return DeletionVerdict(place=place, root=root, refusal=refusal)
+
+def _verdict(place: str, root: str | None, stranger: str | None) -> DeletionVerdict:
+    refusal = stranger
+    if root is None:
+        refusal = (
+            "it is outside of the warehouse and of every database's directory; delete it by "
+            f"hand, or name a directory above it in {SETTING}"
+        )
+    return DeletionVerdict(place=place, root=root, refusal=refusal)

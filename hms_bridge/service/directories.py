@@ -7,11 +7,8 @@ from collections.abc import Callable
 
 from changemanager.errors import LocationError
 from changemanager.filesystem.volume import FileKind, Placement
+from changemanager.lease import never_lost
 from changemanager.location import ListedFile, Location, Resolver, list_tree, parse_uri
-
-
-def _go_on() -> None:
-    """Nothing stops the work."""
 
 
 class Directories:
@@ -93,7 +90,7 @@ class Directories:
             place.volume.remove_empty_directory(place.path)
         return True
 
-    def move(self, source: str, target: str, proceed: Callable[[], None] = _go_on) -> None:
+    def move(self, source: str, target: str, proceed: Callable[[], None] = never_lost) -> None:
         """Give a directory another name on the same file system.
 
         Where directories are only parts of names, files are copied first and removed then, so
@@ -123,7 +120,7 @@ class Directories:
                 proceed()
                 volume.remove_file(old.child(file.path).path)
 
-    def put_back(self, source: str, target: str, proceed: Callable[[], None] = _go_on) -> None:
+    def put_back(self, source: str, target: str, proceed: Callable[[], None] = never_lost) -> None:
         """Move what is in a directory into one that is there again, name by name. What has the
         name of something else there stays.
         """

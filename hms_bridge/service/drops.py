@@ -81,8 +81,8 @@ class DropVerbs(VerbFamily):
         return {place: self._files.look(place) for place in wanted}
 
     def _deletable(self, connection: Connection, wanted: Sequence[str]) -> list[str]:
-        rule = self._files.rule
-        return [place for place in wanted if rule.root_of(connection, place) is not None]
+        roots = self._files.rule.roots_of(connection, wanted)
+        return [place for place in wanted if place in roots]
 
     def _deletions(
         self,

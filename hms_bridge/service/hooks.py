@@ -1,9 +1,9 @@
-"""Event hooks: Python objects that hear of every event after its commit.
+"""Event hooks: Python objects that hear of every event, after its commit and at least once.
 
-Hooks are called in the order of event ids, also where several threads commit at once: ids are
-announced under the lock that numbers them, and an event waits for those announced before it.
-An error of a hook is logged; it never undoes what was committed, nor stops other hooks. A slow one
-holds up nobody but the hooks.
+Each has a thread, which reads NOTIFICATION_LOG from the hook's own position on: in the order of
+event ids, whoever committed them. The position is stored when events were heard; a hook that was
+down, failed, or was killed goes on from there. One process at a time tells a hook of one name. A
+slow or failing hook holds up nobody, neither clients nor other hooks.
 """
 
 from __future__ import annotations
@@ -11,29 +11,65 @@ from __future__ import annotations
 import importlib
 import logging
 import threading
-from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from hms_bridge.errors import ConfigError
+from hms_bridge.errors import ConfigError, HmsBridgeError
 from hms_bridge.model.event import NotificationEvent
 from hms_bridge.model.ids import EventId
 
 _LOG = logging.getLogger(__name__)
 
-WAITING_MAX = 10_000
-"""Events that wait for slow hooks; each has its message with it."""
+BATCH = 100
+"""Events that are read at once; each has its message with it."""
+
+POLL_SECONDS = 1.0
+"""How long an event of another process may stay unheard."""
+
+STORE_SECONDS = 1.0
+"""How much of what was heard may be heard again after a kill."""
+
+RENEW_SECONDS = 5.0
+RETRY_SECONDS_MAX = 60.0
 
 CLOSE_SECONDS = 10.0
 """How long the end of the process waits for hooks."""
+
+NAME_LENGTH_MAX = 255
 
 
 class EventHook(Protocol):
     """What is called for each event."""
 
     def on_event(self, event: NotificationEvent) -> None:
-        """One event, committed. It is called on a thread that does nothing else."""
+        """One event, committed. It is called on a thread that does nothing else; again later,
+        before any other event, if it raises."""
+        ...
+
+
+class HookPositions(Protocol):
+    """Where hooks are, and what follows; each call is a transaction."""
+
+    def register(self, name: str) -> None:
+        """A new hook hears what comes from now on."""
+        ...
+
+    def take(self, name: str, owner: str) -> EventId | None:
+        """The last event that was heard; None if another process tells this hook."""
+        ...
+
+    def advance(self, name: str, owner: str, last: EventId) -> bool:
+        """False if another process tells this hook now."""
+        ...
+
+    def release(self, name: str, owner: str) -> None:
+        """Let another process tell it."""
+        ...
+
+    def following(self, last: EventId, limit: int) -> tuple[EventId, tuple[NotificationEvent, ...]]:
+        """The newest id there is, and the first events after one."""
         ...
 
 
@@ -43,6 +79,29 @@ def load_hooks(names: Sequence[str]) -> tuple[EventHook, ...]:
     Raises ConfigError for what cannot be imported or is no hook.
     """
     return tuple(_load_hook(name) for name in names)
+
+
+def named_hooks(
+    names: Sequence[str], hooks: Sequence[EventHook] = ()
+) -> tuple[tuple[str, EventHook], ...]:
+    """Hooks of settings and of a program, under the names that their positions are stored by:
+    what the setting says, or the class. Of several of one name the second is ``NAME#2``.
+
+    Raises ConfigError, as :func:`load_hooks`, and for a name that is too long.
+    """
+    loaded = zip(names, load_hooks(names), strict=True)
+    given = ((f"{type(hook).__module__}:{type(hook).__qualname__}", hook) for hook in hooks)
+    seen: Counter[str] = Counter()
+    found = []
+    for name, hook in (*loaded, *given):
+        seen[name] += 1
+        unique = name if seen[name] == 1 else f"{name}#{seen[name]}"
+        if len(unique) > NAME_LENGTH_MAX:
+            raise ConfigError(
+                f"event hook '{unique}': a name has at most {NAME_LENGTH_MAX} characters"
+            )
+        found.append((unique, hook))
+    return tuple(found)
 
 
 def _load_hook(name: str) -> EventHook:
@@ -62,130 +121,186 @@ def _load_hook(name: str) -> EventHook:
     return checked
 
 
-@dataclass(slots=True)
-class Announcement:
-    """Events of one transaction; ``is_settled`` when it is known whether they were committed."""
-
-    events: tuple[NotificationEvent, ...]
-    is_settled: bool = False
-
-
 class HookDispatcher:
-    """Calls hooks in the order of events, on a thread of its own: a client never waits for one.
+    """Tells hooks of events, each on a thread of its own: a client never waits for one."""
 
-    At most ``waiting_max`` events wait for slow hooks. Those of a transaction that comes when so
-    many wait are told to none, and the log says which: they are in NOTIFICATION_LOG.
-    """
-
-    def __init__(self, hooks: Sequence[EventHook], *, waiting_max: int = WAITING_MAX) -> None:
+    def __init__(
+        self,
+        hooks: Sequence[tuple[str, EventHook]],
+        *,
+        new_id: Callable[[], str],
+    ) -> None:
         self._hooks = tuple(hooks)
-        self._waiting_max = waiting_max
-        self._condition = threading.Condition()
-        self._waiting: deque[Announcement] = deque()
-        self._count = 0
-        self._untold: list[EventId] = []
-        self._untold_count = 0
-        self._is_closing = False
-        self._thread: threading.Thread | None = None
+        self._new_id = new_id
+        self._tellers: tuple[HookTeller, ...] = ()
 
-    def announce(self, events: tuple[NotificationEvent, ...]) -> Announcement | None:
-        """Numbered, not committed yet. Called while the sequence of ids is locked."""
-        if not events or not self._hooks:
-            return None
-        announced = Announcement(events)
-        with self._condition:
-            self._waiting.append(announced)
-            self._count += len(events)
-        return announced
+    def start(self, positions: HookPositions) -> None:
+        """Go on where each hook stopped; a new one begins after the newest event."""
+        for name, _ in self._hooks:
+            positions.register(name)
+        self._tellers = tuple(
+            HookTeller(name, hook, positions, self._new_id()) for name, hook in self._hooks
+        )
+        for teller in self._tellers:
+            teller.start()
 
-    def settle(self, announced: Announcement | None, *, is_committed: bool) -> None:
-        """The transaction ended: its events may be delivered now, or are forgotten."""
-        if announced is None:
-            return
-        with self._condition:
-            if not is_committed:
-                self._forget(announced)
-            elif self._count - len(announced.events) >= self._waiting_max:
-                self._leave_untold(announced)
-            announced.is_settled = True
-            if self._thread is None:
-                self._thread = threading.Thread(
-                    target=self._deliver_all, name="event-hooks", daemon=True
-                )
-                self._thread.start()
-            self._condition.notify_all()
+    def committed(self, events: Sequence[NotificationEvent]) -> None:
+        """There is news; none is told before its commit."""
+        if events:
+            for teller in self._tellers:
+                teller.wake()
 
     def close(self, timeout_seconds: float = CLOSE_SECONDS) -> None:
-        """Deliver what waits, for this long at most; the log says what remains untold."""
-        with self._condition:
-            thread = self._thread
-            self._is_closing = True
-            self._condition.notify_all()
-        if thread is not None and thread is not threading.current_thread():
-            thread.join(timeout_seconds)
-        with self._condition:
-            left = [event.id for one in self._waiting for event in one.events]
-            if left:
-                _LOG.warning(
-                    "event hooks did not hear of %d events before the end, from %d to %d; read "
-                    "them with get_next_notification",
-                    len(left),
-                    left[0],
-                    left[-1],
-                )
+        """Let hooks hear what was committed until now, for this long at most."""
+        deadline = time.monotonic() + timeout_seconds
+        for teller in self._tellers:
+            teller.ask_to_stop()
+        for teller in self._tellers:
+            teller.join(max(0.0, deadline - time.monotonic()))
 
-    def _forget(self, announced: Announcement) -> None:
-        self._count -= len(announced.events)
-        announced.events = ()
 
-    def _leave_untold(self, announced: Announcement) -> None:
-        if not self._untold:
+class HookTeller:
+    """The thread of one hook. ``owner`` is a text that nobody else has."""
+
+    def __init__(self, name: str, hook: EventHook, positions: HookPositions, owner: str) -> None:
+        self._name = name
+        self._hook = hook
+        self._positions = positions
+        self._owner = owner
+        self._last: EventId | None = None
+        self._stored_at = 0.0
+        self._failures = 0
+        self._news = threading.Event()
+        self._stopping = threading.Event()
+        self._is_left = False
+        self._thread = threading.Thread(target=self._loop, name=f"event-hook {name}", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Look for events at once."""
+        self._news.set()
+
+    def ask_to_stop(self) -> None:
+        """One more pass: what is committed by now is told."""
+        self._stopping.set()
+        self._news.set()
+
+    def join(self, timeout_seconds: float) -> None:
+        """Wait for the end; who is not at the end by then is left alone."""
+        if self._thread is threading.current_thread():
+            return
+        self._thread.join(timeout_seconds)
+        if self._thread.is_alive():
+            self._is_left = True
             _LOG.warning(
-                "event hooks are too slow: %d events wait for them; those from event %d on are "
-                "not told until some have been heard",
-                self._waiting_max,
-                announced.events[0].id,
+                "event hook %s is still busy at the end; it is told again, and of what came "
+                "after, when this starts again",
+                self._name,
             )
-        self._untold += [event.id for event in announced.events]
-        self._untold[1:-1] = []
-        self._untold_count += len(announced.events)
-        self._forget(announced)
 
-    def _deliver_all(self) -> None:
-        while (announced := self._next()) is not None:
-            for event in announced.events:
-                self._deliver(event)
-            with self._condition:
-                self._waiting.popleft()
-                self._forget(announced)
-
-    def _next(self) -> Announcement | None:
-        """The first, once it is settled; None when the end has come and nothing is."""
-        with self._condition:
-            if self._untold and self._count < self._waiting_max:
-                _LOG.warning(
-                    "event hooks were not told of %d events, from %d to %d; read them with "
-                    "get_next_notification",
-                    self._untold_count,
-                    self._untold[0],
-                    self._untold[-1],
-                )
-                self._untold, self._untold_count = [], 0
-            while not (self._waiting and self._waiting[0].is_settled):
-                if self._is_closing:
-                    self._thread, self._is_closing = None, False
-                    return None
-                self._condition.wait()
-            return self._waiting[0]
-
-    def _deliver(self, event: NotificationEvent) -> None:
-        for hook in self._hooks:
+    def _loop(self) -> None:
+        is_last = False
+        while not is_last:
+            is_last = self._stopping.is_set()
+            self._news.clear()
             try:
-                hook.on_event(event)
-            except BaseException:
-                _LOG.exception(
-                    "event hook %s failed on event %s (%s)",
-                    type(hook).__name__,
-                    event.id,
-                    event.type,
+                self._pass()
+            except Exception as error:  # the border of a thread: events must not stay unheard
+                self._last = None
+                self._failures += 1
+                is_ours = isinstance(error, HmsBridgeError)
+                _LOG.warning(
+                    "event hook %s cannot be told now: %s", self._name, error, exc_info=not is_ours
                 )
+            if self._is_left:
+                return
+            if self._failures:
+                self._stopping.wait(min(2.0 ** (self._failures - 1), RETRY_SECONDS_MAX))
+            else:
+                self._news.wait(POLL_SECONDS)
+        self._release()
+
+    def _release(self) -> None:
+        try:
+            self._positions.release(self._name, self._owner)
+        except HmsBridgeError as error:
+            _LOG.warning("event hook %s: %s; another process has to wait", self._name, error)
+
+    def _pass(self) -> None:
+        """Tell what there is, unless another process does."""
+        if self._last is None or time.monotonic() - self._stored_at > RENEW_SECONDS:
+            self._last = self._positions.take(self._name, self._owner)
+            self._stored_at = time.monotonic()
+        while self._last is not None and not self._is_left:
+            newest, events = self._positions.following(self._last, BATCH)
+            if not events:
+                if newest != self._last:
+                    self._say_gone(self._last, newest)
+                    self._store(newest)
+                self._failures = 0
+                return
+            if not self._tell_all(self._last, events):
+                return
+
+    def _tell_all(self, last: EventId, events: Sequence[NotificationEvent]) -> bool:
+        """Whether to go on with the next ones."""
+        for event in events:
+            if event.id > last + 1:
+                self._say_gone(last, EventId(event.id - 1))
+                last = EventId(event.id - 1)
+            if not self._is_heard(event):
+                self._store(last)
+                return False
+            last = event.id
+            if self._is_left:
+                return False
+            if time.monotonic() - self._stored_at > STORE_SECONDS:
+                self._store(last)
+                if self._last is None:
+                    return False
+        self._store(last)
+        return self._last is not None
+
+    def _is_heard(self, event: NotificationEvent) -> bool:
+        try:
+            self._hook.on_event(event)
+        except BaseException:
+            self._failures += 1
+            _LOG.exception(
+                "event hook %s failed on event %d (%s); it is told again, and no other event "
+                "before that",
+                self._name,
+                event.id,
+                event.type,
+            )
+            return False
+        self._failures = 0
+        return True
+
+    def _store(self, last: EventId) -> None:
+        """Who lost the hook to another process goes on from where that one is."""
+        is_mine = self._positions.advance(self._name, self._owner, last)
+        self._last = last if is_mine else None
+        self._stored_at = time.monotonic()
+
+    def _say_gone(self, last: EventId, until: EventId) -> None:
+        if until < last:
+            _LOG.error(
+                "event hook %s has heard event %d, but the newest is %d: the log was begun anew, "
+                "or is of a backup; it goes on from there, and what was between is not told",
+                self._name,
+                last,
+                until,
+            )
+            return
+        _LOG.error(
+            "event hook %s was not told of %d events, from %d to %d: they are purged from the "
+            "notification log (hive.metastore.event.db.listener.timetolive)",
+            self._name,
+            until - last,
+            last + 1,
+            until,
+        )

@@ -42,11 +42,22 @@ class NotificationVerbs(VerbFamily):
         return self._transactions.read(event_log.current_event_id)
 
     def get_notification_events_count(
-        self, from_event_id: EventId, database: str, catalog: str = DEFAULT_CATALOG
+        self,
+        from_event_id: EventId,
+        database: str,
+        catalog: str = DEFAULT_CATALOG,
+        *,
+        tables: Sequence[str] = (),
     ) -> int:
-        """How many events of one database came after an id."""
+        """How many events of one database, or of some of its tables, came after an id."""
         return self._transactions.read(
-            lambda c: event_log.count(c, from_event_id, database.lower(), catalog.lower())
+            lambda c: event_log.count(
+                c,
+                from_event_id,
+                database.lower(),
+                catalog.lower(),
+                [table.lower() for table in tables],
+            )
         )
 
     def add_write_notifications(self, notifications: Sequence[WriteNotification]) -> None:

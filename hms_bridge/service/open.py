@@ -21,7 +21,8 @@ from hms_bridge.notification.message_text import MessageFormat
 from hms_bridge.service.archive_manifest import SqlArchiveManifest
 from hms_bridge.service.directories import Directories
 from hms_bridge.service.foundation import Foundation
-from hms_bridge.service.hooks import EventHook, HookDispatcher, load_hooks
+from hms_bridge.service.hook_positions import StoredPositions
+from hms_bridge.service.hooks import EventHook, HookDispatcher, named_hooks
 from hms_bridge.service.known_file_systems import KnownFileSystems
 from hms_bridge.service.locations import WarehouseRoots, warehouse_uri
 from hms_bridge.service.metastore_service import MetastoreService
@@ -61,7 +62,7 @@ def open_local_metastore(
     default_fs = chosen.hadoop.default_prefix
     managed = warehouse_uri(chosen.warehouse, default_fs)
     external = warehouse_uri(chosen.external_warehouse or chosen.warehouse, default_fs)
-    dispatcher = HookDispatcher([*load_hooks(chosen.events.hooks), *hooks])
+    dispatcher = HookDispatcher(named_hooks(chosen.events.hooks, hooks), new_id=new_token)
     message_format = _message_format(chosen)
     database = open_url(url)
     try:
@@ -89,6 +90,7 @@ def open_local_metastore(
             resolver.has,
             make_token,
         )
+        dispatcher.start(StoredPositions(transactions))
     except BaseException:
         database.close()
         raise

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from changemanager.errors import LeaseLostError
 from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.clock import Clock
 from hms_bridge.errors import HmsBridgeError
@@ -20,10 +21,6 @@ _LOG = logging.getLogger(__name__)
 LEASE_MS = 600_000
 """How long a process may be silent before another one takes its tasks over."""
 BEAT_MS = LEASE_MS // 5
-
-
-class TaskLostError(OSError):
-    """Another process has taken over what this one was doing."""
 
 
 class TaskLeases:
@@ -61,13 +58,13 @@ class TaskLeases:
                     self._stopping = None
 
     def check(self, task: FileTask) -> None:
-        """Before a step: raises TaskLostError if the task is another's now."""
+        """Before a step: raises LeaseLostError if the task is another's now."""
         beaten_ms = self._beaten_ms.get(task.id)
         if beaten_ms is not None and 0 <= self._clock.now_ms() - beaten_ms < BEAT_MS:
             return
         now_ms = self._clock.now_ms()
         if not self._renew(task):
-            raise TaskLostError(
+            raise LeaseLostError(
                 f"{task.location}: another process took this over, because nothing was heard of "
                 f"this one for {LEASE_MS // 60_000} minutes; it goes on from here"
             )
@@ -82,7 +79,7 @@ class TaskLeases:
             for task in tasks:
                 try:
                     self.check(task)
-                except TaskLostError as error:
+                except LeaseLostError as error:
                     _LOG.warning("%s", error)
                 except HmsBridgeError as error:
                     _LOG.warning("the claim on %s was not renewed: %s", task.location, error)

@@ -94,16 +94,15 @@ class TruncationVerbs(DropVerbs):
         """The allowed root above each directory. Raises InvalidOperationError if one has none:
         the rows would stay."""
         self._require_all_alone(connection, found)
-        roots = {}
-        for place, _ in found.places:
-            root = self._files.rule.root_of(connection, place)
-            if root is None:
+        wanted = [place for place, _ in found.places]
+        roots = self._files.rule.roots_of(connection, wanted)
+        for place in wanted:
+            if place not in roots:
                 raise InvalidOperationError(
                     f"{place} cannot be emptied: it is outside of the warehouse and of every "
                     f"database's directory; name a directory above it in {SETTING}, or delete its "
                     "files by hand"
                 )
-            roots[place] = root
         return roots
 
     def _require_all_alone(self, connection: Connection, found: _Truncation) -> None:

@@ -22,7 +22,7 @@ from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.notification.event_log import append
 from hms_bridge.notification.events import EventDraft
 from hms_bridge.notification.message_text import MessageFormat
-from hms_bridge.service.hooks import Announcement, HookDispatcher
+from hms_bridge.service.hooks import HookDispatcher
 from hms_bridge.service.replica_gate import require_own_definitions
 
 T = TypeVar("T")
@@ -91,11 +91,9 @@ class Transactions:
         return self._write(work)[1]
 
     def _write(self, work: Callable[[UnitOfWork], T]) -> tuple[T, tuple[NotificationEvent, ...]]:
-        announced: list[Announcement | None] = []
         units: list[UnitOfWork] = []
 
         def attempt(connection: Connection) -> tuple[T, tuple[NotificationEvent, ...]]:
-            self._settle(announced, is_committed=False)
             unit = UnitOfWork(connection, self.clock, self.clock.now_ms() // 1000)
             units[:] = [unit]
             result = work(unit)
@@ -106,27 +104,18 @@ class Transactions:
                 now_seconds=unit.now_seconds,
                 message_format=self._message_format,
             )
-            announced.append(self._hooks.announce(events))
             return result, events
 
-        is_committed = False
-        try:
-            result = run_in_transaction(
-                self.database, attempt, write=True, clock=self.clock, settings=self._retry
-            )
-            is_committed = True
-        finally:
-            self._settle(announced, is_committed=is_committed)
+        result = run_in_transaction(
+            self.database, attempt, write=True, clock=self.clock, settings=self._retry
+        )
+        self._hooks.committed(result[1])
         for event in result[1]:
             if event.type in _DROPS:
                 _tell(event)
         if units[0].failure is not None:
             raise units[0].failure
         return result
-
-    def _settle(self, announced: list[Announcement | None], *, is_committed: bool) -> None:
-        while announced:
-            self._hooks.settle(announced.pop(), is_committed=is_committed)
 
 
 def _tell(event: NotificationEvent) -> None:

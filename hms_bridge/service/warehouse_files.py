@@ -17,8 +17,14 @@ from functools import partial
 
 from changemanager.archive import ChangeManager, RecycleKind
 from changemanager.delete_protocol import DeleteProtocol
-from changemanager.errors import ChangeManagerError, DirectoryChangedError, PathNotContainedError
+from changemanager.errors import (
+    ChangeManagerError,
+    DirectoryChangedError,
+    LeaseLostError,
+    PathNotContainedError,
+)
 from changemanager.filesystem.volume import FileKind
+from changemanager.lease import never_lost
 from changemanager.location import ListedFile, is_below, is_inside
 from changemanager.manifest import ArchiveContext
 from changemanager.uri import EncodedUri, encode_uri
@@ -33,7 +39,7 @@ from hms_bridge.service.deletion_rule import DeletionRule
 from hms_bridge.service.directories import Directories
 from hms_bridge.service.file_statistics import FileCount
 from hms_bridge.service.locations import WarehouseRoots, parent
-from hms_bridge.service.task_leases import LEASE_MS, TaskLeases, TaskLostError
+from hms_bridge.service.task_leases import LEASE_MS, TaskLeases
 from hms_bridge.service.unit_of_work import Transactions, UnitOfWork
 
 _LOG = logging.getLogger(__name__)
@@ -334,7 +340,7 @@ class WarehouseFiles:
         """Do it; a failure gives the task back."""
         try:
             if task.kind is FileTaskKind.DELETE:
-                self._delete(task)
+                self._delete(task, partial(self._leases.check, task))
             else:
                 self._move_back(task)
         except PathNotContainedError as error:
@@ -348,7 +354,7 @@ class WarehouseFiles:
     def _give_back(self, task: FileTask, reason: str) -> None:
         self._transactions.write(lambda unit: file_tasks.give_back(unit.connection, task, reason))
 
-    def _delete(self, task: FileTask) -> None:
+    def _delete(self, task: FileTask, require_lease: Callable[[], None] = never_lost) -> None:
         tries = 0
         while True:
             try:
@@ -358,6 +364,7 @@ class WarehouseFiles:
                     context=task.context,
                     is_archived=task.is_archived,
                     is_purge=task.is_purge,
+                    require_lease=require_lease,
                     seen=task.seen,
                 )
             except DirectoryChangedError:
@@ -433,7 +440,7 @@ class WarehouseFiles:
             self._leases.check(task)
             if self._directories.exists(source):
                 self._directories.move(source, target, partial(self._leases.check, task))
-        except TaskLostError as error:
+        except LeaseLostError as error:
             raise MetaError(str(error)) from error
         except (ChangeManagerError, OSError) as error:
             self._try(task)

@@ -105,11 +105,10 @@ class SqlSession:
                     yield tuple(_plain(value) for value in row)
 
     def _write(self, statement: Insert | Update | Delete) -> str:
-        names = (statement.table, *statement.source_tables)
-        locks = _write_locks(plan_write(statement, self._tables(names)))
+        locks = _write_locks(self._write_plan(statement))
         with open_transaction(self._metastore, self._client, self._clock, locks) as transaction:
             # the definitions may have changed while the locks were awaited; now they stay
-            plan = plan_write(statement, self._tables(names))
+            plan = self._write_plan(statement)
             if _write_locks(plan) != locks:
                 raise DmlError(
                     f"{plan.table.full_name} was changed while the statement waited for its "
@@ -122,6 +121,12 @@ class SqlSession:
                 job = WriteJob(spark, self._metastore, self._resolver, transaction)
                 outcome = job.run(plan)
         return _told(plan, outcome)
+
+    def _write_plan(self, statement: Insert | Update | Delete) -> WritePlan:
+        tables = self._tables((statement.table, *statement.source_tables))
+        table = tables[statement.table]
+        constraints = self._metastore.get_column_constraints(table.database_name, table.name)
+        return plan_write(statement, tables, constraints)
 
     @contextmanager
     def _views(

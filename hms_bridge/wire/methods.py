@@ -101,12 +101,14 @@ OFFERED: dict[str, tuple[str, ...]] = {
         "get_materialization_invalidation_info", "get_materialized_views_for_rewriting",
         "heartbeat_lock_materialization_rebuild", "update_creation_metadata",
     ),
+    "Constraints": (
+        "get_all_table_constraints", "get_check_constraints", "get_default_constraints",
+        "get_not_null_constraints",
+    ),
     "Privileges": ("get_privilege_set", "get_role_grants_for_principal"),
     "Always empty": (
-        "get_active_resource_plan", "get_all_resource_plans", "get_all_table_constraints",
-        "get_check_constraints", "get_default_constraints", "get_foreign_keys",
-        "get_not_null_constraints", "get_primary_keys", "get_runtime_stats",
-        "get_unique_constraints", "scheduled_query_poll",
+        "get_active_resource_plan", "get_all_resource_plans", "get_foreign_keys",
+        "get_primary_keys", "get_runtime_stats", "get_unique_constraints", "scheduled_query_poll",
     ),
 }  # fmt: skip
 """The methods that the server answers, by family. The last family answers that there is nothing:

@@ -10,6 +10,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
+from hms_bridge.connect import open_local
 from hms_bridge.errors import BackendError
 from hms_bridge.model.txn import OpenTxnsRequest
 from hms_bridge.service.open import open_local_metastore
@@ -88,14 +89,24 @@ def test_verbs_of_ours_wait_for_postgresql_to_start_again(
         own.stop()
 
 
-def test_serve_makes_no_schema_in_a_server(postgresql: PostgreSql, workplace: Workplace) -> None:
+def test_no_verb_makes_a_schema_in_a_server(
+    postgresql: PostgreSql, workplace: Workplace, tmp_path: Path
+) -> None:
     """A mistyped URL would look like an empty metastore, and leave 80 tables there."""
     database = postgresql.database("mistyped")
     tables = "select count(*) as n from pg_tables where schemaname = 'public'"
     words = ("--database", database.sqlalchemy_url)
     ours = OurProgram(workplace, "")
-    with pytest.raises(RefereeError, match="no metastore schema; run 'hms-bridge schema init'"):
-        ours.verb("serve", "--port", "0", *words)
+    empty = ["--metastore", database.sqlalchemy_url]
+    for verb in (
+        ["serve", "--port", "0", *words],
+        ["sql", *empty, "-e", "show tables"],
+        ["repl", "load", "d", "--root", str(tmp_path), *empty],
+    ):
+        with pytest.raises(RefereeError, match="no metastore schema; run 'hms-bridge schema init'"):
+            ours.verb(*verb)
+    with pytest.raises(BackendError, match="no metastore schema; run 'hms-bridge schema init'"):
+        open_local(database.sqlalchemy_url)  # whatever adopts, and every other verb
     assert database.query(tables) == [{"n": 0}]
     ours.verb("schema", "init", *words)
     OurServer(workplace, database.sqlalchemy_url).stop()

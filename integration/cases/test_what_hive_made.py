@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import pytest
 
 from hms_bridge.backend.schema.all_tables import TABLES
-from hms_bridge.connect import connected
+from hms_bridge.config.settings import Settings
+from hms_bridge.connect import connected, install_schema
 from hms_bridge.model.catalog import Column, Database, Partition, Storage, Table
 from integration.comparison.cases import ACID
 from integration.referees.beside import Beside
@@ -113,6 +114,7 @@ def test_rows_that_hold_a_database_go_with_it(
     store = hive_schemas.database(version, "held")
     assert postgresql.port == store.port
     references = _references(store)
+    install_schema(store.sqlalchemy_url, Settings())
     with connected(store.sqlalchemy_url) as metastore:
         metastore.create_database(Database(name="held"))
         column = Column(name="id", type="int")

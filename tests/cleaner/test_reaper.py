@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from changemanager.manifest import LEASE_MS, EntryState, IntentState
+from cleaner import temporaries
 from cleaner.daemon import Cleaner, make_cleaner
 from cleaner.plan import CleaningState
 from cleaner.reaper import REVIVE_AFTER_MS, STRAY_AFTER_MS
@@ -200,6 +201,31 @@ def test_history_is_forgotten(world: CleaningWorld) -> None:
     world.clock.advance(31 * 86_400_000)
     world.cleaner().run_once()
     assert manifest.entries(root, [name]) == {}
+
+
+def test_a_step_looks_at_few_directories_and_a_round_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A first pass over millions of directories would keep all cleaning waiting."""
+    monkeypatch.setattr(temporaries, "DIRECTORIES_AT_ONCE", 2)
+    world = CleaningWorld(tmp_path, is_partitioned=True)
+    for value in "abc":
+        world.add_partition(value)
+    dead = world.open()
+    world.abort(dead)
+    places = [world.table, *(world.table / f"p={value}" for value in "abc")]
+    for place in places:
+        (place / f"_tmp_write_v{dead:07d}" / "d").mkdir(parents=True)
+    cleaner, left = world.cleaner(), []
+    for _ in range(4):
+        cleaner.run_once()
+        left.append(sum((place / f"_tmp_write_v{dead:07d}").exists() for place in places))
+    assert left == [2, 0, 0, 0]
+    (places[0] / f"_tmp_write_v{dead:07d}").mkdir()
+    cleaner.run_once()
+    assert (places[0] / f"_tmp_write_v{dead:07d}").exists(), (
+        "a round is over; the next is due later"
+    )
 
 
 def test_temporaries_of_dead_transactions_go_and_those_of_live_ones_stay(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from hms_bridge.model.compaction import (
     CompactionType,
     ShowCompactionsRequest,
 )
+from hms_bridge.model.constraint import ColumnConstraint, ConstraintKind
 from hms_bridge.model.event import (
     InsertNotification,
     NotificationEvent,
@@ -216,7 +217,7 @@ VERBS: list[tuple[str, tuple[Any, ...], dict[str, Any], Any]] = [
         skipped_types=frozenset({"OPEN_TXN"}),
         catalog_name="hive", database_name="db", table_names=("t",)),), {}, (EVENT,)),
     ("get_current_event_id", (), {}, EventId(77)),
-    ("get_notification_events_count", (EventId(3), "db", "hive"), {}, 12),
+    ("get_notification_events_count", (EventId(3), "db", "hive"), {"tables": ("t",)}, 12),
     ("add_write_notifications", ([WriteNotification(
         txn_id=1, write_id=2, database_name="db", table_name="t", partition_values=("1",),
         files=("f",), checksums=("c",), subdirectories=("d",))],), {}, None),
@@ -254,6 +255,11 @@ VERBS: list[tuple[str, tuple[Any, ...], dict[str, Any], Any]] = [
     ("drop_function", ("db", "fn"), {}, None),
     ("get_function", ("db", "fn"), {}, FUNCTION),
     ("get_functions", (), {}, (FUNCTION,)),
+    ("get_column_constraints", ("db", "t"), {}, (
+        ColumnConstraint(name="n", kind=ConstraintKind.NOT_NULL, column="a", is_validated=True),
+        ColumnConstraint(name="d", kind=ConstraintKind.DEFAULT, column="b", expression="7",
+                         is_enabled=False, is_relied_on=True),
+        ColumnConstraint(name="c", kind=ConstraintKind.CHECK, column=None, expression="a > 1"))),
     ("update_creation_metadata", ("db", "mv", CREATION), {}, None),
     ("get_materialized_views", (), {}, (MATERIALIZED,)),
     ("get_materialization_changes", (CREATION, ValidTxnList.parse("9:2:2,5:7")), {},

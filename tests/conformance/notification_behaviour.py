@@ -218,6 +218,7 @@ class NotificationBehaviour:
         assert read(database_name=name, table_names=("b",)) == ["b"]
         assert read(database_name="none") == []
         assert metastore.get_notification_events_count(EventId(last), name) == 4
+        assert metastore.get_notification_events_count(EventId(last), name, tables=["A", "c"]) == 2
 
     # -- writes
 

@@ -27,6 +27,7 @@ from hms_bridge.model.catalog import (
     TableKey,
 )
 from hms_bridge.model.compaction import CompactionState, ShowCompactionsRequest
+from hms_bridge.model.constraint import ColumnConstraint, ConstraintKind
 from hms_bridge.model.event import InsertNotification, NotificationEvent, WriteNotification
 from hms_bridge.model.expression import (
     Call,
@@ -162,6 +163,28 @@ def test_settings(rig: Rig) -> None:
 def test_what_cannot_be_made_is_not_there(rig: Rig, name: str) -> None:
     assert _is_empty(rig(name))
     assert rig.asked == []
+
+
+def test_constraints_that_writers_keep(rig: Rig) -> None:
+    told = [
+        ColumnConstraint(name="n", kind=ConstraintKind.NOT_NULL, column="a"),
+        ColumnConstraint(name="d", kind=ConstraintKind.DEFAULT, column="b", expression="7"),
+        ColumnConstraint(name="c", kind=ConstraintKind.CHECK, column=None, expression="a > 1"),
+    ]
+    rig.fake.answers["get_column_constraints"] = told
+    given = {"db_name": "DB", "tbl_name": "T"}
+    nulls = rig("get_not_null_constraints", request=hive.NotNullConstraintsRequest(**given))
+    assert [(n.nn_name, n.column_name) for n in nulls.notNullConstraints] == [("n", "a")]
+    assert rig.asked == [("get_column_constraints", "db", "t", "hive")]
+    defaults = rig("get_default_constraints", request=hive.DefaultConstraintsRequest(**given))
+    assert [d.default_value for d in defaults.defaultConstraints] == ["7"]
+    checks = rig("get_check_constraints", request=hive.CheckConstraintsRequest(**given))
+    assert [(c.dc_name, c.check_expression) for c in checks.checkConstraints] == [("c", "a > 1")]
+    request = hive.AllTableConstraintsRequest(dbName="db", tblName="t")
+    every = rig("get_all_table_constraints", request=request).allTableConstraints
+    assert every.notNullConstraints == nulls.notNullConstraints
+    assert every.checkConstraints[0].enable_cstr is True
+    assert every.primaryKeys == []
 
 
 def _is_empty(value: Any) -> bool:
@@ -730,7 +753,7 @@ def test_the_latest_committed_compaction_of_each_partition(rig: Rig) -> None:
 def test_counting_events(rig: Rig) -> None:
     counts = {10: 40, 30: 20}
     rig.fake.answers |= {
-        "get_notification_events_count": lambda after, database, catalog: counts[after],
+        "get_notification_events_count": lambda after, database, catalog, tables: counts[after],
         "get_current_event_id": EventId(100),
     }
     request = hive.NotificationEventsCountRequest(fromEventId=10, dbName="DB")
@@ -739,15 +762,14 @@ def test_counting_events(rig: Rig) -> None:
         return int(rig("get_notification_events_count", rqst=request).eventsCount)
 
     assert count() == 40
-    assert rig.asked == [("get_notification_events_count", 10, "db", "hive")]
+    assert rig.asked == [("get_notification_events_count", 10, "db", "hive", {"tables": ()})]
     request.toEventId = 30
     assert count() == 20
     request.limit = 7
     assert count() == 7
     assert _count(rig, dbName="*") == 90
-    event = NotificationEvent(id=EventId(11), time_seconds=1, type="INSERT", message="{}")
-    rig.fake.answers["get_next_notification"] = (event, event)
-    assert _count(rig, dbName="db", tableNames=["T"]) == 2
+    assert _count(rig, dbName="db", tableNames=["T"]) == 40
+    assert rig.asked == [("get_notification_events_count", 10, "db", "hive", {"tables": ("t",)})]
 
 
 def _count(rig: Rig, **fields: Any) -> int:

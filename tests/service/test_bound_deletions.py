@@ -142,6 +142,68 @@ def test_rows_stay_whatever_step_a_late_drop_dies_at(tmp_path: Path) -> None:
     assert step > 10
 
 
+def test_a_deletion_that_lost_its_claim_touches_nothing_more(tmp_path: Path) -> None:
+    """I9: a process stands still after any step, another one ends its work, files come anew."""
+    folder, before = tmp_path / "world", tmp_path / "before"
+    folder.mkdir()
+    world = FilesWorld(folder)
+    world.database(parameters=SOURCE)
+    place = dropped_by_a_dying_process(world)
+    world.metastore.close()
+    world.clock.time_ms += LEASE_MS + 1
+    shutil.copytree(folder, before)
+    tried = 0
+    for step in itertools.count(1):
+        slow = world.start()
+        is_over = stand_still_after(world, step, lambda: taken_over(world, place))
+        slow.run_housekeeping()
+        slow.close()
+        if is_over():
+            break
+        tried += 1
+        left = {
+            str(path.relative_to(place)): path.read_bytes()
+            for path in place.rglob("*")
+            if path.is_file()
+        }
+        assert left == dict.fromkeys(FILES, b"new"), world.faults.labels
+        assert world.archived() == set(FILES.values())
+        shutil.rmtree(folder)
+        shutil.copytree(before, folder)
+    assert tried > 5
+
+
+def stand_still_after(
+    world: FilesWorld, step: int, meanwhile: Callable[[], None]
+) -> Callable[[], bool]:
+    """The process sleeps once its so many steps are done; the answer says whether it never did."""
+    point, steps = world.faults.point, itertools.count(1)
+    is_over = True
+
+    def sleeping(label: str) -> None:
+        nonlocal is_over
+        point(label)
+        if label.startswith("after") and next(steps) == step:
+            is_over = False
+            world.faults.point = point  # type: ignore[method-assign]
+            meanwhile()
+
+    world.faults.point = sleeping  # type: ignore[method-assign]
+    return lambda: is_over
+
+
+def taken_over(world: FilesWorld, place: Path) -> None:
+    """Another process does the work once the claim has run out, and a writer comes then."""
+    world.clock.time_ms += LEASE_MS + 1
+    other = open_local_metastore(world.url, settings=world.settings, clock=world.clock)
+    other.run_housekeeping()
+    other.close()
+    assert not place.exists()
+    for path in world.fill(place).rglob("*"):
+        if path.is_file():
+            path.write_bytes(b"new")
+
+
 def test_a_task_that_does_not_know_its_files_deletes_none(world: FilesWorld) -> None:
     """An older version did not write them down."""
     place = dropped_by_a_dying_process(world)

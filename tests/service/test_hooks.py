@@ -1,19 +1,28 @@
-"""Event hooks hear of every commit, in order, and cannot undo it."""
+"""Event hooks hear of every commit at least once, in order, and cannot undo it."""
 
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from sqlalchemy import delete
 
+from hms_bridge.backend.engine import open_database
+from hms_bridge.backend.schema.install import install
+from hms_bridge.backend.schema.notification_tables import NOTIFICATION_LOG
+from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings, TxnSettings
 from hms_bridge.errors import AlreadyExistsError, ConfigError
 from hms_bridge.metastore import LocalMetastore
 from hms_bridge.model.event import NotificationEvent
-from hms_bridge.model.ids import EventId
-from hms_bridge.service.hooks import HookDispatcher, load_hooks
+from hms_bridge.notification.message_text import MessageFormat
+from hms_bridge.service.hook_positions import StoredPositions
+from hms_bridge.service.hooks import BATCH, HookDispatcher, load_hooks, named_hooks
 from hms_bridge.service.open import open_local_metastore
+from hms_bridge.service.unit_of_work import Transactions
 from tests.conformance.objects import acid_table, commit, events_after, new_database, open_txn
 from tests.support.databases import fresh_url
 
@@ -44,18 +53,18 @@ NO_HOOK = object()
 
 
 def open_with(folder: Path, *hooks: object) -> LocalMetastore:
+    return open_at(fresh_url(folder), folder, *hooks)
+
+
+def open_at(url: str, folder: Path, *hooks: object) -> LocalMetastore:
     return open_local_metastore(
-        fresh_url(folder),
+        url,
         # A transaction that a busy machine opens late would be aborted, which is heard too.
         settings=Settings(
             warehouse=str(folder / "warehouse"), txn=TxnSettings(open_timeout_ms=60_000)
         ),
         hooks=hooks,  # type: ignore[arg-type]
     )
-
-
-def event(number: int) -> NotificationEvent:
-    return NotificationEvent(id=EventId(number), time_seconds=1, type="X", message="{}")
 
 
 def test_hooks_hear_what_was_committed(tmp_path: Path) -> None:
@@ -82,6 +91,138 @@ def test_a_failing_hook_undoes_nothing(tmp_path: Path, caplog: pytest.LogCapture
     metastore.close()
     assert len(recorder.heard) == 1
     assert "no CREATE_DATABASE" in caplog.text
+
+
+class Moody(Recorder):
+    """Fails as often as it was told to, then hears."""
+
+    def __init__(self, failures: int) -> None:
+        super().__init__()
+        self.failures = failures
+        self.tried: list[int] = []
+
+    def on_event(self, event: NotificationEvent) -> None:
+        self.tried.append(event.id)
+        if self.failures:
+            self.failures -= 1
+            raise ConnectionError("nobody is there")
+        super().on_event(event)
+
+
+def test_what_a_hook_failed_on_is_told_again_before_anything_else(tmp_path: Path) -> None:
+    moody = Moody(failures=2)
+    metastore = open_with(tmp_path, moody)
+    for _ in range(2):
+        new_database(metastore)
+    stored = events_after(metastore, 0)
+    wait_until(lambda: len(moody.heard) == len(stored))
+    metastore.close()
+    assert tuple(moody.heard) == stored
+    assert moody.tried == [1, 1, 1, 2]
+
+
+def test_a_hook_that_was_down_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    """Also with what was committed while no process told it."""
+    url = fresh_url(tmp_path)
+    down = Moody(failures=10_000)
+    metastore = open_at(url, tmp_path, Moody(0))
+    new_database(metastore)
+    metastore.close()
+    metastore = open_at(url, tmp_path, down)
+    new_database(metastore)
+    metastore.close()
+    assert down.heard == []
+    metastore = open_at(url, tmp_path)
+    new_database(metastore)
+    metastore.close()
+    up = Moody(failures=0)
+    metastore = open_at(url, tmp_path, up)
+    metastore.close()
+    assert [one.id for one in up.heard] == [2, 3]
+
+
+def test_a_new_hook_hears_what_comes(tmp_path: Path) -> None:
+    url = fresh_url(tmp_path)
+    metastore = open_at(url, tmp_path)
+    new_database(metastore)
+    metastore.close()
+    recorder = Recorder()
+    metastore = open_at(url, tmp_path, recorder)
+    new_database(metastore)
+    metastore.close()
+    assert [one.id for one in recorder.heard] == [2]
+
+
+def test_events_of_other_processes_are_heard_and_one_of_two_tells(tmp_path: Path) -> None:
+    url = fresh_url(tmp_path)
+    first, second = Recorder(), Recorder()
+    one, two, other = (open_at(url, tmp_path, *hooks) for hooks in ((first,), (second,), ()))
+    new_database(other)
+    wait_until(lambda: len(first.heard) + len(second.heard) == 1)
+    one.close()
+    new_database(other)
+    wait_until(lambda: len(second.heard) > 0)
+    two.close()
+    other.close()
+    assert [one.id for one in first.heard + second.heard] == [1, 2]
+
+
+def test_events_that_were_purged_before_a_hook_heard_them_are_told_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = fresh_url(tmp_path)
+    metastore = open_at(url, tmp_path, Moody(failures=10_000))
+    for _ in range(5):
+        new_database(metastore)
+    metastore.close()
+    forget_events(url, 3)
+    moody = Moody(failures=0)
+    open_at(url, tmp_path, moody).close()
+    assert [one.id for one in moody.heard] == [4, 5]
+    assert "was not told of 3 events, from 1 to 3: they are purged" in caplog.text
+
+
+def test_a_log_that_was_purged_whole_is_told_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = fresh_url(tmp_path)
+    metastore = open_at(url, tmp_path, Moody(failures=10_000))
+    for _ in range(2):
+        new_database(metastore)
+    metastore.close()
+    forget_events(url, 2)
+    moody = Moody(failures=0)
+    metastore = open_at(url, tmp_path, moody)
+    wait_until(lambda: "was not told of 2 events, from 1 to 2: they are purged" in caplog.text)
+    new_database(metastore)
+    metastore.close()
+    assert [one.id for one in moody.heard] == [3]
+
+
+def test_more_events_than_are_read_at_once_are_all_told(tmp_path: Path) -> None:
+    url = fresh_url(tmp_path)
+    open_at(url, tmp_path, Recorder()).close()
+    metastore = open_at(url, tmp_path)
+    for _ in range(BATCH + 5):
+        new_database(metastore)
+    metastore.close()
+    recorder = Recorder()
+    open_at(url, tmp_path, recorder).close()
+    assert [one.id for one in recorder.heard] == list(range(1, BATCH + 6))
+
+
+def forget_events(url: str, last: int) -> None:
+    engine = open_database(url)
+    with engine.transaction(write=True) as connection:
+        connection.execute(delete(NOTIFICATION_LOG).where(last >= NOTIFICATION_LOG.c.EVENT_ID))
+    engine.close()
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def test_a_hook_may_write_itself(tmp_path: Path) -> None:
@@ -120,21 +261,6 @@ def test_threads_are_heard_in_the_order_of_ids(tmp_path: Path) -> None:
     assert ids == list(range(1, 81))
 
 
-def test_an_event_waits_for_those_before_it() -> None:
-    recorder = Recorder()
-    dispatcher = HookDispatcher([recorder])
-    first, second, third = (dispatcher.announce((event(n),)) for n in (1, 2, 3))
-    dispatcher.settle(second, is_committed=True)
-    dispatcher.close()
-    assert recorder.heard == []
-    dispatcher.settle(first, is_committed=False)
-    dispatcher.close()
-    assert [one.id for one in recorder.heard] == [2]
-    dispatcher.settle(third, is_committed=True)
-    dispatcher.close()
-    assert [one.id for one in recorder.heard] == [2, 3]
-
-
 class Stuck(Recorder):
     """A hook that does not come back until it is told to."""
 
@@ -160,32 +286,35 @@ def test_nobody_waits_for_a_hook(tmp_path: Path) -> None:
     assert tuple(stuck.heard) == stored
 
 
-def test_what_a_slow_hook_does_not_hear_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_not_heard_before_the_end_is_heard_after_the_next_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = fresh_url(tmp_path)
+    database = open_database(url)
+    install(database)
+    transactions = Transactions(
+        database,
+        SystemClock(),
+        message_format=MessageFormat.JSON,
+        hooks=HookDispatcher([], new_id=lambda: "nobody"),
+    )
     stuck = Stuck()
-    dispatcher = HookDispatcher([stuck], waiting_max=2)
-
-    def tell(number: int) -> None:
-        dispatcher.settle(dispatcher.announce((event(number),)), is_committed=True)
-
-    for number in range(1, 6):
-        tell(number)
-    assert "2 events wait for them; those from event 3 on are not told" in caplog.text
+    dispatcher = HookDispatcher([("x", stuck)], new_id=lambda: "one")
+    dispatcher.start(StoredPositions(transactions))
+    metastore = open_at(url, tmp_path)
+    new_database(metastore)
+    new_database(metastore)
+    dispatcher.close(timeout_seconds=2)
+    assert "event hook x is still busy at the end" in caplog.text
     stuck.is_free.set()
+    wait_until(lambda: len(stuck.heard) == 1)
+    recorder = Recorder()
+    dispatcher = HookDispatcher([("x", recorder)], new_id=lambda: "one")
+    dispatcher.start(StoredPositions(transactions))
     dispatcher.close()
-    assert "not told of 3 events, from 3 to 5; read them with get_next_not" in caplog.text
-    tell(6)
-    dispatcher.close()
-    assert [one.id for one in stuck.heard] == [1, 2, 6]
-
-
-def test_what_is_not_heard_before_the_end_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    stuck = Stuck()
-    dispatcher = HookDispatcher([stuck])
-    dispatcher.settle(dispatcher.announce((event(7), event(8))), is_committed=True)
-    dispatcher.close(timeout_seconds=0.05)
-    assert "did not hear of 2 events before the end, from 7 to 8" in caplog.text
-    stuck.is_free.set()
-    dispatcher.close()
+    metastore.close()
+    database.close()
+    assert [one.id for one in recorder.heard] == [1, 2]
 
 
 def test_hooks_are_loaded_by_name() -> None:
@@ -193,6 +322,17 @@ def test_hooks_are_loaded_by_name() -> None:
     assert isinstance(load_hooks([f"{here}:Recorder"])[0], Recorder)
     assert isinstance(load_hooks([f"{here}:make_recorder"])[0], Recorder)
     assert isinstance(load_hooks([f"{here}:RECORDER"])[0].heard, list)  # type: ignore[attr-defined]
+
+
+def test_positions_are_stored_by_name() -> None:
+    here = "tests.service.test_hooks"
+    found = named_hooks([f"{here}:RECORDER"], [Recorder(), Recorder()])
+    assert [name for name, _ in found] == [
+        f"{here}:RECORDER", f"{here}:Recorder", f"{here}:Recorder#2",
+    ]  # fmt: skip
+    long = type("L" * 300, (Recorder,), {})
+    with pytest.raises(ConfigError, match="at most 255 characters"):
+        named_hooks([], [long()])
 
 
 @pytest.mark.parametrize(

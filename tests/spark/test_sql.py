@@ -15,6 +15,7 @@ from pyarrow import orc
 
 from hms_bridge.connect import LocalStore
 from hms_bridge.errors import DmlError, HmsBridgeError
+from hms_bridge.model.constraint import ConstraintKind
 from hms_bridge.model.ids import LockId
 from hms_bridge.model.lock import (
     DataOperation,
@@ -25,6 +26,7 @@ from hms_bridge.model.lock import (
     LockType,
 )
 from hms_bridge.model.txn import TxnState
+from tests.support.hive_constraints import put_constraint
 
 pytestmark = pytest.mark.spark
 
@@ -269,3 +271,28 @@ def test_a_column_keeps_its_zone_and_a_table_its_comment(run: Any, store: LocalS
     ((row,),) = run("SELECT CAST(at AS STRING) FROM t")
     assert row == ("2024-01-02 03:04:05",)
     assert store.metastore.get_table("default", "t").parameters["comment"] == "when"
+
+
+def test_a_not_null_column_of_hive_stays_without_nulls(run: Any, url: str) -> None:
+    """As Hive, which fails the whole statement."""
+    run("CREATE TABLE t (id INT, name STRING, s STRUCT<x:INT>)")
+    put_constraint(url, "t", "nn_name", ConstraintKind.NOT_NULL, 1)
+    put_constraint(url, "t", "nn_s", ConstraintKind.NOT_NULL, 2)
+    whole = "named_struct('x', 1)"
+    run(f"INSERT INTO t SELECT 1, 'a', {whole}")
+    refused = r"column name of default\.t is NOT NULL \(constraint nn_name\)"
+    for text in (
+        f"INSERT INTO t SELECT 2, 'b', {whole} UNION ALL SELECT 3, NULL, {whole}",
+        f"INSERT INTO t (id, s) SELECT 2, {whole}",
+        "UPDATE t SET name = NULL WHERE id = 1",
+    ):
+        with pytest.raises(DmlError, match=refused):
+            run(text)
+    with pytest.raises(DmlError, match="constraint nn_s"):
+        run("UPDATE t SET s = NULL")
+    assert run("UPDATE t SET id = 5") == ["1 row updated, write id 2"]
+    assert run("SELECT id, name, s.x FROM t") == [[(5, "a", 1)]]
+    put_constraint(url, "t", "ck", ConstraintKind.CHECK, None, expression="id < 9")
+    with pytest.raises(DmlError, match="constraint ck, CHECK id < 9"):
+        run("UPDATE t SET id = 6")
+    assert run("DELETE FROM t") == ["1 row deleted, write id 3"]

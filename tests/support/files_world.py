@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from changemanager.location import FsspecResolver, Location
@@ -10,7 +10,7 @@ from hms_bridge.config.settings import ArchiveSettings, Settings
 from hms_bridge.model.catalog import Database
 from hms_bridge.model.event import NotificationEvent
 from hms_bridge.service.directories import Directories
-from hms_bridge.service.hooks import Announcement, HookDispatcher
+from hms_bridge.service.hooks import HookDispatcher
 from hms_bridge.service.metastore_service import MetastoreService
 from hms_bridge.service.open import open_local_metastore
 from hms_bridge.service.task_leases import LEASE_MS
@@ -60,21 +60,12 @@ class DyingDispatcher(HookDispatcher):
     """The process dies right after a commit, before anything else is done."""
 
     def __init__(self, kind: str) -> None:
-        super().__init__([NoHook()])
+        super().__init__([], new_id=lambda: "nobody")
         self._kind = kind
 
-    def settle(self, announced: Announcement | None, *, is_committed: bool) -> None:
-        if not is_committed or announced is None:
-            return
-        if self._kind in {event.type for event in announced.events}:
+    def committed(self, events: Sequence[NotificationEvent]) -> None:
+        if self._kind in {event.type for event in events}:
             raise CrashError(self._kind)
-
-
-class NoHook:
-    """Hears, and does nothing."""
-
-    def on_event(self, event: NotificationEvent) -> None:
-        pass
 
 
 class FilesWorld:

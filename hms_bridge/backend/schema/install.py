@@ -108,20 +108,20 @@ def check_schema(database: Database) -> SchemaInfo:
             f"{database.name} holds no metastore schema; run 'hms-bridge schema init'"
         )
     _refuse_old(found.version, database.name)
-    if not found.missing_columns and all(one.startswith("HMSB_") for one in found.missing_tables):
-        if found.missing_tables:
-            raise BackendError(
-                f"{database.name}: the database of a real Hive (schema {found.version}), without "
-                "tables of ours. Use its metastore: --metastore thrift://HOST:9083. Only if "
-                "the database is to be ours, too, 'hms-bridge schema init' adds "
-                f"{', '.join(found.missing_tables[:2])} …"
-            )
-    elif not found.is_complete:
+    if found.is_complete:
+        return found
+    ours = {name for name in TABLES.tables if name.startswith("HMSB_")}
+    if not found.missing_columns and ours == set(found.missing_tables):
         raise BackendError(
-            f"{database.name}: schema {found.version} lacks {_shorten(found)}; 'hms-bridge schema "
-            "init' adds missing tables, Hive's 'schematool -upgradeSchema' missing columns"
+            f"{database.name}: the database of a real Hive (schema {found.version}), without "
+            "tables of ours. Use its metastore: --metastore thrift://HOST:9083. Only if "
+            "the database is to be ours, too, 'hms-bridge schema init' adds "
+            f"{', '.join(found.missing_tables[:2])} …"
         )
-    return found
+    raise BackendError(
+        f"{database.name}: schema {found.version} lacks {_shorten(found)}; 'hms-bridge schema "
+        "init' adds missing tables, Hive's 'schematool -upgradeSchema' missing columns"
+    )
 
 
 def version_number(version: str) -> tuple[int, ...]:

@@ -1,4 +1,5 @@
-"""Hive's tables of notification events and of what each transaction wrote."""
+"""Hive's tables of notification events and of what each transaction wrote; how far our event
+hooks have heard."""
 
 from __future__ import annotations
 
@@ -11,6 +12,9 @@ from hms_bridge.backend.schema.metadata import ID, METADATA, TABLE_OPTIONS
 
 _UTF8_TEXT = Text().with_variant(
     mysql.LONGTEXT(charset="utf8mb4", collation="utf8mb4_bin"), "mysql", "mariadb"
+)
+_HOOK_NAME = String(255).with_variant(
+    mysql.VARCHAR(255, charset="utf8mb4", collation="utf8mb4_bin"), "mysql", "mariadb"
 )
 
 NOTIFICATION_LOG = Table(
@@ -52,6 +56,17 @@ TXN_WRITE_NOTIFICATION_LOG = Table(
     Column("WNL_EVENT_TIME", Integer, nullable=False),
     **TABLE_OPTIONS,
 )
+
+HMSB_EVENT_HOOK = Table(
+    "HMSB_EVENT_HOOK",
+    METADATA,
+    Column("NAME", _HOOK_NAME, primary_key=True),
+    Column("LAST_EVENT_ID", ID, nullable=False),
+    Column("OWNER", String(64)),
+    Column("HELD_AT_MS", ID),
+    **TABLE_OPTIONS,
+)
+"""The last event that a hook has heard, and which process tells it; nobody where there is none."""
 
 SEEDS: tuple[tuple[Table, dict[str, Any]], ...] = (
     (NOTIFICATION_SEQUENCE, {"NNI_ID": 1, "NEXT_EVENT_ID": 1}),
