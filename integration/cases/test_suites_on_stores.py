@@ -33,10 +33,17 @@ SUITES = {
         "tests/service/test_hooks.py",
         "tests/service/test_many_at_once.py",
         "tests/service/test_truncations.py",
+        "tests/server/test_constraints.py",
         "tests/archive",
     ),
     "workers": ("tests/compaction/test_worker.py", "tests/rows/test_transaction.py"),
-    "cleaner": ("tests/cleaner/test_cleaner.py",),
+    "cleaner": (
+        "tests/cleaner/test_aborted_writes.py",
+        "tests/cleaner/test_cleaner.py",
+        "tests/cleaner/test_cleaning_trouble.py",
+        "tests/cleaner/test_dropped_directories.py",
+        "tests/cleaner/test_waiting_for_readers.py",
+    ),
 }
 # Files that are synced cost nothing in memory, and say nothing about a database.
 MEMORY = Path("/dev/shm")

@@ -17,11 +17,6 @@ from tests.support.archive_world import CrashError, FaultPlan, FaultyManifest
 from tests.support.cleaning_world import CleaningWorld
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> CleaningWorld:
-    return CleaningWorld(tmp_path)
-
-
 def dying_cleaner(world: CleaningWorld, label: str) -> Cleaner:
     faults = FaultPlan()
     faults.crash_label = label

@@ -22,7 +22,9 @@ class Mutation:
     is_simulated: bool = False
 
 
-_CLEANER = "tests/cleaner/test_cleaner.py::"
+_READERS = "tests/cleaner/test_waiting_for_readers.py::"
+_ABORTED = "tests/cleaner/test_aborted_writes.py::"
+_TROUBLE = "tests/cleaner/test_cleaning_trouble.py::"
 _WORKER = "tests/compaction/test_worker.py::"
 _PROTOCOL = "tests/changemanager/test_delete_protocol.py::"
 _COPY = "tests/orc/test_stripe_copy.py::"
@@ -33,7 +35,7 @@ MUTATIONS = (
         file="hms_bridge/txn/cleaning.py",
         old="        if (entry.next_txn_id or 0) >= watermark or entry.id in found.locks:\n",
         new="        if False:\n",
-        test=f"{_CLEANER}test_a_reader_from_before_the_commit_is_waited_for",
+        test=f"{_READERS}test_a_reader_from_before_the_commit_is_waited_for",
         is_simulated=True,
     ),
     Mutation(
@@ -49,7 +51,7 @@ MUTATIONS = (
         file="cleaner/planner.py",
         old="        if is_for_everyone:\n",
         new="        if not is_for_everyone:\n",
-        test=f"{_CLEANER}test_of_two_bases_of_one_number_the_old_one_stays_for_its_readers",
+        test=f"{_READERS}test_of_two_bases_of_one_number_the_old_one_stays_for_its_readers",
         is_simulated=True,
     ),
     Mutation(
@@ -57,7 +59,7 @@ MUTATIONS = (
         file="cleaner/handlers/acid_cleaning.py",
         old="            highest = _NO_WRITE\n",
         new="            pass\n",
-        test=f"{_CLEANER}test_abort_records_stay_as_long_as_aborted_rows_do",
+        test=f"{_ABORTED}test_abort_records_stay_as_long_as_aborted_rows_do",
         is_simulated=True,
     ),
     Mutation(
@@ -65,7 +67,7 @@ MUTATIONS = (
         file="cleaner/handlers/acid_cleaning.py",
         old="        if not target.is_same(now):\n",
         new="        if False:\n",
-        test=f"{_CLEANER}test_a_table_that_is_made_anew_while_it_is_cleaned",
+        test=f"{_TROUBLE}test_a_table_that_is_made_anew_while_it_is_cleaned",
     ),
     Mutation(
         name="aborted writes beyond the compaction are deleted",
@@ -87,13 +89,16 @@ MUTATIONS = (
         file="cleaner/planner.py",
         old="    if is_whole or entry.type is CompactionType.ABORT_TXN_CLEANUP:\n",
         new="    if entry.type is CompactionType.ABORT_TXN_CLEANUP:\n",
-        test=f"{_CLEANER}test_an_entry_without_partition_removes_nothing_obsolete_from_partitions",
+        test=f"{_ABORTED}test_an_entry_without_partition_removes_nothing_obsolete_from_partitions",
     ),
     Mutation(
         name="files are deleted and not archived",
         file="changemanager/delete_protocol.py",
         old="                kept = self._archive_files(\n"
-        "                    intent, is_resumed=is_resumed, is_rest_left=seen is not None\n"
+        "                    intent,\n"
+        "                    is_resumed=is_resumed,\n"
+        "                    is_rest_left=seen is not None,\n"
+        "                    require_lease=require_lease,\n"
         "                )\n",
         new="",
         test=f"{_PROTOCOL}test_a_victim_is_archived_then_deleted",
@@ -331,7 +336,38 @@ MUTATIONS = (
         old="            if entry.txn_id is not None\n            and entry.txn_id < watermark\n",
         new="            if False and entry.txn_id is not None\n"
         "            and entry.txn_id < watermark\n",
-        test="tests/cleaner/test_cleaner.py",
+        test=f"{_READERS}test_of_two_bases_of_one_number_the_old_one_stays_for_its_readers",
         is_simulated=True,
+    ),
+    Mutation(
+        name="file work that lost its claim deletes nothing more",
+        file="hms_bridge/service/warehouse_files.py",
+        old="                self._delete(task, partial(self._leases.check, task))\n",
+        new="                self._delete(task)\n",
+        test="tests/service/test_bound_deletions.py"
+        "::test_a_deletion_that_lost_its_claim_touches_nothing_more",
+    ),
+    Mutation(
+        name="a NOT NULL column of Hive takes no NULL of ours",
+        file="hms_bridge/dml/constraints.py",
+        old='            return f"COALESCE({expression}, RAISE_ERROR({literal}))"\n',
+        new="            return expression\n",
+        test="tests/dml/test_constraints.py::test_a_null_in_a_not_null_column_fails_the_statement",
+    ),
+    Mutation(
+        name="an event on which a hook failed is told again",
+        file="hms_bridge/service/hooks.py",
+        old="            if not self._is_heard(event):\n",
+        new="            if not self._is_heard(event) and False:\n",
+        test="tests/service/test_hooks.py"
+        "::test_what_a_hook_failed_on_is_told_again_before_anything_else",
+    ),
+    Mutation(
+        name="events that were purged before a hook heard them are told of",
+        file="hms_bridge/service/hooks.py",
+        old="            if event.id > last + 1:\n",
+        new="            if False:\n",
+        test="tests/service/test_hooks.py"
+        "::test_events_that_were_purged_before_a_hook_heard_them_are_told_of",
     ),
 )

@@ -20,7 +20,7 @@ from hms_bridge.model.compaction import (
     CompactionType,
     ShowCompactionsRequest,
 )
-from hms_bridge.model.ids import TxnId, WriteId
+from hms_bridge.model.ids import LockId, TxnId, WriteId
 from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockRequest, LockType
 from hms_bridge.model.txn import (
     AbortTxnRequest,
@@ -29,6 +29,7 @@ from hms_bridge.model.txn import (
     OpenTxnsRequest,
     TxnType,
 )
+from hms_bridge.model.valid_ids import ValidTxnList
 from tests.support.databases import fresh_url
 
 WORKER = "worker-1"
@@ -256,3 +257,22 @@ class CleaningWorld:
 
     def state(self, wanted: Compaction) -> CompactionState:
         return self.entry(wanted).state
+
+
+def delta(first: int, last: int | None = None) -> str:
+    return f"delta_{first:07d}_{last or first:07d}_0000"
+
+
+def aborted_ids(world: CleaningWorld) -> tuple[WriteId, ...]:
+    everything = world.metastore.get_open_txns()
+    txns = ValidTxnList.from_open_txns(
+        everything.high_watermark,
+        [txn.id for txn in everything.txns],
+        [txn.state.value == "a" for txn in everything.txns],
+    )
+    return world.metastore.get_all_write_ids("db.t", txns).aborted_ids
+
+
+def keep_alive(world: CleaningWorld, *txns: TxnId) -> None:
+    for txn_id in txns:
+        world.metastore.heartbeat(txn_id, LockId(0))
