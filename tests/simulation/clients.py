@@ -28,8 +28,9 @@ from hms_bridge.model.txn import (
     OpenTxnsRequest,
     TxnType,
 )
+from hms_bridge.orc.arrow_types import arrow_type
 from hms_bridge.orc.hive_types import parse_hive_type
-from hms_bridge.orc.types import struct_type
+from hms_bridge.orc.types import OrcType, struct_type
 from hms_bridge.rows.listing import list_acid_directory
 from hms_bridge.rows.min_history import register_reader
 from hms_bridge.rows.reader import ROW_ID_COLUMN, Projection, read_plan
@@ -37,10 +38,10 @@ from hms_bridge.rows.transaction import current_snapshot
 from hms_bridge.rows.writer import DeltaTarget, write_delete_delta, write_insert_delta
 from hms_bridge.snapshot.plan import plan_read
 from tests.simulation.cluster import Cluster, OpenReader, ViolationError
+from tests.simulation.definitions import Columns
 from tests.simulation.model import Effect, Tables, write_effect
-from tests.simulation.plain_reader import Row, RowId, Rows
+from tests.simulation.plain_reader import Row, RowId, Rows, trimmed
 
-ROW_TYPE = struct_type(["id", "v"], [parse_hive_type("int"), parse_hive_type("string")])
 ROW_ID = pa.struct([("writeid", pa.int64()), ("bucketid", pa.int32()), ("rowid", pa.int64())])
 PARTITIONS = ("p=1", "p=2", "p=3")
 _WAITS_MAX = 6
@@ -49,6 +50,13 @@ _BUCKET_VERSION = 1 << 29
 
 class NotTodayError(Exception):
     """The statement finds nothing to do, or does not get its locks."""
+
+
+def row_type(columns: Columns) -> OrcType:
+    """Of a table with these columns."""
+    return struct_type(
+        [name for name, _ in columns], [parse_hive_type(kind) for _, kind in columns]
+    )
 
 
 def bucket_property(statement: int) -> int:
@@ -71,7 +79,15 @@ class Statement:
         self.write_id = WriteId(0)
         self._written: list[tuple[str, tuple[str, ...]]] = []
 
-    def lock(self, kind: LockType, operation: DataOperation, partitions: Sequence[str]) -> None:
+    def lock(
+        self,
+        kind: LockType,
+        operation: DataOperation,
+        partitions: Sequence[str],
+        *,
+        is_dynamic: bool = True,
+    ) -> None:
+        """`is_dynamic`: who locks the whole table may write to any partition."""
         components = tuple(
             LockComponent(
                 type=kind,
@@ -81,7 +97,7 @@ class Statement:
                 partition_name=partition or None,
                 operation=operation,
                 is_transactional=True,
-                is_dynamic_partition_write=not partition and len(partitions) == 1,
+                is_dynamic_partition_write=is_dynamic and partitions == [""],
             )
             for partition in partitions
         )
@@ -107,9 +123,16 @@ class Statement:
         table = self.cluster.model.tables.get(self.table)
         return dict(table.partitions.get(partition, {})) if table else {}
 
+    def columns(self) -> Columns:
+        """As the client's plan has them now."""
+        if self.table not in self.cluster.source.table_ids():
+            raise NotTodayError("dropped")
+        return self.cluster.source.columns(self.table)
+
     def insert(self, path: str, partition: str, rows: Sequence[Row], statement: int) -> None:
-        target = self._target(path, statement)
-        written = write_insert_delta(self.cluster.fs, target, [(0, _batch(rows))])
+        columns = self.columns()
+        target = self._target(path, statement, columns)
+        written = write_insert_delta(self.cluster.fs, target, [(0, _batch(rows, columns))])
         assert written is not None
         ids = ((self.write_id, bucket_property(statement), at) for at in range(len(rows)))
         self.inserts.setdefault(partition, {}).update(zip(ids, rows, strict=True))
@@ -118,7 +141,7 @@ class Statement:
     def delete(self, path: str, partition: str, victims: Sequence[RowId], statement: int) -> None:
         names = ("writeid", "bucketid", "rowid")
         keys = [dict(zip(names, victim, strict=True)) for victim in victims]
-        target = self._target(path, statement)
+        target = self._target(path, statement, self.columns())
         written = write_delete_delta(self.cluster.fs, target, [pa.array(keys, ROW_ID)])
         assert written is not None
         self.deletes.setdefault(partition, set()).update(victims)
@@ -136,7 +159,9 @@ class Statement:
             self._note(partition, [])
             return
         hidden = f"{path}/.hive-staging_{self.id}"
-        written = write_insert_delta(self.cluster.fs, self._target(hidden, 0), [(0, _batch(rows))])
+        columns = self.columns()
+        target = self._target(hidden, 0, columns)
+        written = write_insert_delta(self.cluster.fs, target, [(0, _batch(rows, columns))])
         assert written is not None
         volume.rename(written.path, f"{path}/{name}")
         self.cluster.fs.rm(hidden, recursive=True)
@@ -176,10 +201,10 @@ class Statement:
     def abort(self) -> None:
         self.store.abort_txn(AbortTxnRequest(txn_id=self.id))
 
-    def _target(self, path: str, statement: int) -> DeltaTarget:
+    def _target(self, path: str, statement: int, columns: Columns) -> DeltaTarget:
         return DeltaTarget(
             root=path,
-            table=ROW_TYPE,
+            table=row_type(columns),
             write_id=self.write_id,
             statement_id=statement,
             token=f"write_v{self.id:07d}",
@@ -202,10 +227,14 @@ class Statement:
         )
 
 
-def _batch(rows: Sequence[Row]) -> pa.RecordBatch:
-    ids = pa.array([one for one, _ in rows], pa.int32())
-    texts = pa.array([one for _, one in rows], pa.string())
-    return pa.RecordBatch.from_arrays([ids, texts], names=["id", "v"])
+def _batch(rows: Sequence[Row], columns: Columns) -> pa.RecordBatch:
+    if any(len(row) > len(columns) for row in rows):
+        raise NotTodayError("the table is another one now")
+    arrays = [
+        pa.array([row[at] if at < len(row) else None for row in rows], arrow_type(kind))
+        for at, kind in enumerate(row_type(columns).children)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, names=[name for name, _ in columns])
 
 
 class Clients:
@@ -215,11 +244,16 @@ class Clients:
         self.cluster = cluster
         self._row = 0
 
-    def _rows(self, dice: random.Random) -> list[Row]:
+    def _rows(self, dice: random.Random, table: str) -> list[Row]:
         rows = []
+        columns = self.cluster.source.columns(table)
         for _ in range(dice.randint(1, 3)):
             self._row += 1
-            rows.append((self._row, f"v{self._row}"))
+            more = [
+                None if dice.random() < 0.3 else f"w{self._row}" if kind == "string" else self._row
+                for _, kind in columns[2:]
+            ]
+            rows.append(trimmed([self._row, f"v{self._row}", *more]))
         return rows
 
     def _some_table(self, dice: random.Random) -> str:
@@ -230,6 +264,8 @@ class Clients:
 
     def _path(self, table: str, partition: str) -> str:
         """Where a statement's plan says that it writes."""
+        if table not in self.cluster.source.table_ids():
+            raise NotTodayError("dropped")
         location = self.cluster.source.table_location(table).removeprefix("file:")
         if not partition:
             return location
@@ -254,9 +290,9 @@ class Clients:
             statement.lock(LockType.SHARED_WRITE, DataOperation.INSERT, [partition])
             statement.allocate()
             path = self._path(table, partition)
-            statement.insert(path, partition, self._rows(dice), 0)
+            statement.insert(path, partition, self._rows(dice, table), 0)
             if dice.random() < 0.2:
-                statement.insert(path, partition, self._rows(dice), 1)
+                statement.insert(path, partition, self._rows(dice, table), 1)
             self._end(statement, dice, DataOperation.INSERT)
         except (HmsBridgeError, OSError, NotTodayError):
             self._give_up(statement)
@@ -269,7 +305,7 @@ class Clients:
             statement.allocate()
             names = dice.sample(PARTITIONS, dice.randint(1, 2))
             for name in names:
-                statement.insert(self._path(table, name), name, self._rows(dice), 0)
+                statement.insert(self._path(table, name), name, self._rows(dice, table), 0)
             new = [one for one in names if one not in self.cluster.source.places(table)]
             if new:
                 self.add_partitions(table, new)
@@ -331,7 +367,7 @@ class Clients:
             statement.lock(LockType.EXCL_WRITE, DataOperation.UPDATE, [partition])
             statement.allocate()
             is_empty = dice.random() < 0.5
-            rows = [] if is_empty else self._rows(dice)
+            rows = [] if is_empty else self._rows(dice, table)
             statement.overwrite(self._path(table, partition), partition, rows)
             self._end(statement, dice, DataOperation.UPDATE)
         except (HmsBridgeError, OSError, NotTodayError):
@@ -412,6 +448,7 @@ class Clients:
                 view=self.cluster.source.view(table),
                 rows={name: dict(known.partitions[name]) for name in sure},
                 places={name: places[name] for name in sure},
+                columns=known.columns,
             )
             (write_ids,) = store.get_valid_write_ids([f"src.{table}"], txns)
             self.cluster.readers[txn_id] = reader
@@ -428,10 +465,11 @@ class Clients:
         listing = list_acid_directory(fs, path)
         plan = plan_read(listing, txns=txns, write_ids=write_ids, is_bucketed=False)
         found: Rows = {}
-        for batch in read_plan(fs, plan, Projection(table=ROW_TYPE, has_row_id=True)):
+        projection = Projection(table=row_type(reader.columns), has_row_id=True)
+        for batch in read_plan(fs, plan, projection):
             for row in batch.to_pylist():
-                key = row[ROW_ID_COLUMN]
-                found[key["writeid"], key["bucketid"], key["rowid"]] = row["id"], row["v"]
+                key = row.pop(ROW_ID_COLUMN)
+                found[key["writeid"], key["bucketid"], key["rowid"]] = trimmed(row.values())
         is_promised = partition in reader.places and self.cluster.is_open(reader.txn_id)
         if is_promised and found != reader.rows[partition]:
             raise ViolationError(
@@ -477,7 +515,10 @@ class Clients:
 
         def apply(tables: Tables) -> None:
             self.cluster.taken_away(table, sorted(tables[table].partitions))
-            del tables[table]
+            known = tables.pop(table)
+            written = known.definition.write_id if known.definition else 0
+            view = replace(self.cluster.source.view(table), highest=written)
+            self.cluster.dropped[table] = known, view
 
         effect = Effect(lambda: table not in self.cluster.source.table_ids(), apply)
         with self.cluster.meaning(effect):

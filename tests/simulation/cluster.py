@@ -26,9 +26,10 @@ from hms_bridge.model.catalog import (
     Table,
 )
 from hms_bridge.repl import file_pool
+from tests.simulation.definitions import Columns
 from tests.simulation.disk import Directory, File, SimulatedDisk, SimulatedFileSystem
 from tests.simulation.model import Effect, Model, TableModel, Tables
-from tests.simulation.plain_reader import View
+from tests.simulation.plain_reader import Rows, View
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.side import Side
 from tests.support.simulated_clock import SimulatedClock
@@ -89,8 +90,9 @@ class OpenReader:
     txn_id: int
     table: str
     view: View
-    rows: dict[str, dict[tuple[int, int, int], tuple[int, str]]]
+    rows: dict[str, Rows]
     places: dict[str, str]
+    columns: Columns
     is_unsettled: bool = False
 
 
@@ -142,7 +144,7 @@ class Cluster:
         self.fs = SimulatedFileSystem(self.disk)
         self.resolve = FsspecResolver(lambda _scheme, _authority: self.fs)
         self._forget()
-        for path in ("/cmroot", "/repl", "/source", "/target"):
+        for path in ("/cmroot", "/elsewhere", "/repl", "/source", "/target"):
             self.disk.make_directories(path)
         self.source = self._side("source", "src")
         self.target = self._side("target", "dst")
@@ -166,6 +168,9 @@ class Cluster:
         self.loaded: Loaded | None = None
         self.bootstrap_end: int | None = None
         self.failed_cleanings: list[str] = []
+        self.nothing_to_discard: list[str] = []
+        self.dropped: dict[str, tuple[TableModel, View]] = {}
+        """Tables as they were when they were dropped, and which write ids counted."""
         self.is_something_gone = False
         self.disturbed: set[str] = set()
         """Actors under whose feet something was taken away without a lock."""
@@ -223,7 +228,8 @@ class Cluster:
 
     def create_table(self, name: str, *, is_partitioned: bool) -> None:
         """As an actor means it: the model has the table once the database has it."""
-        model = TableModel(is_partitioned, {} if is_partitioned else {"": {}})
+        columns = tuple((column.name, column.type) for column in COLUMNS)
+        model = TableModel(is_partitioned, {} if is_partitioned else {"": {}}, columns=columns)
 
         def apply(tables: Tables) -> None:
             tables[name] = model
@@ -262,6 +268,8 @@ class Cluster:
         event_id = side.event_id()
         if changed or event_id != self._last_event:
             self._last_event = event_id
+            for name in side.table_ids().keys() & self.model.tables.keys():
+                self.model.tables[name].definition = side.definition(name)
             self.model.record(event_id)
 
     # -- invariants
@@ -271,8 +279,9 @@ class Cluster:
 
         I4: what leaves a table of the source is in the archive first, byte for byte."""
         levels = path.split("/")
-        self.is_something_gone |= levels[1] in {"source", "cmroot"}
-        if levels[1] != "source" or len(levels) < 5 or not levels[-1].startswith("bucket_"):
+        is_of_table = levels[1] in {"source", "elsewhere"}
+        self.is_something_gone |= is_of_table or levels[1] == "cmroot"
+        if not is_of_table or len(levels) < 5 or not levels[-1].startswith("bucket_"):
             return
         if any(level.startswith(("_", ".")) for level in levels[:-1]) or not file.data:
             return
@@ -310,6 +319,10 @@ class Cluster:
 
     def _check_definitions(self) -> None:
         there = self.source.table_ids()
+        for name, table in self.model.tables.items():
+            if name in there and table.columns != self.source.columns(name):
+                found = self.source.columns(name)
+                raise ViolationError("I11", f"{name} has columns {found}, not {table.columns}")
         if set(there) != set(self.model.tables):
             raise ViolationError("I8", f"tables {sorted(there)}, not {sorted(self.model.tables)}")
 
@@ -394,6 +407,13 @@ class Cluster:
             raise ViolationError("I11", f"the replica has {sorted(found)}, not {sorted(names)}")
         for name, partitions in found.items():
             wanted = [one[name] for one in choices if name in one]
+            definition = self.target.definition(name)
+            if not any(one.definition == definition for one in wanted):
+                raise ViolationError(
+                    "I11",
+                    f"{name} at event {self.loaded.event_id} is {definition}, "
+                    f"not {wanted[-1].definition}",
+                )
             if not any(_is_same(partitions, one) for one in wanted):
                 raise ViolationError(
                     "I11",

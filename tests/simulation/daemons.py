@@ -115,7 +115,7 @@ class Daemons:
 
     # -- replication
 
-    def dump(self, dice: random.Random) -> None:
+    def dump(self, dice: random.Random, *, is_bootstrap_forced: bool = False) -> None:
         del dice
         cluster = self.cluster
         dumper = ReplDump(
@@ -132,6 +132,7 @@ class Daemons:
                 cm_root=CMROOT,
                 wait=WaitRules(timeout_seconds=10, poll_seconds=1),
                 lease=LEASE,
+                is_bootstrap_forced=is_bootstrap_forced,
             )
         )
         if plan.kind not in (DumpKind.BOOTSTRAP, DumpKind.INCREMENTAL):

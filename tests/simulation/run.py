@@ -15,15 +15,17 @@ from functools import cache
 
 from hms_bridge.errors import HmsBridgeError
 from hms_bridge.model.ids import LockId, TxnId
-from tests.simulation.clients import Clients, NotTodayError
+from tests.simulation.admins import Admins
+from tests.simulation.alterations import Alterations
+from tests.simulation.clients import NotTodayError
 from tests.simulation.cluster import Cluster, ViolationError, determined
-from tests.simulation.daemons import EXPECTED, Daemons
+from tests.simulation.daemons import EXPECTED
 from tests.simulation.schedule import Kind, Step, Weather, make_schedule
 from tests.simulation.scheduler import FOREVER, Actor
 
 WEATHERS = {"power": "has_power_cuts", "ends": "must_end"}
 """Options for what is off by default."""
-LAST_WORKS = ("wait", "keep_house", "clean_all", "replicate", "replicate")
+LAST_WORKS = ("wait", "keep_house", "clean_all", "replicate", "mend_replica")
 """What an admin sees to in the end."""
 
 
@@ -68,8 +70,7 @@ class Run:
         self.weather = weather
         self.cluster = the_cluster()
         self.cluster.restart()
-        self.clients = Clients(self.cluster)
-        self.daemons = Daemons(self.cluster)
+        self.players = Alterations(self.cluster), Admins(self.cluster)
         self.faulted: set[str] = set()
         self._last = 1_000
         self.numbers: dict[int, Actor] = {}
@@ -118,7 +119,8 @@ class Run:
         self._judge(actor)
 
     def _start(self, step: Step) -> None:
-        work = getattr(self.clients, step.work, None) or getattr(self.daemons, step.work)
+        works = (getattr(player, step.work, None) for player in self.players)
+        work = next(found for found in works if found is not None)
         dice = random.Random(step.amount)
         name = f"{step.work} {step.actor}"
         self.tally.works[step.work] += 1

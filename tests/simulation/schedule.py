@@ -51,6 +51,7 @@ WEIGHTS = {
     "insert": 26,
     "change": 12,
     "overwrite": 5,
+    "truncate": 3,
     "read": 9,
     "request": 12,
     "initiate": 2,
@@ -61,9 +62,20 @@ WEIGHTS = {
     "dump": 3,
     "load": 4,
     "purge": 2,
+    "mend_replica": 1,
+    "adopt_copy": 2,
 }
 """How often each kind of work begins."""
-DDL = {"add_partition": 3, "drop_partition": 4, "drop_table": 2, "create": 4, "rename_table": 2}
+DDL = {
+    "add_partition": 3,
+    "drop_partition": 4,
+    "drop_table": 2,
+    "create": 4,
+    "rename_table": 2,
+    "add_column": 4,
+    "change_column": 2,
+    "adopt_dropped": 3,
+}
 """Without a lock, as Spark and Trino do it."""
 
 _WAITS_MS = (1_500, 6_000, 60_000, 200_000, 400_000, 3_600_000, 12 * 86_400_000, -7_200_000)
@@ -81,6 +93,22 @@ class Weather:
 
 
 SCENES: dict[str, tuple[tuple[str, int, int], ...]] = {
+    "a table dropped by mistake": (
+        ("insert", 0, 0),
+        ("insert", 0, 0),
+        ("drop_table", 1, 30),
+        ("kill", 0, 0),
+        ("wait", 700_000, 700_000),
+        ("adopt_dropped", 0, 60),
+        ("go on", 0, 0),
+    ),
+    "a table saved elsewhere": (
+        ("insert", 0, 0),
+        ("adopt_copy", 0, 0),
+        ("request", 0, 0),
+        ("dump", 0, 0),
+        ("load", 0, 0),
+    ),
     "reader under compaction": (
         ("insert", 0, 0),
         ("insert", 0, 0),
