@@ -44,6 +44,8 @@ ROW_TYPE = struct_type(["id", "v"], [parse_hive_type("int"), parse_hive_type("st
 ROW_ID = pa.struct([("writeid", pa.int64()), ("bucketid", pa.int32()), ("rowid", pa.int64())])
 PARTITIONS = ("p=1", "p=2", "p=3")
 _WAITS_MAX = 6
+_PAUSES = 8
+"""Points at which a statement or a reader stands still: its other tasks are at work."""
 _BUCKET_VERSION = 1 << 29
 
 
@@ -146,6 +148,8 @@ class Statement:
         self._note(partition, [f"{path}/{name}/bucket_00000"])
 
     def commit(self, operation: DataOperation, *, is_dynamic: bool = False) -> None:
+        for _ in range(_PAUSES):
+            self.cluster.scheduler.point("other tasks go on", changes=False)
         notifications = [self._notification(*one) for one in self._written]
         self.store.add_write_notifications(notifications)
         names = tuple(sorted({*self.inserts, *self.deletes, *self.overwritten} - {""}))
@@ -226,7 +230,7 @@ class Clients:
         tables = sorted(self.cluster.model.tables)
         if not tables:
             raise NotTodayError("no table")
-        return dice.choice(tables)
+        return self.cluster.pick(dice, tables)
 
     def _path(self, table: str, partition: str) -> str:
         """Where a statement's plan says that it writes."""
@@ -248,7 +252,7 @@ class Clients:
 
     def insert_into(self, table: str, dice: random.Random) -> None:
         """A partition that is there, or the table without any."""
-        partition = dice.choice(sorted(self.cluster.model.tables[table].partitions))
+        partition = self.cluster.pick(dice, sorted(self.cluster.model.tables[table].partitions))
         statement = Statement(self.cluster, dice, table)
         try:
             statement.lock(LockType.SHARED_WRITE, DataOperation.INSERT, [partition])
@@ -300,7 +304,7 @@ class Clients:
         names = sorted(self.cluster.model.tables[table].partitions)
         if not names:
             raise NotTodayError("no partition")
-        partition = dice.choice(names)
+        partition = self.cluster.pick(dice, names)
         is_update = dice.random() < 0.6
         operation = DataOperation.UPDATE if is_update else DataOperation.DELETE
         statement = Statement(self.cluster, dice, table)
@@ -325,7 +329,7 @@ class Clients:
         names = sorted(self.cluster.model.tables[table].partitions)
         if not names:
             raise NotTodayError("no partition")
-        partition = dice.choice(names)
+        partition = self.cluster.pick(dice, names)
         statement = Statement(self.cluster, dice, table)
         try:
             statement.lock(LockType.EXCL_WRITE, DataOperation.UPDATE, [partition])
@@ -360,7 +364,10 @@ class Clients:
 
     def read(self, dice: random.Random) -> None:
         """A reader that reads its plan's files one by one, and then all of it again."""
-        table = self._some_table(dice)
+        self.read_table(self._some_table(dice), dice)
+
+    def read_table(self, table: str, dice: random.Random) -> None:
+        """The same of a given table."""
         store = self.cluster.source.metastore
         (txn_id,) = store.open_txns(OpenTxnsRequest(user="r", host="h", type=TxnType.READ_ONLY))
         try:
@@ -371,7 +378,8 @@ class Clients:
             for _ in range(2):
                 for partition in sorted(reader.places):
                     self._read_partition(reader, partition, txns, write_ids)
-                self.cluster.scheduler.point("reader pauses", changes=False)
+                for _ in range(_PAUSES):
+                    self.cluster.scheduler.point("reader pauses", changes=False)
             store.commit_txn(CommitTxnRequest(txn_id=txn_id))
         except (NotTodayError, HmsBridgeError, OSError):
             reader = self.cluster.readers.get(txn_id)
@@ -437,6 +445,11 @@ class Clients:
             raise ViolationError(
                 "I2", f"reader {reader.txn_id} read {found}, not {reader.rows[partition]}"
             )
+
+    def read_all(self, dice: random.Random) -> None:
+        """Readers that come now, of every table of the source, by the product's own path."""
+        for table in sorted(self.cluster.model.tables):
+            self.read_table(table, dice)
 
     # -- statements without a lock, as Spark and Trino make them
 

@@ -26,7 +26,7 @@ from tests.simulation.scheduler import FOREVER, Actor
 
 WEATHERS = {"power": "has_power_cuts", "ends": "must_end"}
 """Options for what is off by default."""
-LAST_WORKS = ("wait", "keep_house", "clean_all", "replicate", "replicate")
+LAST_WORKS = ("read_all", "wait", "keep_house", "clean_all", "replicate", "replicate", "read_all")
 """What an admin sees to in the end."""
 
 
@@ -155,7 +155,7 @@ class Run:
         if not isinstance(error, EXPECTED):
             text = "".join(traceback.format_exception(error)[-3:])
             raise ViolationError("I13", f"{actor.name} ends with {text}") from error
-        if actor.name.startswith("read ") and actor.name not in self.faulted:
+        if actor.name.startswith("read") and actor.name not in self.faulted:
             raise ViolationError("I3", f"{actor.name} cannot read: {error}") from error
 
     def _forget(self, actor: Actor) -> None:
