@@ -14,7 +14,6 @@ from hms_bridge.model.catalog import Column
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.repl.discard import DiscardRequest, ReplDiscard
-from tests.simulation.clients import NotTodayError
 from tests.simulation.cluster import ViolationError
 from tests.simulation.daemons import LEASE, Daemons
 from tests.simulation.definitions import Columns
@@ -22,6 +21,7 @@ from tests.simulation.disk import Directory
 from tests.simulation.model import Effect, TableModel, Tables
 from tests.simulation.plain_reader import View, read_rows
 from tests.simulation.side import REPL_ROOT
+from tests.simulation.statements import NotTodayError
 
 ELSEWHERE = "/elsewhere"
 """Where copies of tables lie that no metastore knows."""

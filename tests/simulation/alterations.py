@@ -9,8 +9,9 @@ from dataclasses import replace
 from hms_bridge.errors import HmsBridgeError
 from hms_bridge.model.catalog import Column
 from hms_bridge.model.lock import DataOperation, LockType
-from tests.simulation.clients import Clients, NotTodayError, Statement
+from tests.simulation.clients import Clients
 from tests.simulation.model import Effect, Tables
+from tests.simulation.statements import NotTodayError, Statement
 
 _COLUMNS_MAX = 5
 

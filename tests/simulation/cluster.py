@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -44,6 +44,7 @@ STORAGE = Storage(
 )
 
 
+_ELSEWHERE = 0.3
 UNFINISHED = {
     "files still to be deleted or moved": "SELECT KIND, LOCATION FROM HMSB_FILE_TASK",
     "removals under way": "SELECT VICTIM, STATE FROM HMSB_ARCHIVE_INTENT WHERE STATE IN ('p', 'a')",
@@ -175,6 +176,7 @@ class Cluster:
         self.disturbed: set[str] = set()
         """Actors under whose feet something was taken away without a lock."""
         self.violation: ViolationError | None = None
+        self._picked: set[str] = set()
         self._tokens = 0
         self._last_event = -1
         self._seen: tuple[int, ...] = ()
@@ -202,6 +204,16 @@ class Cluster:
             on_commit=self._committed,
             token=self.token,
         )
+
+    def pick(self, dice: random.Random, names: Sequence[str]) -> str:
+        """Mostly what was picked last: things go wrong where many meet."""
+        again = [name for name in names if name in self._picked]
+        if not again or dice.random() < _ELSEWHERE:
+            self._picked.difference_update(names)
+            again = [dice.choice(names)]
+        picked = dice.choice(again)
+        self._picked.add(picked)
+        return picked
 
     def token(self) -> str:
         self._tokens += 1

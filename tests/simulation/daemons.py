@@ -51,11 +51,11 @@ class Daemons:
         tables = sorted(side.table_ids())
         if not tables:
             return
-        table = dice.choice(tables)
+        table = self.cluster.pick(dice, tables)
         places = sorted(side.places(table))
         if not places:
             return
-        partition = dice.choice(places)
+        partition = self.cluster.pick(dice, places)
         kind = dice.choice([CompactionType.MINOR, CompactionType.MAJOR])
         side.metastore.compact(
             CompactionRequest(
