@@ -28,6 +28,7 @@ from hms_bridge.rows.reader import ROW_ID_COLUMN, Projection, read_plan
 from hms_bridge.rows.transaction import current_snapshot
 from hms_bridge.snapshot.plan import plan_read
 from tests.simulation.cluster import Cluster, OpenReader, ViolationError
+from tests.simulation.definitions import Columns
 from tests.simulation.model import Effect, Tables
 from tests.simulation.plain_reader import Row, Rows, trimmed
 from tests.simulation.statements import PAUSES, NotTodayError, Statement, row_type
@@ -238,7 +239,7 @@ class Clients:
         """The lists that a client takes, and what they must show for as long as it reads."""
         store = self.cluster.source.metastore
         with self.cluster.scheduler.atomic():
-            txns = current_snapshot(store, txn_id)
+            txns = current_snapshot(store, txn_id if txn_id > 0 else None)
             known = self.cluster.model.tables.get(table)
             if known is None:
                 raise NotTodayError("dropped")
@@ -263,20 +264,24 @@ class Clients:
         path = reader.places.get(partition)
         if path is None:
             return
-        fs = self.cluster.fs
-        listing = list_acid_directory(fs, path)
-        plan = plan_read(listing, txns=txns, write_ids=write_ids, is_bucketed=False)
-        found: Rows = {}
-        projection = Projection(table=row_type(reader.columns), has_row_id=True)
-        for batch in read_plan(fs, plan, projection):
-            for row in batch.to_pylist():
-                key = row.pop(ROW_ID_COLUMN)
-                found[key["writeid"], key["bucketid"], key["rowid"]] = trimmed(row.values())
+        found = self._rows_of(path, reader.columns, txns, write_ids)
         is_promised = partition in reader.places and self.cluster.is_open(reader.txn_id)
         if is_promised and found != reader.rows[partition]:
             raise ViolationError(
                 "I2", f"reader {reader.txn_id} read {found}, not {reader.rows[partition]}"
             )
+
+    def _rows_of(self, path: str, columns: Columns, txns: Any, write_ids: Any) -> Rows:
+        fs = self.cluster.fs
+        listing = list_acid_directory(fs, path)
+        plan = plan_read(listing, txns=txns, write_ids=write_ids, is_bucketed=False)
+        found: Rows = {}
+        projection = Projection(table=row_type(columns), has_row_id=True)
+        for batch in read_plan(fs, plan, projection):
+            for row in batch.to_pylist():
+                key = row.pop(ROW_ID_COLUMN)
+                found[key["writeid"], key["bucketid"], key["rowid"]] = trimmed(row.values())
+        return found
 
     def read_all(self, dice: random.Random) -> None:
         """Readers that come now, of every table of the source, by the product's own path."""

@@ -25,7 +25,9 @@ from hms_bridge.model.catalog import (
     Storage,
     Table,
 )
+from hms_bridge.model.ids import LockId, TxnId
 from hms_bridge.repl import file_pool
+from tests.simulation import tenants
 from tests.simulation.definitions import Columns
 from tests.simulation.disk import Directory, File, SimulatedDisk, SimulatedFileSystem
 from tests.simulation.model import Effect, Model, TableModel, Tables
@@ -36,6 +38,7 @@ from tests.support.simulated_clock import SimulatedClock
 
 START_MS = SimulatedClock().now_ms()
 COLUMNS = (Column(name="id", type="int"), Column(name="v", type="string"))
+BASE_COLUMNS = tuple((column.name, column.type) for column in COLUMNS)
 STORAGE = Storage(
     columns=COLUMNS,
     input_format=ORC_INPUT_FORMAT,
@@ -152,6 +155,8 @@ class Cluster:
         self.source.metastore.create_database(
             Database(name="src", parameters={"repl.source.for": "policy"})
         )
+        table = self.table("t", is_partitioned=False)
+        self.other_rows = tenants.make_other_database(self, table)
         self.create_table("t", is_partitioned=False)
         self.create_table("q", is_partitioned=True)
         self.disk.sync_all()
@@ -168,6 +173,7 @@ class Cluster:
         self.readers: dict[int, OpenReader] = {}
         self.loaded: Loaded | None = None
         self.bootstrap_end: int | None = None
+        self.foreign: list[tenants.Foreign] = []
         self.failed_cleanings: list[str] = []
         self.nothing_to_discard: list[str] = []
         self.dropped: dict[str, tuple[TableModel, View]] = {}
@@ -192,6 +198,7 @@ class Cluster:
             side.restart(content)
         self.model.history = copy.deepcopy(image.history)
         self.model.tables = copy.deepcopy(image.history[-1][1])
+        self.foreign = tenants.files(self)
 
     def _side(self, name: str, database: str) -> Side:
         return Side(
@@ -240,8 +247,7 @@ class Cluster:
 
     def create_table(self, name: str, *, is_partitioned: bool) -> None:
         """As an actor means it: the model has the table once the database has it."""
-        columns = tuple((column.name, column.type) for column in COLUMNS)
-        model = TableModel(is_partitioned, {} if is_partitioned else {"": {}}, columns=columns)
+        model = TableModel(is_partitioned, {} if is_partitioned else {"": {}}, columns=BASE_COLUMNS)
 
         def apply(tables: Tables) -> None:
             tables[name] = model
@@ -321,6 +327,7 @@ class Cluster:
         if seen == self._seen:
             return
         self._seen = seen
+        self._check_foreign()
         self._check_definitions()
         self._check_rows()
         self._check_readers()
@@ -375,7 +382,19 @@ class Cluster:
                 )
 
     def is_open(self, txn_id: int) -> bool:
+        """Of a reader's transaction, or lock without one (:meth:`reader_of`)."""
+        if txn_id < 0:
+            return (0, -txn_id) in self.source.ledger.locks
         return txn_id in self.source.ledger.open
+
+    def reader_of(self, lock_id: LockId) -> TxnId:
+        """A number for a reader that has no transaction."""
+        return TxnId(-lock_id)
+
+    def _check_foreign(self) -> None:
+        foreign = tenants.missing(self)
+        if foreign is not None:
+            raise ViolationError("I12", f"{foreign.path} is of somebody else, and is not there")
 
     def _check_dumps(self) -> None:
         """I5: a file that an unloaded dump names is at its source path or in the archive."""
@@ -440,6 +459,7 @@ class Cluster:
     def taken_away(self, table: str, partitions: list[str]) -> None:
         """A statement without a lock: its readers are not promised anything any more, and what
         writers under way still bring may be found or not."""
+        tenants.forget(self, table, partitions)
         for reader in self.readers.values():
             if reader.table == table:
                 reader.is_unsettled = True

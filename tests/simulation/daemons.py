@@ -67,6 +67,20 @@ class Daemons:
         )
         self._work(side)
 
+    def request_rebalance(self, dice: random.Random) -> None:
+        """Nobody rebalances here: the request is refused, or ends so; what is there stays."""
+        side = self._side(dice)
+        tables = sorted(side.table_ids())
+        if tables:
+            side.metastore.compact(
+                CompactionRequest(
+                    database_name=side.database_name,
+                    table_name=dice.choice(tables),
+                    type=CompactionType.REBALANCE,
+                )
+            )
+            self._work(side)
+
     def work(self, dice: random.Random) -> None:
         self._work(self._side(dice))
 

@@ -16,15 +16,17 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, fields
 from functools import cache
 
-from hms_bridge.errors import HmsBridgeError
+from hms_bridge.errors import BackendError, HmsBridgeError
 from hms_bridge.model.ids import LockId, TxnId
 from tests.simulation.admins import Admins
-from tests.simulation.alterations import Alterations
 from tests.simulation.cluster import Cluster, ViolationError, determined
 from tests.simulation.daemons import EXPECTED
+from tests.simulation.foreign_worker import ForeignWorker
+from tests.simulation.readers import Readers
 from tests.simulation.schedule import Kind, Step, Weather, make_schedule
 from tests.simulation.scheduler import FOREVER, Actor
 from tests.simulation.statements import NotTodayError
+from tests.simulation.tenants import Tenants
 
 WEATHERS = {"power": "has_power_cuts", "ends": "must_end"}
 """Options for what is off by default."""
@@ -55,6 +57,10 @@ def the_cluster() -> Cluster:
 
 class InjectedError(OSError):
     """The storage says no, as it was told to."""
+
+
+class BrokenConnectionError(BackendError):
+    """The database says no, as it was told to."""
 
 
 @dataclass
@@ -94,7 +100,9 @@ class Run:
         self.weather = weather
         self.cluster = the_cluster()
         self.cluster.restart()
-        self.players = Alterations(self.cluster), Admins(self.cluster)
+        kinds = (Readers, Admins, Tenants, ForeignWorker)
+        self.players = [kind(self.cluster) for kind in kinds]
+        self.cluster.scheduler.on_delay = self._delay
         self.faulted: set[str] = set()
         self._last = 1_000
         self.numbers: dict[int, Actor] = {}
@@ -137,7 +145,14 @@ class Run:
                 self._forget(actor)
             case Kind.FAIL:
                 actor.fault = InjectedError(5, "the disk says no")
+                actor.fault_count = max(1, step.amount)
                 self.faulted.add(actor.name)
+            case Kind.BREAK:
+                actor.database_fault = BrokenConnectionError("the database says no")
+                actor.is_broken_late = bool(step.amount)
+                self.faulted.add(actor.name)
+            case Kind.SLOW:
+                actor.delay_ms = step.amount
             case Kind.STALL:
                 actor.is_stalled = True
         self._judge(actor)
@@ -184,6 +199,12 @@ class Run:
             left -= part
             self._beat()
 
+    def _delay(self, actor: Actor) -> None:
+        """An operation on slow storage; the others, and its own other threads, go on meanwhile."""
+        with self.cluster.scheduler.atomic():
+            self.cluster.clock.advance_ms(actor.delay_ms)
+            self._beat()
+
     def _beat(self) -> None:
         for actor in self.cluster.scheduler.living:
             if actor.is_stalled:
@@ -210,7 +231,8 @@ class Run:
         """Who lives may end; then everything comes to an end (I13) and both sides are equal."""
         for actor in self.cluster.scheduler.living:
             actor.is_stalled = False
-            actor.fault = None
+            actor.fault = actor.database_fault = None
+            actor.delay_ms = 0
             actor.resume(FOREVER)
             self._judge(actor)
             self.cluster.check()
