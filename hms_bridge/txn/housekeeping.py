@@ -130,13 +130,23 @@ def forget_txns(connection: Connection, settings: TxnSettings, clock: Clock) -> 
     """Drop transactions that ended and left nothing behind; how many.
 
     Strictly below the boundary, so that the row there stays: gaps above it count, below it not.
+    Of committed ones the last stays, too. Its time becomes 0, so that it is old for ever: else all
+    that was dropped would count as open when the clock is set back, and its rows be unseen.
     Aborted ones stay while TXN_COMPONENTS tells that their files may exist.
     """
     boundary = low_boundary(connection, settings, clock)
+    is_committed = and_(_T.TXN_STATE == TxnState.COMMITTED.value, _T.TXN_ID > 0)
+    last = connection.execute(
+        select(func.max(_T.TXN_ID)).where(_T.TXN_ID <= boundary, is_committed)
+    ).scalar()
+    connection.execute(
+        update(TXNS).where(_T.TXN_ID == last, _T.TXN_STARTED != 0).values(TXN_STARTED=0)
+    )
     ended = (TxnState.ABORTED.value, TxnState.COMMITTED.value)
     return connection.execute(
         delete(TXNS).where(
             _T.TXN_ID < boundary,
+            _T.TXN_ID != (-1 if last is None else last),
             _T.TXN_STATE.in_(ended),
             ~exists().where(TXN_COMPONENTS.c.TC_TXNID == _T.TXN_ID),
             ~exists().where(MIN_HISTORY_WRITE_ID.c.MH_TXNID == _T.TXN_ID),

@@ -127,6 +127,24 @@ class TestForgettingTxns:
             found = world.open_txns()
             assert all(txn.id in _txns(world) for txn in found.txns)
 
+    @pytest.mark.parametrize("is_last_open", [False, True])
+    def test_what_was_purged_is_not_open_when_the_clock_is_set_back(
+        self, world: TxnWorld, is_last_open: bool
+    ) -> None:
+        for txn_id in world.open(4):
+            world.commit(txn_id)
+        last = world.open_one()
+        if not is_last_open:
+            world.commit(last)
+        world.grow_old()
+        world.commit(world.open_one())
+        world.housekeep()
+        assert 2 not in _txns(world)
+        world.clock.advance_ms(-7_200_000)
+        assert [txn.id for txn in world.open_txns().txns] == [last] * is_last_open
+        opened = world.open_one()
+        assert opened in {txn.id for txn in world.open_txns().txns}
+
 
 class TestForgettingWriteIds:
     def _committed(self, world: TxnWorld, **more: object) -> int:
