@@ -127,21 +127,28 @@ class TestForgettingTxns:
             found = world.open_txns()
             assert all(txn.id in _txns(world) for txn in found.txns)
 
-    @pytest.mark.parametrize("is_last_open", [False, True])
+    @pytest.mark.parametrize("end", ["commit", "abort", "stay open"])
     def test_what_was_purged_is_not_open_when_the_clock_is_set_back(
-        self, world: TxnWorld, is_last_open: bool
+        self, world: TxnWorld, end: str
     ) -> None:
         for txn_id in world.open(4):
             world.commit(txn_id)
-        last = world.open_one()
-        if not is_last_open:
-            world.commit(last)
+        staying, _ = world.write()
+        for txn_id in world.open(4):
+            world.commit(txn_id)
+        if end == "commit":
+            world.commit(staying)
+        elif end == "abort":
+            world.abort_many([staying])
         world.grow_old()
         world.commit(world.open_one())
         world.housekeep()
-        assert 2 not in _txns(world)
-        world.clock.advance_ms(-7_200_000)
-        assert [txn.id for txn in world.open_txns().txns] == [last] * is_last_open
+        assert not {2, 7} & set(_txns(world))
+        for hours in (2, 24):
+            world.clock.advance_ms(-hours * 3_600_000)
+            found = [txn.id for txn in world.open_txns().txns]
+            assert found == ([] if end == "commit" else [staying])
+            world.housekeep()
         opened = world.open_one()
         assert opened in {txn.id for txn in world.open_txns().txns}
 
