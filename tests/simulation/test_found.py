@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 from dataclasses import replace
 
@@ -10,10 +11,11 @@ import pytest
 from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import Column
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
-from tests.simulation.admins import Admins
+from tests.simulation.admins import Admins, Left
 from tests.simulation.clients import Clients
 from tests.simulation.cluster import Cluster, determined
 from tests.simulation.daemons import Daemons
+from tests.simulation.foreign_worker import ForeignWorker
 from tests.simulation.run import the_cluster
 
 
@@ -157,3 +159,42 @@ def test_a_table_whose_drop_died_is_adopted_whole(cluster):
     admins.adopt_dropped(random.Random(1))
     cluster.check()
     assert len(cluster.model.tables["t"].partitions[""]) >= 3
+
+
+def test_partitions_of_an_adoption_that_is_taken_up_again_are_not_missing_either(cluster):
+    """I11: the table came to the replica by a bootstrap between the two tries."""
+    clients, admins = Clients(cluster), Admins(cluster)
+    cluster.model.tables.pop("t")
+    cluster.source.metastore.drop_table("src", "t")
+    clients.add_partitions("q", ["p=1"])
+    clients.insert_into("q", random.Random(1))
+    known, view = copy.deepcopy(cluster.model.tables["q"]), cluster.source.view("q")
+    actor = cluster.scheduler.spawn(1, "adopt", lambda: admins.adopt_copy(random.Random(1)))
+    while "a" not in cluster.model.tables:
+        actor.resume(1)
+    cluster.scheduler.kill(actor)
+    cluster.effects.clear()
+    assert not cluster.source.places("a")
+    admins.replicate(random.Random(1))
+    location = cluster.source.table_location("a").removeprefix("file:")
+    admins._adopt(Left("a", location, known.columns, view), known)
+    assert cluster.source.places("a")
+    with pytest.raises(ReplError, match=r"src\.a was adopted with the rows"):
+        admins.dump(random.Random(1))
+    admins.begin_anew(random.Random(1))
+    cluster.check()
+    assert cluster.is_replica_equal()
+
+
+def test_a_rebalance_of_hives_begins_the_replica_anew(cluster):
+    """I11: every row has another id then."""
+    insert(cluster, 3)
+    admins = Admins(cluster)
+    admins.replicate(random.Random(1))
+    ForeignWorker(cluster).rebalance_as_hive(random.Random(1))
+    cluster.check()
+    with pytest.raises(ReplError, match=r"src\.t was rebalanced"):
+        admins.dump(random.Random(1))
+    admins.mend_replica(random.Random(1))
+    cluster.check()
+    assert cluster.is_replica_equal()
