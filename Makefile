@@ -21,7 +21,8 @@ test: setup lint types  ## all tests of this project alone
 
 SEEDS ?= 1000
 simulate: setup  ## whole clusters under SEEDS=1000 schedules, from seed FIRST=1 on
-	PYTHONPATH=. $(PY) -m tests.simulation.run --seeds $(SEEDS) --first $(or $(FIRST),1)
+	PYTHONPATH=. $(PY) -m tests.simulation.run --seeds $(SEEDS) --first $(or $(FIRST),1) \
+		--processes $(or $(PROCESSES),2)
 
 mutants: setup   ## each protective line broken once: a named test must see it
 	PYTHONPATH=. $(PY) -m tests.simulation.mutants

@@ -31,7 +31,7 @@ class NotedTexts:
     def write(self, texts: Mapping[str, str]) -> None:
         """Write texts by path; the directories above them are made."""
         places = {self._resolve(path): text for path, text in texts.items()}
-        for directory in {place.parent for place in places}:
+        for directory in dict.fromkeys(place.parent for place in places):
             directory.volume.make_directory(directory.path)
         for place, text in places.items():
             write_fresh(place, text)

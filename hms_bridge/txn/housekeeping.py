@@ -130,18 +130,50 @@ def forget_txns(connection: Connection, settings: TxnSettings, clock: Clock) -> 
     """Drop transactions that ended and left nothing behind; how many.
 
     Strictly below the boundary, so that the row there stays: gaps above it count, below it not.
-    Aborted ones stay while TXN_COMPONENTS tells that their files may exist.
+    Aborted ones stay while TXN_COMPONENTS tells that their files may exist. Of committed ones the
+    last below each row that stays does too, with the time 0, which is old for ever: else all that
+    was dropped would count as open when the clock is set back, and its rows be unseen.
     """
     boundary = low_boundary(connection, settings, clock)
-    ended = (TxnState.ABORTED.value, TxnState.COMMITTED.value)
-    return connection.execute(
-        delete(TXNS).where(
-            _T.TXN_ID < boundary,
-            _T.TXN_STATE.in_(ended),
-            ~exists().where(TXN_COMPONENTS.c.TC_TXNID == _T.TXN_ID),
-            ~exists().where(MIN_HISTORY_WRITE_ID.c.MH_TXNID == _T.TXN_ID),
+    lasting = _lasting(connection, boundary)
+    is_committed = _T.TXN_STATE == TxnState.COMMITTED.value
+    marked = connection.scalars(
+        select(_T.TXN_ID).where(_T.TXN_ID < boundary, is_committed, _T.TXN_STARTED == 0)
+    ).all()
+    for some in batches(sorted(lasting.difference(marked))):
+        connection.execute(update(TXNS).where(_T.TXN_ID.in_(some)).values(TXN_STARTED=0))
+    is_forgettable = and_(
+        _T.TXN_ID < boundary,
+        ~exists().where(TXN_COMPONENTS.c.TC_TXNID == _T.TXN_ID),
+        ~exists().where(MIN_HISTORY_WRITE_ID.c.MH_TXNID == _T.TXN_ID),
+    )
+    is_aborted = _T.TXN_STATE == TxnState.ABORTED.value
+    has_gone = or_(is_aborted, and_(is_committed, _T.TXN_STARTED != 0))
+    count = connection.execute(delete(TXNS).where(is_forgettable, has_gone)).rowcount
+    for some in batches(sorted(set(marked) - lasting)):
+        gone = and_(is_forgettable, is_committed, _T.TXN_ID.in_(some))
+        count += connection.execute(delete(TXNS).where(gone)).rowcount
+    return count
+
+
+def _lasting(connection: Connection, boundary: TxnId) -> set[int]:
+    """The last committed transaction below each row that stays, and that up to the boundary."""
+    before, staying = TXNS.alias().c, TXNS.alias().c
+    is_committed = and_(before.TXN_STATE == TxnState.COMMITTED.value, before.TXN_ID > 0)
+    highest = select(func.max(before.TXN_ID)).where(is_committed)
+    below = highest.where(before.TXN_ID < staying.TXN_ID).correlate(staying.TXN_ID.table)
+    found = connection.scalars(
+        select(below.scalar_subquery()).where(
+            staying.TXN_ID <= boundary,
+            or_(
+                staying.TXN_STATE == TxnState.OPEN.value,
+                exists().where(TXN_COMPONENTS.c.TC_TXNID == staying.TXN_ID),
+                exists().where(MIN_HISTORY_WRITE_ID.c.MH_TXNID == staying.TXN_ID),
+            ),
         )
-    ).rowcount
+    ).all()
+    last = connection.scalar(highest.where(before.TXN_ID <= boundary))
+    return {one for one in (*found, last) if one is not None}
 
 
 def settle_compactions(connection: Connection, clock: Clock) -> tuple[Compaction, ...]:

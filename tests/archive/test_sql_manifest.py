@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
+from sqlalchemy import ClauseElement, Engine, Select, event
+from sqlalchemy.dialects import mysql, postgresql
 
 from changemanager.manifest import ArchiveManifest, PinKind
 from hms_bridge.service.open import open_local_metastore
@@ -57,3 +60,40 @@ class TestSqlManifest(ManifestBehaviour):
             now_ms=T0 + 100,
         )
         assert manifest.entries("hdfs://other:8020/cm") == {}
+
+    @pytest.mark.parametrize("change", ["pin", "removal", "purge"])
+    def test_pins_and_purges_come_one_after_the_other(
+        self, manifest: ArchiveManifest, change: str
+    ) -> None:
+        """In servers by the lock of a row, before anything changes: else a purge sees no pin that
+        is not committed yet, and the pin does not see the purge. SQLite has one writer anyway."""
+        manifest.reserve("/cm", reserved(NAME), T0)
+        manifest.record_archived("/cm", archived(NAME), T0)
+        statements: list[ClauseElement] = []
+
+        def note(_connection: object, statement: object, *_: object) -> None:
+            if isinstance(statement, ClauseElement):
+                statements.append(statement)
+
+        event.listen(Engine, "before_execute", note)
+        try:
+            if change == "pin":
+                manifest.put_pin(pin("hold:1", kind=PinKind.HOLD, database="db"))
+            elif change == "removal":
+                manifest.add_intent(intent(cmroot="/cm"))
+            else:
+                assert manifest.claim_purge(
+                    "/cm",
+                    NAME,
+                    seen_archived_at_ms=T0,
+                    overridden_holders=(),
+                    owner="one",
+                    now_ms=T0 + 100,
+                )
+        finally:
+            event.remove(Engine, "before_execute", note)
+        first = list(takewhile(lambda one: isinstance(one, Select), statements))
+        for dialect in (postgresql.dialect(), mysql.dialect()):
+            texts = [str(one.compile(dialect=dialect)) for one in first]
+            (held,) = (text for text in texts if "HMSB_ARCHIVE_LOCK" in text)
+            assert held.endswith("FOR UPDATE")

@@ -30,11 +30,16 @@ from hms_bridge.model.compaction import (
     CompactionRequest,
     CompactionState,
     CompactionType,
+    ShowCompactionsRequest,
     VerifyMode,
 )
 from hms_bridge.model.event import EventType, NotificationRequest
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.txn import (
+    AbortTxnRequest,
+    AllocateWriteIdsRequest,
+    CommitTxnRequest,
+    OpenTxnsRequest,
     TxnState,
     TxnType,
 )
@@ -301,6 +306,57 @@ def test_a_worker_that_lost_its_entry_publishes_nothing(world: World) -> None:
     assert outcome.state == "failed"
     assert world.rows() == before
     assert world.state() is CompactionState.READY_FOR_CLEANING
+
+
+def test_a_worker_whose_transaction_is_over_publishes_nothing(world: World) -> None:
+    """I9: it was given up for lost while it worked. (Its commit would be refused, too, and what it
+    published be seen by nobody; but it would lie there until a cleaner comes.)"""
+    before, names = world.rows(), world.names()
+    world.request()
+    inner = LocalExecutor(kernel=BucketKernel(resolver=FsspecResolver()))
+
+    class Slow:
+        job_id = "slow"
+
+        def run(self, tasks: Any, *, root: str, temporary: str) -> Any:
+            results = inner.run(tasks, root=root, temporary=temporary)
+            (entry,) = world.metastore.show_compactions(ShowCompactionsRequest())
+            assert entry.txn_id is not None
+            world.metastore.abort_txn(AbortTxnRequest(txn_id=entry.txn_id))
+            published.append(world.names())
+            return results
+
+    class Watched:
+        def __getattr__(self, name: str) -> Any:
+            if name == "mark_compacted":
+                published.append(world.names())
+            return getattr(world.metastore, name)
+
+    published: list[set[str]] = []
+    outcome = world.worker(metastore=Watched(), executor=Slow()).run_once()
+    assert outcome is not None
+    assert outcome.state == "failed"
+    assert len(published) == 1
+    assert (world.rows(), world.names()) == (before, names)
+
+
+def test_a_compaction_ends_below_open_writes(world: World) -> None:
+    """I1: what a write brings that is still open is not in the compaction, and not covered."""
+    (late,) = world.metastore.open_txns(OpenTxnsRequest(user="u", host="h"))
+    (given,) = world.metastore.allocate_table_write_ids(
+        AllocateWriteIdsRequest(database_name="default", table_name="t", txn_ids=(late,))
+    )
+    world.write(insert=[(77, "later")])
+    before, names = world.rows(), world.names()
+    world.request()
+    outcome = world.worker().run_once()
+    assert outcome is not None
+    assert outcome.state == "compacted"
+    assert outcome.entry.highest_write_id == given.write_id - 1
+    (base,) = world.names() - names
+    assert base.rpartition("_v")[0] == f"base_{given.write_id - 1:07d}"
+    world.metastore.commit_txn(CommitTxnRequest(txn_id=late))
+    assert world.rows() == before
 
 
 def test_the_plan_changes_nothing(world: World) -> None:

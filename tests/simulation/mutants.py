@@ -14,10 +14,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-from tests.simulation.mutations import MUTATIONS, Mutation
+from tests.simulation.mutations import MUTATIONS, Edit, Mutation
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("hms_bridge", "cleaner", "changemanager", "tests")
@@ -39,15 +40,30 @@ def copy_tree(folder: Path) -> None:
         (folder / name).symlink_to(ROOT / name)
 
 
-def mutated(mutation: Mutation, text: str) -> str:
+def mutated(edit: Edit, text: str) -> str:
     """The file with the line broken. Raises StaleMutationError."""
-    count = text.count(mutation.old)
-    if not mutation.old or count != 1:
+    count = text.count(edit.old)
+    if not edit.old or count != 1:
         raise StaleMutationError(
-            f"{mutation.name}: its text is {count} times in {mutation.file}; look at the line "
-            "again, and write the mutation anew"
+            f"{edit.old.strip()!r} is {count} times in {edit.file}; look at the line again, and "
+            "write the mutation anew"
         )
-    return text.replace(mutation.old, mutation.new)
+    return text.replace(edit.old, edit.new)
+
+
+@contextmanager
+def broken(mutation: Mutation, folder: Path) -> Iterator[None]:
+    """A copy of the tree with all that a mutation breaks. Raises StaleMutationError."""
+    sound = {edit.file: (folder / edit.file).read_text(encoding="utf-8") for edit in mutation.edits}
+    try:
+        for edit in mutation.edits:
+            place = folder / edit.file
+            text = mutated(edit, place.read_text(encoding="utf-8"))
+            place.write_text(text, encoding="utf-8")
+        yield
+    finally:
+        for file, text in sound.items():
+            (folder / file).write_text(text, encoding="utf-8")
 
 
 def _run(folder: Path, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
@@ -73,9 +89,10 @@ def _by_test(folder: Path, test: str) -> str | None:
     return f"killed by {test}"
 
 
-def _by_simulation(folder: Path, seeds: int) -> str | None:
+def _by_simulation(folder: Path, seeds: int, weather: str) -> str | None:
     """How many schedules it took; None if none of them noticed."""
     options = ["--seeds", str(seeds), "--tries", "0", "--until-found"]
+    options += [f"--{weather}"] if weather else []
     done = _run(folder, ["tests.simulation.run", *options])
     if done.returncode == 0:
         return None
@@ -88,15 +105,10 @@ def _by_simulation(folder: Path, seeds: int) -> str | None:
 
 def try_mutation(mutation: Mutation, folder: Path, seeds: int | None) -> str | None:
     """What noticed it; None if it survived."""
-    place = folder / mutation.file
-    sound = place.read_text(encoding="utf-8")
-    place.write_text(mutated(mutation, sound), encoding="utf-8")
-    try:
+    with broken(mutation, folder):
         if seeds is not None:
-            return _by_simulation(folder, seeds)
+            return _by_simulation(folder, seeds, mutation.weather)
         return _by_test(folder, mutation.test or "")
-    finally:
-        place.write_text(sound, encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

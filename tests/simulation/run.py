@@ -3,38 +3,64 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
+import multiprocessing
 import random
 import sys
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, fields
 from functools import cache
 
-from hms_bridge.errors import HmsBridgeError
+from hms_bridge.errors import BackendError, HmsBridgeError
 from hms_bridge.model.ids import LockId, TxnId
-from tests.simulation.clients import Clients, NotTodayError
+from tests.simulation.admins import Admins
 from tests.simulation.cluster import Cluster, ViolationError, determined
-from tests.simulation.daemons import EXPECTED, Daemons
+from tests.simulation.daemons import EXPECTED
+from tests.simulation.foreign_worker import ForeignWorker
+from tests.simulation.readers import Readers
 from tests.simulation.schedule import Kind, Step, Weather, make_schedule
 from tests.simulation.scheduler import FOREVER, Actor
+from tests.simulation.statements import NotTodayError
+from tests.simulation.tenants import Tenants
 
 WEATHERS = {"power": "has_power_cuts", "ends": "must_end"}
 """Options for what is off by default."""
-LAST_WORKS = ("wait", "keep_house", "clean_all", "replicate", "replicate")
+LAST_WORKS = (
+    "read_all",
+    "wait",
+    "keep_house",
+    "clean_all",
+    "replicate",
+    "mend_replica",
+    "read_all",
+)
 """What an admin sees to in the end."""
 
 
 @cache
 def the_cluster() -> Cluster:
-    """One a process: its engines remember the statements that they have compiled."""
-    return Cluster()
+    """One a process: its engines remember the statements that they have compiled.
+
+    What is alive now stays so: without this, a third of the time goes by looking for garbage."""
+    with determined(0):
+        cluster = Cluster()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+    return cluster
 
 
 class InjectedError(OSError):
     """The storage says no, as it was told to."""
+
+
+class BrokenConnectionError(BackendError):
+    """The database says no, as it was told to."""
 
 
 @dataclass
@@ -50,6 +76,12 @@ class Tally:
     works: Counter[str] = field(default_factory=Counter)
     done: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
+
+    def add(self, other: Tally) -> None:
+        """What another did, too."""
+        for one in fields(self):
+            mine, theirs = getattr(self, one.name), getattr(other, one.name)
+            setattr(self, one.name, mine + theirs)
 
     def told(self) -> str:
         """In words."""
@@ -68,8 +100,9 @@ class Run:
         self.weather = weather
         self.cluster = the_cluster()
         self.cluster.restart()
-        self.clients = Clients(self.cluster)
-        self.daemons = Daemons(self.cluster)
+        kinds = (Readers, Admins, Tenants, ForeignWorker)
+        self.players = [kind(self.cluster) for kind in kinds]
+        self.cluster.scheduler.on_delay = self._delay
         self.faulted: set[str] = set()
         self._last = 1_000
         self.numbers: dict[int, Actor] = {}
@@ -112,13 +145,21 @@ class Run:
                 self._forget(actor)
             case Kind.FAIL:
                 actor.fault = InjectedError(5, "the disk says no")
+                actor.fault_count = max(1, step.amount)
                 self.faulted.add(actor.name)
+            case Kind.BREAK:
+                actor.database_fault = BrokenConnectionError("the database says no")
+                actor.is_broken_late = bool(step.amount)
+                self.faulted.add(actor.name)
+            case Kind.SLOW:
+                actor.delay_ms = step.amount
             case Kind.STALL:
                 actor.is_stalled = True
         self._judge(actor)
 
     def _start(self, step: Step) -> None:
-        work = getattr(self.clients, step.work, None) or getattr(self.daemons, step.work)
+        works = (getattr(player, step.work, None) for player in self.players)
+        work = next(found for found in works if found is not None)
         dice = random.Random(step.amount)
         name = f"{step.work} {step.actor}"
         self.tally.works[step.work] += 1
@@ -139,7 +180,7 @@ class Run:
         if not isinstance(error, EXPECTED):
             text = "".join(traceback.format_exception(error)[-3:])
             raise ViolationError("I13", f"{actor.name} ends with {text}") from error
-        if actor.name.startswith("read ") and actor.name not in self.faulted:
+        if actor.name.startswith("read") and actor.name not in self.faulted:
             raise ViolationError("I3", f"{actor.name} cannot read: {error}") from error
 
     def _forget(self, actor: Actor) -> None:
@@ -156,6 +197,12 @@ class Run:
             part = min(left, max(100_000, milliseconds // 4))
             self.cluster.clock.advance_ms(part)
             left -= part
+            self._beat()
+
+    def _delay(self, actor: Actor) -> None:
+        """An operation on slow storage; the others, and its own other threads, go on meanwhile."""
+        with self.cluster.scheduler.atomic():
+            self.cluster.clock.advance_ms(actor.delay_ms)
             self._beat()
 
     def _beat(self) -> None:
@@ -184,7 +231,8 @@ class Run:
         """Who lives may end; then everything comes to an end (I13) and both sides are equal."""
         for actor in self.cluster.scheduler.living:
             actor.is_stalled = False
-            actor.fault = None
+            actor.fault = actor.database_fault = None
+            actor.delay_ms = 0
             actor.resume(FOREVER)
             self._judge(actor)
             self.cluster.check()
@@ -208,7 +256,8 @@ class Run:
 
 
 FAIR = Weather()
-_TOLD_EVERY = 50
+_TOLD_EVERY = 100
+_PART = 20
 
 
 def play(
@@ -285,11 +334,47 @@ def search(
     return found
 
 
+@dataclass(frozen=True)
+class Part:
+    """Some seeds that one process plays."""
+
+    seeds: tuple[int, ...]
+    weather: Weather
+    tries: int
+
+
+def _groups(seeds: range, size: int) -> Iterator[tuple[int, ...]]:
+    for at in range(0, len(seeds), size):
+        yield tuple(seeds[at : at + size])
+
+
+def play_part(part: Part) -> tuple[Tally, int, list[str]]:
+    """What was done, how many violations were found, and what is to be told of them."""
+    logging.disable(logging.WARNING)
+    tally, told = Tally(), list[str]()
+    found = search(part.seeds, part.weather, tally=tally, tries=part.tries, tell=told.append)
+    return tally, found, told
+
+
+def play_parts(parts: Sequence[Part], processes: int) -> Iterator[tuple[Tally, int, list[str]]]:
+    """One after the other in this process, or by several; in the order of the parts."""
+    if processes == 1:
+        yield from map(play_part, parts)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, mp_context=context) as pool:
+        try:
+            yield from pool.map(play_part, parts)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play the schedules of many seeds; 1 if one of them found a violation."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=100, help="how many schedules")
     parser.add_argument("--first", type=int, default=1, help="the first seed")
+    parser.add_argument("--processes", type=int, default=1, help="how many play side by side")
     parser.add_argument("--seconds", type=float, default=None, help="stop after so long")
     parser.add_argument("--tries", type=int, default=400, help="to shrink a schedule; 0: none")
     parser.add_argument("--until-found", action="store_true", help="stop at the first violation")
@@ -297,21 +382,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.add_argument(f"--{name}", action="store_true")
     options = parser.parse_args(arguments)
     weather = Weather(**{WEATHERS[name]: True for name in WEATHERS if vars(options)[name]})
-    logging.disable(logging.WARNING)
-    tally, started, began = Tally(), time.monotonic(), time.process_time()
+    tally, started, found, told_at = Tally(), time.monotonic(), 0, 0
     seeds = range(options.first, options.first + options.seeds)
-    found = 0
-    for seed in seeds:
-        left = options.seconds and options.seconds - (time.monotonic() - started)
-        if left is not None and left <= 0 or (found and options.until_found):
-            break
-        found += search([seed], weather, tally=tally, tries=options.tries)
-        if tally.schedules % _TOLD_EVERY == 0:
+    size = _PART if options.processes > 1 else 1
+    parts = [Part(one, weather, options.tries) for one in _groups(seeds, size)]
+    for done, count, texts in play_parts(parts, options.processes):
+        tally.add(done)
+        found += count
+        for text in texts:
+            tell(text)
+        if tally.schedules - told_at >= _TOLD_EVERY:
+            told_at = tally.schedules
             tell(tally.told())
-    tell(
-        f"{tally.told()} in {time.monotonic() - started:.0f} s "
-        f"({time.process_time() - began:.0f} s busy): {found} violations"
-    )
+        is_late = options.seconds and time.monotonic() - started >= options.seconds
+        if is_late or (found and options.until_found):
+            break
+    tell(f"{tally.told()} in {time.monotonic() - started:.0f} s: {found} violations")
     tell(f"begun {dict(tally.works)}")
     tell(f"done {dict(tally.done)}, refused {dict(tally.refused)}")
     return 1 if found else 0

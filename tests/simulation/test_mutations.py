@@ -10,11 +10,13 @@ from tests.simulation.mutations import MUTATIONS, Mutation
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
 def test_each_breaks_a_line_that_is_there_once(mutation: Mutation):
-    text = (ROOT / mutation.file).read_text(encoding="utf-8")
-    compile(mutated(mutation, text), mutation.file, "exec")
+    for edit in mutation.edits:
+        text = (ROOT / edit.file).read_text(encoding="utf-8")
+        compile(mutated(edit, text), edit.file, "exec")
     assert mutation.test or mutation.is_simulated
     if mutation.test:
         file, _, test = mutation.test.partition("::")
+        test = test.rpartition("::")[2]
         place = ROOT / file
         assert place.exists()
         assert not test or f"def {test}(" in place.read_text(encoding="utf-8")

@@ -127,6 +127,31 @@ class TestForgettingTxns:
             found = world.open_txns()
             assert all(txn.id in _txns(world) for txn in found.txns)
 
+    @pytest.mark.parametrize("end", ["commit", "abort", "stay open"])
+    def test_what_was_purged_is_not_open_when_the_clock_is_set_back(
+        self, world: TxnWorld, end: str
+    ) -> None:
+        for txn_id in world.open(4):
+            world.commit(txn_id)
+        staying, _ = world.write()
+        for txn_id in world.open(4):
+            world.commit(txn_id)
+        if end == "commit":
+            world.commit(staying)
+        elif end == "abort":
+            world.abort_many([staying])
+        world.grow_old()
+        world.commit(world.open_one())
+        world.housekeep()
+        assert not {2, 7} & set(_txns(world))
+        for hours in (2, 24):
+            world.clock.advance_ms(-hours * 3_600_000)
+            found = [txn.id for txn in world.open_txns().txns]
+            assert found == ([] if end == "commit" else [staying])
+            world.housekeep()
+        opened = world.open_one()
+        assert opened in {txn.id for txn in world.open_txns().txns}
+
 
 class TestForgettingWriteIds:
     def _committed(self, world: TxnWorld, **more: object) -> int:
