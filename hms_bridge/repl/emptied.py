@@ -2,6 +2,11 @@
 
 Hive's `_files` cannot name it, and its replica keeps the old rows. Dumps of ours say so in a text
 of their own, `_hms_bridge_emptied`, which Hive passes over (it lists directories of an event only).
+
+Once a compaction has taken it up and a cleaner came by, the base is gone. The compacted one then
+tells: if it has a row that is older than the write, nothing was overwritten. If it has none, the
+rows of before are gone, by this write or by one of those that the compaction took up as well; the
+replica may take them away at this write, as after all of them both sides show the same.
 """
 
 from __future__ import annotations
@@ -9,12 +14,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
+import pyarrow.compute as pc
+
 from changemanager.filesystem.volume import FileKind
 from changemanager.location import Location, list_tree
 from hms_bridge.acid.markers import METADATA_FILE
 from hms_bridge.acid.names import DirectoryName, is_hidden
 from hms_bridge.errors import ReplError
 from hms_bridge.model.ids import WriteId
+from hms_bridge.orc.acid_layout import AcidLayout
+from hms_bridge.orc.acid_reader import OrcFile, open_orc_file
 
 
 def is_emptied(root: Location, write_id: WriteId) -> bool:
@@ -27,6 +36,31 @@ def is_emptied(root: Location, write_id: WriteId) -> bool:
         one.kind is FileKind.FILE and not any(is_hidden(part) for part in one.path.split("/"))
         for one in list_tree(base)
     )
+
+
+def oldest_row(base: Location) -> WriteId | None:
+    """The lowest write id that a row of a compacted base was inserted with; None for no rows.
+
+    Raises AcidFormatError for files without ACID columns, which do not tell (insert-only tables).
+    """
+    found = []
+    for one in list_tree(base):
+        if one.kind is not FileKind.FILE or any(is_hidden(part) for part in one.path.split("/")):
+            continue
+        file = base.child(one.path)
+        with open_orc_file(file.volume.fs, file.path) as opened:
+            layout = opened.require_layout()
+            found += [_oldest_of(opened, layout, stripe) for stripe in range(opened.stripe_count)]
+    return WriteId(min(found)) if found else None
+
+
+def _oldest_of(file: OrcFile, layout: AcidLayout, stripe: int) -> int:
+    statistics = file.tail.stripe_statistics()
+    if len(statistics) == file.stripe_count:
+        bounds = statistics[stripe].column_statistics[layout.original_write_id].int_statistics
+        if bounds.HasField("minimum"):
+            return int(bounds.minimum)
+    return int(pc.min(file.read_keys(stripe).column(0)).as_py())
 
 
 def format_emptied(partitions: Iterable[str]) -> str:

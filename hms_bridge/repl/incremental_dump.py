@@ -157,7 +157,10 @@ class IncrementalDump:
             batch = None if size is None else written // size + 1
             writes = self._writes(event, unreported)
             texts = self._writer.write(
-                event, paths.event(int(event.id), batch), writes, self._emptied(writes, unreported)
+                event,
+                paths.event(int(event.id), batch),
+                writes,
+                self._emptied(event, writes, unreported),
             )
             if texts is None:
                 self._passed[event.type] += 1
@@ -187,7 +190,10 @@ class IncrementalDump:
         return (*seen, *found)
 
     def _emptied(
-        self, writes: Sequence[WriteEvent], unreported: UnreportedWrites | None
+        self,
+        commit: NotificationEvent,
+        writes: Sequence[WriteEvent],
+        unreported: UnreportedWrites | None,
     ) -> tuple[tuple[str, str], ...]:
         """Tables and partitions that were overwritten with nothing."""
         if unreported is None:
@@ -195,7 +201,7 @@ class IncrementalDump:
         return tuple(
             (one.table_name, one.partition)
             for one in writes
-            if not one.files and unreported.is_emptied(one)
+            if not one.files and unreported.is_emptied(commit, one)
         )
 
     def _is_seen(

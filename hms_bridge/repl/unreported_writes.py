@@ -131,13 +131,20 @@ class UnreportedWrites:
             for event in self._writes(commit, given, known)
         )
 
-    def is_emptied(self, write: WriteEvent) -> bool:
+    def is_emptied(self, commit: NotificationEvent, write: WriteEvent) -> bool:
         """Whether a write without files left an empty base where its table or partition is."""
         text = write.partition_object
         place = table_from_json(write.table_object).storage.location
         if text is not None:
             place = partition_from_json(text).storage.location
-        return place is not None and is_emptied(self._resolve(place), write.write_id)
+        if place is not None and is_emptied(self._resolve(place), write.write_id):
+            return True
+        given = _Given(table_name=write.table_name, event_id=commit.id, write_id=write.write_id)
+        found = self._traces_of(write.table_name, commit.id, given)
+        trace = None if found is None else found[1].emptied(write.partition, write.write_id)
+        if trace is not None and trace.doubt is not None:
+            self._doubt(write.table_name, given, trace.doubt)
+        return trace is not None and trace.is_emptied
 
     def _writes(
         self, commit: NotificationEvent, given: _Given, known: Collection[str]

@@ -9,9 +9,12 @@ away by a cleaner that does not record. The first is proven
 * if what covers it was not cleaned after yet, as the compaction queue tells;
 * if the manifest has other files that the same clean-up took away: it would have this write's too.
 
-Else it stays in doubt. Directories are listed first, then transactions, queue, open intents and
-entries of the manifest are read, in this order: a cleaner makes an intent, moves the file, records
-it and closes the intent, so what the list lacks is in one of those that are read later.
+Else it stays in doubt. What wrote no file may have been an INSERT OVERWRITE with an empty result
+all the same (``emptied``): it is taken for one where older rows went after it and the compacted
+base that covers it has none either. Directories are listed first, then transactions, queue, open
+intents and entries of the manifest are read, in this order: a cleaner makes an intent, moves the
+file, records it and closes the intent, so what the list lacks is in one of those that are read
+later.
 """
 
 from __future__ import annotations
@@ -25,12 +28,13 @@ from changemanager.manifest import ArchiveCause, ArchiveEntry, ArchiveManifest, 
 from changemanager.uri import EncodedUri
 from hms_bridge.acid.markers import METADATA_FILE, DataFormat, parse_metadata
 from hms_bridge.acid.names import DirectoryName, is_hidden
+from hms_bridge.errors import AcidFormatError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Partition, Table
 from hms_bridge.model.compaction import Compaction, CompactionState, ShowCompactionsRequest
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.partition_name import partition_name
-from hms_bridge.repl.emptied import is_emptied
+from hms_bridge.repl.emptied import is_emptied, oldest_row
 from hms_bridge.repl.texts import read_text
 
 _CLOCKS_APART_MS = 60_000
@@ -80,9 +84,9 @@ class _Place:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Archived:
-    """A file that a cleaner took away from a place."""
+    """A file that a cleaner took away from a place; ``directory`` None: one of before ACID."""
 
-    directory: DirectoryName
+    directory: DirectoryName | None
     file: EncodedUri
     is_data: bool
 
@@ -109,6 +113,7 @@ class WriteTraces:
         self._victims = self._open_victims()
         self._root = resolve(table.storage.location or "")
         self._entries: dict[str, tuple[ArchiveEntry, ...]] = {}
+        self._oldest: dict[str, WriteId | None] = {}
 
     def of(self, write_id: WriteId, committed_ms: int) -> Iterator[WriteTrace]:
         """What there is of a committed write, for each place where there is something, or doubt."""
@@ -130,6 +135,10 @@ class WriteTraces:
             )
             files = self._files(place, place.own.get(write_id, ()), mine)
             is_empty = not files and is_emptied(place.root, write_id)
+            if not (files or is_empty) and doubt is None:
+                older = (one for one in archived if _is_older(one, write_id))
+                base = _newest_base(covering) if any(older) else None
+                is_empty, doubt = self._hides_older(place, base, write_id)
             if files or is_empty or doubt is not None:
                 yield WriteTrace(
                     partition=place.partition,
@@ -137,6 +146,40 @@ class WriteTraces:
                     doubt=None if doubt is None else f"{place.root.uri}/{doubt}",
                     is_emptied=is_empty,
                 )
+
+    def emptied(self, partition: str, write_id: WriteId) -> WriteTrace | None:
+        """What a write that told of no files did to a partition ("": the table): None if nothing,
+        or if the partition is gone."""
+        place = next((one for one in self._places if (one.partition_name or "") == partition), None)
+        if place is None or place.own.get(write_id):
+            return None
+        base = _newest_base([one for one in place.compacted if _covers(one, write_id)])
+        is_empty, doubt = self._hides_older(place, base, write_id)
+        if is_emptied(place.root, write_id):
+            is_empty, doubt = True, None
+        if not is_empty and doubt is None:
+            return None
+        return WriteTrace(
+            partition=place.partition,
+            files=(),
+            doubt=None if doubt is None else f"{place.root.uri}/{doubt}",
+            is_emptied=is_empty,
+        )
+
+    def _hides_older(
+        self, place: _Place, base: DirectoryName | None, write_id: WriteId
+    ) -> tuple[bool, str | None]:
+        """Whether a base has no row from before a write; its name, if it does not tell."""
+        if base is None:
+            return False, None
+        directory = place.root.child(base.format())
+        try:
+            if directory.uri not in self._oldest:
+                self._oldest[directory.uri] = oldest_row(directory)
+        except AcidFormatError:
+            return False, base.format()
+        oldest = self._oldest[directory.uri]
+        return oldest is None or oldest >= write_id, None
 
     def _files(
         self, place: _Place, standing: Sequence[str], archived: Sequence[_Archived]
@@ -172,7 +215,7 @@ class WriteTraces:
                 name = None if path is None else DirectoryName.parse(path.partition("/")[0])
                 if (
                     path is not None
-                    and name is not None
+                    and (name is not None or "/" not in path)
                     and origin.context.cause is ArchiveCause.OBSOLETE
                     and origin.archived_at_ms >= since_ms
                 ):
@@ -269,14 +312,27 @@ def _covers(name: DirectoryName, write_id: WriteId) -> bool:
     return name.max_write_id >= write_id and (name.is_base or name.min_write_id <= write_id)
 
 
-def _is_single(name: DirectoryName, write_id: WriteId) -> bool:
+def _newest_base(names: Sequence[DirectoryName]) -> DirectoryName | None:
+    bases = [one for one in names if one.is_base]
+    return max(bases, key=lambda one: (one.max_write_id, one.visibility_txn_id), default=None)
+
+
+def _is_older(archived: _Archived, write_id: WriteId) -> bool:
+    name = archived.directory
+    return archived.is_data and (name is None or name.max_write_id < write_id)
+
+
+def _is_single(name: DirectoryName | None, write_id: WriteId) -> bool:
+    if name is None:
+        return False
     return name.min_write_id == name.max_write_id == write_id and not name.visibility_txn_id
 
 
 def _is_told(covering: DirectoryName, archived: Sequence[_Archived]) -> bool:
     """Whether it is known what was taken away once the covering directory stood."""
     return any(
-        one.directory.max_write_id <= covering.max_write_id
+        one.directory is not None
+        and one.directory.max_write_id <= covering.max_write_id
         and (covering.is_base or one.directory.min_write_id >= covering.min_write_id)
         for one in archived
     )

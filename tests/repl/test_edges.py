@@ -22,6 +22,7 @@ from hms_bridge.model.catalog import (
     Table,
     TableType,
 )
+from hms_bridge.model.compaction import CompactionType
 from hms_bridge.model.event import NotificationEvent, WriteNotification
 from hms_bridge.model.function import Function
 from hms_bridge.model.ids import EventId
@@ -361,20 +362,24 @@ def overwrite_with_nothing(world, table: str, partition: str = "", *, is_reporti
         base = world.root(table, partition).child(f"base_{write_id:07d}")
         base.volume.make_directory(base.path)
         if is_reporting:
-            world.source.add_write_notifications(
-                [
-                    WriteNotification(
-                        txn_id=txn.id,
-                        write_id=write_id,
-                        database_name="src",
-                        table_name=table,
-                        partition_values=(partition.removeprefix("p="),) if partition else (),
-                        files=(),
-                        checksums=(),
-                        subdirectories=(),
-                    )
-                ]
+            tell_of_no_files(world, txn, write_id, table, partition)
+
+
+def tell_of_no_files(world, txn, write_id, table: str, partition: str = "") -> None:
+    world.source.add_write_notifications(
+        [
+            WriteNotification(
+                txn_id=txn.id,
+                write_id=write_id,
+                database_name="src",
+                table_name=table,
+                partition_values=(partition.removeprefix("p="),) if partition else (),
+                files=(),
+                checksums=(),
+                subdirectories=(),
             )
+        ]
+    )
 
 
 @pytest.mark.parametrize("is_reporting", [False, True])
@@ -396,6 +401,57 @@ def test_a_partition_that_was_overwritten_with_nothing_is_empty(partitioned, is_
     partitioned.replicate()
     partitioned.assert_same()
     assert read(partitioned, table="part") == [2]
+
+
+@pytest.mark.parametrize("is_reporting", [False, True])
+@pytest.mark.parametrize("is_followed", [False, True])
+def test_an_overwrite_with_nothing_that_was_compacted_and_cleaned_is_seen(
+    world, is_reporting, is_followed
+):
+    world.replicate()
+    overwrite_with_nothing(world, "t", is_reporting=is_reporting)
+    world.insert("t", (3, "c"))
+    if not is_followed:
+        with world.write() as txn:
+            txn.delete("t", [3])
+    world.compact("t", CompactionType.MAJOR)
+    assert world.clean() >= 1
+    assert not list(Path(world.root("t").path).glob("base_0000002"))
+    world.replicate()
+    world.assert_same()
+    assert read(world) == ([3] if is_followed else [])
+
+
+@pytest.mark.parametrize("is_reporting", [False, True])
+def test_a_partition_overwritten_with_nothing_compacted_and_cleaned_is_seen(
+    partitioned, is_reporting
+):
+    overwrite_with_nothing(partitioned, "part", "p=1", is_reporting=is_reporting)
+    partitioned.insert("part", (3, "z"), partition="p=1")
+    partitioned.insert("part", (4, "w"), partition="p=2")
+    for name in ("p=1", "p=2"):
+        partitioned.compact("part", CompactionType.MAJOR, name)
+    assert partitioned.clean() >= 2
+    partitioned.replicate()
+    partitioned.assert_same()
+    assert sorted(read(partitioned, table="part")) == [2, 3, 4]
+
+
+@pytest.mark.parametrize("is_reporting", [False, True])
+def test_rows_of_before_say_that_a_write_without_files_overwrote_nothing(world, is_reporting):
+    world.replicate()
+    with world.write() as txn:
+        write_id = txn.write_id("t")
+        if is_reporting:
+            tell_of_no_files(world, txn, write_id, "t")
+    world.insert("t", (3, "c"))
+    world.compact("t", CompactionType.MAJOR)
+    assert world.clean() >= 1
+    report = world.dump()
+    assert not list(Path(report.directory.removeprefix("file:")).rglob("_hms_bridge_emptied"))
+    world.load()
+    world.assert_same()
+    assert sorted(read(world)) == [1, 2, 3]
 
 
 # managed tables without transactions
