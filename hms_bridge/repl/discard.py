@@ -22,6 +22,7 @@ from hms_bridge.repl.dump_metadata import DumpMetadata, DumpType
 from hms_bridge.repl.dump_verb import DumpVerb
 from hms_bridge.repl.layout import HIVE_DIRECTORY, NON_RECOVERABLE, DumpPaths, database_directory
 from hms_bridge.repl.lease import Lease, LeaseRules
+from hms_bridge.repl.origin import read_origin
 from hms_bridge.repl.pins import DumpPins, dump_holder
 from hms_bridge.repl.texts import child_directories, ensure_content, write_text
 
@@ -138,6 +139,9 @@ class ReplDiscard(DumpVerb):
             cm_root=None if old is None else old.cm_root,
             scope=None if old is None else old.scope,
         )
+        origin = read_origin(self._resolve, DumpPaths(plan.directory))
+        if origin is not None:
+            write_text(self._resolve(paths.origin), origin)
         write_text(self._resolve(paths.metadata), metadata.format())
         write_text(self._resolve(paths.load_metadata), f"{at}\n")
         write_text(self._resolve(paths.finished_load), "")
