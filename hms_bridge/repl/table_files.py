@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from changemanager.filesystem.volume import FileKind
-from changemanager.location import ListedFile as TreeFile
-from changemanager.location import Location, list_tree
+from changemanager.location import Location
 from changemanager.uri import EncodedUri
 from hms_bridge.acid.directory import AcidState, resolve
 from hms_bridge.acid.listing import DirectoryListing, ListedFile
@@ -15,6 +14,7 @@ from hms_bridge.acid.markers import DataFormat, parse_metadata
 from hms_bridge.acid.names import is_hidden
 from hms_bridge.errors import NotEnoughHistoryError, ReplError
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
+from hms_bridge.repl.data_tree import list_data
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,7 +38,7 @@ def snapshot_files(
     if snapshot.write_ids is None:
         paths = [
             one.path
-            for one in _tree(root)
+            for one in list_data(root)
             if one.kind is FileKind.FILE and _is_plain_data(one.path)
         ]
     else:
@@ -54,10 +54,6 @@ def _reference(root: Location, path: str, cm_root: str | None) -> EncodedUri:
         cmroot=cm_root,
         sub_directory=path.rpartition("/")[0] or None,
     )
-
-
-def _tree(root: Location) -> tuple[TreeFile, ...]:
-    return list_tree(root) if root.status() is not None else ()
 
 
 def _is_plain_data(path: str) -> bool:
@@ -89,7 +85,7 @@ def acid_state(
         marker = root.child(path)
         return parse_metadata(b"".join(marker.chunks()), marker.uri)
 
-    tree = _tree(root)
+    tree = list_data(root)
     listing = DirectoryListing.build(
         root.uri,
         files=[
