@@ -314,8 +314,7 @@ class ReplDump(DumpVerb):
         )
         ensure_content(self._resolve(paths.finished_dump), mark.format().encode())
         pins.finish(began_at_ms)
-        for directory in plan.removed:
-            self._remove(name, directory, reason="a newer one is finished")
+        self._remove_older(name, plan.removed)
         return report
 
     def _dumps_as_planned(self, plan: DumpPlan) -> tuple[DumpDirectory, ...]:

@@ -37,6 +37,8 @@ USAGE_ERRORS = {
     "no number": (("txns", "abort", "x"), "'x' is not a valid int"),
     "no transaction": (("txns", "abort"), "Missing argument"),
     "transaction 0": (("txns", "abort", "0"), "0 is not in the range"),
+    "no dump named": (("repl", "dump", "s", "--discard", ""), "names no dump"),
+    "no directory named": (("table", "adopt", "", "--name", "a.b"), "names no directory"),
     "no assignment": (("txns", "--set", "novalue"), "--set takes KEY=VALUE, not 'novalue'"),
     "partition type": (
         ("table", "adopt", ".", "--name", "a.b", "--partition-type", "p"), "takes COLUMN=TYPE",
