@@ -135,6 +135,28 @@ def test_settings(program: Program, name: str) -> None:
     refused(program.run("txns", "--set", assignment), FAILED, text)
 
 
+PLACES = {
+    "no archive": ("hive.repl.cmrootdir=", "hive.repl.cmrootdir is '', which names no directory"),
+    "no warehouse": ("hive.metastore.warehouse.dir= ", "is '', which names no directory"),
+    "a whole disk as archive": ("hive.repl.cmrootdir=/", "'/', a whole file system"),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_places_that_an_unset_variable_gives(program: Program, name: str) -> None:
+    program.ok("schema", "init")
+    assignment, text = PLACES[name]
+    refused(program.run("cm", "purge", "--dry-run", "--set", assignment), FAILED, text)
+    refused(program.run("cleaner", "run", "--set", assignment), FAILED, text)
+
+
+def test_a_root_of_dumps_that_an_unset_variable_gives(program: Program) -> None:
+    program.ok("schema", "init")
+    for verb in (("dump", "s"), ("load", "s"), ("dump", "s", "--discard")):
+        answer = program.run("repl", *verb, "--root", "")
+        refused(answer, FAILED, "'', which names no directory")
+
+
 FILES = {
     "cut off": ("<configuration><property>", "is not XML"),
     "not XML at all": ("hive.repl.cm.retain=1d", "is not XML"),
