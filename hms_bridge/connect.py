@@ -157,17 +157,24 @@ def shareable_url(url: str) -> str:
 
 
 def archive_root(settings: Settings) -> str:
-    """The archive's place, the same everywhere. Raises ConfigError."""
-    return absolute_location(settings.archive.root, settings.hadoop, key=CM_ROOT.name)
+    """The archive's place, the same everywhere. Raises ConfigError, also for all of this machine:
+    a purge takes what is below it for archived."""
+    root = absolute_location(settings.archive.root, settings.hadoop, key=CM_ROOT.name)
+    if root in ("/", "file:", "file:/", "file://"):
+        raise ConfigError(f"{CM_ROOT.name} is '{root}', a whole file system; name a directory")
+    return root
 
 
 def absolute_location(text: str, hadoop: HadoopConfig | None = None, *, key: str = "") -> str:
     """A path or URI that means the same everywhere; relative paths are of this directory.
 
     Where ``hadoop`` has another default file system than this machine's, a bare path is of that
-    one. Raises ConfigError for a relative path there, which would mean a user's home directory;
+    one. Raises ConfigError for a relative path there, which would mean a user's home directory,
+    and for an empty text, as an unset variable of a script gives, which would mean this directory;
     ``key`` is the setting that it comes from.
     """
+    if not text.strip():
+        raise ConfigError(f"{key + ' is ' if key else ''}'{text}', which names no directory")
     is_local = hadoop is None or hadoop.is_default_local
     if ":/" in text or (text.startswith("/") and is_local):
         return text.rstrip("/") or "/"

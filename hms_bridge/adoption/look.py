@@ -92,6 +92,11 @@ def _children(fs: Any, path: str) -> tuple[list[str], list[str]]:
     partitions, others = list[str](), list[str]()
     for entry in fs.ls(path, detail=True):
         name = entry["name"].rstrip("/").rpartition("/")[2]
+        if entry.get("islink") and "=" in name and not is_hidden(name):
+            raise AcidFormatError(
+                "is a symbolic link; put the partition's directory itself there, or mount it there",
+                entry["name"],
+            )
         if not is_hidden(name) and name:
             is_partition = entry["type"] == "directory" and "=" in name
             (partitions if is_partition else others).append(name)

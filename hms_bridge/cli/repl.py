@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from hms_bridge.repl.load import LoadPlan, LoadReport
 
 
-_NEWEST = ""
+_NEWEST = "//"
+"""What no dump is called, and what an unset variable of a script does not give."""
 
 
 @click.group()
@@ -124,6 +125,8 @@ def dump(
     if discarded is not None:
         if is_forced:
             raise click.UsageError("--discard makes no dump; give --bootstrap to the next one")
+        if not discarded:
+            raise click.UsageError("--discard '' names no dump; for the newest leave '' out")
         named = None if discarded == _NEWEST else discarded
         discard = discard_request(database, settings, root=given_root, dump=named)
         discard_dump(discard, metastore_url, settings, output_format, is_dry_run=is_dry_run)

@@ -105,7 +105,7 @@ def load_request(
     is_quick: bool = False,
 ) -> LoadRequest:
     """A load of the newest dump."""
-    base = external_base or settings.repl.external_base
+    base = settings.repl.external_base if external_base is None else external_base
     return LoadRequest(
         root=repl_root(root, settings),
         source_database=source_database,
@@ -135,5 +135,6 @@ def dump_rules(settings: Settings) -> DumpRules:
 
 def repl_root(given: str | None, settings: Settings) -> str:
     """Where dumps are."""
-    key = "" if given else REPL_ROOT.name
-    return absolute_location(given or settings.repl.root, settings.hadoop, key=key)
+    if given is not None:
+        return absolute_location(given, settings.hadoop)
+    return absolute_location(settings.repl.root, settings.hadoop, key=REPL_ROOT.name)

@@ -109,6 +109,8 @@ def adopt(
     from hms_bridge.connect import absolute_location, connected, is_set_up
 
     database, name = split_table_name(table_name)
+    if not directory:
+        raise click.UsageError("'' names no directory; give the table's own")
     types = dict(_pair(text) for text in partition_types)
     if bool(bucket_columns) != bool(bucket_count):
         raise click.UsageError("--clustered-by and --buckets go together")

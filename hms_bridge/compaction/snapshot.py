@@ -11,6 +11,7 @@ from hms_bridge.compaction.target import CompactionTarget
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
+from hms_bridge.rows.known_ids import require_known_ids
 from hms_bridge.rows.listing import list_acid_directory
 from hms_bridge.rows.reader import has_raw_rows
 
@@ -40,6 +41,7 @@ def take_snapshot(
     listing = list_acid_directory(
         fs, location.path, has_raw_rows=functools.partial(has_raw_rows, fs)
     )
+    require_known_ids(metastore, target.table, listing, txns, write_ids)
     return CompactorSnapshot(
         txns=txns, write_ids=write_ids, state=resolve(listing, txns=txns, write_ids=write_ids)
     )

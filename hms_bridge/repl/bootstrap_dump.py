@@ -187,9 +187,10 @@ class BootstrapDump:
         if place.location is None:
             return _Found(place=place, error=place.error)
         snapshot = TableSnapshot(
+            metastore=self._source,
+            table=table,
             txns=self._snapshot.txns,
             write_ids=self._snapshot.write_ids.get(table.full_name),
-            is_insert_only=table.is_insert_only,
         )
         try:
             files = snapshot_files(self._resolve(place.location), snapshot, self._cm_root)

@@ -140,6 +140,7 @@ def _load_table(reader: DumpReader, replica: Replica, dumped: DumpedTable) -> No
             f"table {table.full_name} is on the target, and this load did not make it; drop it, "
             "then load again"
         )
+    replica.require_own_place(table, dumped.table)
     if replica.owns_files(table):
         replica.copy(dumped.files, table.storage.location, table.full_name)
     for start in range(0, len(dumped.partitions), _PARTITIONS_AT_ONCE):

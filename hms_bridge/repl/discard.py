@@ -8,10 +8,8 @@ begins where this one began. Stopped anywhere, it can be asked for again.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
-from changemanager.filesystem.volume import FileKind
 from changemanager.location import Location
 from hms_bridge.errors import ReplError
 from hms_bridge.model.event import NotificationRequest
@@ -19,15 +17,13 @@ from hms_bridge.model.ids import EventId
 from hms_bridge.repl.dump_directories import DumpDirectory, DumpState, list_dumps
 from hms_bridge.repl.dump_manifest import FinishMark
 from hms_bridge.repl.dump_metadata import DumpMetadata, DumpType
-from hms_bridge.repl.dump_verb import DumpVerb
-from hms_bridge.repl.layout import HIVE_DIRECTORY, NON_RECOVERABLE, DumpPaths, database_directory
+from hms_bridge.repl.dump_verb import DumpVerb, what_is_strange
+from hms_bridge.repl.layout import DumpPaths, database_directory
 from hms_bridge.repl.lease import Lease, LeaseRules
+from hms_bridge.repl.origin import read_origin
 from hms_bridge.repl.pins import DumpPins, dump_holder
 from hms_bridge.repl.texts import child_directories, ensure_content, write_text
 
-_ABOVE_HIVE = frozenset({HIVE_DIRECTORY, NON_RECOVERABLE, "ranger", "atlas"})
-"""Hive dumps Ranger's and Atlas' data beside its own."""
-_IN_HIVE = re.compile(r"(\.cm-part-)?\.?_.*|\d+|events_batch_\d+|metadata|data|\..*\.crc")
 _CLOCKS_APART_MS = 600_000
 
 
@@ -138,6 +134,9 @@ class ReplDiscard(DumpVerb):
             cm_root=None if old is None else old.cm_root,
             scope=None if old is None else old.scope,
         )
+        origin = read_origin(self._resolve, DumpPaths(plan.directory))
+        if origin is not None:
+            write_text(self._resolve(paths.origin), origin)
         write_text(self._resolve(paths.metadata), metadata.format())
         write_text(self._resolve(paths.load_metadata), f"{at}\n")
         write_text(self._resolve(paths.finished_load), "")
@@ -168,21 +167,11 @@ class ReplDiscard(DumpVerb):
 
     def _require_dump(self, place: Location) -> None:
         """Raises ReplError for a directory that holds what dumps do not, or nothing of a dump."""
-        above = {child.name: child.kind for child in place.volume.children(place.path)}
-        hive = place.child(HIVE_DIRECTORY)
-        is_there = above.get(HIVE_DIRECTORY) is FileKind.DIRECTORY
-        within = [child.name for child in hive.volume.children(hive.path)] if is_there else []
-        strange = sorted(above.keys() - _ABOVE_HIVE)
-        strange += sorted(
-            f"{HIVE_DIRECTORY}/{name}" for name in within if not _IN_HIVE.fullmatch(name)
-        )
-        if not above:
-            return  # an earlier discard was killed just before its end
-        if strange or not is_there:
-            what = f"it holds {', '.join(strange[:3])}" if strange else "it has no directory hive"
+        strange = what_is_strange(place)
+        if strange:
             raise ReplError(
-                f"{place.uri} does not look like a dump ({what}), so it is left alone; move away "
-                "what is yours, or remove it by hand"
+                f"{place.uri} does not look like a dump ({strange}), so it is left alone; move "
+                "away what is yours, or remove it by hand"
             )
 
     def _pin(self, database: str, directory: str) -> str | None:

@@ -14,7 +14,7 @@ from functools import partial
 from changemanager.errors import ChangeManagerError
 from changemanager.uri import EncodedUri
 from changemanager.whereabouts import locate
-from hms_bridge.errors import EventGapError, ReplError, SourceFileMissingError
+from hms_bridge.errors import ReplError, SourceFileMissingError
 from hms_bridge.model.catalog import Database, Table
 from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import EventId, TxnId
@@ -35,6 +35,7 @@ from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.incremental_dump import EventCounts, IncrementalDump, IncrementalRules
 from hms_bridge.repl.layout import DumpPaths, database_directory
 from hms_bridge.repl.lease import Lease, LeaseRules
+from hms_bridge.repl.origin import require_same_log, write_origin
 from hms_bridge.repl.pins import DumpPins
 from hms_bridge.repl.plain_tables import (
     PLAIN_TABLES,
@@ -245,11 +246,8 @@ class ReplDump(DumpVerb):
             )
         after = previous.metadata.last_event_id
         until = self._source.get_current_event_id()
-        if until < after:
-            raise EventGapError(
-                f"the last dump ended at event {after}, the notification log at {until}: the "
-                "metastore was restored or replaced. " + begin_anew(request.database_name)
-            )
+        wanted = EventRange(after=after, until=until)
+        require_same_log(self._source, self._resolve, previous, wanted)
         if until == after:
             return DumpPlan(
                 kind=DumpKind.NOTHING,
@@ -259,7 +257,7 @@ class ReplDump(DumpVerb):
                 after_event_id=after,
                 until_event_id=until,
             )
-        dump = self._incremental(request, EventRange(after=after, until=until))
+        dump = self._incremental(request, wanted)
         return DumpPlan(
             kind=DumpKind.INCREMENTAL,
             request=request,
@@ -316,8 +314,7 @@ class ReplDump(DumpVerb):
         )
         ensure_content(self._resolve(paths.finished_dump), mark.format().encode())
         pins.finish(began_at_ms)
-        for directory in plan.removed:
-            self._remove(name, directory, reason="a newer one is finished")
+        self._remove_older(name, plan.removed)
         return report
 
     def _dumps_as_planned(self, plan: DumpPlan) -> tuple[DumpDirectory, ...]:
@@ -360,6 +357,7 @@ class ReplDump(DumpVerb):
         reader.end()
         until = self._source.get_current_event_id()
         require_no_rename(self._source, name, EventRange(after=event_id, until=until))
+        write_origin(self._source, texts, paths, event_id, until)
         texts.write_metadata(DumpType.BOOTSTRAP, name, request.cm_root, event_id, until)
         files = written.all_files
         report = DumpReport(
@@ -436,6 +434,7 @@ class ReplDump(DumpVerb):
                 self._source, self._resolve, request.database_name, request.external_base
             )
             texts.write(external_list_text(paths, directories))
+        write_origin(self._source, texts, paths, after, until)
         name = request.database_name
         texts.write_metadata(DumpType.INCREMENTAL, name, request.cm_root, after, until)
         report = DumpReport(

@@ -52,7 +52,8 @@ class DumpManifest:
         if head != _HEAD or told is None:
             raise ReplError(f"{path}: no manifest of a dump; it is damaged: copy the dump again")
         digests: dict[str, str] = {}
-        for line in body.splitlines():
+        # No other character ends a line: paths may have U+2028 and its like.
+        for line in body.removesuffix("\n").split("\n") if body else ():
             found = _LINE.fullmatch(line)
             if found is None:
                 raise ReplError(f"{path}: {line!r} is no line of it: copy the dump again")

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from changemanager.filesystem.volume import FileKind
 from changemanager.journal import tell
-from changemanager.location import Resolver
+from changemanager.location import Location, Resolver
 from changemanager.manifest import ArchiveManifest
 from hms_bridge.clock import Clock
 from hms_bridge.metastore import Metastore
-from hms_bridge.repl.layout import DumpPaths
+from hms_bridge.repl.layout import HIVE_DIRECTORY, NON_RECOVERABLE, DumpPaths
 from hms_bridge.repl.lease import Lease, LeaseKind, LeaseRequest, LeaseRules, held_lease
 from hms_bridge.repl.pins import DumpPins
 from hms_bridge.repl.texts import remove_tree
 
 _LOG = logging.getLogger(__name__)
+_ABOVE_HIVE = frozenset({HIVE_DIRECTORY, NON_RECOVERABLE, "ranger", "atlas"})
+"""Hive dumps Ranger's and Atlas' data beside its own."""
+_IN_HIVE = re.compile(r"(\.cm-part-)?\.?_.*|\d+|events_batch_\d+|metadata|data|\..*\.crc")
 
 
 class DumpWork(Protocol):
@@ -80,6 +85,17 @@ class DumpVerb:
     def _pins(self, database: str) -> DumpPins:
         return DumpPins(manifest=self._manifest, clock=self._clock, database=database)
 
+    def _remove_older(self, database: str, directories: Sequence[str]) -> None:
+        """Remove dumps that a newer one makes needless; what may be somebody else's stays."""
+        for directory in directories:
+            strange = what_is_strange(self._resolve(directory))
+            if strange:
+                _LOG.warning(
+                    "%s is left alone: it does not look like a dump (%s)", directory, strange
+                )
+            else:
+                self._remove(database, directory, reason="a newer one is finished")
+
     def _remove(self, database: str, directory: str, *, reason: str) -> None:
         """Remove a dump's directory, and log it.
 
@@ -90,3 +106,20 @@ class DumpVerb:
             marker.volume.remove_file(marker.path)
         remove_tree(self._resolve(directory))
         tell(_LOG, "dump removed", database=database, path=directory, reason=reason)
+
+
+def what_is_strange(place: Location) -> str:
+    """What a directory holds that dumps do not, or that it has nothing of a dump; empty for a dump.
+
+    An empty directory is one, too: a removal was killed just before its end.
+    """
+    above = {child.name: child.kind for child in place.volume.children(place.path)}
+    if not above:
+        return ""
+    hive = place.child(HIVE_DIRECTORY)
+    if above.get(HIVE_DIRECTORY) is not FileKind.DIRECTORY:
+        return "it has no directory hive"
+    strange = sorted(above.keys() - _ABOVE_HIVE)
+    within = (child.name for child in hive.volume.children(hive.path))
+    strange += sorted(f"{HIVE_DIRECTORY}/{name}" for name in within if not _IN_HIVE.fullmatch(name))
+    return f"it holds {', '.join(strange[:3])}" if strange else ""

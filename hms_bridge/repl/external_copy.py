@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from changemanager.filesystem.volume import FileKind
-from changemanager.location import Resolver, list_tree
+from changemanager.location import Resolver
 from hms_bridge.errors import ReplError
 from hms_bridge.repl.copy import Copier, CopyReport
+from hms_bridge.repl.data_tree import list_data
 from hms_bridge.repl.external_list import ExternalDirectory, external_target
 from hms_bridge.repl.untrusted import DumpedFile
 
@@ -54,9 +55,9 @@ def _mirror(
     resolve: Resolver, source_uri: str, target_uri: str, before_each: Callable[[], None]
 ) -> CopyReport:
     source, target = resolve(source_uri), resolve(target_uri)
-    files = {one.path: one for one in list_tree(source) if one.kind is FileKind.FILE}
+    files = {one.path: one for one in list_data(source) if one.kind is FileKind.FILE}
     target.volume.make_directory(target.path)
-    for there in list_tree(target):
+    for there in list_data(target):
         wanted = files.get(there.path)
         if there.kind is not FileKind.FILE:
             continue

@@ -65,6 +65,11 @@ class DumpPaths:
         return f"{self.hive}/_hms_bridge_plain_tables"
 
     @property
+    def origin(self) -> str:
+        """Hashes of the events at which it begins and ends, in dumps of ours."""
+        return f"{self.hive}/_hms_bridge_origin"
+
+    @property
     def manifest(self) -> str:
         """Hashes of all other texts, in dumps of ours."""
         return f"{self.hive}/{DUMP_MANIFEST}"

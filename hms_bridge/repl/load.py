@@ -267,7 +267,9 @@ class ReplLoad:
         if database is not None and begun != reader.paths.hive:
             common = (name for name in reader.table_names() if name in tables)
             dumped = (reader.table(name).table for name in common)
-            refuse_own_source(reader.paths.root, database, dumped, replica.find_table)
+            refuse_own_source(
+                reader.paths.root, database, dumped, replica.find_table, self._resolve
+            )
         check_bootstrap(reader, database, len(tables))
         self._require_external(request, reader)
         names = check_tables(reader, request.external_base)
@@ -321,7 +323,7 @@ class ReplLoad:
         if database is None or not database.is_replication_source:
             return
         some = islice(_tables_of_events(reader), _TABLES_COMPARED)
-        refuse_own_source(reader.paths.root, database, some, replica.find_table)
+        refuse_own_source(reader.paths.root, database, some, replica.find_table, self._resolve)
 
     def _incremental_start(self, request: LoadRequest, reader: DumpReader) -> EventId:
         """Where the target stands. Raises ReplError, EventGapError if the dump does not follow."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from changemanager.location import parse_uri
+from changemanager.containment import is_within
+from changemanager.location import Location, Resolver, parse_uri
 from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import Database, Table
 from hms_bridge.repl.target_objects import CHECKPOINT, is_external, last_event_of
@@ -25,6 +26,7 @@ def refuse_own_source(
     database: Database,
     dumped: Iterable[Table],
     find_table: Callable[[str], Table | None],
+    resolve: Resolver,
 ) -> None:
     """Raises ReplError if the target is, as far as can be told, where the dump comes from.
 
@@ -36,7 +38,7 @@ def refuse_own_source(
         raise own_source(directory, database.name)
     for source in dumped:
         table = None if is_external(source) else find_table(source.name)
-        if table is not None and _is_same_place(table, source):
+        if table is not None and is_same_place(table, source, resolve):
             raise own_source(directory, database.name)
 
 
@@ -49,9 +51,17 @@ def own_source(directory: str, database_name: str) -> ReplError:
     )
 
 
-def _is_same_place(table: Table, source: Table) -> bool:
+def is_same_place(table: Table, source: Table, resolve: Resolver) -> bool:
+    """Whether a table lies where another one does, or one in the other; links are followed."""
     place, other = table.storage.location, source.storage.location
     if not place or not other:
         return False
     here, there = parse_uri(place), parse_uri(other)
-    return (here.file_system, here.path) == (there.file_system, there.path)
+    if here.file_system != there.file_system:
+        return False
+    first, second = (_real_path(resolve(one.uri)) for one in (here, there))
+    return is_within(first, second) or is_within(second, first)
+
+
+def _real_path(place: Location) -> str:
+    return place.volume.real_path(place.path)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from changemanager.errors import ChangeManagerError
 from changemanager.filesystem.volume import FileKind
-from changemanager.location import Location, Resolver, list_tree
+from changemanager.location import Location, Resolver
 from changemanager.uri import decode_uri
 from hms_bridge.acid.names import is_hidden
 from hms_bridge.errors import NoSuchObjectError, ReplError
@@ -22,6 +22,7 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.model.partition_name import partition_name
+from hms_bridge.repl.data_tree import list_data
 from hms_bridge.repl.dump_texts import NotedTexts
 from hms_bridge.repl.event_payload import Payload, message_json
 from hms_bridge.repl.event_source import EventRange, is_of, read_events
@@ -182,7 +183,7 @@ def _locations(source: Metastore, table: Table) -> Iterator[tuple[str, str]]:
 def _look(root: Location) -> PlainPlace:
     found = [
         one
-        for one in (list_tree(root) if root.status() is not None else ())
+        for one in list_data(root)
         if one.kind is FileKind.FILE and not any(is_hidden(part) for part in one.path.split("/"))
     ]
     return PlainPlace(

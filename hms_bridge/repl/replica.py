@@ -14,6 +14,7 @@ from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.model.txn import AllocateWriteIdsRequest, OpenTxnsRequest, TxnToWriteId, TxnType
 from hms_bridge.repl.copy import Copier, CopyReport
 from hms_bridge.repl.dump_reader import DumpedPartition
+from hms_bridge.repl.own_source import is_same_place
 from hms_bridge.repl.remedies import begin_anew
 from hms_bridge.repl.target_objects import (
     FIRST_INCREMENTAL_PENDING,
@@ -149,6 +150,21 @@ class Replica:
             return self.metastore.get_table(self.names.target_database, name)
         except NoSuchObjectError:
             return None
+
+    def require_own_place(self, table: Table, source: Table) -> None:
+        """Raises ReplError if a table that this load made lies where its source does, links
+        followed, and takes it back: compacting, cleaning or dropping the replica would take the
+        source's files."""
+        if not self.owns_files(table) or not is_same_place(table, source, self.resolve):
+            return
+        database = self.names.target_database
+        self.metastore.drop_table(database, table.name, is_data_deleted=False)
+        raise ReplError(
+            f"table {table.full_name} of the replica would lie where the source's is, in "
+            f"{table.storage.location}: both sides have one warehouse. No file was touched. Give "
+            "the replica's metastore a hive.metastore.warehouse.dir of its own (with sqlite: and "
+            f"other database URLs: --set), drop the empty database {database} there, load again"
+        )
 
     def find_partition(self, table: Table, name: str) -> Partition | None:
         """A partition of the target, by its name; None if it is not there."""

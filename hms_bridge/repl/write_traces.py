@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from changemanager.filesystem.volume import FileKind
-from changemanager.location import Location, Resolver, list_tree
+from changemanager.location import Location, Resolver
 from changemanager.manifest import ArchiveCause, ArchiveEntry, ArchiveManifest, IntentState
 from changemanager.uri import EncodedUri
 from hms_bridge.acid.markers import METADATA_FILE, DataFormat, parse_metadata
@@ -34,6 +34,7 @@ from hms_bridge.model.catalog import Partition, Table
 from hms_bridge.model.compaction import Compaction, CompactionState, ShowCompactionsRequest
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.partition_name import partition_name
+from hms_bridge.repl.data_tree import list_data
 from hms_bridge.repl.emptied import is_emptied, oldest_row
 from hms_bridge.repl.texts import read_text
 
@@ -267,7 +268,7 @@ def _listed(root: Location, partition: Partition | None, name: str | None) -> _P
     if root.status() is None:
         return place
     for child in root.volume.children(root.path):
-        parsed = DirectoryName.parse(child.name) if child.kind is FileKind.DIRECTORY else None
+        parsed = None if child.kind is FileKind.FILE else DirectoryName.parse(child.name)
         if parsed is None:
             continue
         if _is_compacted(parsed, root.child(child.name)):
@@ -276,7 +277,7 @@ def _listed(root: Location, partition: Partition | None, name: str | None) -> _P
         files = place.own.setdefault(parsed.max_write_id, [])
         files += (
             f"{child.name}/{one.path}"
-            for one in list_tree(root.child(child.name))
+            for one in list_data(root.child(child.name))
             if one.kind is FileKind.FILE and not any(is_hidden(x) for x in one.path.split("/"))
         )
     return place

@@ -26,7 +26,8 @@ def list_acid_directory(
     `has_raw_rows` is asked with the full path of one file of each base or delta whose files are
     named like originals; without it the name decides. It may raise FileNotFoundError. What vanishes
     during the look (a cleaner at work) counts as absent. Raises OSError if a file system fails,
-    AcidFormatError if a `_metadata_acid` cannot be understood.
+    AcidFormatError if a `_metadata_acid` cannot be understood, and for a symbolic link below the
+    root: to leave it out, as a listing does that does not follow it, would be to lose rows.
     """
     look = _Look(fs, root)
 
@@ -122,19 +123,36 @@ class _Look:
             try:
                 entries = self._fs.ls(path, detail=True)
             except FileNotFoundError:
+                self._refuse_link_to_nothing(path)
                 continue
             for entry in entries:
                 name = self._relative(entry).rpartition("/")[2]
+                if entry.get("islink") and not is_hidden(name):
+                    raise _link(entry["name"])
                 found.append(entry)
                 if entry["type"] == "directory" and not is_hidden(name):
                     pending.append(entry["name"])
         return found
+
+    def _refuse_link_to_nothing(self, path: str) -> None:
+        """The root may be a link; one whose target is away (not mounted) is no empty table."""
+        is_link = getattr(self._fs, "islink", None)
+        if is_link is not None and is_link(path):
+            raise AcidFormatError("is a symbolic link that leads nowhere; mount its target", path)
 
     def _relative(self, entry: dict[str, Any]) -> str:
         name = str(entry["name"]).rstrip("/")
         if name == self._root and entry["type"] != "directory":
             raise AcidFormatError("is a file; name the table's or partition's directory", name)
         return name[len(self._root) + 1 :]
+
+
+def _link(path: str) -> AcidFormatError:
+    return AcidFormatError(
+        "is a symbolic link, whose rows would neither be compacted nor archived nor replicated; "
+        "put the file or directory itself there, or mount it there",
+        path,
+    )
 
 
 def _modified_ms(entry: dict[str, Any]) -> int | None:

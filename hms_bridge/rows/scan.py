@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from changemanager.location import Resolver
 from hms_bridge.errors import AcidFormatError
-from hms_bridge.metastore import CatalogStore
+from hms_bridge.metastore import CatalogStore, Metastore
 from hms_bridge.model.catalog import DEFAULT_PARTITION_VALUE, Column, Table
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
@@ -20,6 +20,7 @@ from hms_bridge.orc.arrow_types import arrow_type
 from hms_bridge.orc.hive_types import parse_hive_type
 from hms_bridge.orc.timestamps import TimestampForm
 from hms_bridge.orc.types import OrcKind, OrcType, struct_type
+from hms_bridge.rows.known_ids import require_known_ids
 from hms_bridge.rows.listing import list_acid_directory
 from hms_bridge.rows.reader import ROW_ID_COLUMN, Projection, SnapshotReader, has_raw_rows
 from hms_bridge.snapshot.plan import ReadSplit, plan_read
@@ -41,7 +42,7 @@ class ScanSplit:
 
 
 def plan_scan(
-    catalog: CatalogStore,
+    metastore: Metastore,
     resolver: Resolver,
     table: Table,
     *,
@@ -53,12 +54,13 @@ def plan_scan(
     Raises NotEnoughHistoryError for a snapshot that was compacted away, AcidFormatError.
     """
     splits = []
-    for location, values in _roots(catalog, table):
+    for location, values in _roots(metastore, table):
         place = resolver(location)
         fs = place.volume.fs
         listing = list_acid_directory(
             fs, place.path, has_raw_rows=functools.partial(has_raw_rows, fs)
         )
+        require_known_ids(metastore, table, listing, txns, write_ids)
         plan = plan_read(
             listing,
             txns=txns,

@@ -37,6 +37,8 @@ USAGE_ERRORS = {
     "no number": (("txns", "abort", "x"), "'x' is not a valid int"),
     "no transaction": (("txns", "abort"), "Missing argument"),
     "transaction 0": (("txns", "abort", "0"), "0 is not in the range"),
+    "no dump named": (("repl", "dump", "s", "--discard", ""), "names no dump"),
+    "no directory named": (("table", "adopt", "", "--name", "a.b"), "names no directory"),
     "no assignment": (("txns", "--set", "novalue"), "--set takes KEY=VALUE, not 'novalue'"),
     "partition type": (
         ("table", "adopt", ".", "--name", "a.b", "--partition-type", "p"), "takes COLUMN=TYPE",
@@ -131,6 +133,28 @@ SETTINGS = {
 def test_settings(program: Program, name: str) -> None:
     assignment, text = SETTINGS[name]
     refused(program.run("txns", "--set", assignment), FAILED, text)
+
+
+PLACES = {
+    "no archive": ("hive.repl.cmrootdir=", "hive.repl.cmrootdir is '', which names no directory"),
+    "no warehouse": ("hive.metastore.warehouse.dir= ", "is '', which names no directory"),
+    "a whole disk as archive": ("hive.repl.cmrootdir=/", "'/', a whole file system"),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_places_that_an_unset_variable_gives(program: Program, name: str) -> None:
+    program.ok("schema", "init")
+    assignment, text = PLACES[name]
+    refused(program.run("cm", "purge", "--dry-run", "--set", assignment), FAILED, text)
+    refused(program.run("cleaner", "run", "--set", assignment), FAILED, text)
+
+
+def test_a_root_of_dumps_that_an_unset_variable_gives(program: Program) -> None:
+    program.ok("schema", "init")
+    for verb in (("dump", "s"), ("load", "s"), ("dump", "s", "--discard")):
+        answer = program.run("repl", *verb, "--root", "")
+        refused(answer, FAILED, "'', which names no directory")
 
 
 FILES = {

@@ -174,3 +174,24 @@ def test_it_may_be_killed_anywhere(world: ReplWorld) -> None:
     world.load()
     world.assert_same()
     assert [row["id"] for row in world.rows("dst", "t")] == [1, 2]
+
+
+def test_a_finished_dump_removes_older_dumps_and_nothing_of_others(world: ReplWorld) -> None:
+    """Somebody keeps things where the dumps are, or in one of them."""
+    first, _ = world.replicate()
+    dumps = Path(str(first.directory).removeprefix("file:"))
+    kept = dumps.parent / "keep me" / "notes"
+    kept.parent.mkdir()
+    kept.write_text("mine")
+    note = dumps / "why.txt"
+    note.write_text("mine, too")
+    world.insert("t", (2, "b"))
+    second, _ = world.replicate()
+    assert (kept.read_text(), note.read_text()) == ("mine", "mine, too")
+    note.unlink()
+    world.insert("t", (3, "c"))
+    world.replicate()
+    world.assert_same()
+    assert not dumps.exists()
+    assert not Path(str(second.directory).removeprefix("file:")).exists()
+    assert kept.read_text() == "mine"

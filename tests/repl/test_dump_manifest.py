@@ -190,3 +190,13 @@ def test_a_manifest_lost_with_its_marker_kept_is_noticed(world):
     (place / "_hms_bridge_manifest").unlink()
     with pytest.raises(DumpIncompleteError, match="which the dump had when it was finished"):
         world.load()
+
+
+@pytest.mark.parametrize("value", ["a\u2028b", "a\u0085b", "a\u2029b", "a\x0bb\x1cc"])
+def test_names_with_characters_that_end_a_line_elsewhere(world, value):
+    """Unicode has more ends of lines than a text file; Hive escapes those below U+0020 only."""
+    world.add_partition("part", value)
+    name = next(name for name in world.source.get_partition_names("src", "part") if name != "p=1")
+    world.insert("part", (7, "y"), partition=name)
+    world.replicate()
+    world.assert_same()

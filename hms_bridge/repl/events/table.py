@@ -37,6 +37,8 @@ def create_table(context: ReplayContext, event: DumpedEvent) -> None:
             )
         )
         table = replica.find_table(dumped.table.name)
+        if table is not None:
+            replica.require_own_place(table, dumped.table)
     elif last_event_of(table.parameters) is None:
         raise ReplError(
             f"{event.where}: table {table.full_name} is on the target, and no load made it; its "

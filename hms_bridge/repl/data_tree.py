@@ -1,0 +1,45 @@
+"""What lies below a directory of data, as dumps and copies look at it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from changemanager.filesystem.volume import FileKind
+from changemanager.location import ListedFile, Location, list_tree
+from hms_bridge.acid.names import is_hidden
+from hms_bridge.errors import ReplError
+
+
+def list_data(root: Location) -> tuple[ListedFile, ...]:
+    """Everything below a directory, by paths relative to it; nothing if it is not there.
+
+    The directory itself may be a symbolic link. Raises ReplError for one below it whose name is
+    not hidden, or for one that leads nowhere: a look that does not follow it takes its rows for
+    none, and the replica would lack them.
+    """
+    real = replace(root, path=root.volume.real_path(root.path))
+    if real.status() is None:
+        if _is_link(root):
+            raise _link(root.uri)
+        return ()
+    found = list_tree(real)
+    for one in found:
+        if one.kind is FileKind.LINK and not _is_hidden(one.path):
+            raise _link(f"{root.uri}/{one.path}")
+    return found
+
+
+def _is_link(place: Location) -> bool:
+    real_parent = place.volume.real_path(place.parent.path).rstrip("/")
+    return place.volume.real_path(place.path) != f"{real_parent}/{place.name}"
+
+
+def _is_hidden(path: str) -> bool:
+    return any(is_hidden(level) for level in path.split("/"))
+
+
+def _link(uri: str) -> ReplError:
+    return ReplError(
+        f"{uri} is a symbolic link: what it leads to is neither archived nor copied. Put the file "
+        "or directory itself there, or mount it there, then try again"
+    )

@@ -1,0 +1,78 @@
+"""A replica whose metastore has the source's warehouse: its tables would be the source's files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hms_bridge.config.settings import ArchiveSettings, Settings
+from hms_bridge.errors import ReplError
+from hms_bridge.service.open import open_local_metastore
+from tests.support.repl_world import ReplWorld
+
+
+@pytest.fixture
+def world(fast_folder):
+    world = ReplWorld(fast_folder)
+    world.create_table("t")
+    world.insert("t", (1, "a"))
+    yield world
+    world.close()
+
+
+def open_target(world, warehouse: Path) -> None:
+    world.target.close()
+    world.target = open_local_metastore(
+        f"sqlite:///{world.folder}/target.db3",
+        settings=Settings(
+            warehouse=str(warehouse), archive=ArchiveSettings(root=str(world.cmroot))
+        ),
+        clock=world.clock,
+    )
+
+
+def load(world) -> None:
+    loader = world.loader()
+    loader.run(loader.plan(replace(world.load_request, target_database="src")))
+
+
+def files(world) -> dict[Path, bytes]:
+    root = Path(world.root("t").path)
+    return {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+def test_a_replica_in_the_sources_warehouse_is_refused(world, is_link):
+    warehouse = world.folder / "source"
+    if is_link:
+        warehouse = world.folder / "link"
+        warehouse.symlink_to(world.folder / "source")
+    open_target(world, warehouse)
+    before = files(world)
+    world.dump()
+    for _ in range(2):
+        with pytest.raises(ReplError, match="both sides have one warehouse"):
+            load(world)
+    assert world.target.get_tables("src") == ()
+    world.target.drop_database("src", is_cascade=True)
+    assert files(world) == before
+    open_target(world, world.folder / "another")
+    load(world)
+    assert world.target.get_tables("src") == ("t",)
+
+
+def test_a_table_that_comes_later_is_refused_too(world):
+    world.dump()
+    load(world)
+    world.create_table("later")
+    world.insert("later", (2, "b"))
+    later = Path(world.root("later").path)
+    there = world.target.get_database("src").location.removeprefix("file:")
+    (Path(there) / "later").symlink_to(later)
+    world.dump()
+    with pytest.raises(ReplError, match="both sides have one warehouse"):
+        load(world)
+    assert world.target.get_tables("src") == ("t",)
+    assert any(later.rglob("bucket_*"))
