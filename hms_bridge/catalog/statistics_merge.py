@@ -16,12 +16,17 @@ from hms_bridge.model.statistics import Bound, ColumnStatistics
 
 _N = TypeVar("_N", int, float)
 
+_NUMBER_MAX = 2**63 - 1
+_NUMBERS = (
+    "low", "high", "null_count", "distinct_count", "length_max", "true_count", "false_count",
+)  # fmt: skip
+
 
 def merged(new: ColumnStatistics, old: ColumnStatistics | None) -> ColumnStatistics:
     """Of new rows and those that were there; as ``new`` where the column had other values."""
     if old is None or old.kind is not new.kind:
         return new
-    return replace(
+    together = replace(
         new,
         low=_lowest((new.low, old.low)),
         high=_highest((new.high, old.high)),
@@ -32,6 +37,7 @@ def merged(new: ColumnStatistics, old: ColumnStatistics | None) -> ColumnStatist
         true_count=_sum((new.true_count, old.true_count)),
         false_count=_sum((new.false_count, old.false_count)),
     )
+    return _fitting(together)
 
 
 def all_merged(
@@ -71,10 +77,10 @@ def aggregated(found: Sequence[PlacedStatistics], partition_count: int) -> Colum
         histogram=None,
     )
     if len(found) < 2 or len(found) == partition_count:
-        return whole
+        return _fitting(whole)
     scale = _Scale(known=len(found), wanted=partition_count)
     line = _Line(found, partition_count - 1)
-    return replace(
+    scaled = replace(
         whole,
         low=line.extrapolated(lambda one: one.low, is_highest=False),
         high=line.extrapolated(lambda one: one.high, is_highest=True),
@@ -85,6 +91,17 @@ def aggregated(found: Sequence[PlacedStatistics], partition_count: int) -> Colum
         true_count=scale.up(whole.true_count),
         false_count=scale.up(whole.false_count),
     )
+    return _fitting(scaled)
+
+
+def _fitting(column: ColumnStatistics) -> ColumnStatistics:
+    """Numbers that leave 64 bits end where those do: neither database nor wire has more."""
+    numbers = {
+        name: max(-_NUMBER_MAX - 1, min(_NUMBER_MAX, value))
+        for name in _NUMBERS
+        if isinstance(value := getattr(column, name), int)
+    }
+    return replace(column, **numbers)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

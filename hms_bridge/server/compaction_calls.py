@@ -8,8 +8,13 @@ from hms_bridge.errors import MetaError
 from hms_bridge.metadata_store import NotificationStore
 from hms_bridge.metastore import CompactionStore
 from hms_bridge.model.catalog import DEFAULT_CATALOG
-from hms_bridge.model.compaction import Compaction, CompactionState, ShowCompactionsRequest
-from hms_bridge.model.ids import CompactionId, EventId, TxnId
+from hms_bridge.model.compaction import (
+    Compaction,
+    CompactionState,
+    CompactionType,
+    ShowCompactionsRequest,
+)
+from hms_bridge.model.ids import CompactionId, EventId, TxnId, WriteId
 from hms_bridge.server.answers import answers
 from hms_bridge.wire import convert_compaction, convert_event, convert_txn
 from hms_bridge.wire.required import given, given_name
@@ -80,8 +85,15 @@ class CompactionCalls:
 
     @answers("mark_cleaned")
     def mark_cleaned(self, args: Struct) -> None:
-        """Done."""
-        self._store.mark_cleaned(_entry(args))
+        """Done. Records of aborted writes stay, whatever the client says: without them rows that
+        are still in some file would count as committed, and only the cleaner here has looked."""
+        entry = _entry(args)
+        if entry.type is CompactionType.ABORT_TXN_CLEANUP:
+            raise MetaError(
+                f"a client cannot say that aborted writes of {entry.target} are cleaned up; let "
+                "the cleaner of this metastore do it (serve --cleaner, or cleaner run)"
+            )
+        self._store.mark_cleaned(replace(entry, highest_write_id=WriteId(0)))
 
     @answers("mark_failed")
     def mark_failed(self, args: Struct) -> None:

@@ -63,10 +63,9 @@ class Dispatcher:
                 stream.limit_time(None)
                 turns.rest()
                 stream.wait()
-                if not turns.begin():
-                    return
+                turns.rest()
                 stream.limit_time(self._limits.message_timeout_seconds)
-                is_open = self._serve_one(stream)
+                is_open = self._serve_one(stream, turns)
         except TProtocolException as error:
             _log.warning("connection closed: %s", error)
         except TimeoutError:
@@ -74,7 +73,7 @@ class Dispatcher:
         except (TTransportException, OSError) as error:
             _log.debug("connection ended: %s", error)
 
-    def _serve_one(self, stream: MessageStream) -> bool:
+    def _serve_one(self, stream: MessageStream, turns: Turns) -> bool:
         name, kind, sequence = stream.read_header()
         if kind not in (KINDS.CALL, KINDS.ONEWAY):
             raise TProtocolException(
@@ -83,17 +82,20 @@ class Dispatcher:
         call = self._calls.get(name)
         arguments = _AnyArguments() if call is None else call.arguments()
         _read_arguments(stream, name, sequence, arguments)
+        if not turns.work():
+            return False
         if call is None:
             text = f"Invalid method name: '{name}'"
             unknown = TApplicationException.UNKNOWN_METHOD
-            self._send(stream, _refusal(stream, name, sequence, unknown, text))
+            self._send(stream, turns, _refusal(stream, name, sequence, unknown, text))
         elif call.result is None:
             return bool(call.answer(arguments))
         else:
-            self._send(stream, _answer(stream, name, sequence, call, arguments))
+            self._send(stream, turns, _answer(stream, name, sequence, call, arguments))
         return True
 
-    def _send(self, stream: MessageStream, message: bytes) -> None:
+    def _send(self, stream: MessageStream, turns: Turns, message: bytes) -> None:
+        turns.rest()
         stream.limit_time(self._limits.message_timeout_seconds)
         stream.send(message)
 

@@ -12,8 +12,9 @@ class ServerLimits:
     """Bounds that hold before memory is given to a message; Hive's defaults where it has one.
 
     ``element_count``: fields and entries of a message, each about 150 bytes of memory. When all
-    ``connections`` are open, that which has been idle longest, and for ``idle_seconds``, is closed
-    for a new one. The depth of structs inside structs is bounded by the thrift library (64).
+    ``connections`` are open, that whose client we have waited for longest, and for
+    ``idle_seconds``, is closed for a new one: it sends nothing, or half a message, or does not
+    take its answer. The depth of structs inside structs is bounded by the thrift library (64).
     """
 
     message_size_bytes: int = 100 * _MIB

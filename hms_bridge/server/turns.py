@@ -18,17 +18,17 @@ class Turns:
 
     @property
     def idle_ms(self) -> int:
-        """For how long nothing has been going on; 0 while there is."""
+        """For how long we have waited for the client; 0 while we work."""
         with self._lock:
             return self._idle_ms()
 
     def rest(self) -> None:
-        """It is the client's turn to send something."""
+        """It is the client's turn: to send a message, the rest of it, or to take its answer."""
         with self._lock:
             self._idle_since_ms = steady_ms(self._clock)
 
-    def begin(self) -> bool:
-        """A message begins; false if the connection was given up meanwhile."""
+    def work(self) -> bool:
+        """A message is here as a whole; false if the connection was given up meanwhile."""
         with self._lock:
             self._idle_since_ms = None
             return not self._is_over

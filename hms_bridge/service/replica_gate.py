@@ -24,7 +24,7 @@ from hms_bridge.model.lock import LockFilter, LockState
 from hms_bridge.notification.events import EventDraft
 from hms_bridge.repl.lease import LeaseKind
 from hms_bridge.repl.remedies import open_to_definitions, open_to_writers
-from hms_bridge.repl.target_objects import OPENED, is_replica
+from hms_bridge.repl.target_objects import LAST_EVENT, OPENED, is_replica
 from hms_bridge.txn.locks import show_locks
 
 _DEFINITIONS = frozenset(
@@ -50,6 +50,23 @@ def write_refusal(connection: Connection, database_name: str) -> str | None:
     return (
         f"database {found.database.name} is a replica: only repl load writes there. Write at its "
         f"source; to let others write here: {open_to_writers(found.database.name)}"
+    )
+
+
+def require_replicated(connection: Connection, database_name: str) -> None:
+    """Raises MetaError unless loads keep the database: a replayed write id moves the table's
+    counter to the source's and forgets what the table's own transactions wrote.
+
+    Hives before 4 mark the database by ``repl.last.id`` only.
+    """
+    found = databases.find_database(connection, database_name.lower())
+    if found is not None and (
+        is_replica(found.database.parameters) or LAST_EVENT in found.database.parameters
+    ):
+        return
+    raise MetaError(
+        f"no replayed write ids of {database_name}: it is no replica. Bootstrap it with repl load, "
+        "or allocate write ids without replPolicy"
     )
 
 

@@ -25,7 +25,7 @@ from hms_bridge.model.txn import (
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.notification import events, write_log
 from hms_bridge.service.foundation import Foundation, VerbFamily
-from hms_bridge.service.replica_gate import write_refusal
+from hms_bridge.service.replica_gate import require_replicated, write_refusal
 from hms_bridge.service.unit_of_work import UnitOfWork
 from hms_bridge.txn import (
     abort,
@@ -164,13 +164,16 @@ class TransactionVerbs(VerbFamily):
         self, request: AllocateWriteIdsRequest
     ) -> tuple[TxnToWriteId, ...]:
         """Ascending in both ids; the same again for transactions that have one. Raises MetaError,
-        also for a table of a replica where the transaction replays none of the source's."""
+        also for a table of a replica where the transaction replays none of the source's, and for a
+        replayed one where the database is no replica."""
 
         def work(unit: UnitOfWork) -> tuple[TxnToWriteId, ...]:
             if request.repl_policy is None:
                 refusal = write_refusal(unit.connection, request.database_name)
                 if refusal is not None:
                     raise MetaError(f"no write id of {request.table_name}: {refusal}")
+            else:
+                require_replicated(unit.connection, request.database_name)
             given = write_ids.allocate_table_write_ids(unit.connection, request)
             if given.new:
                 unit.events.append(

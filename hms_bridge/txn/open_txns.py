@@ -37,6 +37,10 @@ from hms_bridge.model.txn import (
 from hms_bridge.txn.readers import reads_elsewhere
 from hms_bridge.txn.replication import map_source_txns, mapped_txns
 
+REPLAYED_MAX = 10_000
+"""How many replayed transactions one call opens. They cannot be clipped, as others are, and more
+would take longer than openers may: others would wait, and the call would end in a refusal."""
+
 _UNKNOWN = "Unknown"
 
 
@@ -201,6 +205,11 @@ def _count(request: OpenTxnsRequest, settings: TxnSettings) -> int:
         raise MetaError(
             f"{request.count} replayed transactions asked for {len(request.repl_source_txn_ids)} "
             "source ids; send one source id for each"
+        )
+    if request.count > REPLAYED_MAX:
+        raise MetaError(
+            f"cannot open {request.count} replayed transactions at once; ask for {REPLAYED_MAX} "
+            "or fewer"
         )
     return request.count
 

@@ -14,7 +14,7 @@ from hms_bridge.clock import Clock
 from hms_bridge.config.settings import TxnSettings
 from hms_bridge.errors import MetaError
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
-from hms_bridge.model.ids import MAX_ID, NO_TXN, TxnId, WriteId
+from hms_bridge.model.ids import NO_TXN, SEED_MAX, TxnId, WriteId
 from hms_bridge.model.txn import (
     AbortReason,
     OpenTxnsRequest,
@@ -26,6 +26,10 @@ from hms_bridge.txn.abort import AbortedTxn, abort_txns
 from hms_bridge.txn.compaction_queue import enqueue
 from hms_bridge.txn.open_txns import open_txns
 from hms_bridge.txn.write_ids import has_write_ids, put_write_ids
+
+ABORTED_MAX = 25_000
+"""How many aborted write ids one call makes aborted here. Each takes a transaction, and other
+writers wait meanwhile."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,6 +46,7 @@ def repl_table_write_id_state(
     """Make the source's aborted write ids aborted here too; nothing if the table has write ids.
 
     A major compaction of the table, or of the partitions named, is queued if there are any.
+    Raises MetaError for a list that is none, or of more than :data:`ABORTED_MAX` aborted ids.
     Differs from Hive: committed ids above an aborted one stay visible. Hive then ends the list at
     an aborted id, because it knows no committed one, and hides what was written after it.
     """
@@ -49,17 +54,22 @@ def repl_table_write_id_state(
     if has_write_ids(connection, database, table):
         return AppliedState()
     valid = ValidWriteIdList.parse(state.valid_write_ids)
-    if valid.high_watermark >= MAX_ID:
+    if not 0 <= valid.high_watermark <= SEED_MAX:
         raise MetaError(
-            f"'{state.valid_write_ids}' names no highest write id of {database}.{table}; send the "
-            "source's list"
+            f"'{state.valid_write_ids[:60]}' names no highest write id of {database}.{table} from "
+            f"0 to {SEED_MAX}; send the source's list"
+        )
+    aborted_ids = [one for one in valid.aborted_ids if 0 < one <= valid.high_watermark]
+    if len(aborted_ids) > ABORTED_MAX:
+        raise MetaError(
+            f"{database}.{table} has {len(aborted_ids)} aborted write ids at its source; at most "
+            f"{ABORTED_MAX} are taken over. Let the source compact and clean the table first"
         )
     connection.execute(
         insert(NEXT_WRITE_ID).values(
             NWI_DATABASE=database, NWI_TABLE=table, NWI_NEXT=valid.high_watermark + 1
         )
     )
-    aborted_ids = [one for one in valid.aborted_ids if one <= valid.high_watermark]
     if not aborted_ids:
         return AppliedState()
     opened: list[TxnId] = []

@@ -296,6 +296,10 @@ def _allocate_replayed(
             f"replayed write ids {first} to {last} of {database}.{table} are {len(source)} "
             "numbers with gaps or repeats; send a contiguous list"
         )
+    if first < 1 or last > SEED_MAX:
+        raise MetaError(
+            f"{first} to {last} are no write ids of {database}.{table}; send 1 to {SEED_MAX}"
+        )
     mapped = mapped_pairs(connection, request.repl_policy or "", [pair.txn_id for pair in source])
     if len(mapped) != len({pair.txn_id for pair in source}):
         return Allocation()

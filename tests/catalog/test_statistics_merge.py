@@ -69,3 +69,21 @@ def test_missing_partitions_are_drawn_out(
 def test_one_known_partition_is_not_drawn_out() -> None:
     found = aggregated([PlacedStatistics(place=0, column=LONG)], 4)
     assert (found.low, found.high, found.null_count) == (1, 5, 1)
+
+
+def test_counts_end_where_64_bits_do() -> None:
+    """One client's nonsense must not make a question of others fail for ever."""
+    most = 2**63 - 1
+    full = replace(LONG, low=-most - 1, high=most, null_count=most, true_count=most)
+    found = merged(full, full)
+    assert (found.null_count, found.true_count) == (most, most)
+    for places, count in (((0, 1), 2), ((0, 1), 4)):
+        known = [
+            PlacedStatistics(
+                place=place, column=replace(full, high=most - place, low=-most + place)
+            )
+            for place in places
+        ]
+        drawn = aggregated(known, count)
+        assert drawn.null_count == most
+        assert -most - 1 <= drawn.low <= drawn.high <= most

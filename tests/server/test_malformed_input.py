@@ -6,11 +6,14 @@ import socket
 import struct
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from dataclasses import replace
+from threading import Event
 from time import monotonic, sleep
 
 import pytest
 from thrift.Thrift import TApplicationException, TMessageType
 
+from hms_bridge.model.catalog import Database
 from hms_bridge.server.limits import ServerLimits
 from hms_bridge.server.serve import MetastoreServer
 from tests.support.fake_metastore import FakeMetastore
@@ -289,3 +292,66 @@ def test_a_server_whose_connections_are_all_idle_serves_whoever_comes() -> None:
         with RawClient(server.port) as client:
             client.send(GET_DATABASE)
             assert client.answer()[2].success.name == "db"
+
+
+def test_who_sends_half_a_message_makes_room_too() -> None:
+    """Else as many clients as there are connections, with a byte each, would lock everyone out."""
+    fake = FakeMetastore(get_database=DATABASE)
+    clock = SimulatedClock()
+    limits = ServerLimits(connections=2, idle_seconds=60)
+    with (
+        MetastoreServer(0, fake, limits=limits, clock=clock) as server,  # type: ignore[arg-type]
+        RawClient(server.port) as first,
+        RawClient(server.port) as second,
+    ):
+        first.send(GET_DATABASE[:1])
+        second.send(GET_DATABASE[:30])
+        sleep(0.3)
+        clock.advance_ms(59_000)
+        with RawClient(server.port) as too_early:
+            assert too_early.is_closed()
+        clock.advance_ms(2_000)
+        with RawClient(server.port) as third:
+            third.send(GET_DATABASE)
+            assert third.answer()[2].success.name == "db"
+
+
+def test_who_does_not_take_its_answer_makes_room_too() -> None:
+    fake = FakeMetastore(get_database=replace(DATABASE, description="x" * 20_000_000))
+    clock = SimulatedClock()
+    limits = ServerLimits(connections=1, idle_seconds=60)
+    with (
+        MetastoreServer(0, fake, limits=limits, clock=clock) as server,  # type: ignore[arg-type]
+        RawClient(server.port) as first,
+    ):
+        first.send(GET_DATABASE)
+        sleep(1)
+        clock.advance_ms(61_000)
+        fake.answers["get_database"] = DATABASE
+        with RawClient(server.port) as second:
+            second.send(GET_DATABASE)
+            assert second.answer()[2].success.name == "db"
+
+
+def test_who_waits_for_us_is_not_cut_off() -> None:
+    begun, go_on = Event(), Event()
+
+    def slow(*_: object, **__: object) -> Database:
+        begun.set()
+        go_on.wait(10)
+        return DATABASE
+
+    fake = FakeMetastore(get_database=slow)
+    clock = SimulatedClock()
+    limits = ServerLimits(connections=1, idle_seconds=60)
+    with (
+        MetastoreServer(0, fake, limits=limits, clock=clock) as server,  # type: ignore[arg-type]
+        RawClient(server.port) as first,
+    ):
+        first.send(GET_DATABASE)
+        assert begun.wait(10)
+        clock.advance_ms(3_600_000)
+        with RawClient(server.port) as second:
+            assert second.is_closed()
+        go_on.set()
+        assert first.answer()[2].success.name == "db"
