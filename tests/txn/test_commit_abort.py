@@ -100,6 +100,7 @@ def test_repeats_and_refusals(world: TxnWorld) -> None:
 def test_a_commit_is_known_after_its_row_was_purged(world: TxnWorld) -> None:
     txn_id, _ = world.write()
     world.commit(txn_id)
+    world.commit(world.open_one())  # the last one stays
     world.grow_old()
     world.open_one()
     world.grow_old()
