@@ -360,10 +360,27 @@ MUTATIONS = (
     Mutation(
         name="a partition comes where an old one is still being deleted",
         file="hms_bridge/service/partitions.py",
-        old="        self._files.settle(*places)\n",
+        old="        self._files.settle("
+        "*(place for place, p in given if not asks_to_keep(p.parameters)))\n",
         new="",
         test="tests/simulation/test_found.py::"
         "test_a_partition_that_comes_again_meets_no_rows_of_the_old_one",
+        is_simulated=True,
+    ),
+    Mutation(
+        name="an adopted table is dumped without its rows",
+        file="hms_bridge/repl/event_dump.py",
+        old="    if table.is_transactional and asks_to_keep(parameters):\n",
+        new="    if False:\n",
+        test="tests/simulation/test_found.py::test_an_adopted_table_is_not_missing_on_the_replica",
+        is_simulated=True,
+    ),
+    Mutation(
+        name="columns that partitions get by CASCADE are in no event",
+        file="hms_bridge/service/alter_tables.py",
+        old="            changes = _cascade_columns(unit, stored, after)\n",
+        new="            _cascade_columns(unit, stored, after)\n",
+        test="tests/simulation/test_found.py::test_columns_that_partitions_get_come_to_the_replica",
         is_simulated=True,
     ),
     Mutation(
