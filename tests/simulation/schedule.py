@@ -187,9 +187,10 @@ SCENES: dict[str, tuple[tuple[str, int, int], ...]] = {
         ("clean", 0, 0),
     ),
     "drop killed": (
+        ("add_partition", 0, 0),
         ("insert", 0, 0),
         ("insert", 0, 0),
-        ("drop_partition", 5, 15),
+        ("drop_partition", 3, 15),
         ("kill", 0, 0),
         ("insert", 0, 0),
         ("add_partition", 0, 0),
