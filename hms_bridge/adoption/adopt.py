@@ -82,7 +82,11 @@ def adopt(plan: AdoptionPlan, metastore: Metastore, *, user: str, host: str) -> 
         wanted = {**table.parameters, KEEP_FILES: "true"}
         metastore.create_table(replace(table, parameters=wanted))
     if target.missing:
-        metastore.add_partitions(table.database_name, table.name, target.missing)
+        missing = [
+            replace(one, parameters={**one.parameters, KEEP_FILES: "true"})
+            for one in target.missing
+        ]
+        metastore.add_partitions(table.database_name, table.name, missing)
     _ask_to_compact(plan, metastore)
     return target
 

@@ -14,11 +14,21 @@ DEFAULT_CATALOG = "hive"
 DEFAULT_PARTITION_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 KEEP_FILES = "hms.bridge.keep.files"
-"""Parameter of a table that is made over files that are there: a DROP that has not deleted them yet
-must not do so any more. It only asks; our server does not store it."""
+"""Parameter of a table or partition that is made over files that are there: a DROP that has not
+deleted them yet must not do so any more. It only asks: our server stores it in the event alone."""
 ORC_INPUT_FORMAT = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
 ORC_OUTPUT_FORMAT = "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat"
 ORC_SERDE = "org.apache.hadoop.hive.ql.io.orc.OrcSerde"
+
+
+def asks_to_keep(parameters: Mapping[str, str]) -> bool:
+    """Whether files that are there already become the object's."""
+    return parameters.get(KEEP_FILES, "").lower() == "true"
+
+
+def without_request(parameters: Mapping[str, str]) -> dict[str, str]:
+    """What is stored of the parameters."""
+    return {name: value for name, value in parameters.items() if name != KEEP_FILES}
 
 
 class PrincipalType(IntEnum):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from changemanager.errors import ChangeManagerError
 from changemanager.uri import EncodedUri, decode_uri, encode_uri
 from hms_bridge.errors import MetaError, ReplError
-from hms_bridge.model.catalog import Table, TableType
+from hms_bridge.model.catalog import Table, TableType, asks_to_keep
 from hms_bridge.model.compaction import CompactionType
 from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.model.partition_name import partition_name
@@ -246,6 +246,7 @@ class EventWriter:
         if _is_materialized(table):
             return None
         require_files_of_hive(table)
+        _require_no_rows(event, table, table.parameters)
         files: tuple[EncodedUri, ...] = ()
         if not (table.is_transactional or is_external(table) or table.is_partitioned):
             files = _decoded(event, [one for one in payload.texts("files") if one])
@@ -298,6 +299,8 @@ class EventWriter:
         text = payload.text("tableObjJson")
         table = table_from_json(text)
         partitions = tuple(one for one in payload.texts("partitionListJson") if one)
+        for one in partitions:
+            _require_no_rows(event, table, partition_from_json(one).parameters)
         lists: tuple[DumpedList, ...] = ()
         if not is_external(table):
             told = _partition_files(payload)
@@ -406,6 +409,12 @@ def _not_dumped(event: NotificationEvent, what: str) -> ReplError:
         f"{_where(event)}: {what}, which an incremental dump cannot carry, and leaving it out "
         "would lose rows. " + begin_anew(event.database_name or "DATABASE")
     )
+
+
+def _require_no_rows(event: NotificationEvent, table: Table, parameters: Mapping[str, str]) -> None:
+    """Raises ReplError for what was adopted: the writes of its rows are in no event."""
+    if table.is_transactional and asks_to_keep(parameters):
+        raise _not_dumped(event, f"{table.full_name} was adopted with the rows of its files")
 
 
 def _compact(event: NotificationEvent) -> str:

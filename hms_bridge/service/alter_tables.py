@@ -9,6 +9,7 @@ from changemanager.manifest import ArchiveCause, ArchiveContext
 from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.backend.connection import Connection
 from hms_bridge.catalog import databases, partitions, places, tables, view_creation
+from hms_bridge.catalog.partitions import StoredPartition
 from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.table_rules import (
@@ -20,7 +21,7 @@ from hms_bridge.catalog.table_rules import (
 )
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import InvalidOperationError, MetaError
-from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Table
+from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Partition, Table
 from hms_bridge.notification import events
 from hms_bridge.service import altered_statistics, file_statistics
 from hms_bridge.service.drops import DropVerbs
@@ -197,11 +198,21 @@ class AlterTableVerbs(DropVerbs):
             places.move_partitions(
                 connection, stored.id, move.location, after.storage.location or ""
             )
+        changes: list[tuple[StoredPartition, Partition]] = []
         if alteration.is_cascade and stored.table.storage.columns != after.storage.columns:
-            self._cascade_columns(unit, stored, after)
+            changes = _cascade_columns(unit, stored, after)
         if stored.table.is_transactional and wanted.catalog_name == DEFAULT_CATALOG:
             resources.rename_table(connection, old_name, (after.database_name, after.name))
         unit.events.append(events.table_altered(stored.table, after, unit.now_seconds))
+        # Hive tells of no partition here: its replicas keep the old columns there.
+        if self._settings.events.is_alter_partitions_one_event:
+            changed = [new for _, new in changes]
+            unit.events += events.partitions_altered(after, changed, unit.now_seconds)
+            return
+        unit.events += [
+            events.partition_altered(after, old.partition, new, unit.now_seconds)
+            for old, new in changes
+        ]
 
     def _altered(self, unit: UnitOfWork, old: Table, wanted: Table) -> Table:
         check_alteration(old, wanted)
@@ -217,22 +228,25 @@ class AlterTableVerbs(DropVerbs):
             parameters=with_ddl_time(dict(checked.parameters), unit.now_seconds),
         )
 
-    def _cascade_columns(self, unit: UnitOfWork, stored: StoredTable, after: Table) -> None:
-        found = partitions.find_all(unit.connection, stored)
-        changes = [
-            (
-                old,
-                replace(
-                    old.partition,
-                    storage=replace(old.partition.storage, columns=after.storage.columns),
-                ),
-            )
-            for old in found
-        ]
-        fresh = tables.require_table(
-            unit.connection, after.database_name, after.name, after.catalog_name
+
+def _cascade_columns(
+    unit: UnitOfWork, stored: StoredTable, after: Table
+) -> list[tuple[StoredPartition, Partition]]:
+    changes = [
+        (
+            old,
+            replace(
+                old.partition,
+                storage=replace(old.partition.storage, columns=after.storage.columns),
+            ),
         )
-        partitions.update_partitions(unit.connection, fresh, changes)
+        for old in partitions.find_all(unit.connection, stored)
+    ]
+    fresh = tables.require_table(
+        unit.connection, after.database_name, after.name, after.catalog_name
+    )
+    partitions.update_partitions(unit.connection, fresh, changes)
+    return changes
 
 
 def _require(stored: StoredTable | None, name: tuple[str, str]) -> StoredTable:

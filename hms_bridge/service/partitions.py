@@ -24,7 +24,13 @@ from hms_bridge.errors import (
     MetaError,
     NoSuchObjectError,
 )
-from hms_bridge.model.catalog import DEFAULT_CATALOG, Partition, Table
+from hms_bridge.model.catalog import (
+    DEFAULT_CATALOG,
+    Partition,
+    Table,
+    asks_to_keep,
+    without_request,
+)
 from hms_bridge.notification import events
 from hms_bridge.service import altered_statistics, file_statistics
 from hms_bridge.service.drops import DropVerbs, Looked
@@ -92,12 +98,12 @@ class PartitionVerbs(DropVerbs):
             raise
 
     def _make_directories(self, table: Table, new: Iterable[Partition]) -> list[str]:
-        places = [p.storage.location for p in new if p.storage.location is not None]
-        self._files.settle(*places)
-        is_outside = is_external(table)
-        return [
-            place for place in places if self._files.make_directory(place, is_external=is_outside)
-        ]
+        given = [(p.storage.location, p) for p in new if p.storage.location is not None]
+        places = [place for place, _ in given]
+        self._files.settle(*(place for place, p in given if not asks_to_keep(p.parameters)))
+        for place in (place for place, p in given if asks_to_keep(p.parameters)):
+            self._files.keep(place)
+        return [p for p in places if self._files.make_directory(p, is_external=is_external(table))]
 
     def _counted_anew(
         self, table: Table, new: Mapping[str, Partition], made: Sequence[str]
@@ -140,8 +146,9 @@ class PartitionVerbs(DropVerbs):
         ]
         if new:
             self._require_places(unit.connection, stored.table, new)
-            partitions.insert_partitions(unit.connection, stored, new)
             unit.events.append(events.partitions_added(stored.table, new, unit.now_seconds))
+            new = [replace(one, parameters=without_request(one.parameters)) for one in new]
+            partitions.insert_partitions(unit.connection, stored, new)
         return tuple(new)
 
     def _require_places(

@@ -13,7 +13,14 @@ from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.table_rules import is_external, is_view, with_acid_properties
 from hms_bridge.errors import AlreadyExistsError, NoSuchObjectError
-from hms_bridge.model.catalog import DEFAULT_CATALOG, KEEP_FILES, Database, Table
+from hms_bridge.model.catalog import (
+    DEFAULT_CATALOG,
+    KEEP_FILES,
+    Database,
+    Table,
+    asks_to_keep,
+    without_request,
+)
 from hms_bridge.notification import events
 from hms_bridge.service import file_statistics
 from hms_bridge.service.drops import DropVerbs
@@ -30,14 +37,15 @@ class TableVerbs(DropVerbs):
 
         Raises AlreadyExistsError, InvalidObjectError, NoSuchObjectError (its database).
         """
-        wanted = with_acid_properties(normal_table(_without_request(table)))
+        request = replace(table, parameters=without_request(table.parameters))
+        wanted = with_acid_properties(normal_table(request))
         check_column_types(wanted)
         database = self._database_for(wanted)
         wanted = self._with_location(wanted, database)
         location = wanted.storage.location
         is_made, files = False, []
         if location is not None and not is_view(wanted):
-            if table.parameters.get(KEEP_FILES, "").lower() == "true":
+            if asks_to_keep(table.parameters):
                 self._files.keep(location)
             else:
                 self._files.settle(location)
@@ -48,7 +56,10 @@ class TableVerbs(DropVerbs):
             if not is_made and not is_external(wanted) and not wanted.is_transactional:
                 files = self._files.references(location)
         try:
-            self._transactions.write(lambda unit: self._insert_table(unit, wanted, files))
+            is_kept = asks_to_keep(table.parameters)
+            self._transactions.write(
+                lambda unit: self._insert_table(unit, wanted, files, is_kept=is_kept)
+            )
         except BaseException:
             if is_made and location is not None:
                 self._files.undo_made([location])
@@ -78,7 +89,9 @@ class TableVerbs(DropVerbs):
         location = self._roots.uri(location, f"location of table '{table.full_name}'")
         return replace(table, storage=replace(table.storage, location=location))
 
-    def _insert_table(self, unit: UnitOfWork, table: Table, files: Sequence[str]) -> None:
+    def _insert_table(
+        self, unit: UnitOfWork, table: Table, files: Sequence[str], *, is_kept: bool
+    ) -> None:
         stored = databases.require_database(
             unit.connection, table.database_name, table.catalog_name, RowLock.SHARED
         )
@@ -100,7 +113,9 @@ class TableVerbs(DropVerbs):
             view_creation.put_creation(
                 unit.connection, complete, complete.creation, self._clock.now_ms()
             )
-        created = replace(complete, id=key)
+        # Its event tells dumps that rows came with it.
+        kept = {KEEP_FILES: "true"} if is_kept else {}
+        created = replace(complete, id=key, parameters={**complete.parameters, **kept})
         unit.events.append(events.table_created(created, unit.now_seconds, files))
 
     def get_table(self, database: str, name: str, catalog: str = DEFAULT_CATALOG) -> Table:
@@ -167,11 +182,6 @@ class TableVerbs(DropVerbs):
             )
 
         self._files.carry_out(self._transactions.write(work))
-
-
-def _without_request(table: Table) -> Table:
-    kept = {name: value for name, value in table.parameters.items() if name != KEEP_FILES}
-    return replace(table, parameters=kept)
 
 
 def _already_exists(table: Table) -> AlreadyExistsError:

@@ -25,16 +25,20 @@ from hms_bridge.model.catalog import (
     Storage,
     Table,
 )
+from hms_bridge.model.ids import LockId, TxnId
 from hms_bridge.repl import file_pool
+from tests.simulation import tenants
+from tests.simulation.definitions import Columns
 from tests.simulation.disk import Directory, File, SimulatedDisk, SimulatedFileSystem
 from tests.simulation.model import Effect, Model, TableModel, Tables
-from tests.simulation.plain_reader import View
+from tests.simulation.plain_reader import Rows, View
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.side import Side
 from tests.support.simulated_clock import SimulatedClock
 
 START_MS = SimulatedClock().now_ms()
 COLUMNS = (Column(name="id", type="int"), Column(name="v", type="string"))
+BASE_COLUMNS = tuple((column.name, column.type) for column in COLUMNS)
 STORAGE = Storage(
     columns=COLUMNS,
     input_format=ORC_INPUT_FORMAT,
@@ -90,8 +94,9 @@ class OpenReader:
     txn_id: int
     table: str
     view: View
-    rows: dict[str, dict[tuple[int, int, int], tuple[int, str]]]
+    rows: dict[str, Rows]
     places: dict[str, str]
+    columns: Columns
     is_unsettled: bool = False
 
 
@@ -143,13 +148,15 @@ class Cluster:
         self.fs = SimulatedFileSystem(self.disk)
         self.resolve = FsspecResolver(lambda _scheme, _authority: self.fs)
         self._forget()
-        for path in ("/cmroot", "/repl", "/source", "/target"):
+        for path in ("/cmroot", "/elsewhere", "/repl", "/source", "/target"):
             self.disk.make_directories(path)
         self.source = self._side("source", "src")
         self.target = self._side("target", "dst")
         self.source.metastore.create_database(
             Database(name="src", parameters={"repl.source.for": "policy"})
         )
+        table = self.table("t", is_partitioned=False)
+        self.other_rows = tenants.make_other_database(self, table)
         self.create_table("t", is_partitioned=False)
         self.create_table("q", is_partitioned=True)
         self.disk.sync_all()
@@ -166,7 +173,11 @@ class Cluster:
         self.readers: dict[int, OpenReader] = {}
         self.loaded: Loaded | None = None
         self.bootstrap_end: int | None = None
+        self.foreign: list[tenants.Foreign] = []
         self.failed_cleanings: list[str] = []
+        self.nothing_to_discard: list[str] = []
+        self.dropped: dict[str, tuple[TableModel, View]] = {}
+        """Tables as they were when they were dropped, and which write ids counted."""
         self.is_something_gone = False
         self.disturbed: set[str] = set()
         """Actors under whose feet something was taken away without a lock."""
@@ -187,6 +198,7 @@ class Cluster:
             side.restart(content)
         self.model.history = copy.deepcopy(image.history)
         self.model.tables = copy.deepcopy(image.history[-1][1])
+        self.foreign = tenants.files(self)
 
     def _side(self, name: str, database: str) -> Side:
         return Side(
@@ -235,7 +247,7 @@ class Cluster:
 
     def create_table(self, name: str, *, is_partitioned: bool) -> None:
         """As an actor means it: the model has the table once the database has it."""
-        model = TableModel(is_partitioned, {} if is_partitioned else {"": {}})
+        model = TableModel(is_partitioned, {} if is_partitioned else {"": {}}, columns=BASE_COLUMNS)
 
         def apply(tables: Tables) -> None:
             tables[name] = model
@@ -274,6 +286,8 @@ class Cluster:
         event_id = side.event_id()
         if changed or event_id != self._last_event:
             self._last_event = event_id
+            for name in side.table_ids().keys() & self.model.tables.keys():
+                self.model.tables[name].definition = side.definition(name)
             self.model.record(event_id)
 
     # -- invariants
@@ -283,8 +297,9 @@ class Cluster:
 
         I4: what leaves a table of the source is in the archive first, byte for byte."""
         levels = path.split("/")
-        self.is_something_gone |= levels[1] in {"source", "cmroot"}
-        if levels[1] != "source" or len(levels) < 5 or not levels[-1].startswith("bucket_"):
+        is_of_table = levels[1] in {"source", "elsewhere"}
+        self.is_something_gone |= is_of_table or levels[1] == "cmroot"
+        if not is_of_table or len(levels) < 5 or not levels[-1].startswith("bucket_"):
             return
         if any(level.startswith(("_", ".")) for level in levels[:-1]) or not file.data:
             return
@@ -312,6 +327,7 @@ class Cluster:
         if seen == self._seen:
             return
         self._seen = seen
+        self._check_foreign()
         self._check_definitions()
         self._check_rows()
         self._check_readers()
@@ -322,6 +338,10 @@ class Cluster:
 
     def _check_definitions(self) -> None:
         there = self.source.table_ids()
+        for name, table in self.model.tables.items():
+            if name in there and table.columns != self.source.columns(name):
+                found = self.source.columns(name)
+                raise ViolationError("I11", f"{name} has columns {found}, not {table.columns}")
         if set(there) != set(self.model.tables):
             raise ViolationError("I8", f"tables {sorted(there)}, not {sorted(self.model.tables)}")
 
@@ -362,7 +382,19 @@ class Cluster:
                 )
 
     def is_open(self, txn_id: int) -> bool:
+        """Of a reader's transaction, or lock without one (:meth:`reader_of`)."""
+        if txn_id < 0:
+            return (0, -txn_id) in self.source.ledger.locks
         return txn_id in self.source.ledger.open
+
+    def reader_of(self, lock_id: LockId) -> TxnId:
+        """A number for a reader that has no transaction."""
+        return TxnId(-lock_id)
+
+    def _check_foreign(self) -> None:
+        foreign = tenants.missing(self)
+        if foreign is not None:
+            raise ViolationError("I12", f"{foreign.path} is of somebody else, and is not there")
 
     def _check_dumps(self) -> None:
         """I5: a file that an unloaded dump names is at its source path or in the archive."""
@@ -406,6 +438,13 @@ class Cluster:
             raise ViolationError("I11", f"the replica has {sorted(found)}, not {sorted(names)}")
         for name, partitions in found.items():
             wanted = [one[name] for one in choices if name in one]
+            definition = self.target.definition(name)
+            if not any(one.definition == definition for one in wanted):
+                raise ViolationError(
+                    "I11",
+                    f"{name} at event {self.loaded.event_id} is {definition}, "
+                    f"not {wanted[-1].definition}",
+                )
             if not any(_is_same(partitions, one) for one in wanted):
                 raise ViolationError(
                     "I11",
@@ -420,6 +459,7 @@ class Cluster:
     def taken_away(self, table: str, partitions: list[str]) -> None:
         """A statement without a lock: its readers are not promised anything any more, and what
         writers under way still bring may be found or not."""
+        tenants.forget(self, table, partitions)
         for reader in self.readers.values():
             if reader.table == table:
                 reader.is_unsettled = True

@@ -67,6 +67,20 @@ class Daemons:
         )
         self._work(side)
 
+    def request_rebalance(self, dice: random.Random) -> None:
+        """Nobody rebalances here: the request is refused, or ends so; what is there stays."""
+        side = self._side(dice)
+        tables = sorted(side.table_ids())
+        if tables:
+            side.metastore.compact(
+                CompactionRequest(
+                    database_name=side.database_name,
+                    table_name=dice.choice(tables),
+                    type=CompactionType.REBALANCE,
+                )
+            )
+            self._work(side)
+
     def work(self, dice: random.Random) -> None:
         self._work(self._side(dice))
 
@@ -115,7 +129,7 @@ class Daemons:
 
     # -- replication
 
-    def dump(self, dice: random.Random) -> None:
+    def dump(self, dice: random.Random, *, is_bootstrap_forced: bool = False) -> None:
         del dice
         cluster = self.cluster
         dumper = ReplDump(
@@ -132,6 +146,7 @@ class Daemons:
                 cm_root=CMROOT,
                 wait=WaitRules(timeout_seconds=10, poll_seconds=1),
                 lease=LEASE,
+                is_bootstrap_forced=is_bootstrap_forced,
             )
         )
         if plan.kind not in (DumpKind.BOOTSTRAP, DumpKind.INCREMENTAL):

@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from tests.simulation.definitions import Columns, Definition
 from tests.simulation.plain_reader import RowId, Rows, View
 
 
@@ -75,6 +76,10 @@ class TableModel:
     partitions: dict[str, Rows] = field(default_factory=dict)
     unsure: set[str] = field(default_factory=set)
     """Partitions that were dropped under a writer without a lock: what comes is anybody's."""
+    columns: Columns = ()
+    """As the statements that came through meant them."""
+    definition: Definition | None = None
+    """All that the source's catalog says of it."""
 
 
 Tables = dict[str, TableModel]

@@ -17,7 +17,9 @@ from tests.simulation.disk import Directory, File
 
 RowId = tuple[int, int, int]
 """Write id, bucket property, row number."""
-Row = tuple[int, str]
+Row = tuple[object, ...]
+"""Values by the places of their columns, without nulls at the end: a column that was added later
+changes no row."""
 Rows = dict[RowId, Row]
 
 _BASE = re.compile(r"base_(\d+)(?:_v(\d+))?")
@@ -92,11 +94,17 @@ def _best_base(directory: Directory, view: View) -> tuple[int, str]:
         if match is None or not isinstance(node, Directory):
             continue
         number, txn = int(match[1]), int(match[2] or 0)
-        is_compacted = bool(txn) or "_metadata_acid" in node.names
+        is_compacted = bool(txn) or _is_said_to_be_compacted(node)
         usable = view.is_settled(number) if is_compacted else view.sees(number)
         if view.sees_txn(txn) and usable:
             best = max(best, (number, txn, name))
     return best[0], best[2]
+
+
+def _is_said_to_be_compacted(base: Directory) -> bool:
+    """And not written by TRUNCATE or DROP, whose bases are seen as any writer's."""
+    said = base.names.get("_metadata_acid")
+    return isinstance(said, File) and b'"compacted"' in said.data
 
 
 def _sweep(directory: Directory, view: View, base: int) -> list[_Delta]:
@@ -154,10 +162,16 @@ def events_of(data: bytes) -> list[tuple[int, int, RowId, Row | None]]:
     return _DECODED[data]
 
 
+def trimmed(values: Iterable[object]) -> Row:
+    """A row of these values."""
+    found = list(values)
+    while found and found[-1] is None:
+        del found[-1]
+    return tuple(found)
+
+
 def _row(row: Mapping[str, object] | None) -> Row | None:
-    if not row or row.get("id") is None:
-        return None
-    return int(str(row["id"])), str(row["v"])
+    return trimmed(row.values()) if row else None
 
 
 def _take(directory: Directory, name: str, view: View, found: Rows, deleted: set[RowId]) -> None:

@@ -16,17 +16,29 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, fields
 from functools import cache
 
-from hms_bridge.errors import HmsBridgeError
+from hms_bridge.errors import BackendError, HmsBridgeError
 from hms_bridge.model.ids import LockId, TxnId
-from tests.simulation.clients import Clients, NotTodayError
+from tests.simulation.admins import Admins
 from tests.simulation.cluster import Cluster, ViolationError, determined
-from tests.simulation.daemons import EXPECTED, Daemons
+from tests.simulation.daemons import EXPECTED
+from tests.simulation.foreign_worker import ForeignWorker
+from tests.simulation.readers import Readers
 from tests.simulation.schedule import Kind, Step, Weather, make_schedule
 from tests.simulation.scheduler import FOREVER, Actor
+from tests.simulation.statements import NotTodayError
+from tests.simulation.tenants import Tenants
 
 WEATHERS = {"power": "has_power_cuts", "ends": "must_end"}
 """Options for what is off by default."""
-LAST_WORKS = ("read_all", "wait", "keep_house", "clean_all", "replicate", "replicate", "read_all")
+LAST_WORKS = (
+    "read_all",
+    "wait",
+    "keep_house",
+    "clean_all",
+    "replicate",
+    "mend_replica",
+    "read_all",
+)
 """What an admin sees to in the end."""
 
 
@@ -45,6 +57,10 @@ def the_cluster() -> Cluster:
 
 class InjectedError(OSError):
     """The storage says no, as it was told to."""
+
+
+class BrokenConnectionError(BackendError):
+    """The database says no, as it was told to."""
 
 
 @dataclass
@@ -84,8 +100,9 @@ class Run:
         self.weather = weather
         self.cluster = the_cluster()
         self.cluster.restart()
-        self.clients = Clients(self.cluster)
-        self.daemons = Daemons(self.cluster)
+        kinds = (Readers, Admins, Tenants, ForeignWorker)
+        self.players = [kind(self.cluster) for kind in kinds]
+        self.cluster.scheduler.on_delay = self._delay
         self.faulted: set[str] = set()
         self._last = 1_000
         self.numbers: dict[int, Actor] = {}
@@ -128,13 +145,21 @@ class Run:
                 self._forget(actor)
             case Kind.FAIL:
                 actor.fault = InjectedError(5, "the disk says no")
+                actor.fault_count = max(1, step.amount)
                 self.faulted.add(actor.name)
+            case Kind.BREAK:
+                actor.database_fault = BrokenConnectionError("the database says no")
+                actor.is_broken_late = bool(step.amount)
+                self.faulted.add(actor.name)
+            case Kind.SLOW:
+                actor.delay_ms = step.amount
             case Kind.STALL:
                 actor.is_stalled = True
         self._judge(actor)
 
     def _start(self, step: Step) -> None:
-        work = getattr(self.clients, step.work, None) or getattr(self.daemons, step.work)
+        works = (getattr(player, step.work, None) for player in self.players)
+        work = next(found for found in works if found is not None)
         dice = random.Random(step.amount)
         name = f"{step.work} {step.actor}"
         self.tally.works[step.work] += 1
@@ -174,6 +199,12 @@ class Run:
             left -= part
             self._beat()
 
+    def _delay(self, actor: Actor) -> None:
+        """An operation on slow storage; the others, and its own other threads, go on meanwhile."""
+        with self.cluster.scheduler.atomic():
+            self.cluster.clock.advance_ms(actor.delay_ms)
+            self._beat()
+
     def _beat(self) -> None:
         for actor in self.cluster.scheduler.living:
             if actor.is_stalled:
@@ -200,7 +231,8 @@ class Run:
         """Who lives may end; then everything comes to an end (I13) and both sides are equal."""
         for actor in self.cluster.scheduler.living:
             actor.is_stalled = False
-            actor.fault = None
+            actor.fault = actor.database_fault = None
+            actor.delay_ms = 0
             actor.resume(FOREVER)
             self._judge(actor)
             self.cluster.check()

@@ -18,6 +18,8 @@ class Kind(Enum):
     RUN = "run"
     KILL = "kill"
     FAIL = "fail"
+    BREAK = "break the connection of"
+    SLOW = "slow"
     STALL = "stall"
     WAIT = "wait"
     CUT = "cut power"
@@ -43,6 +45,8 @@ class Step:
                 return f"wait {self.amount} ms"
             case Kind.CUT:
                 return f"cut power {self.amount}"
+            case Kind.FAIL | Kind.SLOW | Kind.BREAK if self.amount:
+                return f"{self.kind.value} {self.actor} {self.amount}"
             case _:
                 return f"{self.kind.value} {self.actor}"
 
@@ -51,6 +55,7 @@ WEIGHTS = {
     "insert": 26,
     "change": 12,
     "overwrite": 5,
+    "truncate": 3,
     "read": 9,
     "request": 12,
     "initiate": 2,
@@ -61,9 +66,27 @@ WEIGHTS = {
     "dump": 3,
     "load": 4,
     "purge": 2,
+    "mend_replica": 1,
+    "adopt_copy": 2,
+    "read_by_lock": 4,
+    "read_slowly": 2,
+    "read_other": 2,
+    "plant_file": 3,
+    "plant_table": 2,
+    "request_rebalance": 1,
+    "rebalance_as_hive": 1,
 }
 """How often each kind of work begins."""
-DDL = {"add_partition": 3, "drop_partition": 4, "drop_table": 2, "create": 4, "rename_table": 2}
+DDL = {
+    "add_partition": 3,
+    "drop_partition": 4,
+    "drop_table": 2,
+    "create": 4,
+    "rename_table": 2,
+    "add_column": 4,
+    "change_column": 2,
+    "adopt_dropped": 3,
+}
 """Without a lock, as Spark and Trino do it."""
 
 _WAITS_MS = (1_500, 6_000, 60_000, 200_000, 400_000, 3_600_000, 12 * 86_400_000, -7_200_000)
@@ -81,6 +104,63 @@ class Weather:
 
 
 SCENES: dict[str, tuple[tuple[str, int, int], ...]] = {
+    "a table dropped by mistake": (
+        ("insert", 0, 0),
+        ("insert", 0, 0),
+        ("drop_table", 1, 30),
+        ("kill", 0, 0),
+        ("wait", 700_000, 700_000),
+        ("adopt_dropped", 0, 60),
+        ("go on", 0, 0),
+    ),
+    "two cleaners": (
+        ("insert", 0, 0),
+        ("insert", 0, 0),
+        ("request", 0, 0),
+        ("wait", 6_000, 6_000),
+        ("clean", 5, 40),
+        ("stall", 0, 0),
+        ("wait", 400_000, 400_000),
+        ("clean", 0, 60),
+        ("go on", 0, 0),
+    ),
+    "two workers": (
+        ("insert", 0, 0),
+        ("insert", 0, 0),
+        ("request", 10, 60),
+        ("insert", 0, 0),
+        ("request", 5, 60),
+        ("go on", 0, 0),
+        ("work", 0, 0),
+    ),
+    "two purges": (
+        ("insert", 0, 0),
+        ("insert", 0, 0),
+        ("request", 0, 0),
+        ("wait", 6_000, 6_000),
+        ("clean", 0, 0),
+        ("wait", 12 * 86_400_000, 12 * 86_400_000),
+        ("purge", 1, 12),
+        ("stall", 0, 0),
+        ("wait", 400_000, 400_000),
+        ("purge", 0, 12),
+        ("go on", 0, 0),
+    ),
+    "a rebalance on the source": (
+        ("insert", 0, 0),
+        ("insert", 0, 0),
+        ("replicate", 0, 0),
+        ("rebalance_as_hive", 0, 0),
+        ("change", 0, 0),
+        ("mend_replica", 0, 0),
+    ),
+    "a table saved elsewhere": (
+        ("insert", 0, 0),
+        ("adopt_copy", 0, 0),
+        ("request", 0, 0),
+        ("dump", 0, 0),
+        ("load", 0, 0),
+    ),
     "reader under compaction": (
         ("insert", 0, 0),
         ("insert", 0, 0),
@@ -258,7 +338,10 @@ class _Script:
             self.open_actors.remove(actor)
             self.steps.append(Step(Kind.KILL, actor))
         elif what < 0.33:
-            self.steps += [Step(Kind.FAIL, actor), Step(Kind.RUN, actor, amount=_points(dice))]
+            self.steps += [
+                _trouble_of(dice, actor),
+                Step(Kind.RUN, actor, amount=_points(dice)),
+            ]
         elif what < 0.38:
             self.steps.append(Step(Kind.STALL, actor))
         elif what < 0.65:
@@ -279,6 +362,18 @@ class _Script:
 
 
 _ENDS = {"go on": Kind.RUN, "stall": Kind.STALL, "kill": Kind.KILL}
+
+
+def _trouble_of(dice: random.Random, actor: int) -> Step:
+    """Its storage fails once, or for a while; its database fails once; or its storage is slow."""
+    what = dice.random()
+    if what < 0.45:
+        return Step(Kind.FAIL, actor)
+    if what < 0.65:
+        return Step(Kind.FAIL, actor, amount=dice.randint(2, 12))
+    if what < 0.8:
+        return Step(Kind.BREAK, actor, amount=dice.randrange(2))
+    return Step(Kind.SLOW, actor, amount=dice.choice((500, 8_000, 70_000, 200_000)))
 
 
 def _points(dice: random.Random) -> int:

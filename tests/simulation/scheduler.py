@@ -42,6 +42,11 @@ class Actor:
         self.points = 0
         self.budget = 0
         self.fault: OSError | None = None
+        self.fault_count = 1
+        self.database_fault: Exception | None = None
+        self.is_broken_late = False
+        """The transaction is committed, and who asked for it does not hear of it."""
+        self.delay_ms = 0
         self.label = "start"
         self._scheduler = scheduler
         self._work = work
@@ -86,6 +91,7 @@ class Scheduler:
     """All actors of one run."""
 
     def __init__(self) -> None:
+        self.on_delay: Callable[[Actor], None] = lambda _: None
         self.handed_back = _closed_gate()
         self.restart()
 
@@ -124,9 +130,18 @@ class Scheduler:
             if actor.is_dead:
                 raise CrashError(label)
         actor.budget -= 1
+        if path and actor.delay_ms:
+            self.on_delay(actor)
         if actor.fault is not None and path:
-            fault, actor.fault = actor.fault, None
+            fault = actor.fault
+            actor.fault_count -= 1
+            if actor.fault_count <= 0:
+                actor.fault = None
             raise fault
+        due = {"after commit"} if actor.is_broken_late else {"commit", "read"}
+        if actor.database_fault is not None and label in due:
+            broken, actor.database_fault = actor.database_fault, None
+            raise broken
 
     @contextmanager
     def atomic(self) -> Iterator[None]:

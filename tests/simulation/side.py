@@ -16,6 +16,7 @@ from hms_bridge.clock import Clock
 from hms_bridge.config.settings import ArchiveSettings, CompactorSettings, Settings, TxnSettings
 from hms_bridge.connect import LocalStore
 from hms_bridge.service.open import open_local_metastore
+from tests.simulation.definitions import Columns, Definition, read_definition
 from tests.simulation.disk import Directory, SimulatedDisk
 from tests.simulation.model import Ledger
 from tests.simulation.plain_reader import Rows, View, read_rows
@@ -164,6 +165,22 @@ class Side:
         if not partitions and not self._is_partitioned(table):
             partitions = {"": self.table_location(table)}
         return {name: place.removeprefix("file:") for name, place in partitions.items()}
+
+    def definition(self, table: str) -> Definition:
+        """All that a load must bring of a table beside its rows."""
+        following = self.ledger.next_write_ids.get((self.database_name, table), 1)
+        return read_definition(self.raw, self.table_ids()[table], following - 1)
+
+    def columns(self, table: str) -> Columns:
+        """Of a table that is there."""
+        return tuple(
+            self.raw.execute(
+                "SELECT C.COLUMN_NAME, C.TYPE_NAME FROM TBLS T JOIN SDS S ON S.SD_ID = T.SD_ID"
+                " JOIN COLUMNS_V2 C ON C.CD_ID = S.CD_ID WHERE T.TBL_ID = ?"
+                " ORDER BY C.INTEGER_IDX",
+                (self.table_ids().get(table),),
+            )
+        )
 
     def table_location(self, table: str) -> str:
         row = self.raw.execute(

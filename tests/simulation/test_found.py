@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 import random
 from dataclasses import replace
 
 import pytest
 
+from hms_bridge.errors import ReplError
+from hms_bridge.model.catalog import Column
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
+from tests.simulation.admins import Admins, Left
 from tests.simulation.clients import Clients
 from tests.simulation.cluster import Cluster, determined
 from tests.simulation.daemons import Daemons
+from tests.simulation.foreign_worker import ForeignWorker
 from tests.simulation.run import the_cluster
 
 
@@ -100,3 +105,96 @@ def test_a_partition_that_comes_again_meets_no_rows_of_the_old_one(cluster):
     cluster.scheduler.kill(actor)
     clients.add_partitions("q", ["p=1"])
     cluster.check()
+
+
+@pytest.mark.parametrize("has_one_event", [True, False])
+def test_columns_that_partitions_get_come_to_the_replica(cluster, monkeypatch, has_one_event):
+    """I11: Hive's event of an ALTER TABLE does not say that it had a CASCADE."""
+    clients, daemons = Clients(cluster), Daemons(cluster)
+    clients.add_partitions("q", ["p=1"])
+    daemons.replicate(random.Random(1))
+    store = cluster.source.metastore
+    events = replace(store._settings.events, is_alter_partitions_one_event=has_one_event)
+    monkeypatch.setattr(store, "_settings", replace(store._settings, events=events))
+    table = store.get_table("src", "q")
+    columns = (*table.storage.columns, Column(name="c", type="string"))
+    wider = replace(table, storage=replace(table.storage, columns=columns))
+    wanted = tuple((column.name, column.type) for column in columns)
+    cluster.model.tables["q"].columns = wanted
+    store.alter_table("src", "q", wider, environment={"CASCADE": "true"})
+    daemons.replicate(random.Random(1))
+    cluster.check()
+    assert cluster.target.definition("q").partitions == (("p=1", wanted),)
+
+
+def test_an_adopted_table_is_not_missing_on_the_replica(cluster):
+    """I11: the writes of its rows are in no event, so a dump that goes on would leave them out."""
+    clients, admins = Clients(cluster), Admins(cluster)
+    insert(cluster, 3)
+    admins.replicate(random.Random(1))
+    for seed in range(9):
+        if "a" not in cluster.model.tables:
+            admins.adopt_copy(random.Random(seed))
+    with pytest.raises(ReplError, match=r"src\.a was adopted with the rows .* To begin anew"):
+        admins.dump(random.Random(1))
+    admins.begin_anew(random.Random(1))
+    assert cluster.is_replica_equal()
+    clients.insert_into("a", random.Random(1))
+    admins.replicate(random.Random(1))
+    cluster.check()
+    assert cluster.is_replica_equal()
+
+
+def test_a_table_whose_drop_died_is_adopted_whole(cluster):
+    """I1: as long as none of its files is gone."""
+    insert(cluster, 3)
+    clients, admins = Clients(cluster), Admins(cluster)
+    cluster.model.tables.pop("q")
+    cluster.source.metastore.drop_table("src", "q")
+    actor = cluster.scheduler.spawn(1, "drop", lambda: clients.drop_table(random.Random(1)))
+    while "t" in cluster.model.tables:
+        actor.resume(1)
+    cluster.scheduler.kill(actor)
+    cluster.clock.advance_ms(700_000)
+    admins.adopt_dropped(random.Random(1))
+    cluster.check()
+    assert len(cluster.model.tables["t"].partitions[""]) >= 3
+
+
+def test_partitions_of_an_adoption_that_is_taken_up_again_are_not_missing_either(cluster):
+    """I11: the table came to the replica by a bootstrap between the two tries."""
+    clients, admins = Clients(cluster), Admins(cluster)
+    cluster.model.tables.pop("t")
+    cluster.source.metastore.drop_table("src", "t")
+    clients.add_partitions("q", ["p=1"])
+    clients.insert_into("q", random.Random(1))
+    known, view = copy.deepcopy(cluster.model.tables["q"]), cluster.source.view("q")
+    actor = cluster.scheduler.spawn(1, "adopt", lambda: admins.adopt_copy(random.Random(1)))
+    while "a" not in cluster.model.tables:
+        actor.resume(1)
+    cluster.scheduler.kill(actor)
+    cluster.effects.clear()
+    assert not cluster.source.places("a")
+    admins.replicate(random.Random(1))
+    location = cluster.source.table_location("a").removeprefix("file:")
+    admins._adopt(Left("a", location, known.columns, view), known)
+    assert cluster.source.places("a")
+    with pytest.raises(ReplError, match=r"src\.a was adopted with the rows"):
+        admins.dump(random.Random(1))
+    admins.begin_anew(random.Random(1))
+    cluster.check()
+    assert cluster.is_replica_equal()
+
+
+def test_a_rebalance_of_hives_begins_the_replica_anew(cluster):
+    """I11: every row has another id then."""
+    insert(cluster, 3)
+    admins = Admins(cluster)
+    admins.replicate(random.Random(1))
+    ForeignWorker(cluster).rebalance_as_hive(random.Random(1))
+    cluster.check()
+    with pytest.raises(ReplError, match=r"src\.t was rebalanced"):
+        admins.dump(random.Random(1))
+    admins.mend_replica(random.Random(1))
+    cluster.check()
+    assert cluster.is_replica_equal()

@@ -1,0 +1,88 @@
+"""Those who empty tables, and who change their columns."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hms_bridge.errors import HmsBridgeError
+from hms_bridge.model.catalog import Column
+from hms_bridge.model.lock import DataOperation, LockType
+from tests.simulation.clients import Clients
+from tests.simulation.model import Effect, Tables
+from tests.simulation.statements import NotTodayError, Statement
+
+_COLUMNS_MAX = 5
+
+
+class Alterations(Clients):
+    """What clients do to a table as a whole, each a method that an actor runs to its end."""
+
+    # -- with Hive's lock (TruncateTableAnalyzer: DDL_EXCL_WRITE, with a base instead of a deletion)
+
+    def truncate(self, dice: random.Random) -> None:
+        """TRUNCATE of a table, or of some of its partitions."""
+        table = self._some_table(dice)
+        names = sorted(self.cluster.model.tables[table].partitions)
+        is_partitioned = self.cluster.model.tables[table].is_partitioned
+        chosen: Sequence[str] | None = None
+        if is_partitioned and names and dice.random() < 0.6:
+            chosen = dice.sample(names, dice.randint(1, len(names)))
+        statement = Statement(self.cluster, dice, table)
+        try:
+            kind, locked = LockType.EXCL_WRITE, chosen or [""]
+            statement.lock(kind, DataOperation.NO_TXN, locked, is_dynamic=False)
+            statement.allocate()
+            emptied = names if chosen is None else chosen
+            statement.overwritten.update(emptied)
+            self.cluster.source.metastore.truncate_table(
+                "src", table, chosen, write_id=statement.write_id
+            )
+            self._end(statement, dice, DataOperation.NO_TXN)
+        except (HmsBridgeError, OSError, NotTodayError):
+            self._give_up(statement)
+
+    # -- without a lock
+
+    def add_column(self, dice: random.Random) -> None:
+        """Old rows have no value for it. Sometimes with CASCADE to the partitions."""
+        table = self._some_table(dice)
+        columns = self.cluster.source.columns(table)
+        if len(columns) >= _COLUMNS_MAX:
+            raise NotTodayError("wide enough")
+        added = f"c{len(columns)}", dice.choice(("int", "string", "bigint"))
+        self._alter_columns(dice, table, (*columns, added))
+
+    def change_column(self, dice: random.Random) -> None:
+        """Another name, or a wider type."""
+        table = self._some_table(dice)
+        columns = list(self.cluster.source.columns(table))
+        at = dice.randrange(len(columns))
+        name, kind = columns[at]
+        if kind == "int" and dice.random() < 0.5:
+            columns[at] = name, "bigint"
+        else:
+            columns[at] = name.partition("_")[0] + dice.choice(("", "_a", "_b")), kind
+        self._alter_columns(dice, table, tuple(columns))
+
+    def _alter_columns(
+        self, dice: random.Random, table: str, columns: Sequence[tuple[str, str]]
+    ) -> None:
+        store = self.cluster.source.metastore
+        before = store.get_table("src", table)
+        wanted = tuple(Column(name=name, type=kind) for name, kind in columns)
+        storage = replace(before.storage, columns=wanted)
+
+        def apply(tables: Tables) -> None:
+            tables[table].columns = tuple(columns)
+
+        def has_happened() -> bool:
+            side = self.cluster.source
+            return table in side.table_ids() and side.columns(table) == tuple(columns)
+
+        environment = {"CASCADE": "true"} if dice.random() < 0.5 else {}
+        with self.cluster.meaning(Effect(has_happened, apply)):
+            store.alter_table(
+                "src", table, replace(before, storage=storage), environment=environment
+            )

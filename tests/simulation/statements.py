@@ -1,0 +1,231 @@
+"""Transactions of clients of Hive's kind: their locks, write ids and files."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from hms_bridge.model.event import WriteNotification
+from hms_bridge.model.ids import WriteId
+from hms_bridge.model.lock import (
+    DataOperation,
+    LockComponent,
+    LockLevel,
+    LockRequest,
+    LockState,
+    LockType,
+)
+from hms_bridge.model.txn import (
+    AbortTxnRequest,
+    AllocateWriteIdsRequest,
+    CommitTxnRequest,
+    DynamicPartitions,
+    OpenTxnsRequest,
+)
+from hms_bridge.orc.arrow_types import arrow_type
+from hms_bridge.orc.hive_types import parse_hive_type
+from hms_bridge.orc.types import OrcType, struct_type
+from hms_bridge.rows.writer import DeltaTarget, write_delete_delta, write_insert_delta
+from tests.simulation.cluster import Cluster
+from tests.simulation.definitions import Columns
+from tests.simulation.model import Effect, write_effect
+from tests.simulation.plain_reader import Row, RowId, Rows
+
+ROW_ID = pa.struct([("writeid", pa.int64()), ("bucketid", pa.int32()), ("rowid", pa.int64())])
+_WAITS_MAX = 6
+PAUSES = 8
+"""Points at which a statement or a reader stands still: its other tasks are at work."""
+_BUCKET_VERSION = 1 << 29
+
+
+class NotTodayError(Exception):
+    """The statement finds nothing to do, or does not get its locks."""
+
+
+def row_type(columns: Columns) -> OrcType:
+    """Of a table with these columns."""
+    return struct_type(
+        [name for name, _ in columns], [parse_hive_type(kind) for _, kind in columns]
+    )
+
+
+def bucket_property(statement: int) -> int:
+    """Of bucket 0 (BucketCodec V1)."""
+    return _BUCKET_VERSION + statement
+
+
+class Statement:
+    """One transaction of a client of Hive's kind."""
+
+    def __init__(self, cluster: Cluster, dice: random.Random, table: str) -> None:
+        self.cluster = cluster
+        self.dice = dice
+        self.store = cluster.source.metastore
+        self.table = table
+        (self.id,) = self.store.open_txns(OpenTxnsRequest(user="u", host="h"))
+        self.inserts: dict[str, Rows] = {}
+        self.deletes: dict[str, set[RowId]] = {}
+        self.overwritten: set[str] = set()
+        self.write_id = WriteId(0)
+        self._written: list[tuple[str, tuple[str, ...]]] = []
+
+    def lock(
+        self,
+        kind: LockType,
+        operation: DataOperation,
+        partitions: Sequence[str],
+        *,
+        is_dynamic: bool = True,
+    ) -> None:
+        """`is_dynamic`: who locks the whole table may write to any partition."""
+        components = tuple(
+            LockComponent(
+                type=kind,
+                level=LockLevel.PARTITION if partition else LockLevel.TABLE,
+                database_name="src",
+                table_name=self.table,
+                partition_name=partition or None,
+                operation=operation,
+                is_transactional=True,
+                is_dynamic_partition_write=is_dynamic and partitions == [""],
+            )
+            for partition in partitions
+        )
+        answer = self.store.lock(
+            LockRequest(components=components, txn_id=self.id, user="u", host="h")
+        )
+        for _ in range(_WAITS_MAX):
+            if answer.state is LockState.ACQUIRED:
+                return
+            self.cluster.scheduler.point("waits for a lock")
+            answer = self.store.check_lock(answer.lock_id)
+        if answer.state is not LockState.ACQUIRED:
+            raise NotTodayError("locked")
+
+    def allocate(self) -> None:
+        (given,) = self.store.allocate_table_write_ids(
+            AllocateWriteIdsRequest(database_name="src", table_name=self.table, txn_ids=(self.id,))
+        )
+        self.write_id = given.write_id
+
+    def seen(self, partition: str) -> Rows:
+        """Committed rows, as this statement's snapshot has them: it holds its locks."""
+        table = self.cluster.model.tables.get(self.table)
+        return dict(table.partitions.get(partition, {})) if table else {}
+
+    def columns(self) -> Columns:
+        """As the client's plan has them now."""
+        if self.table not in self.cluster.source.table_ids():
+            raise NotTodayError("dropped")
+        return self.cluster.source.columns(self.table)
+
+    def insert(self, path: str, partition: str, rows: Sequence[Row], statement: int) -> None:
+        columns = self.columns()
+        target = self._target(path, statement, columns)
+        written = write_insert_delta(self.cluster.fs, target, [(0, _batch(rows, columns))])
+        assert written is not None
+        ids = ((self.write_id, bucket_property(statement), at) for at in range(len(rows)))
+        self.inserts.setdefault(partition, {}).update(zip(ids, rows, strict=True))
+        self._note(partition, [bucket.path for bucket in written.buckets])
+
+    def delete(self, path: str, partition: str, victims: Sequence[RowId], statement: int) -> None:
+        names = ("writeid", "bucketid", "rowid")
+        keys = [dict(zip(names, victim, strict=True)) for victim in victims]
+        target = self._target(path, statement, self.columns())
+        written = write_delete_delta(self.cluster.fs, target, [pa.array(keys, ROW_ID)])
+        assert written is not None
+        self.deletes.setdefault(partition, set()).update(victims)
+        self._note(partition, [bucket.path for bucket in written.buckets])
+
+    def overwrite(self, path: str, partition: str, rows: Sequence[Row]) -> None:
+        """A base of the write id, empty for no rows: as Hive's direct insert does it."""
+        name = f"base_{self.write_id:07d}"
+        volume = self.cluster.fs.own_volume
+        self.overwritten.add(partition)
+        if not rows:
+            self.cluster.fs.makedirs(f"{path}/{name}", exist_ok=True)
+            self.cluster.fs.pipe_file(f"{path}/{name}/_orc_acid_version", b"2")
+            self.cluster.disk.settle(f"{path}/{name}")
+            self._note(partition, [])
+            return
+        hidden = f"{path}/.hive-staging_{self.id}"
+        columns = self.columns()
+        target = self._target(hidden, 0, columns)
+        written = write_insert_delta(self.cluster.fs, target, [(0, _batch(rows, columns))])
+        assert written is not None
+        volume.rename(written.path, f"{path}/{name}")
+        self.cluster.fs.rm(hidden, recursive=True)
+        self.cluster.disk.settle(f"{path}/{name}")
+        ids = ((self.write_id, bucket_property(0), at) for at in range(len(rows)))
+        self.inserts.setdefault(partition, {}).update(zip(ids, rows, strict=True))
+        self._note(partition, [f"{path}/{name}/bucket_00000"])
+
+    def commit(self, operation: DataOperation, *, is_dynamic: bool = False) -> None:
+        for _ in range(PAUSES):
+            self.cluster.scheduler.point("other tasks go on", changes=False)
+        notifications = [self._notification(*one) for one in self._written]
+        self.store.add_write_notifications(notifications)
+        names = tuple(sorted({*self.inserts, *self.deletes, *self.overwritten} - {""}))
+        if names and is_dynamic:
+            self.store.add_dynamic_partitions(
+                DynamicPartitions(
+                    txn_id=self.id,
+                    write_id=self.write_id,
+                    database_name="src",
+                    table_name=self.table,
+                    partition_names=names,
+                    operation=operation,
+                )
+            )
+        with self.cluster.meaning(self.effect()):
+            self.store.commit_txn(CommitTxnRequest(txn_id=self.id))
+
+    def effect(self) -> Effect:
+        return write_effect(
+            self.cluster.source.ledger,
+            self.id,
+            self.table,
+            self.inserts,
+            self.deletes,
+            self.overwritten,
+        )
+
+    def abort(self) -> None:
+        self.store.abort_txn(AbortTxnRequest(txn_id=self.id))
+
+    def _target(self, path: str, statement: int, columns: Columns) -> DeltaTarget:
+        return DeltaTarget(
+            root=path,
+            table=row_type(columns),
+            write_id=self.write_id,
+            statement_id=statement,
+            token=f"write_v{self.id:07d}",
+        )
+
+    def _note(self, partition: str, paths: Sequence[str]) -> None:
+        self._written.append((partition, tuple(paths)))
+
+    def _notification(self, partition: str, paths: tuple[str, ...]) -> WriteNotification:
+        files = [self.cluster.resolve(path) for path in paths]
+        return WriteNotification(
+            txn_id=self.id,
+            write_id=self.write_id,
+            database_name="src",
+            table_name=self.table,
+            partition_values=(partition.partition("=")[2],) if partition else (),
+            files=tuple(file.uri for file in files),
+            checksums=tuple(file.checksum() for file in files),
+            subdirectories=tuple(file.parent.name for file in files),
+        )
+
+
+def _batch(rows: Sequence[Row], columns: Columns) -> pa.RecordBatch:
+    if any(len(row) > len(columns) for row in rows):
+        raise NotTodayError("the table is another one now")
+    arrays = [
+        pa.array([row[at] if at < len(row) else None for row in rows], arrow_type(kind))
+        for at, kind in enumerate(row_type(columns).children)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, names=[name for name, _ in columns])
