@@ -48,8 +48,9 @@ _HOUSE = "tests/txn/test_housekeeping.py::"
 
 # Not for the simulated cluster, because another line holds the same promise there: the cleaner's
 # view covers for the gate (so both are broken at once, too), CQ_NEXT_TXN_ID for the look at the
-# compaction's transaction, the name of its transaction for a worker that publishes too late. And no
-# writer of the simulated cluster mixes aborted rows with others in one directory, as streams do.
+# compaction's transaction, the name of its transaction for a worker that publishes too late, the look
+# at the archive before a deletion for the archiving itself. And no writer of the simulated cluster
+# mixes aborted rows with others in one directory, as streams do.
 MUTATIONS = (
     Mutation(
         name="the cleaner waits for no reader and judges for none",
@@ -166,7 +167,6 @@ MUTATIONS = (
         "                )\n",
         new="",
         test=f"{_PROTOCOL}test_a_victim_is_archived_then_deleted",
-        is_simulated=True,
     ),
     Mutation(
         name="nobody looks whether the archived copy is there",
