@@ -48,9 +48,9 @@ _HOUSE = "tests/txn/test_housekeeping.py::"
 
 # Not for the simulated cluster, because another line holds the same promise there: the cleaner's
 # view covers for the gate (so both are broken at once, too), CQ_NEXT_TXN_ID for the look at the
-# compaction's transaction, the name of its transaction for a worker that publishes too late, the look
-# at the archive before a deletion for the archiving itself. And no writer of the simulated cluster
-# mixes aborted rows with others in one directory, as streams do.
+# compaction's transaction, the name of its transaction for a worker that publishes too late, the
+# look at the archive before a deletion for the archiving itself. And no writer of the simulated
+# cluster mixes aborted rows with others in one directory, as streams do.
 MUTATIONS = (
     Mutation(
         name="the cleaner waits for no reader and judges for none",
@@ -255,7 +255,7 @@ MUTATIONS = (
         file="hms_bridge/repl/incremental_load.py",
         old="    return (event for event in reader.events() if event.id > after)\n",
         new="    return (event for event in reader.events())\n",
-        test="tests/repl/test_two_metastores.py::test_dump_and_load_alternate",
+        test="tests/repl/test_load_crash_matrix.py::test_an_incremental_load_may_be_killed_anywhere",
         is_simulated=True,
     ),
     Mutation(
