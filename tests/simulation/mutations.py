@@ -48,8 +48,9 @@ _HOUSE = "tests/txn/test_housekeeping.py::"
 
 # Not for the simulated cluster, because another line holds the same promise there: the cleaner's
 # view covers for the gate (so both are broken at once, too), CQ_NEXT_TXN_ID for the look at the
-# compaction's transaction, the name of its transaction for a worker that publishes too late. And no
-# writer of the simulated cluster mixes aborted rows with others in one directory, as streams do.
+# compaction's transaction, the name of its transaction for a worker that publishes too late, the
+# look at the archive before a deletion for the archiving itself. And no writer of the simulated
+# cluster mixes aborted rows with others in one directory, as streams do.
 MUTATIONS = (
     Mutation(
         name="the cleaner waits for no reader and judges for none",
@@ -111,7 +112,7 @@ MUTATIONS = (
         file="hms_bridge/txn/cleaning.py",
         old="            ~not_committed,\n",
         new="",
-        test="tests/txn/test_cleaning.py",
+        test="tests/txn/test_cleaning.py::TestWhen::test_an_open_one_does_not_come_whatever_its_entry_says",
     ),
     Mutation(
         name="the cleaner judges by what a new reader sees",
@@ -166,7 +167,6 @@ MUTATIONS = (
         "                )\n",
         new="",
         test=f"{_PROTOCOL}test_a_victim_is_archived_then_deleted",
-        is_simulated=True,
     ),
     Mutation(
         name="nobody looks whether the archived copy is there",
@@ -214,7 +214,7 @@ MUTATIONS = (
         file="hms_bridge/service/directories.py",
         old="                    volume.sync_directory(directory)\n",
         new="                    pass\n",
-        test="tests/simulation/test_found.py",
+        test="tests/simulation/test_found.py::test_a_renamed_table_is_where_its_rows_say_after_a_power_loss",
         is_simulated=True,
         weather="power",
     ),
@@ -223,7 +223,7 @@ MUTATIONS = (
         file="hms_bridge/archive/purges.py",
         old="    if set(holders) - set(overridden_holders):\n",
         new="    if False:\n",
-        test="tests/archive/test_sql_manifest.py",
+        test="tests/archive/test_sql_manifest.py::TestSqlManifest::test_a_cmroot_is_one_however_it_is_spelled",
         is_simulated=True,
     ),
     Mutation(
@@ -239,7 +239,7 @@ MUTATIONS = (
         file="hms_bridge/repl/dump.py",
         old="        if missing:\n            pins.release",
         new="        if False:\n            pins.release",
-        test="tests/repl/test_two_metastores.py",
+        test="tests/repl/test_two_metastores.py::test_a_purge_before_the_dump_is_found_by_the_dump",
         is_simulated=True,
     ),
     Mutation(
@@ -255,7 +255,7 @@ MUTATIONS = (
         file="hms_bridge/repl/incremental_load.py",
         old="    return (event for event in reader.events() if event.id > after)\n",
         new="    return (event for event in reader.events())\n",
-        test="tests/repl/test_load_crash_matrix.py",
+        test="tests/repl/test_load_crash_matrix.py::test_an_incremental_load_may_be_killed_anywhere",
         is_simulated=True,
     ),
     Mutation(
@@ -272,7 +272,7 @@ MUTATIONS = (
         old="        self._check_lease()\n        return self._metastore\n",
         new="        return self._metastore\n",
         is_simulated=True,
-        test="tests/repl/test_lease.py::test_a_load_that_lost_its_lease_writes_nothing_more",
+        test="tests/repl/test_lease.py::test_no_call_of_a_load_without_its_lease_reaches_the_replica",
     ),
     Mutation(
         name="a worker that was given up for lost publishes",
@@ -301,7 +301,7 @@ MUTATIONS = (
         file="hms_bridge/rows/deletes.py",
         old="                    found.append(between)\n",
         new="                    continue\n",
-        test="tests/rows/test_reader.py",
+        test="tests/rows/test_reader.py::test_deletes_over_many_stripes",
         is_simulated=True,
     ),
     Mutation(
@@ -388,14 +388,14 @@ MUTATIONS = (
         file="hms_bridge/txn/commit.py",
         old="        refusal = _conflict(connection, txn_id, commit_id, mine)\n",
         new="        refusal = None\n",
-        test="tests/txn/test_write_conflicts.py",
+        test="tests/txn/test_write_conflicts.py::test_the_refused_transaction_is_aborted_at_once",
     ),
     Mutation(
         name="exclusive writers do not wait for each other",
         file="hms_bridge/txn/lock_rules.py",
         old="    _EXCL_WRITE: frozenset({_WRITE, _EXCL_WRITE, _EXCLUSIVE}),\n",
         new="    _EXCL_WRITE: frozenset({_EXCLUSIVE}),\n",
-        test="tests/txn/test_lock_matrix.py",
+        test="tests/txn/test_lock_matrix.py::test_pure_rules_as_in_hive",
         is_simulated=True,
     ),
     Mutation(
@@ -403,7 +403,7 @@ MUTATIONS = (
         file="hms_bridge/txn/valid_write_ids.py",
         old="            aborted.append(WriteId(write_id))\n",
         new="            has_valid = True\n",
-        test="tests/txn/test_valid_write_ids.py",
+        test="tests/txn/test_valid_write_ids.py::test_open_aborted_and_committed",
         is_simulated=True,
     ),
     Mutation(
@@ -411,7 +411,7 @@ MUTATIONS = (
         file="hms_bridge/txn/valid_write_ids.py",
         old="            opened.append(WriteId(write_id))\n",
         new="            has_valid = True\n",
-        test="tests/txn/test_valid_write_ids.py",
+        test="tests/txn/test_valid_write_ids.py::test_open_aborted_and_committed",
         is_simulated=True,
     ),
     Mutation(
@@ -419,7 +419,7 @@ MUTATIONS = (
         file="hms_bridge/acid/directory.py",
         old="            return self._write_ids.is_base_valid(number)\n",
         new="            return True\n",
-        test="tests/acid",
+        test="tests/acid/test_directory.py",
         is_simulated=True,
     ),
     Mutation(
@@ -427,7 +427,7 @@ MUTATIONS = (
         file="hms_bridge/acid/directory.py",
         old="        if self._txns.is_valid(txn_id):\n            return True\n",
         new="        if True:\n            return True\n",
-        test="tests/acid",
+        test="tests/acid/test_directory.py",
         is_simulated=True,
     ),
     Mutation(
@@ -435,7 +435,7 @@ MUTATIONS = (
         file="hms_bridge/acid/directory.py",
         old="            elif key in compacted or not _is_companion(directory, cover, previous):\n",
         new="            elif key in compacted:\n",
-        test="tests/acid",
+        test="tests/acid/test_directory.py",
         is_simulated=True,
     ),
     Mutation(
@@ -451,7 +451,7 @@ MUTATIONS = (
         old="    tables = {one.table.name: one for one in context.reader.commit_tables(event)}\n"
         "    _require_all_dumped(event, writes, tables)\n",
         new="    tables = {}\n",
-        test="tests/repl/test_two_metastores.py",
+        test="tests/repl/test_two_metastores.py::test_dump_and_load_alternate",
         is_simulated=True,
     ),
     Mutation(
@@ -460,7 +460,7 @@ MUTATIONS = (
         old="            if entry.txn_id is not None\n            and entry.txn_id < watermark\n",
         new="            if False and entry.txn_id is not None\n"
         "            and entry.txn_id < watermark\n",
-        test="tests/cleaner/test_cleaner.py",
+        test=f"{_CLEANER}test_of_two_bases_of_one_number_the_old_one_stays_for_its_readers",
         is_simulated=True,
     ),
 )
