@@ -201,6 +201,22 @@ def test_a_load_that_lost_its_lease_writes_nothing_more(world, call):
     world.assert_same()
 
 
+def test_no_call_of_a_load_without_its_lease_reaches_the_replica(world):
+    """Not even the first after it was lost, whatever the load looks at between its steps."""
+    world.replicate()
+    before = world.last_event()
+
+    def lost():
+        raise ReplError("counts as dead")
+
+    target = Interrupted(world.target, "", None)
+    replica = Replica(target, world.resolve, world.load_request.names, check_lease=lost)
+    with pytest.raises(ReplError, match="counts as dead"):
+        replica.set_parameters({"repl.last.id": str(int(before) + 1)})
+    assert target.changes == []
+    assert world.last_event() == before
+
+
 def test_readers_and_writers_of_the_replica_do_not_wait_for_a_load(world):
     world.replicate()
     (txn,) = world.target.open_txns(OpenTxnsRequest(user="u", host="h"))

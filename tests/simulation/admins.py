@@ -151,7 +151,7 @@ class Admins(Daemons):
         try:
             self.replicate(dice)
         except ReplError as error:
-            if "To begin anew" not in str(error):
+            if "--bootstrap" not in str(error):
                 raise
             self.begin_anew(dice)
 

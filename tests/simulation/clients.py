@@ -102,7 +102,8 @@ class Clients:
         try:
             statement.lock(LockType.SHARED_WRITE, DataOperation.INSERT, [""])
             statement.allocate()
-            names = dice.sample(PARTITIONS, dice.randint(1, 2))
+            first = self.cluster.pick(dice, PARTITIONS)
+            names = list(dict.fromkeys((first, dice.choice(PARTITIONS))))
             for name in names:
                 statement.insert(self._path(table, name), name, self._rows(dice, table), 0)
             new = [one for one in names if one not in self.cluster.source.places(table)]
@@ -292,20 +293,18 @@ class Clients:
 
     def _partition_there(self, dice: random.Random) -> tuple[str, str]:
         tables = self.cluster.model.tables
-        found = [
-            (name, part) for name in sorted(tables) for part in sorted(tables[name].partitions)
-        ]
-        found = [one for one in found if one[1]]
-        if not found:
+        names = [name for name in sorted(tables) if any(tables[name].partitions)]
+        if not names:
             raise NotTodayError("no partition")
-        return dice.choice(found)
+        table = self.cluster.pick(dice, names)
+        return table, self.cluster.pick(dice, sorted(tables[table].partitions))
 
     def add_partition(self, dice: random.Random) -> None:
         tables = self.cluster.model.tables
         names = [name for name in sorted(tables) if tables[name].is_partitioned]
         if not names:
             raise NotTodayError("no table")
-        self.add_partitions(dice.choice(names), [dice.choice(PARTITIONS)])
+        self.add_partitions(dice.choice(names), [self.cluster.pick(dice, PARTITIONS)])
 
     def drop_partition(self, dice: random.Random) -> None:
         table, partition = self._partition_there(dice)
