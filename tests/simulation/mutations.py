@@ -355,7 +355,8 @@ MUTATIONS = (
     Mutation(
         name="a partition comes where an old one is still being deleted",
         file="hms_bridge/service/partitions.py",
-        old="        self._files.settle(*(place for place, p in given if not asks_to_keep(p.parameters)))\n",
+        old="        self._files.settle("
+        "*(place for place, p in given if not asks_to_keep(p.parameters)))\n",
         new="",
         test="tests/simulation/test_found.py::"
         "test_a_partition_that_comes_again_meets_no_rows_of_the_old_one",
