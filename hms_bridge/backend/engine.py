@@ -65,6 +65,11 @@ class Database:
                 is_committing=is_committing,
                 has_answered=self._has_answered,
             ) from error
+        except UnicodeEncodeError as error:
+            raise BackendError(
+                f"{self.name}: {error.object!r} has bytes that are no UTF-8, which no database "
+                "holds; if it is the name of a file, give it another one, or move it away"
+            ) from error
 
     def close(self) -> None:
         """Give back all connections."""

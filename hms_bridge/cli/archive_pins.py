@@ -31,6 +31,7 @@ _COLUMNS = (
 _SHOWN = (
     "kind", "database", "table", "state", "files", "size", "since", "expires", "holder",
 )  # fmt: skip
+_HOLD_MS_MAX = 1000 * 365 * 86_400_000
 _RELEASE_COLUMNS = ("holder", "what", "state", "files", "bytes", "reason")
 
 
@@ -128,6 +129,8 @@ def _hold_ms(duration: str) -> int:
     duration_ms = parse_duration_ms(duration, "d")
     if duration_ms <= 0:
         raise click.UsageError("--for takes a duration longer than 0, as 30d")
+    if duration_ms > _HOLD_MS_MAX:
+        raise click.UsageError("--for takes 1000 years at most; without it the hold has no end")
     return duration_ms
 
 

@@ -147,7 +147,21 @@ def _is_no_interrupt(record: logging.LogRecord) -> bool:
 
 def main() -> None:
     """The program ``hms-bridge``."""
+    _open_closed_streams()
     cli.main(prog_name="hms-bridge")
+
+
+def _open_closed_streams() -> None:
+    """Whoever started this may have closed them (``>&-``). Then the next file that is opened gets
+    their number, and whatever is written to the stream would be written into that file."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is not None:
+            continue
+        nothing = os.open(os.devnull, os.O_RDWR)
+        if nothing != number:
+            os.dup2(nothing, number)
+            os.close(nothing)
+        setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w"))
 
 
 def _without_verbose(words: Sequence[str]) -> tuple[list[str], bool]:

@@ -253,6 +253,8 @@ def load(
     from hms_bridge.connect import connected
     from hms_bridge.repl.load import ReplLoad
 
+    if target_database == "":
+        raise click.UsageError("--into '' names no database; without --into it is called as there")
     request = load_request(
         source_database,
         settings,

@@ -41,8 +41,15 @@ def table() -> None:
     """
 
 
+def _directory(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
+    """Not the one that this was started in, which an empty text would mean."""
+    if not value:
+        raise click.UsageError("'' names no directory; give the table's own")
+    return value
+
+
 @table.command()
-@click.argument("directory", metavar="DIR")
+@click.argument("directory", metavar="DIR", callback=_directory)
 @click.option("--name", "table_name", required=True, help="database.table to register it as.")
 @click.option(
     "--valid-write-ids",
@@ -109,8 +116,6 @@ def adopt(
     from hms_bridge.connect import absolute_location, connected, is_set_up
 
     database, name = split_table_name(table_name)
-    if not directory:
-        raise click.UsageError("'' names no directory; give the table's own")
     types = dict(_pair(text) for text in partition_types)
     if bool(bucket_columns) != bool(bucket_count):
         raise click.UsageError("--clustered-by and --buckets go together")

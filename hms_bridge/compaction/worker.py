@@ -294,7 +294,9 @@ class Worker:
         abort = AbortTxnRequest(
             txn_id=txn_id, type=TxnType.COMPACTION, reason=AbortReason.COMPACTION
         )
-        failed = replace(entry, txn_id=txn_id, error_message=message[:2000])
+        # Names of files may have bytes that no text has; neither a database nor thrift takes them.
+        text = message[:2000].encode("utf-8", "backslashreplace").decode()
+        failed = replace(entry, txn_id=txn_id, error_message=text)
         steps: tuple[Callable[[], None], ...] = (
             lambda: self._metastore.abort_txn(abort),
             lambda: self._metastore.mark_failed(failed),

@@ -88,6 +88,16 @@ def test_foreign_keys_are_enforced(database: Database) -> None:
         connection.execute(insert(TXN_COMPONENTS).values(row))
 
 
+def test_a_name_that_is_no_text_is_told(database: Database) -> None:
+    """As of a file whose name has bytes that are no UTF-8."""
+    with (
+        pytest.raises(BackendError, match="no UTF-8.*give it another one"),
+        database.transaction(write=True) as connection,
+    ):
+        connection.execute(insert(AUX_TABLE).values(MT_KEY1="q\udcff", MT_KEY2=1))
+    assert _count(database) == 0
+
+
 def test_texts_too_long_are_refused_by_servers(database: Database) -> None:
     if SERVER_URL is None:
         pytest.skip("SQLite keeps texts of any length")

@@ -39,6 +39,10 @@ USAGE_ERRORS = {
     "transaction 0": (("txns", "abort", "0"), "0 is not in the range"),
     "no dump named": (("repl", "dump", "s", "--discard", ""), "names no dump"),
     "no directory named": (("table", "adopt", "", "--name", "a.b"), "names no directory"),
+    "no replica": (("repl", "load", "s", "--into", ""), "--into '' names no database"),
+    "a hold of ages": (
+        ("cm", "hold", "a", "s", "--for", "999999999999d"), "1000 years at most",
+    ),
     "no assignment": (("txns", "--set", "novalue"), "--set takes KEY=VALUE, not 'novalue'"),
     "partition type": (
         ("table", "adopt", ".", "--name", "a.b", "--partition-type", "p"), "takes COLUMN=TYPE",

@@ -19,7 +19,7 @@ import pytest
 from hms_bridge.cli.output import print_record, print_rows, size_text, span_text, time_text
 from hms_bridge.model.counted import counted
 from tests.support.busy_metastore import BusyMetastore
-from tests.support.program import command, process_environment
+from tests.support.program import Program, command, process_environment
 
 ROW = {
     "id": 7,
@@ -170,3 +170,16 @@ def test_a_reader_that_leaves_is_no_error(busy: BusyMetastore) -> None:
     )  # fmt: skip
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", ">&- 2>&- <&-"])
+def test_streams_that_a_caller_closed(program: Program, closed: str) -> None:
+    """As some schedulers do: what is opened next must not be taken for one of them."""
+    program.ok("schema", "init")
+    done = subprocess.run(
+        ["sh", "-c", f'"$@" {closed}', "sh", *command(), "txns", "--format", "json"],
+        cwd=program.folder, env=process_environment(program.environment),
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout in ("", "[]\n")

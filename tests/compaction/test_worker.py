@@ -391,6 +391,18 @@ def test_what_a_later_worker_writes_stays(world: World) -> None:
     assert later.exists()
 
 
+def test_a_file_whose_name_is_no_text_ends_the_entry(world: World) -> None:
+    """Neither a database nor thrift takes such a name in the reason."""
+    world.write([(1, "a")])
+    world.write([(2, "b")])
+    (Path(world.root) / os.fsdecode(b"b\xff")).write_text("somebody's")
+    world.request()
+    outcome = world.worker().run_once()
+    assert outcome is not None
+    assert outcome.state == "failed"
+    assert world.state() is CompactionState.FAILED
+
+
 def test_compaction_errors_name_the_target(world: World) -> None:
     from hms_bridge.compaction.target import find_target
     from hms_bridge.model.compaction import Compaction
