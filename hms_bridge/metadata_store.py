@@ -143,6 +143,15 @@ class FunctionStore(Protocol):
         ...
 
 
+class ConstraintStore(Protocol):
+    """Constraints of tables: a Hive's metastore keeps them, or its database; none are made here."""
+
+    def get_constraint_names(self, database: str, table: str) -> tuple[str, ...]:
+        """Names of a table's constraints, and of its foreign keys; sorted. Raises
+        NoSuchObjectError, where the metastore tells."""
+        ...
+
+
 class MaterializedViewStore(Protocol):
     """Of which tables, and of which state of them, materialized views are."""
 

@@ -18,6 +18,7 @@ from typing import Protocol
 
 from hms_bridge.cleaning_store import CleaningStore
 from hms_bridge.metadata_store import (
+    ConstraintStore,
     FunctionStore,
     MaterializedViewStore,
     NotificationStore,
@@ -416,6 +417,7 @@ class Metastore(
     NotificationStore,
     StatisticsStore,
     FunctionStore,
+    ConstraintStore,
     MaterializedViewStore,
     Protocol,
 ):

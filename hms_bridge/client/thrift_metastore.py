@@ -7,6 +7,7 @@ from types import TracebackType
 from hms_bridge.client.addresses import parse_addresses
 from hms_bridge.client.caller import Caller, CallSettings
 from hms_bridge.client.catalog_client import CatalogClient
+from hms_bridge.client.constraint_client import ConstraintClient
 from hms_bridge.client.object_client import FunctionClient, MaterializedViewClient
 from hms_bridge.client.queue_client import CompactionClient, NotificationClient
 from hms_bridge.client.statistics_client import StatisticsClient
@@ -22,6 +23,7 @@ class ThriftMetastoreClient(
     NotificationClient,
     StatisticsClient,
     FunctionClient,
+    ConstraintClient,
     MaterializedViewClient,
 ):
     """A remote metastore: ours, or a real Hive's of 2.3 or later.

@@ -23,6 +23,7 @@ from hms_bridge.repl.dump_verb import DumpVerb
 from hms_bridge.repl.layout import HIVE_DIRECTORY, NON_RECOVERABLE, DumpPaths, database_directory
 from hms_bridge.repl.lease import Lease, LeaseRules
 from hms_bridge.repl.pins import DumpPins, dump_holder
+from hms_bridge.repl.replays import Replays
 from hms_bridge.repl.texts import child_directories, ensure_content, write_text
 
 _ABOVE_HIVE = frozenset({HIVE_DIRECTORY, NON_RECOVERABLE, "ranger", "atlas"})
@@ -139,6 +140,8 @@ class ReplDiscard(DumpVerb):
             scope=None if old is None else old.scope,
         )
         write_text(self._resolve(paths.metadata), metadata.format())
+        replays = Replays.read(self._resolve, DumpPaths(plan.directory))
+        write_text(self._resolve(paths.replays), Replays(opened=replays.all).format())
         write_text(self._resolve(paths.load_metadata), f"{at}\n")
         write_text(self._resolve(paths.finished_load), "")
         mark = FinishMark(time_ms=self._clock.now_ms())

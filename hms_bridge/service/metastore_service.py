@@ -6,6 +6,7 @@ from hms_bridge.service.alter_tables import AlterTableVerbs
 from hms_bridge.service.archive_manifest import SqlArchiveManifest
 from hms_bridge.service.cleaning import CleaningVerbs
 from hms_bridge.service.compactions import CompactionVerbs
+from hms_bridge.service.constraints import ConstraintVerbs
 from hms_bridge.service.databases import DatabaseVerbs
 from hms_bridge.service.exchange_partitions import ExchangePartitionVerbs
 from hms_bridge.service.foundation import Foundation
@@ -34,6 +35,7 @@ class MetastoreService(
     NotificationVerbs,
     StatisticsVerbs,
     FunctionVerbs,
+    ConstraintVerbs,
     MaterializedViewVerbs,
 ):
     """Implements ``LocalMetastore``. One verb is one database transaction."""
