@@ -109,7 +109,7 @@ class UnreportedWrites:
         self._given: dict[TxnId, list[_Given]] = {}
         self._tables: dict[str, tuple[Table, WriteTraces] | None] = {}
         self.doubts: list[str] = []
-        self.doubted_tables: set[str] = set()
+        self._doubted: list[str] = []
 
     def note(self, event_id: EventId, table_name: str, allocated: Iterable[TxnToWriteId]) -> None:
         """Transactions got write ids of a table, as an event tells."""
@@ -138,6 +138,11 @@ class UnreportedWrites:
             if given.table_name not in known
             for event in self._writes(commit, given, known)
         )
+
+    @property
+    def doubted_tables(self) -> frozenset[str]:
+        """The tables of all doubts; none if one of them is of no table that is there."""
+        return frozenset(self._doubted if len(self._doubted) == len(self.doubts) else ())
 
     def name_at(self, name: str, given: EventId, commit: EventId) -> str | None:
         """The name, at a commit, of the table that a write id was given for; None: dropped."""
@@ -198,7 +203,8 @@ class UnreportedWrites:
 
     def _doubt(self, name: str, given: _Given, why: str) -> None:
         full_name = f"{self._database_name}.{name}"
-        self.doubted_tables.add(name)
+        if why != _UNTOLD:
+            self._doubted.append(name)
         self.doubts.append(f"write id {given.write_id} of {full_name} ({why})")
 
     def _traces_of(self, name: str, at: EventId, given: _Given) -> tuple[Table, WriteTraces] | None:

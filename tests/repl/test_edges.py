@@ -159,7 +159,9 @@ def test_a_managed_table_with_another_place_is_refused(world):
     table = world.source.get_table("src", "t")
     moved = replace(table, storage=replace(table.storage, location=f"file:{world.folder}/else"))
     world.source.alter_table("src", "t", moved)
-    with pytest.raises(ReplError, match=r"ALTER_TABLE.*src\.t was given another place.*bootstrap"):
+    with pytest.raises(
+        ReplError, match=r"ALTER_TABLE.*src\.t was given another place.*--table-anew t"
+    ):
         world.dump()
 
 

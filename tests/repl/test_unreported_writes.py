@@ -178,7 +178,7 @@ def test_files_that_another_program_took_away_are_refused(world, dump):
     text = str(told.value)
     assert "write id 2 of src.t" in text
     assert "base_0000002_v" in text
-    assert "repl dump src --bootstrap" in text
+    assert "'repl dump src --table-anew t' at the source, then 'repl load src'" in text
     assert "--assume-empty" in text
     with pytest.raises(ReplError, match="write id 2"):
         dump(world)
