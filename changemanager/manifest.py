@@ -384,6 +384,10 @@ class ArchivePins(Protocol):
         """Remove a holder's pin; False if there was none."""
         ...
 
+    def store_id(self, new_id: str) -> str:
+        """The id of the database that pins stand in; ``new_id`` becomes it if it has none."""
+        ...
+
     def pins(self) -> tuple[Pin, ...]:
         """All pins, live or expired, by holder."""
         ...

@@ -31,6 +31,7 @@ from changemanager.retention import (
     plan_purge,
     take_inventory,
 )
+from changemanager.sharing import holders_of_others
 from changemanager.transfer import PART_PREFIX, give_new_name
 from changemanager.uri import parse_archive_name
 
@@ -145,10 +146,17 @@ class Purge:
     def _holders(
         self, expired: Collection[ArchivedItem], now_ms: int
     ) -> Mapping[str, tuple[str, ...]]:
-        """Who holds what is expired: as the manifest says, and for files without origins as the
-        files themselves say."""
+        """Who holds what is expired: as the manifest says, for files without origins as the files
+        themselves say, and of everything the metastores beside this one."""
         cmroot = self._archive.cmroot
-        known = self._manifest.holders(cmroot.uri, [item.name for item in expired], now_ms)
+        own_id = self._manifest.store_id(self._archive.new_token())
+        others = holders_of_others(cmroot, own_id) if expired else ()
+        told = self._manifest.holders(cmroot.uri, [item.name for item in expired], now_ms)
+        known = {
+            item.name: (*told.get(item.name, ()), *others)
+            for item in expired
+            if others or item.name in told
+        }
         strays = [
             item
             for item in expired

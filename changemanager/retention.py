@@ -17,6 +17,7 @@ from changemanager.aside import ASIDE_PREFIX
 from changemanager.errors import ChangeManagerConfigError
 from changemanager.filesystem.volume import FileKind
 from changemanager.manifest import ArchiveEntry, ArchiveManifest, EntryState
+from changemanager.sharing import SHARER_PREFIX
 from changemanager.transfer import PART_PREFIX
 from changemanager.uri import parse_archive_name
 
@@ -233,6 +234,8 @@ def take_inventory(archive: ChangeManager, manifest: ArchiveManifest) -> tuple[A
     statuses = cmroot.volume.children(cmroot.path) if cmroot.status() is not None else ()
     items: dict[str, ArchivedItem] = {}
     for status in statuses:
+        if status.name.startswith(SHARER_PREFIX):
+            continue
         entry = entries.get(status.name)
         items[status.name] = ArchivedItem(
             name=status.name,

@@ -150,13 +150,18 @@ class FunctionStore(Protocol):
 
 
 class ConstraintStore(Protocol):
-    """What writers have to keep, and the metastore only tells."""
+    """Constraints of tables: a Hive's metastore keeps them, or its database; none are made here."""
 
     def get_column_constraints(
         self, database: str, table: str, catalog: str = DEFAULT_CATALOG
     ) -> tuple[ColumnConstraint, ...]:
-        """NOT NULL, DEFAULT and CHECK, those too that are not enabled; none for an unknown
-        table."""
+        """NOT NULL, DEFAULT and CHECK, which writers have to keep, those too that are not enabled;
+        none for an unknown table."""
+        ...
+
+    def get_constraint_names(self, database: str, table: str) -> tuple[str, ...]:
+        """Names of a table's constraints, and of its foreign keys; sorted. Raises
+        NoSuchObjectError, where the metastore tells."""
         ...
 
 

@@ -417,8 +417,8 @@ class Metastore(
     NotificationStore,
     StatisticsStore,
     FunctionStore,
-    MaterializedViewStore,
     ConstraintStore,
+    MaterializedViewStore,
     Protocol,
 ):
     """All that a remote metastore offers."""

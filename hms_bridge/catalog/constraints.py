@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, and_, delete, or_, select, update
+from sqlalchemy import Connection, and_, delete, func, or_, select, update
 
 from hms_bridge.backend.schema.catalog_tables import COLUMNS_V2, PARTITION_KEYS
 from hms_bridge.backend.schema.dependent_tables import KEY_CONSTRAINTS
@@ -92,6 +92,13 @@ def of_table(connection: Connection, table_id: int) -> tuple[ColumnConstraint, .
         )
         for row in rows
     )
+
+
+def constraint_names(connection: Connection, table_id: int) -> tuple[str, ...]:
+    """Of a table; a foreign key is of the table that refers to the other one. Sorted."""
+    owner = func.coalesce(_K.CHILD_TBL_ID, _K.PARENT_TBL_ID)
+    query = select(_K.CONSTRAINT_NAME).where(owner == table_id).distinct()
+    return tuple(sorted(connection.scalars(query)))
 
 
 def forget_table(connection: Connection, table_id: int) -> None:

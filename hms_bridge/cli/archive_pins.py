@@ -89,6 +89,7 @@ def hold(
     from changemanager.manifest import Pin, PinKind
     from changemanager.pinned import pin_uses
     from changemanager.retention import take_inventory
+    from changemanager.sharing import tell_of
     from hms_bridge.connect import connected_locally
 
     database, table = what.strip().lower(), None
@@ -106,7 +107,8 @@ def hold(
             database=database,
             table=table,
         )
-        (use,) = pin_uses((pin,), take_inventory(store.archive(), store.manifest), now_ms)
+        archive = store.archive()
+        (use,) = pin_uses((pin,), take_inventory(archive, store.manifest), now_ms)
         if not use.file_count:
             find_database(store.metastore, database)  # a mistyped one; a dropped one may have files
             if table is not None and table not in store.metastore.get_tables(database):
@@ -114,6 +116,7 @@ def hold(
                     f"note: nothing is archived of {database}.{table}, and there is no such table; "
                     "correct the name, unless it is yet to come"
                 )
+        tell_of(archive.cmroot, store.manifest.store_id(archive.new_token()))
         store.manifest.put_pin(pin)
     say(f"{pin.holder} holds {counted(use.file_count, 'file')}, {size_text(use.size_bytes)}")
 

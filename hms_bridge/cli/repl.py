@@ -24,7 +24,7 @@ from hms_bridge.config.settings import Settings
 from hms_bridge.dml.named import find_database
 
 if TYPE_CHECKING:
-    from hms_bridge.repl.dump import DumpPlan, DumpReport, DumpRequest
+    from hms_bridge.repl.dump_plan import DumpPlan, DumpReport, DumpRequest
     from hms_bridge.repl.load import LoadPlan, LoadReport
 
 
@@ -49,6 +49,14 @@ def repl() -> None:
 @click.option("--root", "given_root", metavar="DIR", help="Where dumps go.  [default: setting]")
 @click.option("--policy", default="hms-bridge", show_default=True, help="Name of the replication.")
 @click.option("--bootstrap", "is_forced", is_flag=True, help="Begin anew with a bootstrap dump.")
+@click.option(
+    "--table-anew",
+    "tables_anew",
+    multiple=True,
+    metavar="TABLE",
+    help="Bring TABLE whole instead of its events, also in place of a dump that cannot be loaded; "
+    "may be given more than once.",
+)
 @click.option(
     "--external-base",
     metavar="DIR",
@@ -97,6 +105,7 @@ def dump(
     given_root: str | None,
     policy: str,
     is_forced: bool,
+    tables_anew: tuple[str, ...],
     external_base: str | None,
     wait: str | None,
     is_abort_allowed: bool,
@@ -117,6 +126,7 @@ def dump(
       hms-bridge repl dump sales --bootstrap --wait 10m --abort-writers
       hms-bridge repl dump sales --external-base hdfs://dr:8020/external
       hms-bridge repl dump sales --dry-run
+      hms-bridge repl dump sales --table-anew orders --table-anew items
       hms-bridge repl dump sales --discard --dry-run
     """
     from hms_bridge.cli.repl_discard import discard_dump
@@ -131,12 +141,15 @@ def dump(
         discard = discard_request(database, settings, root=given_root, dump=named)
         discard_dump(discard, metastore_url, settings, output_format, is_dry_run=is_dry_run)
         return
+    if is_forced and tables_anew:
+        raise click.UsageError("--bootstrap brings all tables whole; leave --table-anew out")
     request = dump_request(
         database,
         settings,
         root=given_root,
         policy=policy,
         is_bootstrap_forced=is_forced,
+        tables_anew=tables_anew,
         is_previous_kept=is_previous_kept,
         has_checksums=not has_no_checksums,
         external_base=external_base,
@@ -156,7 +169,8 @@ def _dump(
     is_dry_run: bool,
 ) -> None:
     from hms_bridge.config.file_systems import file_systems
-    from hms_bridge.repl.dump import DumpKind, ReplDump
+    from hms_bridge.repl.dump import ReplDump
+    from hms_bridge.repl.dump_plan import DumpKind
 
     database = request.database
     with source_side(metastore_url, settings) as (metastore, manifest):
@@ -193,7 +207,7 @@ def _dump_plan(plan: DumpPlan) -> dict[str, object]:
         "reason": plan.reason,
         "after event": plan.after_event_id,
         "until event": plan.until_event_id,
-        "tables": list(plan.tables),
+        "tables": list(plan.tables or plan.anew),
         "previous dump": plan.previous,
         "removed": list(plan.removed),
         "waits for": plan.waits_for or None,

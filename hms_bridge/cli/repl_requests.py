@@ -11,7 +11,7 @@ from hms_bridge.config.settings import Settings
 from hms_bridge.connect import absolute_location, archive_root
 from hms_bridge.errors import ConfigError
 from hms_bridge.repl.discard import DiscardRequest
-from hms_bridge.repl.dump import DumpRequest
+from hms_bridge.repl.dump_plan import DumpRequest
 from hms_bridge.repl.incremental_dump import IncrementalRules
 from hms_bridge.repl.lease import LeaseRules
 from hms_bridge.repl.load import LoadRequest
@@ -26,6 +26,7 @@ def dump_request(
     root: str | None = None,
     policy: str = "hms-bridge",
     is_bootstrap_forced: bool = False,
+    tables_anew: tuple[str, ...] = (),
     is_previous_kept: bool = False,
     has_checksums: bool = True,
     external_base: str | None = None,
@@ -47,6 +48,7 @@ def dump_request(
         is_archive_elsewhere_allowed=settings.archive.is_elsewhere_allowed,
         policy=policy,
         is_bootstrap_forced=is_bootstrap_forced,
+        tables_anew=tables_anew,
         is_previous_kept=is_previous_kept or repl.is_previous_kept,
         has_checksums=has_checksums and repl.has_checksums,
         external_base=_dumped_external_base(external_base, settings),

@@ -23,8 +23,8 @@ class ThriftMetastoreClient(
     NotificationClient,
     StatisticsClient,
     FunctionClient,
-    MaterializedViewClient,
     ConstraintClient,
+    MaterializedViewClient,
 ):
     """A remote metastore: ours, or a real Hive's of 2.3 or later.
 

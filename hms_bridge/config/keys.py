@@ -352,8 +352,8 @@ REPL_PASSED_KINDS = _text(
     "EVENT_DELETE_PART_COL_STAT,EVENT_DELETE_TABLE_COL_STAT,EVENT_UPDATE_PART_COL_STAT,"
     "EVENT_UPDATE_TABLE_COL_STAT,RELOAD,UPDATE_PART_COL_STAT_EVENT_BATCH",
     "Kinds of events that a replica can do without, comma-separated, as dumps name them, or as the "
-    "notification log does; _functions and _constraints for those of a bootstrap dump. Any other "
-    "kind that cannot be replayed is refused. What is let pass is counted in the report.",
+    "notification log does; _functions and _constraints for those of tables that come whole. Any "
+    "other kind that cannot be replayed is refused. What is let pass is counted in the report.",
 )  # fmt: skip
 REPL_LOAD_SCHEMES = _text(
     "hms.bridge.repl.load.schemes", "abfs,abfss,file,gs,hdfs,s3,s3a,s3n,webhdfs",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -33,7 +33,7 @@ from hms_bridge.repl.object_metadata import (
     ReplicationSpec,
     TableMetadata,
 )
-from hms_bridge.repl.passed_kinds import FUNCTIONS, refusal
+from hms_bridge.repl.passed_kinds import CONSTRAINTS, FUNCTIONS, refusal
 from hms_bridge.repl.snapshot_wait import DatabaseSnapshot
 from hms_bridge.repl.table_files import TableSnapshot, snapshot_files
 from hms_bridge.repl.target_objects import (
@@ -103,7 +103,6 @@ class BootstrapDump:
         paths: DumpPaths,
         texts: NotedTexts,
         *,
-        database_name: str,
         event_id: EventId,
         snapshot: DatabaseSnapshot,
         cm_root: str | None,
@@ -113,25 +112,11 @@ class BootstrapDump:
         self._resolve = resolve
         self._paths = paths
         self._texts = texts
-        self._database_name = database_name
         self._event_id = event_id
         self._snapshot = snapshot
         self._cm_root = cm_root
         self._external_base = external_base
         self._external: list[ExternalDirectory] = []
-
-    def write_database(self) -> None:
-        """The database object."""
-        database = self._source.get_database(self._database_name)
-        parameters = replicated_parameters(database.parameters)
-        parameters |= {
-            "hive.repl.is.custom.db.loc": "false",
-            "hive.repl.is.custom.db.managedloc": "false",
-            LAST_EVENT: str(self._event_id),
-        }
-        text = database_to_json(owned_database(replace(database, parameters=parameters)))
-        path = self._paths.database_metadata(self._database_name)
-        self._texts.write({path: DatabaseMetadata(database=text).format()})
 
     def write_tables(self, tables: tuple[Table, ...]) -> Iterator[TableFiles]:
         """Each table with its partitions and files.
@@ -241,12 +226,44 @@ class BootstrapDump:
         return replicated_parameters(found) | {LAST_EVENT: str(self._event_id)}
 
 
+def write_database(
+    source: Metastore, texts: NotedTexts, paths: DumpPaths, name: str, event_id: EventId
+) -> None:
+    """The database object of a bootstrap dump."""
+    database = source.get_database(name)
+    parameters = replicated_parameters(database.parameters)
+    parameters |= {
+        "hive.repl.is.custom.db.loc": "false",
+        "hive.repl.is.custom.db.managedloc": "false",
+        LAST_EVENT: str(event_id),
+    }
+    text = database_to_json(owned_database(replace(database, parameters=parameters)))
+    path = paths.database_metadata(name)
+    texts.write({path: DatabaseMetadata(database=text).format()})
+
+
 def require_no_functions(source: Metastore, database: str, passed_kinds: frozenset[str]) -> None:
     """Raises ReplError for a database with functions: their code would have to come along."""
     found = () if FUNCTIONS in passed_kinds else source.get_functions(database)
     if found:
         names = ", ".join(one.name for one in found)
         raise refusal(f"database {database}", FUNCTIONS, f"function {names}")
+
+
+def require_no_constraints(
+    source: Metastore, tables: Iterable[Table], passed_kinds: frozenset[str]
+) -> None:
+    """Raises ReplError for tables with constraints, which no replica of ours can keep."""
+    if CONSTRAINTS in passed_kinds:
+        return
+    for table in tables:
+        try:
+            found = source.get_constraint_names(table.database_name, table.name)
+        except NoSuchObjectError:
+            continue  # it was dropped since it was listed
+        if found:
+            names = ", ".join(found)
+            raise refusal(f"table {table.full_name}", CONSTRAINTS, f"constraint {names}")
 
 
 def require_no_rename(source: Metastore, database: str, wanted: EventRange) -> None:

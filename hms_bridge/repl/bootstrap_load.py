@@ -17,6 +17,7 @@ from hms_bridge.repl.passed_kinds import refusal
 from hms_bridge.repl.replica import Replica
 from hms_bridge.repl.target_objects import (
     AS_ON_SOURCE,
+    BEGUN,
     CHECKPOINT,
     is_view,
     last_event_of,
@@ -62,16 +63,20 @@ def check_tables(reader: DumpReader, external_base: str | None) -> tuple[str, ..
         dumped = reader.table(name)
         if dumped.spec.scope not in (SCOPE_ALL, SCOPE_METADATA) or dumped.spec.is_noop:
             continue
-        target_table(
-            dumped.table,
-            dumped.table.database_name,
-            last_event=dumped.spec.last_event_id,
-            external_base=external_base,
-        )
-        if dumped.table.is_transactional:
-            _write_ids(dumped)
+        _check(dumped, external_base)
         names.append(name)
     return tuple(names)
+
+
+def _check(dumped: DumpedTable, external_base: str | None) -> None:
+    target_table(
+        dumped.table,
+        dumped.table.database_name,
+        last_event=dumped.spec.last_event_id,
+        external_base=external_base,
+    )
+    if dumped.table.is_transactional:
+        _write_ids(dumped)
 
 
 def _write_ids(dumped: DumpedTable) -> ValidWriteIdList:
@@ -113,6 +118,39 @@ def load_bootstrap(reader: DumpReader, replica: Replica, names: tuple[str, ...])
         _load_table(reader, replica, dumped)
 
 
+def check_tables_anew(reader: DumpReader, external_base: str | None) -> None:
+    """Raises ReplError for a table that an incremental dump brings whole and that cannot be
+    loaded, before anything is."""
+    for dumped in reader.tables_anew():
+        _check(dumped, external_base)
+
+
+def replace_tables(reader: DumpReader, replica: Replica) -> None:
+    """Put the tables that an incremental dump brings whole in the place of what the replica has;
+    other names that it tells go. Stopped anywhere, it goes on from there."""
+    checkpoint = reader.paths.hive
+    for name in sorted(reader.names_anew):
+        table = replica.find_table(name)
+        if table is None:
+            continue
+        if checkpoint not in (table.parameters.get(CHECKPOINT), table.parameters.get(BEGUN)):
+            replica.metastore.drop_table(replica.names.target_database, name)
+    dumped = reader.tables_anew()
+    for one in sorted(dumped, key=lambda one: is_view(one.table)):
+        _load_table(reader, replica, one)
+
+
+def lacks_tables(reader: DumpReader, replica: Replica) -> bool:
+    """Whether a replica does not have all that an incremental dump brings whole."""
+    names = {one.table.name for one in reader.tables_anew()}
+    found = {name: replica.find_table(name) for name in reader.names_anew}
+    return any(
+        (table is None) == (name in names)
+        or (table is not None and table.parameters.get(CHECKPOINT) != reader.paths.hive)
+        for name, table in found.items()
+    )
+
+
 def _begin(reader: DumpReader, replica: Replica) -> None:
     target = replica.names.target_database
     checkpoint = reader.paths.hive
@@ -133,7 +171,9 @@ def _load_table(reader: DumpReader, replica: Replica, dumped: DumpedTable) -> No
     if table is not None and table.parameters.get(CHECKPOINT) == checkpoint:
         return
     if table is None:
-        replica.metastore.create_table(_new_table(replica, dumped))
+        new = _new_table(replica, dumped)
+        begun = {**new.parameters, BEGUN: checkpoint}
+        replica.metastore.create_table(replace(new, parameters=begun))
         table = replica.metastore.get_table(target, dumped.table.name)
     elif last_event_of(table.parameters) != dumped.spec.last_event_id:
         raise ReplError(
@@ -163,7 +203,8 @@ def _new_table(replica: Replica, dumped: DumpedTable) -> Table:
 
 def _finish_table(replica: Replica, table: Table, checkpoint: str) -> None:
     """The table says which dump it came from: whole, so that a next try leaves it alone."""
-    done = replace(table, parameters={**table.parameters, CHECKPOINT: checkpoint})
+    parameters = {key: value for key, value in table.parameters.items() if key != BEGUN}
+    done = replace(table, parameters={**parameters, CHECKPOINT: checkpoint})
     replica.metastore.alter_table(table.database_name, table.name, done, environment=AS_ON_SOURCE)
 
 

@@ -97,8 +97,8 @@ class Copier:
             found = locate(file.encoded, self._resolve, is_content_checked=attempt > 0)
             if found.location is None:
                 raise SourceFileMissingError(
-                    f"{file.uri} is lost: {found.reason}. Run repl verify for the whole dump; make "
-                    "a new bootstrap dump if the file cannot be brought back",
+                    f"{file.uri} is lost: {found.reason}. Bring it back, then load again; if "
+                    "that cannot be, the load names the way out before it changes anything",
                     missing=(file.uri,),
                 )
             expected = file.checksum or found.location.checksum()

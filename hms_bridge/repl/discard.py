@@ -22,6 +22,7 @@ from hms_bridge.repl.layout import DumpPaths, database_directory
 from hms_bridge.repl.lease import Lease, LeaseRules
 from hms_bridge.repl.origin import read_origin
 from hms_bridge.repl.pins import DumpPins, dump_holder
+from hms_bridge.repl.replays import Replays
 from hms_bridge.repl.texts import child_directories, ensure_content, write_text
 
 _CLOCKS_APART_MS = 600_000
@@ -138,6 +139,8 @@ class ReplDiscard(DumpVerb):
         if origin is not None:
             write_text(self._resolve(paths.origin), origin)
         write_text(self._resolve(paths.metadata), metadata.format())
+        replays = Replays.read(self._resolve, DumpPaths(plan.directory))
+        write_text(self._resolve(paths.replays), Replays(opened=replays.all).format())
         write_text(self._resolve(paths.load_metadata), f"{at}\n")
         write_text(self._resolve(paths.finished_load), "")
         mark = FinishMark(time_ms=self._clock.now_ms())

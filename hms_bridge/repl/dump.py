@@ -6,35 +6,35 @@ written last; without it nobody reads the dump (docs/format/dump.md).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from enum import Enum
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from changemanager.errors import ChangeManagerError
 from changemanager.uri import EncodedUri
-from changemanager.whereabouts import locate
+from changemanager.whereabouts import LocatedFile, locate
 from hms_bridge.errors import ReplError, SourceFileMissingError
 from hms_bridge.model.catalog import Database, Table
 from hms_bridge.model.counted import counted
-from hms_bridge.model.ids import EventId, TxnId
+from hms_bridge.model.ids import EventId
+from hms_bridge.model.txn import OpenTxns
 from hms_bridge.repl.bootstrap_dump import (
-    BootstrapDump,
+    require_no_constraints,
     require_no_functions,
-    require_no_rename,
 )
 from hms_bridge.repl.dump_archive import named_archive
 from hms_bridge.repl.dump_directories import DumpDirectory, DumpState, list_dumps, newest_finished
 from hms_bridge.repl.dump_manifest import FinishMark
 from hms_bridge.repl.dump_metadata import DumpType
+from hms_bridge.repl.dump_plan import DumpKind, DumpPlan, DumpReport, DumpRequest
 from hms_bridge.repl.dump_texts import NotedTexts
 from hms_bridge.repl.dump_verb import DumpVerb
 from hms_bridge.repl.event_source import EventRange
 from hms_bridge.repl.external_dump import external_list_text, list_external
 from hms_bridge.repl.file_pool import FilePool
-from hms_bridge.repl.incremental_dump import EventCounts, IncrementalDump, IncrementalRules
+from hms_bridge.repl.incremental_dump import IncrementalDump
 from hms_bridge.repl.layout import DumpPaths, database_directory
-from hms_bridge.repl.lease import Lease, LeaseRules
+from hms_bridge.repl.lease import Lease
 from hms_bridge.repl.origin import require_same_log, write_origin
 from hms_bridge.repl.pins import DumpPins
 from hms_bridge.repl.plain_tables import (
@@ -44,9 +44,18 @@ from hms_bridge.repl.plain_tables import (
     require_told,
     write_plain,
 )
-from hms_bridge.repl.read_txn import ReadTxn
-from hms_bridge.repl.remedies import begin_anew
-from hms_bridge.repl.snapshot_wait import WaitRules, look, wait_for_snapshot
+from hms_bridge.repl.remedies import begin_anew, bring_anew
+from hms_bridge.repl.replays import Replays
+from hms_bridge.repl.snapshot_wait import look
+from hms_bridge.repl.tables_anew import (
+    format_names,
+    is_replaceable,
+    linked_names,
+    read_names,
+    require_known_names,
+    without_tables,
+)
+from hms_bridge.repl.tables_dump import TablesDump, transactional_names
 from hms_bridge.repl.target_objects import (
     FIRST_INCREMENTAL_PENDING,
     SOURCE_FOR,
@@ -56,106 +65,8 @@ from hms_bridge.repl.target_objects import (
     with_parameters,
 )
 from hms_bridge.repl.texts import ensure_content
-from hms_bridge.repl.untrusted import checked_name
 
 _NAMED_IN_MESSAGE = 5
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DumpRequest:
-    """Dump a database below ``root``.
-
-    ``cm_root`` is the archive that file references name; None without ChangeManager.
-    ``is_archive_elsewhere_allowed``: it may be on another file system. ``policy`` becomes the value
-    of ``repl.source.for`` if the database has none. ``is_bootstrap_forced`` begins anew although a
-    dump exists. ``has_checksums`` False leaves checksums and archive out of file references: a real
-    Hive that loads from a file system without checksums of its own (local, S3) takes a file whose
-    reference has one for changed. Then only files at their source are found.
-    ``external_base``: copy data of external tables to this place of the target, with each dump;
-    None dumps their metadata only. ``is_previous_kept`` keeps older dumps.
-    """
-
-    root: str
-    database: str
-    cm_root: str | None = None
-    is_archive_elsewhere_allowed: bool = False
-    policy: str = "hms-bridge"
-    is_bootstrap_forced: bool = False
-    is_previous_kept: bool = False
-    has_checksums: bool = True
-    external_base: str | None = None
-    wait: WaitRules = field(default_factory=WaitRules)
-    lease: LeaseRules = field(default_factory=LeaseRules)
-    events: IncrementalRules = field(default_factory=IncrementalRules)
-    user: str = "hive"
-    host: str = "localhost"
-
-    @property
-    def database_name(self) -> str:
-        """The database in lower case. Raises ReplError for what is no name."""
-        return checked_name(self.database, "database")
-
-
-class DumpKind(Enum):
-    """What a dump will do."""
-
-    BOOTSTRAP = "bootstrap"
-    INCREMENTAL = "incremental"
-    NOTHING = "nothing"
-    BLOCKED = "blocked"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DumpPlan:
-    """What a dump will do, found out without changing anything.
-
-    ``previous``: the dump it follows on. ``tables``: names, for a bootstrap. ``events``: what an
-    incremental dump holds now. ``removed``: older dump directories that go when it is finished.
-    ``waits_for``: open writers that a bootstrap will have to wait for, in words.
-    """
-
-    kind: DumpKind
-    request: DumpRequest
-    reason: str
-    previous: str | None = None
-    after_event_id: EventId | None = None
-    until_event_id: EventId | None = None
-    tables: tuple[str, ...] = ()
-    events: EventCounts = field(default_factory=EventCounts)
-    removed: tuple[str, ...] = ()
-    waits_for: str = ""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DumpReport:
-    """What a dump did. ``directory`` and ``last_event_id`` are what REPL DUMP answers.
-
-    ``idle_txn_ids``: transactions that were open at the bootstrap without a trace in the database.
-    """
-
-    kind: DumpKind
-    reason: str
-    directory: str | None = None
-    from_event_id: EventId | None = None
-    to_event_id: EventId | None = None
-    last_event_id: EventId | None = None
-    tables: Mapping[str, int] = field(default_factory=dict)
-    events: EventCounts = field(default_factory=EventCounts)
-    file_count: int = 0
-    idle_txn_ids: tuple[TxnId, ...] = ()
-    removed: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _WrittenBootstrap:
-    """The files that a bootstrap names, by table, and transactions without a trace in it."""
-
-    files: Mapping[str, Sequence[EncodedUri]]
-    idle_txn_ids: tuple[TxnId, ...]
-
-    @property
-    def all_files(self) -> list[EncodedUri]:
-        return [file for files in self.files.values() for file in files]
 
 
 class ReplDump(DumpVerb):
@@ -193,7 +104,8 @@ class ReplDump(DumpVerb):
         request = self._with_archive(request, database)
         dumps = list_dumps(self._resolve, request.root, name)
         previous = newest_finished(dumps)
-        if previous is not None and previous.state is DumpState.FINISHED:
+        is_redone = previous is not None and bool(request.anew) and is_replaceable(previous)
+        if previous is not None and previous.state is DumpState.FINISHED and not is_redone:
             return DumpPlan(
                 kind=DumpKind.BLOCKED,
                 request=request,
@@ -204,6 +116,8 @@ class ReplDump(DumpVerb):
                 previous=previous.paths.root,
             )
         removed = () if request.is_previous_kept else tuple(one.paths.root for one in dumps)
+        if is_redone and previous is not None and not removed:
+            removed = (previous.paths.root,)
         if previous is None or request.is_bootstrap_forced:
             return self._plan_bootstrap(request, previous, removed)
         return self._plan_incremental(request, previous, removed)
@@ -222,9 +136,10 @@ class ReplDump(DumpVerb):
     ) -> DumpPlan:
         require_no_functions(self._source, request.database_name, request.events.passed_kinds)
         tables = self._tables(request.database_name)
+        require_no_constraints(self._source, tables, request.events.passed_kinds)
         for table in tables:
             require_files_of_hive(table)
-        _, writers = look(self._source, request.database_name, _transactional(tables))
+        _, writers = look(self._source, request.database_name, transactional_names(tables))
         return DumpPlan(
             kind=DumpKind.BOOTSTRAP,
             request=request,
@@ -248,7 +163,8 @@ class ReplDump(DumpVerb):
         until = self._source.get_current_event_id()
         wanted = EventRange(after=after, until=until)
         require_same_log(self._source, self._resolve, previous, wanted)
-        if until == after:
+        anew = request.anew
+        if until == after and not anew:
             return DumpPlan(
                 kind=DumpKind.NOTHING,
                 request=request,
@@ -257,27 +173,51 @@ class ReplDump(DumpVerb):
                 after_event_id=after,
                 until_event_id=until,
             )
-        dump = self._incremental(request, wanted)
+        reason = f"events after {after}"
+        if previous.state is DumpState.FINISHED:
+            after = previous.metadata.from_event_id
+            anew |= read_names(self._resolve, previous.paths)
+            reason = f"in place of {previous.paths.root}: events after {after}"
+        wanted = EventRange(after=after, until=until)
+        if anew:
+            require_known_names(self._source, request.database_name, wanted, anew)
+            reason += f", and anew {', '.join(sorted(anew))}"
+        dump = self._incremental(
+            request, wanted, linked_names(self._source, request.database_name, wanted, anew)
+        )
         return DumpPlan(
             kind=DumpKind.INCREMENTAL,
             request=request,
-            reason=f"events after {after}",
+            reason=reason,
             previous=previous.paths.root,
             after_event_id=after,
             until_event_id=until,
             events=dump.count(),
             removed=removed,
+            anew=tuple(sorted(anew)),
+            previous_event_id=previous.metadata.last_event_id,
         )
 
-    def _incremental(self, request: DumpRequest, wanted: EventRange) -> IncrementalDump:
+    def _incremental(
+        self,
+        request: DumpRequest,
+        wanted: EventRange,
+        anew: frozenset[str],
+        *,
+        txns_before: OpenTxns | None = None,
+        replays_before: Replays | None = None,
+    ) -> IncrementalDump:
         return IncrementalDump(
             self._source,
             database_name=request.database_name,
             wanted=wanted,
             cm_root=request.cm_root,
             rules=request.events,
+            anew=anew,
             has_checksums=request.has_checksums,
             manifest=self._manifest,
+            txns_before=txns_before,
+            replays_before=replays_before,
         )
 
     def _tables(self, database: str) -> tuple[Table, ...]:
@@ -292,6 +232,7 @@ class ReplDump(DumpVerb):
         above = self._resolve(database_directory(request.root, name))
         pins.release_loaded(dumps, above.uri)
         began_at_ms = self._clock.now_ms()
+        self._show_pins(request.cm_root)
         pins.begin()
         self._mark_source(request)
         paths = DumpPaths(above.child(self._new_name()).uri)
@@ -300,7 +241,7 @@ class ReplDump(DumpVerb):
             report, files = self._run_bootstrap(plan, paths, texts)
         else:
             report, files = self._run_incremental(plan, paths, texts)
-        self._secure(pins, paths, files)
+        self._secure(pins, paths, files, name)
         try:
             lease.check()
             self._dumps_as_planned(plan)
@@ -314,6 +255,8 @@ class ReplDump(DumpVerb):
         )
         ensure_content(self._resolve(paths.finished_dump), mark.format().encode())
         pins.finish(began_at_ms)
+        for directory in plan.removed:
+            pins.release(directory)
         self._remove_older(name, plan.removed)
         return report
 
@@ -347,95 +290,70 @@ class ReplDump(DumpVerb):
         request = plan.request
         name = request.database_name
         event_id = self._source.get_current_event_id()
-        reader = ReadTxn(self._source, self._clock, user=request.user, host=request.host)
-        try:
-            written = self._write_bootstrap(request, paths, texts, event_id, reader)
-            reader.check()
-        except BaseException:
-            reader.give_up()
-            raise
-        reader.end()
-        until = self._source.get_current_event_id()
-        require_no_rename(self._source, name, EventRange(after=event_id, until=until))
-        write_origin(self._source, texts, paths, event_id, until)
-        texts.write_metadata(DumpType.BOOTSTRAP, name, request.cm_root, event_id, until)
-        files = written.all_files
+        require_no_functions(self._source, name, request.events.passed_kinds)
+        tables = self._tables(name)
+        write_plain(texts, paths, plain_places(self._source, self._resolve, tables))
+        work = self._tables_dump(request, paths, texts, event_id)
+        work.write_database()
+        written = work.write(tables, request.external_base)
+        write_origin(self._source, texts, paths, event_id, written.until)
+        texts.write_metadata(DumpType.BOOTSTRAP, name, request.cm_root, event_id, written.until)
         report = DumpReport(
             kind=plan.kind,
             reason=plan.reason,
             directory=paths.root,
             from_event_id=event_id,
-            to_event_id=until,
+            to_event_id=written.until,
             last_event_id=event_id,
-            tables={table: len(named) for table, named in written.files.items()},
-            file_count=len(files),
+            tables=written.counts,
+            file_count=len(written.all_files),
             idle_txn_ids=written.idle_txn_ids,
             removed=plan.removed,
         )
-        return report, files
+        return report, written.all_files
 
-    def _write_bootstrap(
-        self,
-        request: DumpRequest,
-        paths: DumpPaths,
-        texts: NotedTexts,
-        event_id: EventId,
-        reader: ReadTxn,
-    ) -> _WrittenBootstrap:
-        """Register as a reader, then take the snapshot, then write what it sees (I3)."""
-        name = request.database_name
-        require_no_functions(self._source, name, request.events.passed_kinds)
-        tables = self._tables(name)
-        write_plain(texts, paths, plain_places(self._source, self._resolve, tables))
-        reader.register(_transactional(tables))
-        snapshot = wait_for_snapshot(
-            self._source,
-            self._clock,
-            name,
-            _transactional(tables),
-            request.wait,
-            keep_alive=reader.keep_alive,
+    def _tables_dump(
+        self, request: DumpRequest, paths: DumpPaths, texts: NotedTexts, event_id: EventId
+    ) -> TablesDump:
+        return TablesDump(
+            self._source, self._resolve, self._clock, request, paths, texts, event_id=event_id
         )
-        dump = BootstrapDump(
-            self._source,
-            self._resolve,
-            paths,
-            texts,
-            database_name=name,
-            event_id=event_id,
-            snapshot=snapshot,
-            cm_root=request.cm_root if request.has_checksums else None,
-            external_base=request.external_base,
-        )
-        dump.write_database()
-        files: dict[str, Sequence[EncodedUri]] = {}
-        for table in dump.write_tables(tables):
-            files[table.table_name] = table.files
-            reader.keep_alive()
-        dump.write_external_list()
-        return _WrittenBootstrap(files=files, idle_txn_ids=snapshot.idle_txn_ids)
 
     def _run_incremental(
         self, plan: DumpPlan, paths: DumpPaths, texts: NotedTexts
     ) -> tuple[DumpReport, list[EncodedUri]]:
         request = plan.request
+        name = request.database_name
         after = plan.after_event_id or EventId(0)
-        now = plain_places(self._source, self._resolve, self._tables(request.database_name))
+        now = plain_places(self._source, self._resolve, self._tables(name))
         write_plain(texts, paths, now)
+        txns_before = self._source.get_open_txns()
         until = self._source.get_current_event_id()
-        dump = self._incremental(request, EventRange(after=after, until=until))
+        wanted = EventRange(after=after, until=until)
+        anew = linked_names(self._source, name, wanted, plan.anew)
+        replays = None if plan.previous is None else DumpPaths(plan.previous)
+        dump = self._incremental(
+            request,
+            wanted,
+            anew,
+            txns_before=txns_before,
+            replays_before=None if replays is None else Replays.read(self._resolve, replays),
+        )
         if plan.previous is not None and PLAIN_TABLES not in request.events.passed_kinds:
             before = read_plain(self._resolve, DumpPaths(plan.previous))
-            wanted = EventRange(after=after, until=until)
-            require_told(self._source, request.database_name, before, now, wanted)
+            seen = EventRange(after=plan.previous_event_id or after, until=until)
+            require_told(self._source, name, before, without_tables(now, anew), seen)
         counts, files = dump.write(self._resolve, paths, texts)
+        written = None
+        if anew:
+            work = self._tables_dump(request, paths.tables_anew, texts, until)
+            written = work.write([one for one in self._tables(name) if one.name in anew], None)
+            texts.write({paths.names_anew: format_names(anew)})
+            files += written.all_files
         if request.external_base is not None:
-            directories = list_external(
-                self._source, self._resolve, request.database_name, request.external_base
-            )
+            directories = list_external(self._source, self._resolve, name, request.external_base)
             texts.write(external_list_text(paths, directories))
         write_origin(self._source, texts, paths, after, until)
-        name = request.database_name
         texts.write_metadata(DumpType.INCREMENTAL, name, request.cm_root, after, until)
         report = DumpReport(
             kind=plan.kind,
@@ -444,13 +362,16 @@ class ReplDump(DumpVerb):
             from_event_id=after,
             to_event_id=until,
             last_event_id=until,
+            tables={} if written is None else written.counts,
             events=counts,
             file_count=len(files),
             removed=plan.removed,
         )
         return report, files
 
-    def _secure(self, pins: DumpPins, paths: DumpPaths, files: list[EncodedUri]) -> None:
+    def _secure(
+        self, pins: DumpPins, paths: DumpPaths, files: list[EncodedUri], database: str
+    ) -> None:
         """Pin first, then look: a dump whose files are gone already is no dump.
 
         Raises SourceFileMissingError. Real Hive finishes such a dump and loses the rows.
@@ -458,24 +379,30 @@ class ReplDump(DumpVerb):
         pins.hold(paths.root, files)
         find = partial(locate, resolve=self._resolve, is_content_checked=False)
         with FilePool() as pool:
-            missing = [
-                f"{found.file.uri} ({found.reason})"
-                for found in pool.each(find, dict.fromkeys(files))
-                if found.location is None
-            ]
+            gone = [one for one in pool.each(find, dict.fromkeys(files)) if one.location is None]
+        missing = [f"{one.file.uri} ({one.reason})" for one in gone]
         if missing:
             pins.release(paths.root)
             raise SourceFileMissingError(
                 f"lost: {counted(len(missing), 'file')} that the dump should name: "
-                f"{'; '.join(missing[:_NAMED_IN_MESSAGE])}. Bring them back, or begin anew: "
-                "drop the replica, then 'repl dump --bootstrap' and 'repl load'; dump more often "
-                "than hive.repl.cm.retain",
+                f"{'; '.join(missing[:_NAMED_IN_MESSAGE])}. Bring them back, and dump more often "
+                f"than hive.repl.cm.retain. {self._way_out(database, gone)}",
                 missing=tuple(missing),
             )
 
-
-def _transactional(tables: Sequence[Table]) -> tuple[str, ...]:
-    return tuple(one.full_name for one in tables if one.is_transactional)
+    def _way_out(self, database: str, lost: Sequence[LocatedFile]) -> str:
+        """The tables whose files are lost come whole; of one that is not there nobody can tell."""
+        places = {
+            one.name: self._resolve(one.storage.location).uri.rstrip("/") + "/"
+            for one in self._tables(database)
+            if one.storage.location is not None
+        }
+        owners = {
+            next((name for name, place in places.items() if one.file.uri.startswith(place)), None)
+            for one in lost
+        }
+        names = sorted(name for name in owners if name is not None)
+        return begin_anew(database) if None in owners else bring_anew(database, names)
 
 
 def _require_source(database: Database) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeVar
 
 from changemanager.location import Resolver
@@ -21,6 +22,7 @@ from hms_bridge.repl.events_dump import EventsDump
 from hms_bridge.repl.external_list import ExternalDirectory, parse_external_list
 from hms_bridge.repl.files_list import parse_files
 from hms_bridge.repl.layout import (
+    ANEW_DIRECTORY,
     BATCH_PREFIX,
     BOOTSTRAP_DIRECTORIES,
     FILES_LIST,
@@ -28,6 +30,8 @@ from hms_bridge.repl.layout import (
     EventPaths,
 )
 from hms_bridge.repl.object_metadata import DatabaseMetadata, ReplicationSpec, TableMetadata
+from hms_bridge.repl.replays import Replays
+from hms_bridge.repl.tables_anew import parse_names
 from hms_bridge.repl.texts import child_directories, is_there
 from hms_bridge.repl.untrusted import DumpedFile, DumpRules, checked_name, checked_partition
 from hms_bridge.wire.object_json import database_from_json, partition_from_json, table_from_json
@@ -118,12 +122,36 @@ class DumpReader:
         parts = (name for name in child_directories(root) if name.startswith("_"))
         return tuple(name for name in parts if root.volume.children(root.child(name).path))
 
+    @cached_property
+    def names_anew(self) -> frozenset[str]:
+        """Names that an incremental dump of ours brings anew, or that the source has no more."""
+        path = self.paths.names_anew
+        return parse_names(self._texts.read_if_there(path), path)
+
+    def replays(self) -> Replays:
+        """Which transactions a replica may keep open, and which have ended without an event."""
+        path = self.paths.replays
+        return Replays.parse(self._texts.read_if_there(path), path)
+
+    def tables_anew(self) -> tuple[DumpedTable, ...]:
+        """The tables that an incremental dump brings whole."""
+        if not self.names_anew:
+            return ()
+        paths = self.paths.tables_anew
+        found = tuple(self._whole_table(paths, one) for one in self._table_names(paths))
+        for one in found:
+            if one.table.name not in self.names_anew:
+                raise ReplError(f"{self.paths.names_anew}: {one.table.name} is missing; dump again")
+        return found
+
     def require_known(self) -> None:
         """Raises ReplError for a directory that a load would pass over: of tables that are copied
         anew beside the events, of a failover, of a later Hive."""
         hive = self._resolve(self.paths.hive)
         for name in child_directories(hive):
             if name in BOOTSTRAP_DIRECTORIES if self.is_bootstrap else _is_of_events(name):
+                continue
+            if name == ANEW_DIRECTORY and self.names_anew:
                 continue
             raise ReplError(
                 f"{hive.child(name).uri}: nothing here reads this part of a dump of Hive's, and "
@@ -154,16 +182,22 @@ class DumpReader:
 
     def table_names(self) -> tuple[str, ...]:
         """Tables and views of a bootstrap dump, sorted."""
-        root = self._resolve(self.paths.tables_root(self.source_database))
+        return self._table_names(self.paths)
+
+    def _table_names(self, paths: DumpPaths) -> tuple[str, ...]:
+        root = self._resolve(paths.tables_root(self.source_database))
         names = [name for name in child_directories(root) if not name.startswith("_")]
         return tuple(checked_name(name, "table") for name in names)
 
     def table(self, name: str) -> DumpedTable:
         """One table of a bootstrap dump."""
+        return self._whole_table(self.paths, name)
+
+    def _whole_table(self, paths: DumpPaths, name: str) -> DumpedTable:
         database = self.source_database
         return self._table(
-            self.paths.table_metadata(database, name),
-            self.paths.table_data(database, name),
+            paths.table_metadata(database, name),
+            paths.table_data(database, name),
             expected=(database, name),
         )
 

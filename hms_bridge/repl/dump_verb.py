@@ -12,6 +12,7 @@ from changemanager.filesystem.volume import FileKind
 from changemanager.journal import tell
 from changemanager.location import Location, Resolver
 from changemanager.manifest import ArchiveManifest
+from changemanager.sharing import tell_of
 from hms_bridge.clock import Clock
 from hms_bridge.metastore import Metastore
 from hms_bridge.repl.layout import HIVE_DIRECTORY, NON_RECOVERABLE, DumpPaths
@@ -95,6 +96,20 @@ class DumpVerb:
                 )
             else:
                 self._remove(database, directory, reason="a newer one is finished")
+
+    def _show_pins(self, cm_root: str | None) -> None:
+        """Purges of other metastores that share the archive see that this one pins files there."""
+        if self._manifest is None or cm_root is None:
+            return
+        try:
+            tell_of(self._resolve(cm_root), self._manifest.store_id(self._new_name()))
+        except OSError as error:
+            _LOG.warning(
+                "%s: no file of ours can be put there (%s); a purge by another metastore that "
+                "shares this archive would not see what this one needs",
+                cm_root,
+                error,
+            )
 
     def _remove(self, database: str, directory: str, *, reason: str) -> None:
         """Remove a dump's directory, and log it.

@@ -20,7 +20,7 @@ from changemanager.filesystem.volume import FileKind
 from changemanager.location import Location, list_tree
 from hms_bridge.acid.markers import METADATA_FILE
 from hms_bridge.acid.names import DirectoryName, is_hidden
-from hms_bridge.errors import ReplError
+from hms_bridge.errors import AcidFormatError, ReplError
 from hms_bridge.model.ids import WriteId
 from hms_bridge.orc.acid_layout import AcidLayout
 from hms_bridge.orc.acid_reader import OrcFile, open_orc_file
@@ -61,6 +61,27 @@ def _oldest_of(file: OrcFile, layout: AcidLayout, stripe: int) -> int:
         if bounds.HasField("minimum"):
             return int(bounds.minimum)
     return int(pc.min(file.read_keys(stripe).column(0)).as_py())
+
+
+def was_emptied(root: Location, write_id: WriteId) -> bool | None:
+    """Whether a write that told of no files emptied a source's table or partition, as its directory
+    shows now. None: a compaction may have taken up the base, and what it left does not tell."""
+    if is_emptied(root, write_id):
+        return True
+    if root.status() is None:
+        return False
+    parsed = (DirectoryName.parse(one.name) for one in root.volume.children(root.path))
+    covering = [
+        one for one in parsed if one is not None and one.is_base and one.max_write_id > write_id
+    ]
+    if not covering:
+        return False
+    newest = max(covering, key=lambda one: (one.max_write_id, one.visibility_txn_id))
+    try:
+        oldest = oldest_row(root.child(newest.format()))
+    except AcidFormatError:
+        return None
+    return False if oldest is not None and oldest < write_id else None
 
 
 def format_emptied(partitions: Iterable[str]) -> str:

@@ -37,7 +37,7 @@ from hms_bridge.repl.object_metadata import (
 )
 from hms_bridge.repl.partition_places import require_usual_places
 from hms_bridge.repl.passed_kinds import PASSED_BY_DEFAULT, PLACES, refusal
-from hms_bridge.repl.remedies import begin_anew
+from hms_bridge.repl.remedies import begin_anew, bring_anew
 from hms_bridge.repl.target_objects import (
     has_moved,
     is_external,
@@ -131,7 +131,7 @@ class EventWriter:
         if event.type in _PASSED_ON:
             return self._payload_only(event, paths, _PASSED_ON[event.type])
         if event.type == EventType.DROP_DATABASE.value:
-            raise _not_dumped(event, f"database {self.database_name} was dropped")
+            raise _not_dumped(event, f"database {self.database_name} was dropped", ())
         if event.type in _OF_QUEUE or event.type in self.passed_kinds:
             return None
         raise refusal(_where(event), event.type, "an event of this kind")
@@ -268,7 +268,9 @@ class EventWriter:
             return None
         require_files_of_hive(after)
         if before.database_name != after.database_name:
-            raise _not_dumped(event, f"{before.full_name} was renamed to {after.full_name}")
+            own = [one for one in (before, after) if one.database_name == self.database_name]
+            names = [one.name for one in own]
+            raise _not_dumped(event, f"{before.full_name} was renamed to {after.full_name}", names)
         if payload.is_true("isTruncateOp"):
             return self._payload_only(event, paths, DumpType.TRUNCATE_TABLE.value)
         if before.name != after.name:
@@ -277,9 +279,10 @@ class EventWriter:
             raise _not_dumped(
                 event,
                 f"{after.full_name} was converted ({_kind(before)} to {_kind(after)})",
+                [after.name],
             )
         if not is_external(after) and has_moved(before, after):
-            raise _not_dumped(event, f"{after.full_name} was given another place")
+            raise _not_dumped(event, f"{after.full_name} was given another place", [after.name])
         return self._texts(
             event,
             paths,
@@ -336,7 +339,8 @@ class EventWriter:
                 table_from_json(payload.text("tableObjJson"))
             ):
                 name = f"{'/'.join(changed.values)} of {event.table_name}"
-                raise _not_dumped(event, f"partition {name} was given another place")
+                what = f"partition {name} was given another place"
+                raise _not_dumped(event, what, [event.table_name or ""])
             partitions = (after,)
         text = payload.text("tableObjJson")
         table = table_from_json(text)
@@ -366,6 +370,7 @@ class EventWriter:
                 event,
                 f"{event.database_name}.{event.table_name} was rebalanced: its rows have other "
                 "ids now",
+                [event.table_name or ""],
             )
         return self._texts(event, paths, DumpType.UNKNOWN.value, _one_line(event.message))
 
@@ -377,8 +382,8 @@ class EventWriter:
             return None
         raise ReplError(
             f"{_where(event)}: rows were written to {table.full_name}, which is managed but not "
-            "transactional: no incremental dump can carry them. Make it transactional or external, "
-            "or each such write needs a new replica. " + begin_anew(table.database_name)
+            "transactional: no event carries them. Make it transactional or external, or bring it "
+            "whole after each such write. " + bring_anew(table.database_name, [table.name])
         )
 
 
@@ -404,17 +409,19 @@ def _where(event: NotificationEvent) -> str:
     return f"event {event.id} ({event.type})"
 
 
-def _not_dumped(event: NotificationEvent, what: str) -> ReplError:
+def _not_dumped(event: NotificationEvent, what: str, tables: Sequence[str]) -> ReplError:
+    database = event.database_name or "DATABASE"
     return ReplError(
-        f"{_where(event)}: {what}, which an incremental dump cannot carry, and leaving it out "
-        "would lose rows. " + begin_anew(event.database_name or "DATABASE")
+        f"{_where(event)}: {what}, which no event carries, and leaving it out would lose rows. "
+        + (bring_anew(database, tables) if tables else begin_anew(database))
     )
 
 
 def _require_no_rows(event: NotificationEvent, table: Table, parameters: Mapping[str, str]) -> None:
     """Raises ReplError for what was adopted: the writes of its rows are in no event."""
     if table.is_transactional and asks_to_keep(parameters):
-        raise _not_dumped(event, f"{table.full_name} was adopted with the rows of its files")
+        what = f"{table.full_name} was adopted with the rows of its files"
+        raise _not_dumped(event, what, [table.name])
 
 
 def _compact(event: NotificationEvent) -> str:

@@ -13,10 +13,11 @@ from hms_bridge.errors import EventGapError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.model.ids import TxnId
-from hms_bridge.model.txn import TxnState, TxnType, WriteEvent
+from hms_bridge.model.txn import OpenTxns, TxnState, TxnType, WriteEvent
 from hms_bridge.repl.dump_texts import NotedTexts
 from hms_bridge.repl.event_dump import EventTexts, EventWriter
 from hms_bridge.repl.event_payload import (
+    AbortTxnPayload,
     AllocWriteIdPayload,
     CommitTxnPayload,
     OpenTxnPayload,
@@ -29,7 +30,9 @@ from hms_bridge.repl.files_list import format_files
 from hms_bridge.repl.layout import DumpPaths
 from hms_bridge.repl.partition_lives import PartitionLives, WriteFate, changed_under_writer
 from hms_bridge.repl.passed_kinds import PASSED_BY_DEFAULT
+from hms_bridge.repl.replays import Replays, still_open
 from hms_bridge.repl.table_fates import TableFates
+from hms_bridge.repl.tables_anew import names_of_event
 from hms_bridge.repl.unreported_writes import (
     UnreportedWrites,
     earlier_allocations,
@@ -64,7 +67,7 @@ class EventCounts:
 
 
 class IncrementalDump:
-    """The events of one range, for one database."""
+    """The events of one range, for one database; without those of tables that come ``anew``."""
 
     def __init__(
         self,
@@ -74,13 +77,22 @@ class IncrementalDump:
         wanted: EventRange,
         cm_root: str | None,
         rules: IncrementalRules,
+        anew: frozenset[str] = frozenset(),
         has_checksums: bool = True,
         manifest: ArchiveManifest | None = None,
+        txns_before: OpenTxns | None = None,
+        replays_before: Replays | None = None,
     ) -> None:
+        """``txns_before``: the source's, asked for before the end of the range was chosen;
+        ``replays_before``: what the dump before tells."""
+        self._txns_before = txns_before
+        self._replays_before = replays_before or Replays()
         self._source = source
         self._database_name = database_name
         self._wanted = wanted
         self._rules = rules
+        self._anew = anew
+        self._has_checksums = has_checksums
         self._manifest = manifest
         self._writer = EventWriter(
             database_name=database_name,
@@ -92,6 +104,8 @@ class IncrementalDump:
         self._passed: Counter[str] = Counter()
         self._left_out_count = 0
         self._opened: set[TxnId] = set()
+        self._given: set[TxnId] = set()
+        self._ended: set[TxnId] = set()
 
     def count(self) -> EventCounts:
         """Go through the range without writing. Raises as ``write`` does."""
@@ -114,18 +128,25 @@ class IncrementalDump:
             self._database_name,
             Archive(cmroot=self._writer.cm_root, manifest=self._manifest),
             TableFates(self._source, self._database_name, self._wanted.after),
+            self._anew,
         )
         with FilePool() as pool:
             noted = self._noted(self._texts(paths, unreported), dumped, files)
             pool.all(texts.write, noted)
         if unreported.doubts and not self._rules.is_unknown_empty:
-            raise lost_writes(self._database_name, unreported.doubts)
+            tables = unreported.doubted_tables
+            raise lost_writes(self._database_name, unreported.doubts, tables)
         progress = EventsDump(
             last_event_id=self._wanted.until,
             event_count=sum(dumped.values()),
             is_batched=self._rules.batch_size is not None,
         )
         texts.write({paths.open_txns: f"{self._open_txns()}\n"})
+        if self._txns_before is not None:
+            known = self._replays_before.all | self._opened | self._given
+            texts.write(
+                {paths.replays: still_open(known - self._ended, self._txns_before).format()}
+            )
         texts.write({paths.events_dump: progress.format()})
         counts = replace(self._counts(dumped), assumed_empty=tuple(unreported.doubts))
         return counts, files
@@ -148,10 +169,14 @@ class IncrementalDump:
         left_out = left_out_events(
             self._source, self._wanted, self._database_name, is_filtered=self._rules.is_filtered
         )
-        self._passed, self._left_out_count, self._opened = Counter(), 0, set()
+        self._passed, self._left_out_count = Counter(), 0
+        self._opened, self._given, self._ended = set(), set(), set()
         size, written = self._rules.batch_size, 0
         for event in read_events(self._source, self._wanted):
             if event.id in left_out or not concerns(event, self._database_name):
+                self._left_out_count += 1
+                continue
+            if self._anew and names_of_event(event, self._database_name) & self._anew:
                 self._left_out_count += 1
                 continue
             batch = None if size is None else written // size + 1
@@ -177,17 +202,55 @@ class IncrementalDump:
         if event.type == EventType.ALLOC_WRITE_ID.value and unreported is not None:
             given = AllocWriteIdPayload.parse(message_json(event), where)
             unreported.note(event.id, given.table_name, given.allocated)
+            self._given.update(one.txn_id for one in given.allocated)
+        if event.type == EventType.ABORT_TXN.value:
+            self._ended.add(AbortTxnPayload.parse(message_json(event), where).txn_id)
         if event.type != EventType.COMMIT_TXN.value:
             return ()
         commit = CommitTxnPayload.parse(message_json(event), where)
-        reported = self._source.get_write_events(commit.txn_id, self._database_name)
+        self._ended.add(commit.txn_id)
+        told = self._source.get_write_events(commit.txn_id, self._database_name)
+        reported = tuple(one for one in told if one.table_name not in self._anew)
         if unreported is None:
             return reported
         if commit.txn_id not in self._opened:
             self._note_earlier(commit, reported, unreported)
-        found = unreported.find(event, commit.txn_id, reported)
-        seen = (one for one in reported if self._is_seen(event, commit.txn_id, one, unreported))
-        return (*seen, *found)
+        found = unreported.find(event, commit.txn_id, told)
+        seen = (
+            self._whole(event, one, unreported)
+            for one in reported
+            if self._is_of_table(event, commit.txn_id, one, unreported)
+            and self._is_seen(event, commit.txn_id, one, unreported)
+        )
+        return (*seen, *(one for one in found if one.table_name not in self._anew))
+
+    def _whole(
+        self, event: NotificationEvent, write: WriteEvent, unreported: UnreportedWrites
+    ) -> WriteEvent:
+        """A write that was reported before the database was a source came without checksums; its
+        files may be in the archive since, where they are found by checksum only."""
+        if not self._has_checksums or self._writer.cm_root is None:
+            return write
+        return unreported.with_checksums(event, write)
+
+    def _is_of_table(
+        self,
+        event: NotificationEvent,
+        txn_id: TxnId,
+        write: WriteEvent,
+        unreported: UnreportedWrites,
+    ) -> bool:
+        """Not if its table was dropped under it. Raises ReplError if it was renamed: what was
+        written before is seen under the new name, what was written after is not."""
+        given = unreported.given_at(txn_id, write)
+        if given is None:
+            return True
+        name = unreported.name_at(write.table_name, given, event.id)
+        if name in (None, write.table_name):
+            return name is not None
+        if name in self._anew:
+            return False
+        raise changed_under_writer(event, write.database_name, write.table_name, str(name))
 
     def _emptied(
         self,
@@ -214,16 +277,16 @@ class IncrementalDump:
         """Not if its partition was dropped under it. Raises ReplError where that is not sure."""
         if not write.partition:
             return True
-        name = f"{write.database_name}.{write.table_name}/{write.partition}"
-        given = unreported.given_at(txn_id, write.write_id)
+        where = f"{write.table_name}/{write.partition}"
+        given = unreported.given_at(txn_id, write)
         try:
             if given is None:
                 given = self._wanted.after
             fate = self._lives.fate(write.table_name, write.partition, given, event.id)
         except EventGapError as error:
-            raise changed_under_writer(event, name) from error
+            raise changed_under_writer(event, write.database_name, where) from error
         if fate is WriteFate.UNKNOWN:
-            raise changed_under_writer(event, name)
+            raise changed_under_writer(event, write.database_name, where)
         return fate is WriteFate.SEEN
 
     def _note_earlier(

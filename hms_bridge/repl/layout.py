@@ -21,6 +21,7 @@ OBJECT_METADATA = "_metadata"
 DUMP_METADATA = "_dumpmetadata"
 DUMP_MANIFEST = "_hms_bridge_manifest"
 BATCH_PREFIX = "events_batch_"
+ANEW_DIRECTORY = "_bootstrap"
 BOOTSTRAP_DIRECTORIES = ("metadata", "data")
 
 
@@ -40,14 +41,27 @@ def database_of(directory_name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class DumpPaths:
-    """The paths inside one dump; ``root`` is the dump's own directory, above ``hive/``."""
+    """The paths inside one dump; ``root`` is the dump's own directory, above ``hive/``. ``part``:
+    where below it everything is, in the tables that are brought anew."""
 
     root: str
+    part: str = HIVE_DIRECTORY
 
     @property
     def hive(self) -> str:
         """Everything but the non-recoverable marker is below it. Loads record it as checkpoint."""
-        return f"{self.root}/{HIVE_DIRECTORY}"
+        return f"{self.root}/{self.part}"
+
+    @property
+    def tables_anew(self) -> DumpPaths:
+        """Tables that an incremental dump brings whole, with ``metadata`` and ``data`` as in a
+        bootstrap dump (Hive: ReplUtils.INC_BOOTSTRAP_ROOT_DIR_NAME)."""
+        return DumpPaths(self.root, f"{HIVE_DIRECTORY}/{ANEW_DIRECTORY}")
+
+    @property
+    def names_anew(self) -> str:
+        """Names that the replica gets anew, or not any more, in dumps of ours."""
+        return f"{self.hive}/_hms_bridge_tables_anew"
 
     @property
     def non_recoverable(self) -> str:
@@ -98,6 +112,11 @@ class DumpPaths:
     def open_txns(self) -> str:
         """Source transactions that are open at the end of an incremental dump."""
         return f"{self.hive}/_open_txns"
+
+    @property
+    def replays(self) -> str:
+        """Which transactions a replica may keep open after an incremental dump of ours."""
+        return f"{self.hive}/_hms_bridge_replays"
 
     @property
     def external_file_list(self) -> str:

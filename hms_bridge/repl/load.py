@@ -18,7 +18,14 @@ from hms_bridge.errors import EventGapError, ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.ids import EventId
-from hms_bridge.repl.bootstrap_load import check_bootstrap, check_tables, load_bootstrap
+from hms_bridge.repl.bootstrap_load import (
+    check_bootstrap,
+    check_tables,
+    check_tables_anew,
+    lacks_tables,
+    load_bootstrap,
+    replace_tables,
+)
 from hms_bridge.repl.copy import CopyReport
 from hms_bridge.repl.dump_directories import DumpDirectory, DumpState, list_dumps, newest_finished
 from hms_bridge.repl.dump_metadata import DumpType
@@ -38,6 +45,7 @@ from hms_bridge.repl.replica import Replica, ReplicaNames
 from hms_bridge.repl.target_objects import (
     CHECKPOINT,
     FIRST_INCREMENTAL_PENDING,
+    FIRST_INCREMENTAL_TABLES,
     INCOMPATIBLE,
     LAST_EVENT,
     TARGET_LAST_EVENT,
@@ -96,8 +104,8 @@ class LoadKind(Enum):
 class LoadPlan:
     """What a load will do, found out without changing anything.
 
-    ``stands_at`` is the target's ``repl.last.id``, None before the bootstrap. ``tables``: to load
-    in a bootstrap. ``events``: how many of each kind an incremental load applies; ``passed``: kinds
+    ``stands_at`` is the target's ``repl.last.id``, None before the bootstrap. ``tables``: that come
+    whole. ``events``: how many of each kind an incremental load applies; ``passed``: kinds
     without effect here; ``left_out_count``: events of other databases' transactions. ``state`` of
     the dump: one that is loaded is loaded again into a replica that is behind it.
     """
@@ -194,7 +202,7 @@ class ReplLoad:
             stands_at = self._stands_at(request)
             if stands_at is None:
                 raise self._loaded_elsewhere(request, dump.paths.root)
-            if dump.metadata is None or stands_at >= dump.metadata.last_event_id:
+            if self._has_all(request, dump, stands_at):
                 return LoadPlan(
                     kind=LoadKind.NOTHING,
                     request=request,
@@ -213,6 +221,13 @@ class ReplLoad:
         if reader.is_bootstrap:
             return replace(self._plan_bootstrap(request, reader), state=dump.state)
         return replace(self._plan_incremental(request, reader), state=dump.state)
+
+    def _has_all(self, request: LoadRequest, dump: DumpDirectory, stands_at: EventId) -> bool:
+        """Whether the target has what a loaded dump brought; whole tables need no event for it."""
+        if dump.metadata is None or stands_at != dump.metadata.last_event_id:
+            return dump.metadata is None or stands_at > dump.metadata.last_event_id
+        reader = DumpReader(self._resolve, dump.paths, request.rules)
+        return reader.is_bootstrap or not lacks_tables(reader, self._replica(request))
 
     def _loaded_elsewhere(self, request: LoadRequest, directory: str) -> ReplError:
         database = self._replica(request).find_database()
@@ -253,7 +268,7 @@ class ReplLoad:
             retain_ms=request.retain_ms,
             is_quick=request.is_preflight_quick,
         )
-        report.require_complete()
+        report.require_complete(request.names.target_database)
         return report
 
     def _plan_bootstrap(self, request: LoadRequest, reader: DumpReader) -> LoadPlan:
@@ -290,9 +305,10 @@ class ReplLoad:
     def _plan_incremental(self, request: LoadRequest, reader: DumpReader) -> LoadPlan:
         self._refuse_own_events(request, reader)
         stands_at = self._incremental_start(request, reader)
-        if stands_at >= reader.metadata.to_event_id:
+        if stands_at >= reader.metadata.to_event_id and not reader.names_anew:
             return self._plan_markers(request, reader, stands_at)
         self._require_external(request, reader)
+        check_tables_anew(reader, request.external_base)
         events = plan_incremental(reader, stands_at)
         return LoadPlan(
             kind=LoadKind.INCREMENTAL,
@@ -301,6 +317,7 @@ class ReplLoad:
             directory=reader.paths.root,
             stands_at=stands_at,
             last_event_id=reader.metadata.last_event_id,
+            tables=tuple(sorted(reader.names_anew)),
             events=events.counts,
             passed=events.passed,
             left_out_count=len(events.left_out),
@@ -406,12 +423,16 @@ class ReplLoad:
             replica.start_at(stands_at)
             events: IncrementalPlan = plan_incremental(reader, stands_at)
             replay(reader, replica, events)
+        replace_tables(reader, replica)
+        for txn_id in sorted(reader.replays().ended):
+            replica.abort(txn_id)
         self._copy_external(plan, reader, replica)  # also where a stop came after the last event
         replica.set_parameters(
             {
                 LAST_EVENT: str(_reached(plan)),
                 TARGET_LAST_EVENT: str(self._target.get_current_event_id()),
                 FIRST_INCREMENTAL_PENDING: None,
+                FIRST_INCREMENTAL_TABLES: ",".join(sorted(reader.names_anew)) or None,
             }
         )
 

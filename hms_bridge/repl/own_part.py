@@ -13,6 +13,7 @@ from hms_bridge.model.txn import AbortReason, TxnState, TxnType
 from hms_bridge.repl.target_objects import (
     CHECKPOINT,
     FIRST_INCREMENTAL_PENDING,
+    FIRST_INCREMENTAL_TABLES,
     INCOMPATIBLE,
     LAST_EVENT,
     OPENED,
@@ -33,6 +34,7 @@ _PART = (
     TARGET_LAST_EVENT,
     CHECKPOINT,
     FIRST_INCREMENTAL_PENDING,
+    FIRST_INCREMENTAL_TABLES,
     INCOMPATIBLE,
 )
 """Properties that make a database a source or a replica."""

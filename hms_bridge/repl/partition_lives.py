@@ -19,6 +19,7 @@ from hms_bridge.model.ids import EventId
 from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.repl.event_payload import Payload, message_json
 from hms_bridge.repl.event_source import EventRange, is_of, read_events
+from hms_bridge.repl.remedies import bring_anew
 from hms_bridge.wire.object_json import partition_from_json, table_from_json
 
 PartitionKey = frozenset[tuple[str, str]]
@@ -121,12 +122,16 @@ class PartitionLives:
                 self._steps += _steps(event)
 
 
-def changed_under_writer(event: NotificationEvent, partition: str) -> ReplError:
-    """The refusal where rows may have gone with a partition, or come back with it."""
+def changed_under_writer(
+    event: NotificationEvent, database: str, what: str, name_now: str | None = None
+) -> ReplError:
+    """The refusal where rows may have gone with a table or partition, or come back with it.
+    ``what``: ``table`` or ``table/partition``."""
+    changed = f"renamed (to {name_now})" if name_now else "renamed, or dropped and made again,"
     return ReplError(
-        f"event {event.id} ({event.type}): {partition} was renamed, or dropped and made again, "
-        "while a transaction that wrote to it was open (clients without locks do so), and no event "
-        "tells which of its rows the source shows. Make a new bootstrap dump"
+        f"event {event.id} ({event.type}): {database}.{what} was {changed} while a transaction "
+        "that wrote to it was open (clients without locks do so), and no event tells which of its "
+        "rows the source shows. " + bring_anew(database, [name_now or what.partition("/")[0]])
     )
 
 

@@ -8,6 +8,7 @@ from hms_bridge.errors import MetaError
 from hms_bridge.model.catalog import Partition, Table
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.repl.passed_kinds import PLACES, refusal
+from hms_bridge.repl.remedies import bring_anew
 from hms_bridge.repl.target_objects import is_external
 
 
@@ -32,4 +33,5 @@ def require_usual_places(table: Table, partitions: Iterable[Partition], where: s
                 PLACES,
                 f"partition {name} of {table.full_name} at {one.storage.location} may have been "
                 "given this place just now, which",
+                bring_anew(table.database_name, [table.name]),
             )

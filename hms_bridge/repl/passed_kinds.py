@@ -25,6 +25,9 @@ CONSTRAINTS = "_constraints"
 PLACES = "PARTITION_PLACES"
 """Changes of partitions of managed tables that do not lie below their table (SET LOCATION)."""
 
+EMPTY_WRITES = "EMPTY_WRITES"
+"""Writes without files in a Hive's dump that may have been an INSERT OVERWRITE of nothing."""
+
 PASSED_BY_DEFAULT = ReplSettings().passed_kinds
 """As dumps name them, or (those that Hive dumps as EVENT_UNKNOWN) as the notification log does."""
 
@@ -34,12 +37,14 @@ _SAME_ROWS = frozenset({"MAJOR", "MINOR", "ABORT_TXN_CLEANUP"})
 _COMPACTION = {"compactionId", "type", "dbname", "tableName"}
 
 
-def refusal(where: str, kind: str, what: str) -> ReplError:
+def refusal(
+    where: str, kind: str, what: str, way_out: str = "else make a new bootstrap dump"
+) -> ReplError:
     """The error for a kind that is neither replayed nor let pass."""
     return ReplError(
         f"{where}: {what} cannot be carried over to a replica, and leaving it out would be a "
         f"difference that nobody sees. If the replica can do without, add {kind} to {SETTING}; "
-        "else make a new bootstrap dump"
+        + way_out
     )
 
 

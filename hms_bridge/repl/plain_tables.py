@@ -29,6 +29,7 @@ from hms_bridge.repl.event_source import EventRange, is_of, read_events
 from hms_bridge.repl.external_dump import partitions_of
 from hms_bridge.repl.layout import DumpPaths
 from hms_bridge.repl.passed_kinds import refusal
+from hms_bridge.repl.remedies import bring_anew
 from hms_bridge.repl.target_objects import is_external, is_view
 from hms_bridge.repl.texts import read_text_if_there
 from hms_bridge.wire.object_json import partition_from_json, table_from_json
@@ -111,6 +112,7 @@ def require_told(
             PLAIN_TABLES,
             f"a write to {name}, a managed table without transactions, of which no event tells "
             "(Spark logs none),",
+            bring_anew(database, [name.partition("/")[0]]),
         )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 def begin_anew(source: str, target: str | None = None) -> str:
     """The replica cannot go on: the commands that make a new one, in their order."""
@@ -11,6 +13,17 @@ def begin_anew(source: str, target: str | None = None) -> str:
         f"To begin anew: 'repl dump {source} --discard' at the source (if a dump waits there), "
         f"'sql -e \"DROP DATABASE {target} CASCADE\"' at the replica, "
         f"'repl dump {source} --bootstrap', 'repl load {source}{into}'"
+    )
+
+
+def bring_anew(source: str, tables: Iterable[str], target: str | None = None) -> str:
+    """Some tables cannot be carried on: the commands that bring them whole with the next dump, or
+    with one in the place of the dump that waits."""
+    names = " ".join(f"--table-anew {one}" for one in dict.fromkeys(tables))
+    into = "" if target in (None, source) else f" --into {target}"
+    return (
+        f"To bring the table whole instead: 'repl dump {source} {names}' at the source, then "
+        f"'repl load {source}{into}'"
     )
 
 

@@ -11,13 +11,21 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Database, Partition, Table
 from hms_bridge.model.ids import EventId, TxnId
 from hms_bridge.model.partition_name import parse_partition_name
-from hms_bridge.model.txn import AllocateWriteIdsRequest, OpenTxnsRequest, TxnToWriteId, TxnType
+from hms_bridge.model.txn import (
+    AbortReason,
+    AbortTxnRequest,
+    AllocateWriteIdsRequest,
+    OpenTxnsRequest,
+    TxnToWriteId,
+    TxnType,
+)
 from hms_bridge.repl.copy import Copier, CopyReport
 from hms_bridge.repl.dump_reader import DumpedPartition
 from hms_bridge.repl.own_source import is_same_place
-from hms_bridge.repl.remedies import begin_anew
+from hms_bridge.repl.remedies import begin_anew, bring_anew
 from hms_bridge.repl.target_objects import (
     FIRST_INCREMENTAL_PENDING,
+    FIRST_INCREMENTAL_TABLES,
     LAST_EVENT,
     foreign_view_note,
     is_external,
@@ -65,7 +73,8 @@ class Replica:
         self._opened: set[TxnId] = set()
         self._targets: dict[TxnId, TxnId] = {}
         self._given: set[tuple[str, TxnToWriteId]] = set()
-        self._is_first_incremental: bool | None = None
+        self._is_first_incremental = False
+        self._first_tables: frozenset[str] | None = None
         self._recorded: EventId | None = None
         self._reached: EventId | None = None
         self.copied = CopyReport()
@@ -86,6 +95,10 @@ class Replica:
     def begin_anew(self) -> str:
         """The commands for a replica that cannot go on."""
         return begin_anew(self.names.source_database, self.names.target_database)
+
+    def bring_anew(self, table: str) -> str:
+        """The commands for a table that cannot go on."""
+        return bring_anew(self.names.source_database, [table], self.names.target_database)
 
     def note(self, defined: Table) -> None:
         """Keep what there is to say of an object of the source that is defined here."""
@@ -215,6 +228,17 @@ class Replica:
             self.open_together([source_txn_id])
         return self._targets[source_txn_id]
 
+    def abort(self, source_txn_id: TxnId) -> None:
+        """Abort the transaction here for one of the source's; nothing if there is none open."""
+        self.metastore.abort_txn(
+            AbortTxnRequest(
+                txn_id=source_txn_id,
+                repl_policy=self.names.policy,
+                type=TxnType.REPL_CREATED,
+                reason=AbortReason.REPL_DEFAULT,
+            )
+        )
+
     def give(self, table: str, pairs: Sequence[TxnToWriteId]) -> tuple[TxnToWriteId, ...]:
         """Give the source's write ids to its transactions, all open here; what the metastore
         answers, with ids of the target's transactions."""
@@ -234,13 +258,15 @@ class Replica:
         """Whether this load itself gave the source's write id to its transaction."""
         return (table, pair) in self._given
 
-    @property
-    def is_first_incremental(self) -> bool:
-        """Whether nothing was loaded into the database since its bootstrap."""
-        if self._is_first_incremental is None:
-            pending = self.database().parameters.get(FIRST_INCREMENTAL_PENDING, "")
-            self._is_first_incremental = pending.lower() == "true"
-        return self._is_first_incremental
+    def is_first_incremental(self, table: str) -> bool:
+        """Whether nothing was loaded into a table since a dump brought it whole."""
+        if self._first_tables is None:
+            parameters = self.database().parameters
+            self._is_first_incremental = (
+                parameters.get(FIRST_INCREMENTAL_PENDING, "").lower() == "true"
+            )
+            self._first_tables = frozenset(parameters.get(FIRST_INCREMENTAL_TABLES, "").split(","))
+        return self._is_first_incremental or table in self._first_tables
 
     def copy(self, files: tuple[DumpedFile, ...], directory: str | None, what: str) -> None:
         """Copy files below a table's or partition's directory, verified. Nothing for no files."""

@@ -18,6 +18,12 @@ CHECKPOINT = "hive.repl.ckpt.key"
 FIRST_INCREMENTAL_PENDING = "hive.repl.first.inc.pending"
 """On a database: no incremental dump was loaded since the bootstrap; nobody compacts it yet."""
 
+FIRST_INCREMENTAL_TABLES = "hms.bridge.repl.first.inc.tables"
+"""Of ours, on a database: names of tables that the last dump brought whole."""
+
+BEGUN = "hms.bridge.repl.begun"
+"""Of ours, on a table: the dump that brings it whole, until it is."""
+
 LAST_EVENT = "repl.last.id"
 """The source event that an object stands at."""
 
@@ -52,6 +58,8 @@ _OF_SOURCE = frozenset(
     {
         CHECKPOINT,
         FIRST_INCREMENTAL_PENDING,
+        FIRST_INCREMENTAL_TABLES,
+        BEGUN,
         SOURCE_FOR,
         TARGET_FOR,
         TARGET_LAST_EVENT,

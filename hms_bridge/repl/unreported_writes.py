@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from changemanager.location import Resolver
-from changemanager.uri import encode_uri
+from changemanager.uri import decode_uri, encode_uri
 from hms_bridge.errors import EventGapError, NoSuchObjectError, ReplError
 from hms_bridge.metadata_store import NotificationStore
 from hms_bridge.metastore import Metastore
@@ -24,6 +24,7 @@ from hms_bridge.model.partition_name import partition_name
 from hms_bridge.model.txn import TxnToWriteId, WriteEvent
 from hms_bridge.repl.emptied import is_emptied
 from hms_bridge.repl.event_payload import AllocWriteIdPayload, OpenTxnPayload, message_json
+from hms_bridge.repl.remedies import begin_anew, bring_anew
 from hms_bridge.repl.table_fates import TableFates
 from hms_bridge.repl.target_objects import is_external, is_view
 from hms_bridge.repl.write_traces import Archive, WriteTrace, WriteTraces
@@ -97,15 +98,18 @@ class UnreportedWrites:
         database_name: str,
         archive: Archive,
         fates: TableFates,
+        anew: frozenset[str] = frozenset(),
     ) -> None:
         self._source = source
         self._resolve = resolve
         self._database_name = database_name
         self._archive = archive
         self._fates = fates
+        self._anew = anew
         self._given: dict[TxnId, list[_Given]] = {}
         self._tables: dict[str, tuple[Table, WriteTraces] | None] = {}
         self.doubts: list[str] = []
+        self._doubted: list[str] = []
 
     def note(self, event_id: EventId, table_name: str, allocated: Iterable[TxnToWriteId]) -> None:
         """Transactions got write ids of a table, as an event tells."""
@@ -114,9 +118,13 @@ class UnreportedWrites:
                 _Given(table_name=table_name, event_id=event_id, write_id=one.write_id)
             )
 
-    def given_at(self, txn_id: TxnId, write_id: WriteId) -> EventId | None:
-        """The event that gave away a write id; None if no event that was seen did."""
-        found = (one for one in self._given.get(txn_id, ()) if one.write_id == write_id)
+    def given_at(self, txn_id: TxnId, write: WriteEvent) -> EventId | None:
+        """The event that gave away the id of a write; None if no event that was seen did."""
+        found = (
+            one
+            for one in self._given.get(txn_id, ())
+            if (one.table_name, one.write_id) == (write.table_name, write.write_id)
+        )
         return next((one.event_id for one in found), None)
 
     def find(
@@ -130,6 +138,33 @@ class UnreportedWrites:
             if given.table_name not in known
             for event in self._writes(commit, given, known)
         )
+
+    @property
+    def doubted_tables(self) -> frozenset[str]:
+        """The tables of all doubts; none if one of them is of no table that is there."""
+        return frozenset(self._doubted if len(self._doubted) == len(self.doubts) else ())
+
+    def name_at(self, name: str, given: EventId, commit: EventId) -> str | None:
+        """The name, at a commit, of the table that a write id was given for; None: dropped."""
+        return self._fates.name_at(name, given, commit)
+
+    def with_checksums(self, commit: NotificationEvent, write: WriteEvent) -> WriteEvent:
+        """The same write; a reference without checksum gets that of the file, or of the archived
+        one, if it is in either place."""
+        files = [decode_uri(one) for one in write.files]
+        if all(one.checksum is not None for one in files):
+            return write
+        given = _Given(table_name=write.table_name, event_id=commit.id, write_id=write.write_id)
+        found = self._traces_of(write.table_name, commit.id, given)
+        if found is None:
+            return write
+        traced = {
+            one.uri: one
+            for trace in found[1].of(write.write_id, commit.time_seconds * 1000)
+            for one in trace.files
+        }
+        whole = (one if one.checksum is not None else traced.get(one.uri, one) for one in files)
+        return replace(write, files=tuple(encode_uri(one) for one in whole))
 
     def is_emptied(self, commit: NotificationEvent, write: WriteEvent) -> bool:
         """Whether a write without files left an empty base where its table or partition is."""
@@ -154,7 +189,7 @@ class UnreportedWrites:
         The replica knows the table by the name that it has when the commit is replayed.
         """
         name = self._fates.name_at(given.table_name, given.event_id, commit.id)
-        if name is None or name in known:
+        if name is None or name in known or name in self._anew:
             return
         found = self._traces_of(name, commit.id, given)
         if found is None:
@@ -168,6 +203,8 @@ class UnreportedWrites:
 
     def _doubt(self, name: str, given: _Given, why: str) -> None:
         full_name = f"{self._database_name}.{name}"
+        if why != _UNTOLD:
+            self._doubted.append(name)
         self.doubts.append(f"write id {given.write_id} of {full_name} ({why})")
 
     def _traces_of(self, name: str, at: EventId, given: _Given) -> tuple[Table, WriteTraces] | None:
@@ -214,17 +251,16 @@ def _event(table: Table, write_id: WriteId, trace: WriteTrace) -> WriteEvent:
     )
 
 
-def lost_writes(database_name: str, doubts: Sequence[str]) -> ReplError:
-    """The refusal of a dump that may lack rows."""
+def lost_writes(database_name: str, doubts: Sequence[str], tables: Collection[str]) -> ReplError:
+    """The refusal of a dump that may lack rows. ``tables``: names, where they are known."""
+    ways_out = bring_anew(database_name, sorted(tables)) if tables else begin_anew(database_name)
     return ReplError(
         f"{counted_writes(doubts)} of database {database_name} came from clients that did not "
         f"tell which files they wrote: {'; '.join(doubts[:_NAMED_IN_MESSAGE])}. A compacted "
         "directory named here may have taken up those files since, and they are neither at their "
         "place nor known to the archive, or the table itself is gone without a word: the replica "
-        "would lack their rows. Make a new "
-        f"bootstrap dump (repl dump {database_name} --bootstrap) and load it into a new replica; "
-        "or, if you know that those statements wrote nothing (ALTER, ADD PARTITION, an UPDATE "
-        "without a match), dump with --assume-empty"
+        f"would lack their rows. {ways_out}. Or, if you know that those statements wrote nothing "
+        "(ALTER, ADD PARTITION, an UPDATE without a match), dump with --assume-empty"
     )
 
 

@@ -14,6 +14,7 @@ from hms_bridge.repl.dump_metadata import DumpType
 from hms_bridge.repl.dump_reader import DumpedTable, DumpReader
 from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.layout import DumpPaths
+from hms_bridge.repl.remedies import begin_anew, bring_anew
 from hms_bridge.repl.untrusted import DumpedFile, DumpRules
 
 _NAMED_IN_MESSAGE = 5
@@ -91,8 +92,15 @@ class VerifyReport:
         """1 if any file is missing."""
         return 1 if self.missing else 0
 
-    def require_complete(self) -> None:
-        """Raises SourceFileMissingError if any file is missing."""
+    def _way_out(self, target_database: str | None) -> str:
+        lost = [one.named for one in self.missing]
+        source = lost[0].database_name
+        if self.dump_type == DumpType.BOOTSTRAP.value:
+            return begin_anew(source, target_database)
+        return bring_anew(source, sorted({one.table_name for one in lost}), target_database)
+
+    def require_complete(self, target_database: str | None = None) -> None:
+        """Raises SourceFileMissingError if any file is missing, with the commands that lead on."""
         if not self.missing:
             return
         named = [f"{one.named.file.uri} ({one.reason})" for one in self.missing[:_NAMED_IN_MESSAGE]]
@@ -100,8 +108,8 @@ class VerifyReport:
         tail = f"; and {more} more" if more else ""
         raise SourceFileMissingError(
             f"lost of {self.directory}: {len(self.missing)} of {counted(len(self.files), 'file')}: "
-            f"{'; '.join(named)}{tail}. Nothing was changed on the target. Bring the files back, "
-            "or make a new bootstrap dump and raise hive.repl.cm.retain",
+            f"{'; '.join(named)}{tail}. Nothing was changed on the target. Bring the files back "
+            f"and load again, and raise hive.repl.cm.retain. {self._way_out(target_database)}",
             missing=tuple(one.named.file.uri for one in self.missing),
         )
 
@@ -207,6 +215,7 @@ def named_files(reader: DumpReader, after: EventId | None = None) -> Iterator[Na
             yield from _files_of(reader.commit_tables(event), event.id)
         elif event.type in _TYPES_WITH_FILES:
             yield from _files_of((reader.event_table(event),), event.id)
+    yield from _files_of(reader.tables_anew(), None)
 
 
 def _files_of(tables: Iterable[DumpedTable], event_id: EventId | None) -> Iterator[NamedFile]:

@@ -33,7 +33,9 @@ def require_own(
         if replica.was_given(table, pair):
             continue
         store = replica.metastore
-        if replica.is_first_incremental and _is_of_bootstrap(store, full_name, pair.write_id):
+        if replica.is_first_incremental(table) and _is_of_bootstrap(
+            store, full_name, pair.write_id
+        ):
             continue
         if not is_committed and _is_aborted(store, full_name, pair.write_id):
             continue
@@ -41,7 +43,7 @@ def require_own(
             raise ReplError(
                 f"{where}: write id {pair.write_id} of {full_name} is not that of the source's "
                 f"transaction {pair.txn_id}: somebody else has written to the replica, and what "
-                "the source wrote under this number could not be seen. " + replica.begin_anew
+                "the source wrote under this number could not be seen. " + replica.bring_anew(table)
             )
 
 

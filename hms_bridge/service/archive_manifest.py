@@ -14,6 +14,7 @@ from changemanager.manifest import (
     ReservedFile,
 )
 from hms_bridge.archive import intents, leases, pins, purges, records, times
+from hms_bridge.archive import store_id as ids
 from hms_bridge.service.unit_of_work import Transactions, UnitOfWork
 
 
@@ -215,6 +216,10 @@ class SqlArchiveManifest:
     def remove_pin(self, holder: str) -> bool:
         """See the port."""
         return self._transactions.write(lambda unit: pins.remove_pin(unit.connection, holder))
+
+    def store_id(self, new_id: str) -> str:
+        """See the port."""
+        return self._transactions.write(lambda unit: ids.store_id(unit.connection, new_id))
 
     def pins(self) -> tuple[Pin, ...]:
         """See the port."""

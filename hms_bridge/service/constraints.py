@@ -23,3 +23,12 @@ class ConstraintVerbs(VerbFamily):
             return constraints.of_table(connection, stored.id) if stored is not None else ()
 
         return self._transactions.read(work)
+
+    def get_constraint_names(self, database: str, table: str) -> tuple[str, ...]:
+        """Raises NoSuchObjectError."""
+
+        def work(connection: Connection) -> tuple[str, ...]:
+            found = tables.require_table(connection, database.lower(), table.lower())
+            return constraints.constraint_names(connection, found.id)
+
+        return self._transactions.read(work)

@@ -35,8 +35,8 @@ class MetastoreService(
     NotificationVerbs,
     StatisticsVerbs,
     FunctionVerbs,
-    MaterializedViewVerbs,
     ConstraintVerbs,
+    MaterializedViewVerbs,
 ):
     """Implements ``LocalMetastore``. One verb is one database transaction."""
 

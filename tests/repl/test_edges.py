@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -158,7 +159,9 @@ def test_a_managed_table_with_another_place_is_refused(world):
     table = world.source.get_table("src", "t")
     moved = replace(table, storage=replace(table.storage, location=f"file:{world.folder}/else"))
     world.source.alter_table("src", "t", moved)
-    with pytest.raises(ReplError, match=r"ALTER_TABLE.*src\.t was given another place.*bootstrap"):
+    with pytest.raises(
+        ReplError, match=r"ALTER_TABLE.*src\.t was given another place.*--table-anew t"
+    ):
         world.dump()
 
 
@@ -290,6 +293,24 @@ def test_functions_stop_a_bootstrap_by_name(world):
     world.source.create_function(Function(name="f", database_name="src", class_name="a.B"))
     with pytest.raises(ReplError, match=r"function f .*add _functions to"):
         world.dump()
+
+
+def test_constraints_stop_a_bootstrap_by_name(world):
+    """They are not kept here; a Hive on the same database made them."""
+    with sqlite3.connect(world.folder / "source.db3") as database:
+        database.execute(
+            "INSERT INTO KEY_CONSTRAINTS (PARENT_TBL_ID, PARENT_INTEGER_IDX, CONSTRAINT_NAME, "
+            "POSITION, CONSTRAINT_TYPE, ENABLE_VALIDATE_RELY) "
+            "SELECT TBL_ID, 0, 'pk1', 1, 0, 0 FROM TBLS WHERE TBL_NAME = 't'"
+        )
+    database.close()
+    with pytest.raises(ReplError, match=r"table src\.t: constraint pk1 .*add _constraints to"):
+        world.dump()
+    passed = IncrementalRules(passed_kinds=frozenset({"_constraints"}))
+    world.dump(events=passed)
+    world.load()
+    with pytest.raises(ReplError, match=r"table src\.t: constraint pk1 "):
+        world.dump(tables_anew=("t",))
 
 
 # partitions that go under an open writer, without its lock
@@ -452,6 +473,35 @@ def test_rows_of_before_say_that_a_write_without_files_overwrote_nothing(world, 
     world.load()
     world.assert_same()
     assert sorted(read(world)) == [1, 2, 3]
+
+
+def as_of_hive(world, directory: str) -> None:
+    """A dump without what only ours have: its manifest and the bases without a file."""
+    hive = Path(directory.removeprefix("file:")) / "hive"
+    for path in [*hive.rglob("_hms_bridge_*"), hive / "_finished_dump"]:
+        path.unlink()
+    (hive / "_finished_dump").touch()
+
+
+@pytest.mark.parametrize("when", ["it stands", "rows of before", "nothing tells"])
+def test_a_dump_of_a_hive_that_names_no_files_is_judged_by_the_sources_directory(world, when):
+    world.replicate()
+    if when == "rows of before":
+        with world.write() as txn:
+            tell_of_no_files(world, txn, txn.write_id("t"), "t")
+    else:
+        overwrite_with_nothing(world, "t", is_reporting=True)
+    world.insert("t", (3, "c"))
+    as_of_hive(world, str(world.dump().directory))
+    if when != "it stands":
+        world.compact("t", CompactionType.MAJOR)
+        world.clean()
+    if when == "nothing tells":
+        with pytest.raises(ReplError, match=r"write id 2 of src\.t has no files.*EMPTY_WRITES"):
+            world.load()
+        return
+    world.load()
+    world.assert_same()
 
 
 # managed tables without transactions

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from changemanager.archive import ChangeManager
+from changemanager.purge import Purge
 from hms_bridge.errors import EventGapError, ReplError, SourceFileMissingError
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from hms_bridge.model.event import NotificationRequest
 from hms_bridge.model.ids import EventId, WriteId
 from hms_bridge.model.txn import AbortReason, CommitTxnRequest, OpenTxnsRequest, TxnType
-from hms_bridge.repl.dump import DumpKind
+from hms_bridge.repl.dump_plan import DumpKind
 from hms_bridge.repl.load import LoadKind
 from hms_bridge.repl.snapshot_wait import WaitRules
 from hms_bridge.repl.verify import verify_dump
@@ -526,7 +528,7 @@ def test_a_rebalanced_table_is_not_followed_but_begun_anew(world):
     world.source.mark_compacted(entry)
     world.source.commit_txn(CommitTxnRequest(txn_id=txn_id))
     world.insert("t", (4, "d"))
-    with pytest.raises(ReplError, match=r"src\.t was rebalanced.*'repl dump src --bootstrap'"):
+    with pytest.raises(ReplError, match=r"src\.t was rebalanced.*'repl dump src --table-anew t'"):
         world.dump()
     world.target.drop_database("dst", is_cascade=True)
     world.dump(is_bootstrap_forced=True)
@@ -554,3 +556,25 @@ def test_a_replica_that_was_down_for_too_long_begins_anew_and_lets_the_archive_g
     world.replicate()
     world.assert_same()
     assert world.purge() > 0
+
+
+def test_a_purge_keeps_what_another_metastore_may_need(world):
+    """Both archive into one cmroot; the pins of the source stand in its own database."""
+    world.replicate()
+    world.update("t", (2, "B"))
+    world.dump()
+    world.compact("t", CompactionType.MAJOR)
+    assert world.clean() >= 2
+    world.clock.time_ms += 12 * DAY_MS
+    other = world.target.manifest
+    archive = ChangeManager(world.archive.config, world.resolve, other, world.clock, world.token)
+    job = Purge(archive, other, world.clock)
+    plan = job.plan()
+    assert not plan.removals
+    (holder,) = {holder for one in plan.decisions for holder in one.holders}
+    assert holder.startswith("metastore:")
+    assert job.run(plan).deleted == ()
+    world.load()
+    world.assert_same()
+    told = job.plan(overridden=[holder])
+    assert len(job.run(told, is_clock_trusted=True).deleted) >= 2

@@ -15,7 +15,8 @@ from hms_bridge.config.settings import ArchiveSettings, Settings
 from hms_bridge.connect import LocalStore
 from hms_bridge.errors import NoSuchObjectError, ReplError, SourceFileMissingError
 from hms_bridge.model.compaction import CompactionType
-from hms_bridge.repl.dump import DumpKind, ReplDump
+from hms_bridge.repl.dump import ReplDump
+from hms_bridge.repl.dump_plan import DumpKind
 from hms_bridge.repl.incremental_dump import IncrementalRules
 from tests.support.repl_world import DAY_MS, OpenWrite, ReplWorld
 
@@ -177,7 +178,7 @@ def test_files_that_another_program_took_away_are_refused(world, dump):
     text = str(told.value)
     assert "write id 2 of src.t" in text
     assert "base_0000002_v" in text
-    assert "repl dump src --bootstrap" in text
+    assert "'repl dump src --table-anew t' at the source, then 'repl load src'" in text
     assert "--assume-empty" in text
     with pytest.raises(ReplError, match="write id 2"):
         dump(world)

@@ -15,7 +15,8 @@ from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
 from hms_bridge.compaction.worker import Worker, WorkerIdentity
 from hms_bridge.errors import HmsBridgeError, ReplError
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
-from hms_bridge.repl.dump import DumpKind, DumpRequest, ReplDump
+from hms_bridge.repl.dump import ReplDump
+from hms_bridge.repl.dump_plan import DumpKind, DumpRequest
 from hms_bridge.repl.lease import LeaseRules
 from hms_bridge.repl.load import LoadKind, LoadRequest, ReplLoad
 from hms_bridge.repl.snapshot_wait import WaitRules

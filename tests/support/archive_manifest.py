@@ -35,6 +35,11 @@ class InMemoryManifest:
         self._leases: dict[str, tuple[str, int]] = {}
         self._seen_ms = 0
         self.store_ms: int | None = None
+        self._id: str | None = None
+
+    def store_id(self, new_id: str) -> str:
+        self._id = self._id or new_id
+        return self._id
 
     def reserve(self, cmroot: str, files: Sequence[ReservedFile], now_ms: int) -> None:
         known = {file.name: self._entries.get((cmroot, file.name)) for file in files}

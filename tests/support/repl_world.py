@@ -45,7 +45,8 @@ from hms_bridge.model.txn import (
 )
 from hms_bridge.orc.hive_types import parse_hive_type
 from hms_bridge.orc.types import struct_type
-from hms_bridge.repl.dump import DumpReport, DumpRequest, ReplDump
+from hms_bridge.repl.dump import ReplDump
+from hms_bridge.repl.dump_plan import DumpReport, DumpRequest
 from hms_bridge.repl.lease import LeaseRules
 from hms_bridge.repl.load import LoadReport, LoadRequest, ReplLoad
 from hms_bridge.repl.snapshot_wait import WaitRules

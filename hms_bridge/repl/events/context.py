@@ -65,6 +65,6 @@ class ReplayContext:
             target = self.replica.names.target_database
             raise ReplError(
                 f"{event.where}: table {target}.{name} is not on the target, and nothing in the "
-                "dump drops it. Was it dropped or renamed there? " + self.replica.begin_anew
+                "dump drops it. Was it dropped or renamed there? " + self.replica.bring_anew(name)
             )
         return table

@@ -105,8 +105,8 @@ def rename_partition(context: ReplayContext, event: DumpedEvent) -> None:
     if old is not None and old_name != new_name:
         if replica.find_partition(table, new_name) is not None:
             raise ReplError(
-                f"{event.where}: {table.full_name}/{new_name} is there already beside {old_name}; "
-                "drop the one that the source does not have, then load again"
+                f"{event.where}: {table.full_name}/{new_name} is there already beside {old_name}, "
+                "which gets its name. " + replica.bring_anew(table.name)
             )
         if not is_external(table) and old.storage.location is not None:
             _transfer(

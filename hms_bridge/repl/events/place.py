@@ -10,6 +10,7 @@ from hms_bridge.repl.event_payload import Payload
 from hms_bridge.repl.external_list import external_target
 from hms_bridge.repl.partition_places import require_usual_places
 from hms_bridge.repl.passed_kinds import PLACES
+from hms_bridge.repl.remedies import bring_anew
 from hms_bridge.repl.target_objects import has_moved, is_external
 from hms_bridge.repl.untrusted import DumpRules
 from hms_bridge.wire.object_json import partition_from_json, table_from_json
@@ -27,8 +28,8 @@ def refuse_moved(event: DumpedEvent, rules: DumpRules) -> None:
         return
     raise ReplError(
         f"{event.where}: {table.full_name} was given another place ({before.storage.location} to "
-        f"{after.storage.location}), which an incremental dump cannot carry. Nothing was changed "
-        "on the target. Load a new bootstrap dump"
+        f"{after.storage.location}), which no event carries. Nothing was changed on the target. "
+        + bring_anew(table.database_name, [table.name])
     )
 
 

@@ -42,8 +42,9 @@ def create_table(context: ReplayContext, event: DumpedEvent) -> None:
     elif last_event_of(table.parameters) is None:
         raise ReplError(
             f"{event.where}: table {table.full_name} is on the target, and no load made it; its "
-            "columns need not be the source's. Drop it there, or give it another name (repl open "
-            f"{table.database_name} --definitions lets you), then load again"
+            "columns need not be the source's. To keep it, give it another name (repl open "
+            f"{table.database_name} --definitions lets you), then load again. Else it goes: "
+            + replica.bring_anew(table.name)
         )
     if table is not None and replica.owns_files(table):
         replica.copy(dumped.files, table.storage.location, table.full_name)
@@ -60,7 +61,7 @@ def alter_table(context: ReplayContext, event: DumpedEvent) -> None:
     if table.type != dumped.table.type:
         raise ReplError(
             f"{event.where}: makes {table.full_name} a {dumped.table.type}, which is a "
-            f"{table.type} here. " + replica.begin_anew
+            f"{table.type} here. " + replica.bring_anew(table.name)
         )
     new = target_table(
         dumped.table, replica.names.target_database, last_event=event.id, existing=table
@@ -89,8 +90,8 @@ def rename_table(context: ReplayContext, event: DumpedEvent) -> None:
         return
     if replica.find_table(checked_name(after.name, "table")) is not None:
         raise ReplError(
-            f"{event.where}: {after.name} is there already beside {before.name}; drop the one "
-            "that the source does not have, then load again"
+            f"{event.where}: {after.name} is there already beside {before.name}, which gets its "
+            "name. " + replica.bring_anew(after.name)
         )
     new = target_table(after, replica.names.target_database, last_event=event.id, existing=old)
     replica.metastore.alter_table(

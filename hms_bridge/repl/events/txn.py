@@ -16,8 +16,6 @@ from hms_bridge.model.catalog import Partition, Table, TableType
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.model.txn import (
-    AbortReason,
-    AbortTxnRequest,
     CommitTxnRequest,
     ReplLastId,
     TxnToWriteId,
@@ -25,6 +23,7 @@ from hms_bridge.model.txn import (
     WriteEvent,
 )
 from hms_bridge.repl.dump_reader import DumpedEvent, DumpedPartition, DumpedTable
+from hms_bridge.repl.emptied import was_emptied
 from hms_bridge.repl.event_payload import (
     AbortTxnPayload,
     AllocWriteIdPayload,
@@ -34,6 +33,7 @@ from hms_bridge.repl.event_payload import (
 from hms_bridge.repl.events.context import ReplayContext, TableChange, partition_life
 from hms_bridge.repl.events.partition import ensure_partition
 from hms_bridge.repl.events.truncate import truncate_directory
+from hms_bridge.repl.passed_kinds import EMPTY_WRITES, refusal
 from hms_bridge.repl.untrusted import DumpedFile
 from hms_bridge.repl.write_id_owner import require_own
 from hms_bridge.wire.object_json import partition_to_json, table_to_json
@@ -70,7 +70,7 @@ def allocate_write_ids(context: ReplayContext, event: DumpedEvent) -> None:
         raise ReplError(
             f"{event.where}: begins with write id {new[0].write_id} of {target}.{name}, "
             f"which stands at {known}; what was written between is not in any dump. "
-            + replica.begin_anew
+            + replica.bring_anew(name)
         )
     replica.ensure_open(one.txn_id for one in new)
     given = replica.give(name, new)
@@ -78,7 +78,7 @@ def allocate_write_ids(context: ReplayContext, event: DumpedEvent) -> None:
         raise ReplError(
             f"{event.where}: the target did not give write ids {new[0].write_id} to "
             f"{new[-1].write_id} of {target}.{name} to the source's transactions; is another load "
-            "running? If not: " + replica.begin_anew
+            "running? If not: " + replica.bring_anew(name)
         )
 
 
@@ -117,15 +117,7 @@ def commit_txn(context: ReplayContext, event: DumpedEvent) -> None:
 
 def abort_txn(context: ReplayContext, event: DumpedEvent) -> None:
     """Abort the transaction here; nothing if it was never opened or is aborted already."""
-    payload = AbortTxnPayload.parse(event.payload, event.where)
-    context.replica.metastore.abort_txn(
-        AbortTxnRequest(
-            txn_id=payload.txn_id,
-            repl_policy=context.replica.names.policy,
-            type=TxnType.REPL_CREATED,
-            reason=AbortReason.REPL_DEFAULT,
-        )
-    )
+    context.replica.abort(AbortTxnPayload.parse(event.payload, event.where).txn_id)
 
 
 def _of_table(writes: tuple[WriteEvent, ...], table: str) -> tuple[WriteEvent, ...]:
@@ -174,16 +166,47 @@ def _copy_table(
     if highest > known:
         raise ReplError(
             f"{event.where}: commits write id {highest} of {table.full_name}, which was never "
-            f"allocated there (it stands at {known}). " + replica.begin_anew
+            f"allocated there (it stands at {known}). " + replica.bring_anew(dumped.table.name)
         )
     own = sorted({one.write_id for one in writes})
     pairs = [TxnToWriteId(txn_id=txn_id, write_id=one) for one in own]
     require_own(replica, table.name, pairs, event.where, is_committed=True)
     places = _copy_files(context, event, table, dumped)
-    for name in dumped.emptied & places.keys():
+    emptied = dumped.emptied | _emptied_at_source(context, event, dumped, writes)
+    for name in emptied & places.keys():
         root = replica.resolve(places[name].root)
         truncate_directory(root, table, highest, event.where)
     return tuple(_on_target(table, one, places) for one in writes if one.partition in places)
+
+
+def _emptied_at_source(
+    context: ReplayContext,
+    event: DumpedEvent,
+    dumped: DumpedTable,
+    writes: tuple[WriteEvent, ...],
+) -> frozenset[str]:
+    """What a commit in a Hive's dump overwrote with nothing, which its format cannot name: the
+    source's directories tell. Raises ReplError where they do not any more."""
+    if context.reader.has_manifest:
+        return frozenset()
+    places = {"": dumped.table.storage.location}
+    places |= {part.name: part.partition.storage.location for part in dumped.partitions}
+    found = set()
+    for write in writes:
+        place = None if write.files else places.get(write.partition)
+        if place is None or EMPTY_WRITES in context.reader.rules.passed_kinds:
+            continue
+        verdict = was_emptied(context.replica.resolve(place), write.write_id)
+        if verdict is None:
+            raise refusal(
+                event.where,
+                EMPTY_WRITES,
+                f"write id {write.write_id} of {dumped.table.full_name} has no files; it may have "
+                f"overwritten {place} with nothing, and what a compaction left does not tell. This",
+            )
+        if verdict:
+            found.add(write.partition)
+    return frozenset(found)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -237,7 +260,7 @@ def _is_gone(
     raise ReplError(
         f"{event.where}: partition {part.name} of {table.full_name} is not on the target, and no "
         "event makes it: the source dropped or renamed it while the transaction was open, or "
-        "somebody dropped it here. Load a new bootstrap dump"
+        "somebody dropped it here. " + context.replica.bring_anew(table.name)
     )
 
 

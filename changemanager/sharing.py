@@ -1,0 +1,35 @@
+"""Which metastores keep what they need in a cmroot: each tells it with a file there.
+
+Pins stand in the database of their metastore, so a purge sees its own only. Where the cmroot tells
+of another metastore everything is held for that one, until somebody says that it is not needed.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from changemanager.location import Location
+
+SHARER_PREFIX = ".cm-metastore-"
+"""Begins the name of the empty file that tells of a metastore; its id follows."""
+
+_HOLDER = "metastore:"
+
+
+def tell_of(cmroot: Location, store_id: str) -> None:
+    """From now on purges of others see that this metastore pins files here. Raises OSError."""
+    place = cmroot.child(SHARER_PREFIX + store_id)
+    if place.status() is None:
+        # As ReplChangeManager.getInstance makes it.
+        cmroot.volume.make_directory(cmroot.path, 0o770)
+        with suppress(FileExistsError):
+            place.volume.write_new(place.path, [])
+
+
+def holders_of_others(cmroot: Location, store_id: str) -> tuple[str, ...]:
+    """Holders of everything in a cmroot: the metastores beside this one."""
+    if cmroot.status() is None:
+        return ()
+    names = (one.name for one in cmroot.volume.children(cmroot.path))
+    ids = (name.removeprefix(SHARER_PREFIX) for name in names if name.startswith(SHARER_PREFIX))
+    return tuple(sorted(f"{_HOLDER}{one}" for one in ids if one != store_id))
