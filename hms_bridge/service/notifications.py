@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from changemanager.errors import EncodedUriError
 from hms_bridge.backend.connection import Connection
 from hms_bridge.catalog import databases, partitions, tables, view_creation
 from hms_bridge.catalog.tables import StoredTable
-from hms_bridge.errors import NoSuchObjectError
+from hms_bridge.errors import InvalidObjectError, NoSuchObjectError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Partition
 from hms_bridge.model.event import (
     InsertNotification,
@@ -54,7 +55,10 @@ class NotificationVerbs(VerbFamily):
 
         def work(unit: UnitOfWork) -> None:
             written = [self._written(unit.connection, one) for one in notifications]
-            write_log.add(unit.connection, written, unit.now_seconds)
+            try:
+                write_log.add(unit.connection, written, unit.now_seconds)
+            except EncodedUriError as error:
+                raise InvalidObjectError(str(error)) from error
 
         self._transactions.write(work)
 
