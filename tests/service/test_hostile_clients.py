@@ -218,21 +218,36 @@ def test_who_is_no_replica_is_given_no_position_and_no_broken_replay(served: Ser
     assert served.client.get_database(database).parameters == {}
 
 
-def test_a_file_that_cannot_be_named_is_refused_in_words(
-    served: Served, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("file", "why"),
+    [
+        ("{place}/a#b/c", "cannot be named in a dump"),
+        ("/etc/passwd", "is not below"),
+        ("{place}2/bucket_00000", "is not below"),
+        ("{place}/../other/bucket_00000", "has a level"),
+        ("bucket_00000", "is no absolute path"),
+    ],
+)
+def test_a_write_names_files_of_its_table_only(
+    served: Served, caplog: pytest.LogCaptureFixture, file: str, why: str
 ) -> None:
+    """What it names goes into a dump, and from there to the replica."""
     database = new_database(served.client)
-    new_table(served.client, database)
+    place = new_table(served.client, database).storage.location
     txn, given = write(served.client, database)
-    wrong = WriteNotification(
+    told = WriteNotification(
         txn_id=txn,
         write_id=given,
         database_name=database,
         table_name="t",
-        files=("/a#b/c",),
+        files=(file.format(place=place),),
         checksums=("x",),
         subdirectories=("",),
     )
-    with pytest.raises(InvalidObjectError, match="cannot be named in a dump"):
-        served.client.add_write_notifications([wrong])
+    with pytest.raises(InvalidObjectError, match=why):
+        served.client.add_write_notifications([told])
     assert not [one for one in caplog.records if one.exc_info]
+    assert served.client.get_write_events(txn) == ()
+    good = replace(told, files=(f"{place}/delta_0000001_0000001_0000/bucket_00000",))
+    served.client.add_write_notifications([good])
+    assert len(served.client.get_write_events(txn)) == 1
