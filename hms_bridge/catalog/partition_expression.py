@@ -35,6 +35,10 @@ from hms_bridge.model.expression import (
 )
 from hms_bridge.model.like_pattern import sql_pattern
 
+EVALUATIONS_MAX = 50_000_000
+"""How many nodes of one expression are looked at, over all partitions: minutes of work. What comes
+after may or may not match."""
+
 _Row = Sequence[ExpressionValue]
 _Evaluate = Callable[[_Row], ExpressionValue]
 
@@ -66,8 +70,13 @@ def bind_expression(
     used = sorted({_place(reference, places) for reference in _references(plain)})
     readers = {place: reader_of(columns[place].type) for place in used}
     evaluate = _bind(plain, places)
+    size, evaluated = _size(plain), 0
 
     def verdict(values: Sequence[str]) -> bool | None:
+        nonlocal evaluated
+        evaluated += size
+        if evaluated > EVALUATIONS_MAX:
+            return None
         try:
             row: list[ExpressionValue] = [None] * len(values)
             for place, read in readers.items():
@@ -80,6 +89,12 @@ def bind_expression(
         return found is True
 
     return BoundExpression(verdict, _required(plain, places, columns))
+
+
+def _size(expression: Expression) -> int:
+    if isinstance(expression, Call):
+        return 1 + sum(_size(operand) for operand in expression.operands)
+    return 1
 
 
 def _references(expression: Expression) -> list[ColumnReference]:

@@ -7,10 +7,13 @@ unknown, as in SQL; what is not known to be true is not selected.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from itertools import chain
+from typing import TypeAlias
 
 from hms_bridge.catalog.partition_filter import Comparison, Junction, Literal, Node, Not, Value
 from hms_bridge.errors import MetaError
@@ -31,29 +34,94 @@ class BoundFilter:
         return self.test(values) is True
 
 
+_Test: TypeAlias = Callable[[Sequence[str]], bool | None]
+
+COMPARISONS_MAX = 50_000_000
+"""How many comparisons of one filter are made, over all partitions: some minutes' work. A filter
+of a megabyte over many partitions would else take days, also after its client has gone."""
+
+
 def bind_filter(node: Node, columns: Sequence[Column]) -> BoundFilter:
     """Bind a tree to the partition columns of a table.
 
-    Raises MetaError for a column that is none, or a constant that its type cannot equal.
+    Raises MetaError for a column that is none, or a constant that its type cannot equal; so does
+    the filter when it has made :data:`COMPARISONS_MAX` comparisons.
     """
     places = {column.name.lower(): place for place, column in enumerate(columns)}
-    return BoundFilter(_bind(node, places, columns), _required(node, places, columns))
+    test, size = _bind(node, places, columns)
+    made = 0
+
+    def bounded(values: Sequence[str]) -> bool | None:
+        nonlocal made
+        made += size
+        if made > COMPARISONS_MAX:
+            raise MetaError(
+                f"a filter of {size} comparisons takes too long over so many partitions; write "
+                "alternatives as column IN (…), or ask in parts"
+            )
+        return test(values)
+
+    return BoundFilter(bounded, _required(node, places, columns))
 
 
-def _bind(
-    node: Node, places: Mapping[str, int], columns: Sequence[Column]
-) -> Callable[[Sequence[str]], bool | None]:
+def _bind(node: Node, places: Mapping[str, int], columns: Sequence[Column]) -> tuple[_Test, int]:
+    """The condition, and how many comparisons it makes at most."""
     if isinstance(node, Not):
-        inner = _bind(node.operand, places, columns)
-        return lambda values: None if (found := inner(values)) is None else not found
+        inner, size = _bind(node.operand, places, columns)
+        return lambda values: None if (found := inner(values)) is None else not found, size
     if isinstance(node, Junction):
-        tests = [_bind(operand, places, columns) for operand in node.operands]
-        decisive = not node.is_and
-        return lambda values: _combine((test(values) for test in tests), decisive)
+        if not node.is_and:
+            return _bind_any(_listed(node.operands), places, columns)
+        bound = [_bind(operand, places, columns) for operand in node.operands]
+        tests = [test for test, _ in bound]
+        size = sum(size for _, size in bound)
+        return lambda values: _combine((test(values) for test in tests), False), size
     place = places.get(node.column)
     if place is None:
         raise MetaError(f"Specified key <{node.column}> is not a partitioning key for the table")
-    return _comparison_test(node, place, columns[place])
+    return _comparison_test(node, place, columns[place]), 1
+
+
+def _listed(operands: Sequence[Node]) -> list[Node]:
+    """Alternatives of one column as one list: ``a = 1 or a = 2`` as ``a in (1, 2)``."""
+    literals: dict[str, list[Literal]] = {}
+    others: list[Node] = []
+    for operand in operands:
+        if isinstance(operand, Comparison) and operand.operator in ("=", "in"):
+            literals.setdefault(operand.column, []).extend(operand.literals)
+        else:
+            others.append(operand)
+    lists = (Comparison(column, "in", tuple(given)) for column, given in literals.items())
+    return [*lists, *others]
+
+
+def _bind_any(
+    operands: Sequence[Node], places: Mapping[str, int], columns: Sequence[Column]
+) -> tuple[_Test, int]:
+    """Any of several. Those that ask for a certain text are looked up by it: the others are false
+    (MSCK sends thousands of ``(d='…' and n='…')``)."""
+    bound = [_bind(operand, places, columns) for operand in operands]
+    required = [_required(operand, places, columns) for operand in operands]
+    counts = Counter(place for one in required for place in one)
+    looked_at = counts.most_common(1)[0][0] if counts else None
+    by_text: dict[str, list[_Test]] = {}
+    always: list[_Test] = []
+    sizes: Counter[str] = Counter()
+    rest = 0
+    for (test, size), texts in zip(bound, required, strict=True):
+        if looked_at is None or looked_at not in texts:
+            always.append(test)
+            rest += size
+            continue
+        for text in texts[looked_at]:
+            by_text.setdefault(text, []).append(test)
+            sizes[text] += size
+
+    def any_of(values: Sequence[str]) -> bool | None:
+        own = () if looked_at is None else by_text.get(values[looked_at], ())
+        return _combine((test(values) for test in chain(own, always)), True)
+
+    return any_of, rest + max(sizes.values(), default=0)
 
 
 def _combine(results: Iterator[bool | None], decisive: bool) -> bool | None:
@@ -81,10 +149,11 @@ def _comparison_test(
         return lambda values: pattern.matches(values[place])
     read, literals = _reader(kind, node)
     decide = _DECISIONS[node.operator]
+    constants = frozenset(literals) if node.operator == "in" else literals
 
     def test(values: Sequence[str]) -> bool | None:
         value = read(values[place])
-        return None if value is None else decide(value, literals)
+        return None if value is None else decide(value, constants)
 
     return test
 

@@ -96,7 +96,7 @@ def aggregated(found: Sequence[PlacedStatistics], partition_count: int) -> Colum
 
 def _fitting(column: ColumnStatistics) -> ColumnStatistics:
     """Numbers that leave 64 bits end where those do: neither database nor wire has more."""
-    numbers = {
+    numbers: dict[str, Any] = {
         name: max(-_NUMBER_MAX - 1, min(_NUMBER_MAX, value))
         for name in _NUMBERS
         if isinstance(value := getattr(column, name), int)

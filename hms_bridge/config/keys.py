@@ -108,8 +108,9 @@ MAX_CONNECTIONS = _number(
 )  # fmt: skip
 IDLE_TIMEOUT = _time(
     "hms.bridge.server.idle.timeout", "60s", "s",
-    "When all connections are in use, the one that has been idle longest, and for this long at "
-    "least, is closed for a new one. Clients of Hive connect again by themselves.",
+    "When all connections are in use, the one whose client sends nothing, or half a message, or "
+    "does not take its answer for longest, and for this long at least, is closed for a new one. "
+    "Clients of Hive connect again by themselves.",
 )  # fmt: skip
 EVENT_HOOKS = _text(
     "hms.bridge.event.hooks", "",

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from changemanager.errors import EncodedUriError, LocationError
+from changemanager.location import is_below, parse_uri
 from hms_bridge.backend.connection import Connection
 from hms_bridge.catalog import databases, partitions, tables, view_creation
 from hms_bridge.catalog.tables import StoredTable
-from hms_bridge.errors import NoSuchObjectError
-from hms_bridge.model.catalog import DEFAULT_CATALOG, Partition
+from hms_bridge.errors import InvalidObjectError, NoSuchObjectError
+from hms_bridge.model.catalog import DEFAULT_CATALOG, Partition, Table
 from hms_bridge.model.event import (
     InsertNotification,
     NotificationEvent,
@@ -65,7 +67,10 @@ class NotificationVerbs(VerbFamily):
 
         def work(unit: UnitOfWork) -> None:
             written = [self._written(unit.connection, one) for one in notifications]
-            write_log.add(unit.connection, written, unit.now_seconds)
+            try:
+                write_log.add(unit.connection, written, unit.now_seconds)
+            except EncodedUriError as error:
+                raise InvalidObjectError(str(error)) from error
 
         self._transactions.write(work)
 
@@ -77,10 +82,12 @@ class NotificationVerbs(VerbFamily):
         )
         stored = tables.require_table(connection, lowered.database_name, lowered.table_name)
         database = databases.require_database(connection, lowered.database_name).database
+        partition = _partition(connection, stored, lowered.partition_values)
+        _require_own_files(lowered.files, stored.table, partition)
         return Written(
             notification=lowered,
             table=stored.table,
-            partition=_partition(connection, stored, lowered.partition_values),
+            partition=partition,
             cmroot=self._files.cmroot if database.is_replication_source else None,
         )
 
@@ -119,6 +126,26 @@ class NotificationVerbs(VerbFamily):
         return events.inserted(
             stored.table, partition, files, unit.now_seconds, is_replace=given.is_replace
         )
+
+
+def _require_own_files(files: Sequence[str], table: Table, partition: Partition | None) -> None:
+    """Raises InvalidObjectError for a file that is not below the directory of the table or
+    partition: a dump would name it, and a load would bring its rows to the replica.
+
+    Paths only are compared: one file system has several names.
+    """
+    place = table.storage.location
+    if partition is not None:
+        place = partition.storage.location or place
+    for file in files:
+        try:
+            is_own = place is not None and is_below(parse_uri(file).path, parse_uri(place).path)
+        except LocationError as error:
+            raise InvalidObjectError(f"a file written to {table.full_name}: {error}") from error
+        if not is_own:
+            raise InvalidObjectError(
+                f"{file} was not written to {table.full_name}: it is not below {place}"
+            )
 
 
 def _partition(

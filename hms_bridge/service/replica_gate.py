@@ -53,21 +53,22 @@ def write_refusal(connection: Connection, database_name: str) -> str | None:
     )
 
 
-def require_replicated(connection: Connection, database_name: str) -> None:
-    """Raises MetaError unless loads keep the database: a replayed write id moves the table's
-    counter to the source's and forgets what the table's own transactions wrote.
-
-    Hives before 4 mark the database by ``repl.last.id`` only.
-    """
+def is_replicated(connection: Connection, database_name: str) -> bool:
+    """Whether loads keep the database. Hives before 4 mark it by ``repl.last.id`` only."""
     found = databases.find_database(connection, database_name.lower())
-    if found is not None and (
+    return found is not None and (
         is_replica(found.database.parameters) or LAST_EVENT in found.database.parameters
-    ):
-        return
-    raise MetaError(
-        f"no replayed write ids of {database_name}: it is no replica. Bootstrap it with repl load, "
-        "or allocate write ids without replPolicy"
     )
+
+
+def require_replicated(connection: Connection, database_name: str, what: str) -> None:
+    """Raises MetaError unless loads keep the database: a replayed write id moves the table's
+    counter to the source's and forgets what the table's own transactions wrote."""
+    if not is_replicated(connection, database_name):
+        raise MetaError(
+            f"{what}: database {database_name} is no replica. Bootstrap it with repl load, or "
+            "leave the fields of a replay out"
+        )
 
 
 def require_definitions_open(connection: Connection, database_name: str, what: str) -> None:

@@ -25,7 +25,7 @@ from hms_bridge.model.txn import (
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.notification import events, write_log
 from hms_bridge.service.foundation import Foundation, VerbFamily
-from hms_bridge.service.replica_gate import require_replicated, write_refusal
+from hms_bridge.service.replica_gate import is_replicated, require_replicated, write_refusal
 from hms_bridge.service.unit_of_work import UnitOfWork
 from hms_bridge.txn import (
     abort,
@@ -100,6 +100,8 @@ class TransactionVerbs(VerbFamily):
             unit.failure = TxnAbortedError(outcome.refusal)
             return
         if request.repl_last_id is not None:
+            name = request.repl_last_id.database_name
+            require_replicated(unit.connection, name, "no position of a replication")
             set_repl_last_id(unit.connection, request.repl_last_id)
         if request.key_value is not None:
             set_commit_key(unit.connection, request.key_value)
@@ -134,7 +136,8 @@ class TransactionVerbs(VerbFamily):
         """Events of what was aborted, and a mark on databases whose replay it broke off."""
         if outcome is None:
             return
-        broken = sorted({policy.partition(".")[0] for policy in outcome.broken_policies})
+        named = sorted({policy.partition(".")[0] for policy in outcome.broken_policies})
+        broken = [name for name in named if is_replicated(unit.connection, name)]
         if broken:
             mark_incompatible(unit.connection, broken)
         for txn in outcome.logged:
@@ -173,7 +176,8 @@ class TransactionVerbs(VerbFamily):
                 if refusal is not None:
                     raise MetaError(f"no write id of {request.table_name}: {refusal}")
             else:
-                require_replicated(unit.connection, request.database_name)
+                what = f"no replayed write id of {request.table_name}"
+                require_replicated(unit.connection, request.database_name, what)
             given = write_ids.allocate_table_write_ids(unit.connection, request)
             if given.new:
                 unit.events.append(

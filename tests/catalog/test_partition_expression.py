@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hms_bridge.catalog import partition_expression
 from hms_bridge.catalog.partition_expression import BoundExpression, bind_expression
 from hms_bridge.catalog.partition_values import UnknownTypeError
 from hms_bridge.errors import MetaError
@@ -129,3 +130,12 @@ def test_constant_structs_of_other_members_are_refused(
     expression = Call(Function.IN, (struct, Constant(members, "struct")), "boolean")
     with pytest.raises(UnknownTypeError, match="in over structs"):
         bind_expression(expression, [Column(name="c", type=kind)])
+
+
+def test_an_expression_that_would_take_days_ends_in_perhaps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(partition_expression, "EVALUATIONS_MAX", 10)
+    expression = Call(Function.EQUAL, (ColumnReference("c", "int"), Constant(1, "int")), "boolean")
+    bound = bind_expression(expression, [Column(name="c", type="int")])
+    assert [bound.verdict(["1"]) for _ in range(4)] == [True, True, True, None]

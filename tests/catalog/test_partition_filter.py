@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import time
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hms_bridge.catalog import partition_predicate
 from hms_bridge.catalog.partition_filter import (
     DEPTH_MAX,
     Comparison,
     Junction,
     Literal,
+    Node,
+    Not,
     parse_filter,
 )
 from hms_bridge.catalog.partition_predicate import bind_filter
@@ -143,3 +147,82 @@ def test_wildcards_never_take_for_ever() -> None:
     started = time.monotonic()
     assert not selects(f"s like '{'%a' * 300}b'", ("a" * 3000, "", "", "", ""))
     assert time.monotonic() - started < 5
+
+
+def judged(node: Node, values: dict[str, str]) -> bool | None:
+    """SQL's three values, by the book."""
+    if isinstance(node, Not):
+        inner = judged(node.operand, values)
+        return None if inner is None else not inner
+    if isinstance(node, Junction):
+        found = [judged(operand, values) for operand in node.operands]
+        if (not node.is_and) in found:
+            return not node.is_and
+        return None if None in found else node.is_and
+    value: object = values[node.column]
+    if node.column == "n":
+        value = Decimal(values["n"]) if values["n"].isdigit() else None
+    if value is None:
+        return None
+    is_in = value in [literal.value for literal in node.literals]
+    return is_in if node.operator in ("=", "in") else not is_in
+
+
+def comparisons(column: str, values: list[object]) -> st.SearchStrategy[Node]:
+    literals = st.lists(st.sampled_from(values).map(Literal), min_size=1, max_size=3).map(tuple)
+    one = literals.map(lambda given: given[:1])
+    return st.builds(Comparison, st.just(column), st.just("in"), literals) | st.builds(
+        Comparison, st.just(column), st.sampled_from(["=", "!="]), one
+    )
+
+
+CONDITIONS = st.recursive(
+    comparisons("s", ["a", "b", "c"])
+    | comparisons("u", ["a", "b"])
+    | comparisons("n", [Decimal(1), Decimal(2)]),
+    lambda inner: (
+        st.builds(Not, inner)
+        | st.builds(Junction, st.booleans(), st.lists(inner, min_size=2, max_size=5).map(tuple))
+    ),
+    max_leaves=20,
+)
+
+
+@given(CONDITIONS)
+def test_alternatives_that_are_looked_up_mean_what_they_say(node: Node) -> None:
+    columns = [Column(name=name, type=kind) for name, kind in NAMES]
+    bound = bind_filter(node, columns)
+    for s in "abcd":
+        for u in "ab":
+            for n in ("1", "2", "3", "x"):
+                expected = judged(node, {"s": s, "u": u, "n": n})
+                assert bound.test((s, u, n)) is expected
+
+
+NAMES = (("s", "string"), ("u", "string"), ("n", "int"))
+
+
+@pytest.mark.parametrize(
+    "alternative", ["s = 'v{0}'", "n = {0}", "(s = 'v{0}' and n = '7')", "s in ('v{0}', 'w{0}')"]
+)
+def test_thousands_of_alternatives_over_thousands_of_partitions(alternative: str) -> None:
+    """One after the other, they would take minutes: what MSCK sends, or somebody hostile."""
+    if "and" in alternative:
+        alternative = alternative.replace("n = '7'", "u = '7'")
+    tree = parse_filter(" or ".join(alternative.format(one) for one in range(3000)))
+    assert tree is not None
+    bound = bind_filter(tree, [Column(name=name, type=kind) for name, kind in NAMES])
+    started = time.monotonic()
+    chosen = [one for one in range(20_000) if bound.selects((f"v{one}", "7", str(one)))]
+    assert chosen == list(range(3000))
+    assert time.monotonic() - started < 10
+
+
+def test_a_filter_that_would_take_days_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partition_predicate, "COMPARISONS_MAX", 1000)
+    tree = parse_filter(" or ".join(f"s like '%{one}'" for one in range(100)))
+    assert tree is not None
+    bound = bind_filter(tree, COLUMNS)
+    with pytest.raises(MetaError, match="a filter of 100 comparisons takes too long"):
+        for _ in range(11):
+            bound.selects(("x", "", "", "", ""))

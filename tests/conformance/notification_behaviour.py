@@ -253,14 +253,14 @@ class NotificationBehaviour:
 
     def test_writes_of_partitions_are_apart(self, metastore: Metastore) -> None:
         name = new_database(metastore)
-        new_table(metastore, name, partition_columns=DS)
+        place = new_table(metastore, name, partition_columns=DS).storage.location
         metastore.add_partitions(name, "t", [partition(name, "t", v) for v in ("a", "b")])
         txn, given = write(metastore, name)
         metastore.add_write_notifications(
             [
                 WriteNotification(
                     txn_id=txn, write_id=given, database_name=name, table_name="t",
-                    partition_values=(value,), files=(f"file:/x/ds={value}/f",),
+                    partition_values=(value,), files=(f"{place}/ds={value}/f",),
                 )
                 for value in ("b", "a")
             ]

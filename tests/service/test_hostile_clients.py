@@ -11,7 +11,7 @@ import pytest
 
 from hms_bridge.client.thrift_metastore import ThriftMetastoreClient
 from hms_bridge.config.settings import ArchiveSettings, Settings
-from hms_bridge.errors import MetaError
+from hms_bridge.errors import InvalidObjectError, MetaError
 from hms_bridge.metastore import LocalMetastore, Metastore
 from hms_bridge.model.compaction import (
     Compaction,
@@ -19,10 +19,12 @@ from hms_bridge.model.compaction import (
     CompactionState,
     CompactionType,
 )
+from hms_bridge.model.event import WriteNotification
 from hms_bridge.model.ids import SEED_MAX, CompactionId, TxnId, WriteId
 from hms_bridge.model.txn import (
     AllocateWriteIdsRequest,
     OpenTxnsRequest,
+    ReplLastId,
     TableWriteIdState,
     TxnToWriteId,
     TxnType,
@@ -144,7 +146,7 @@ def test_nor_by_an_entry_that_it_claims(served: Served) -> None:
 
 def test_who_is_no_replica_replays_no_write_ids(served: Served) -> None:
     database = with_an_aborted_write(served)
-    with pytest.raises(MetaError, match="it is no replica"):
+    with pytest.raises(MetaError, match="is no replica"):
         replay(served.client, database, 1)
     assert seen(served.client, database).endswith(":3:9223372036854775807::2")
     assert write(served.client, database)[1] == 4
@@ -192,3 +194,60 @@ def test_one_call_opens_so_many_that_others_need_not_wait(served: Served) -> Non
             )
         )
     assert served.client.get_open_txns().txns == ()
+
+
+def test_who_is_no_replica_is_given_no_position_and_no_broken_replay(served: Served) -> None:
+    """A commit that names a position would make a replica of any database; the abort of a replay
+    that somebody made up would stop its dumps."""
+    database = new_database(served.client)
+    own = open_txn(served.client)
+    position = ReplLastId(database_name=database, last_repl_id=10**9)
+    with pytest.raises(MetaError, match="is no replica"):
+        commit(served.client, own, repl_last_id=position)
+    commit(served.client, own)
+    (made_up,) = served.client.open_txns(
+        OpenTxnsRequest(
+            user="u",
+            host="h",
+            type=TxnType.REPL_CREATED,
+            repl_policy=f"{database}.*",
+            repl_source_txn_ids=(TxnId(5),),
+        )
+    )
+    abort(served.client, made_up)
+    assert served.client.get_database(database).parameters == {}
+
+
+@pytest.mark.parametrize(
+    ("file", "why"),
+    [
+        ("{place}/a#b/c", "cannot be named in a dump"),
+        ("/etc/passwd", "is not below"),
+        ("{place}2/bucket_00000", "is not below"),
+        ("{place}/../other/bucket_00000", "has a level"),
+        ("bucket_00000", "is no absolute path"),
+    ],
+)
+def test_a_write_names_files_of_its_table_only(
+    served: Served, caplog: pytest.LogCaptureFixture, file: str, why: str
+) -> None:
+    """What it names goes into a dump, and from there to the replica."""
+    database = new_database(served.client)
+    place = new_table(served.client, database).storage.location
+    txn, given = write(served.client, database)
+    told = WriteNotification(
+        txn_id=txn,
+        write_id=given,
+        database_name=database,
+        table_name="t",
+        files=(file.format(place=place),),
+        checksums=("x",),
+        subdirectories=("",),
+    )
+    with pytest.raises(InvalidObjectError, match=why):
+        served.client.add_write_notifications([told])
+    assert not [one for one in caplog.records if one.exc_info]
+    assert served.client.get_write_events(txn) == ()
+    good = replace(told, files=(f"{place}/delta_0000001_0000001_0000/bucket_00000",))
+    served.client.add_write_notifications([good])
+    assert len(served.client.get_write_events(txn)) == 1
