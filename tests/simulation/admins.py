@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
+import re
 from dataclasses import dataclass
 
 from hms_bridge.adoption.adopt import adopt
@@ -116,8 +117,6 @@ class Admins(Daemons):
             owner="admin",
         )
         plan = look(request, cluster.resolve)
-        if left.name not in cluster.source.table_ids():
-            cluster.source.ledger.write_ids.pop(("src", left.name), None)
         if bool(plan.table.partition_columns) != known.is_partitioned:
             raise NotTodayError("no partition is left, so nobody knows that there were any")
 
@@ -147,13 +146,28 @@ class Admins(Daemons):
     # -- replication
 
     def mend_replica(self, dice: random.Random) -> None:
-        """Replicates; where that says that a replica must begin anew, it does as it is told."""
+        """Replicates; where that fails, it does what the error says: tables come whole, one after
+        the other, or the replica begins anew."""
         try:
             self.replicate(dice)
         except ReplError as error:
-            if "--bootstrap" not in str(error):
-                raise
-            self.begin_anew(dice)
+            told: ReplError | None = error
+            names: tuple[str, ...] = ()
+            while told is not None and len(names) < len(more := _named_tables(told, names)):
+                names, told = more, self._bring_anew(dice, more)
+            if told is not None and "--bootstrap" not in str(told):
+                raise told from None
+            if told is not None:
+                self.begin_anew(dice)
+
+    def _bring_anew(self, dice: random.Random, names: tuple[str, ...]) -> ReplError | None:
+        """The two commands of hms_bridge.repl.remedies; what they refuse."""
+        try:
+            self.dump(dice, tables_anew=names)
+            self.load(dice)
+        except ReplError as error:
+            return error
+        return None
 
     def begin_anew(self, dice: random.Random) -> None:
         """The four commands of hms_bridge.repl.remedies."""
@@ -171,3 +185,8 @@ class Admins(Daemons):
             cluster.target.metastore.drop_database("dst", is_cascade=True)
         self.dump(dice, is_bootstrap_forced=True)
         self.load(dice)
+
+
+def _named_tables(error: ReplError, known: tuple[str, ...]) -> tuple[str, ...]:
+    found = re.findall(r"--table-anew (\w+)", str(error))
+    return tuple(dict.fromkeys((*known, *found)))

@@ -352,8 +352,6 @@ class Clients:
         def apply(tables: Tables) -> None:
             self.cluster.taken_away(table, sorted(tables[table].partitions))
             tables[new] = tables.pop(table)
-            ids = self.cluster.source.ledger.write_ids
-            ids["src", new] = ids.pop(("src", table), {})
 
         def has_happened() -> bool:
             there = self.cluster.source.table_ids()

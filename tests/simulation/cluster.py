@@ -251,7 +251,6 @@ class Cluster:
 
         def apply(tables: Tables) -> None:
             tables[name] = model
-            self.source.ledger.write_ids.pop(("src", name), None)
 
         with self.meaning(Effect(lambda: name in self.source.table_ids(), apply)):
             self.source.metastore.create_table(self.table(name, is_partitioned=is_partitioned))

@@ -130,7 +130,13 @@ class Daemons:
 
     # -- replication
 
-    def dump(self, dice: random.Random, *, is_bootstrap_forced: bool = False) -> None:
+    def dump(
+        self,
+        dice: random.Random,
+        *,
+        is_bootstrap_forced: bool = False,
+        tables_anew: tuple[str, ...] = (),
+    ) -> None:
         del dice
         cluster = self.cluster
         dumper = ReplDump(
@@ -148,14 +154,16 @@ class Daemons:
                 wait=WaitRules(timeout_seconds=10, poll_seconds=1),
                 lease=LEASE,
                 is_bootstrap_forced=is_bootstrap_forced,
+                tables_anew=tables_anew,
             )
         )
         if plan.kind not in (DumpKind.BOOTSTRAP, DumpKind.INCREMENTAL):
             return
-        if plan.kind is DumpKind.BOOTSTRAP:
+        has_snapshots = plan.kind is DumpKind.BOOTSTRAP or bool(plan.anew)
+        if has_snapshots:
             cluster.bootstrap_end = None
         dumper.run(plan)
-        if plan.kind is DumpKind.BOOTSTRAP:
+        if has_snapshots:
             cluster.bootstrap_end = cluster.source.event_id()
 
     def replicate(self, dice: random.Random) -> None:

@@ -46,6 +46,8 @@ class Ledger:
                 "SELECT NWI_DATABASE, NWI_TABLE, NWI_NEXT FROM NEXT_WRITE_ID"
             )
         }
+        for table in self.write_ids.keys() - self.next_write_ids.keys():
+            del self.write_ids[table]  # dropped, or renamed: another one of that name counts anew
         self.locks = {
             (0, lock)
             for (lock,) in raw.execute("SELECT HL_LOCK_EXT_ID FROM HIVE_LOCKS WHERE HL_TXNID = 0")
