@@ -343,6 +343,7 @@ class ReplDump(DumpVerb):
             before = read_plain(self._resolve, DumpPaths(plan.previous))
             seen = EventRange(after=plan.previous_event_id or after, until=until)
             require_told(self._source, name, before, without_tables(now, anew), seen)
+        write_origin(self._source, texts, paths, after, until)
         counts, files = dump.write(self._resolve, paths, texts)
         written = None
         if anew:
@@ -353,7 +354,6 @@ class ReplDump(DumpVerb):
         if request.external_base is not None:
             directories = list_external(self._source, self._resolve, name, request.external_base)
             texts.write(external_list_text(paths, directories))
-        write_origin(self._source, texts, paths, after, until)
         texts.write_metadata(DumpType.INCREMENTAL, name, request.cm_root, after, until)
         report = DumpReport(
             kind=plan.kind,

@@ -203,7 +203,7 @@ def test_purge(busy: BusyMetastore) -> None:
     rows = busy.program.ok("cm", "purge", *ALMOST_NOW, *override, "--format", "json").json
     assert {(row["what"], row["why"]) for row in rows} == {("deleted", None)}
     assert len(rows) == 11
-    assert list(busy.program.cmroot.iterdir()) == []
+    assert [one for one in busy.program.cmroot.iterdir() if one.name[0] != "."] == []
 
 
 def test_an_override_of_nobody_is_noticed(busy: BusyMetastore) -> None:

@@ -12,6 +12,7 @@ from tests.support.busy_metastore import BusyMetastore
 from tests.support.documents import blocks
 from tests.support.golden import CHECKOUT
 from tests.support.program import command, process_environment
+from tests.support.served_metastore import served_metastore
 
 PAGE = CHECKOUT / "docs" / "howto" / "replicate.md"
 
@@ -27,21 +28,21 @@ def test_the_recipe_begins_a_replica_anew(busy: BusyMetastore, tmp_path: Path) -
     busy.program.ok("repl", "load", "sales", *busy.replica)
     busy.program.ok("repl", "dump", "sales")
     unwanted = busy.program.ok("cm", "pins", "--format", "json").json
-    replica = f"sqlite:///{busy.program.folder}/dr/metastore.db"
     environment = process_environment(
         {
             **busy.program.environment,
             "PATH": f"{tmp_path}:{os.environ['PATH']}",
             "SOURCE": busy.program.url,
-            "REPLICA": replica,
             "DUMPS": str(busy.program.dumps),
         }
     )
     environment.pop("HMS_BRIDGE_METASTORE", None)
-    done = subprocess.run(
-        ["sh", "-e", "-c", recipe.text], cwd=busy.program.folder, env=environment,
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    with served_metastore(busy.program.folder / "dr") as replica:
+        done = subprocess.run(
+            ["sh", "-e", "-c", recipe.text], cwd=busy.program.folder,
+            env=environment | {"REPLICA": replica.uri},
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+        )  # fmt: skip
     assert done.returncode == 0, (done.stdout, done.stderr)
     assert done.stderr.count("nothing was changed") == 1
     status = busy.program.ok("repl", "status", "sales", *busy.replica, "--format", "json").json
