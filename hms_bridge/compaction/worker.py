@@ -147,10 +147,11 @@ class Worker:
             with Heartbeat(self._metastore, txn_id) as heartbeat:
                 return self._compact(entry, target, txn_id, heartbeat)
         except (HmsBridgeError, OSError) as error:
-            _LOG.warning("compaction %d of %s failed: %s", entry.id, entry.target, error)
-            self._give_up(entry, target, txn_id, str(error))
+            reason = _as_text(error)
+            _LOG.warning("compaction %d of %s failed: %s", entry.id, entry.target, reason)
+            self._give_up(entry, target, txn_id, reason)
             failed = replace(entry, txn_id=txn_id)
-            return CompactionOutcome(entry=failed, state="failed", message=str(error))
+            return CompactionOutcome(entry=failed, state="failed", message=reason)
         except BaseException as error:
             if self._is_unfinished(txn_id):
                 self._give_up(entry, target, txn_id, _reason(error))
@@ -294,9 +295,7 @@ class Worker:
         abort = AbortTxnRequest(
             txn_id=txn_id, type=TxnType.COMPACTION, reason=AbortReason.COMPACTION
         )
-        # Names of files may have bytes that no text has; neither a database nor thrift takes them.
-        text = message[:2000].encode("utf-8", "backslashreplace").decode()
-        failed = replace(entry, txn_id=txn_id, error_message=text)
+        failed = replace(entry, txn_id=txn_id, error_message=message[:2000])
         steps: tuple[Callable[[], None], ...] = (
             lambda: self._metastore.abort_txn(abort),
             lambda: self._metastore.mark_failed(failed),
@@ -360,8 +359,13 @@ def gather(fs: Any, temporary: str, results: tuple[TaskResult, ...]) -> None:
 
 def _reason(error: BaseException) -> str:
     if isinstance(error, Exception):
-        return f"unexpected {type(error).__name__}: {error}"
+        return f"unexpected {type(error).__name__}: {_as_text(error)}"
     return "interrupted"
+
+
+def _as_text(error: Exception) -> str:
+    """Names of files may have bytes that no text has; no database, log or wire takes them."""
+    return str(error).encode("utf-8", "backslashreplace").decode()
 
 
 def _check(plan: CompactionPlan, results: tuple[TaskResult, ...]) -> None:
