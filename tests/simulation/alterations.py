@@ -34,14 +34,21 @@ class Alterations(Clients):
             kind, locked = LockType.EXCL_WRITE, chosen or [""]
             statement.lock(kind, DataOperation.NO_TXN, locked, is_dynamic=False)
             statement.allocate()
-            emptied = names if chosen is None else chosen
-            statement.overwritten.update(emptied)
+            statement.overwritten.update(names if chosen is None else chosen)
             self.cluster.source.metastore.truncate_table(
                 "src", table, chosen, write_id=statement.write_id
             )
+            if chosen is None:
+                statement.overwritten.update(self._emptied(table, statement.write_id))
             self._end(statement, dice, DataOperation.NO_TXN)
         except (HmsBridgeError, OSError, NotTodayError):
             self._give_up(statement)
+
+    def _emptied(self, table: str, write_id: int) -> list[str]:
+        """Partitions that came while the statement waited are among all of them."""
+        disk, base = self.cluster.disk, f"base_{write_id:07d}"
+        places = self.cluster.source.places(table)
+        return [name for name, path in places.items() if disk.find(f"{path}/{base}") is not None]
 
     # -- without a lock
 
