@@ -26,6 +26,7 @@ class Ledger:
         self.highest = 0
         self.write_ids: dict[tuple[str, str], dict[int, int]] = {}
         self.next_write_ids: dict[tuple[str, str], int] = {}
+        self._gone: dict[tuple[str, str], dict[int, int]] = {}
 
     def note(self) -> set[tuple[int, int]]:
         """Look at the database, after each of its transactions: new transactions, and new locks
@@ -46,8 +47,11 @@ class Ledger:
                 "SELECT NWI_DATABASE, NWI_TABLE, NWI_NEXT FROM NEXT_WRITE_ID"
             )
         }
+        # Dropped, or renamed: another table of that name counts anew.
         for table in self.write_ids.keys() - self.next_write_ids.keys():
-            del self.write_ids[table]  # dropped, or renamed: another one of that name counts anew
+            self._gone[table] = self.write_ids.pop(table)
+        for table in self._gone.keys() & self.next_write_ids.keys():
+            del self._gone[table]
         self.locks = {
             (0, lock)
             for (lock,) in raw.execute("SELECT HL_LOCK_EXT_ID FROM HIVE_LOCKS WHERE HL_TXNID = 0")
@@ -58,9 +62,9 @@ class Ledger:
         return txn_id <= self.highest and txn_id not in self.open and txn_id not in self.aborted
 
     def view(self, database: str, table: str) -> View:
-        """What a reader that comes now sees. A write id of which no transaction is known was
-        committed long ago, or on the source of a replica."""
-        ids = self.write_ids.get((database, table), {})
+        """What a reader that comes now sees, or came before the table was dropped. A write id of
+        which no transaction is known was committed long ago, or on the source of a replica."""
+        ids = self.write_ids.get((database, table)) or self._gone.get((database, table), {})
         return View(
             open=frozenset(one for one, txn in ids.items() if txn in self.open),
             aborted=frozenset(one for one, txn in ids.items() if txn in self.aborted),
