@@ -8,6 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
+from hms_bridge.config.settings import Settings
+from hms_bridge.connect import install_schema
 from integration.comparison.cases import ACID
 from integration.comparison.real_hive import relative_paths
 from integration.referees.hive42 import Hive42, table_folder
@@ -141,6 +143,7 @@ def test_our_cleaner_removes_what_hive_compacted(
     rows = _hive_writes(hive42, "we_clean")
     hive42.main.sql("alter table we_clean.t compact 'major'")
     hive42.main.run("Worker")
+    install_schema(hive42.database.sqlalchemy_url, Settings())  # as `schema init` does
     our_session(hive42_metastore.uri).clean(hive42.database.sqlalchemy_url)
     folder = table_folder(hive42.warehouse, "we_clean.t")
     assert len([path for path in relative_paths(folder) if path.endswith("/")]) == 1
