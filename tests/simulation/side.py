@@ -15,6 +15,7 @@ from hms_bridge.backend.schema.install import install
 from hms_bridge.clock import Clock
 from hms_bridge.config.settings import ArchiveSettings, CompactorSettings, Settings, TxnSettings
 from hms_bridge.connect import LocalStore
+from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.service.open import open_local_metastore
 from tests.simulation.definitions import Columns, Definition, read_definition
 from tests.simulation.disk import Directory, SimulatedDisk
@@ -183,11 +184,14 @@ class Side:
         )
 
     def table_location(self, table: str) -> str:
+        """Raises NoSuchObjectError, as the metastore does."""
         row = self.raw.execute(
             "SELECT S.LOCATION FROM TBLS T JOIN SDS S ON S.SD_ID = T.SD_ID"
             " WHERE T.DB_ID = ? AND T.TBL_NAME = ?",
             (self._database_id(), table),
         ).fetchone()
+        if row is None:
+            raise NoSuchObjectError(f"no table {table}")
         return str(row[0])
 
     def view(self, table: str) -> View:
