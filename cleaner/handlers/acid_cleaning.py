@@ -104,7 +104,8 @@ class AcidCleaning:
         Without its abort record a write id counts as committed (HIVE-24481). So does one that the
         list of write ids, which ends at `judged`, did not know.
         """
-        highest = min(entry.highest_write_id or judged, judged)
+        told = entry.highest_write_id  # 0: below the table's first write, which is open
+        highest = judged if told is None else min(told, judged)
         if after.has_uncompacted_aborts:
             forgettable = after.forgettable_write_ids
             if forgettable:

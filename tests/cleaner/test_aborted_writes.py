@@ -6,12 +6,21 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from cleaner.plan import CleaningState
 from hms_bridge.model.compaction import (
     CompactionState,
     CompactionType,
 )
 from hms_bridge.model.ids import CompactionId, WriteId
+from hms_bridge.model.lock import (
+    DataOperation,
+    LockComponent,
+    LockLevel,
+    LockRequest,
+    LockType,
+)
 from hms_bridge.model.txn import TxnType
 from tests.support.cleaning_world import CleaningWorld, aborted_ids, delta, keep_alive
 
@@ -74,6 +83,35 @@ def test_abort_records_stay_as_long_as_aborted_rows_do(world: CleaningWorld) -> 
         world.metastore.run_housekeeping()
         world.clock.advance(60_000)
     assert world.directories() == [f"base_0000002_v{entry.txn_id:07d}"]
+    assert aborted_ids(world) == ()
+
+
+def test_a_write_that_aborts_during_a_pass_keeps_its_record(
+    world: CleaningWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """I7: the pass judges up to below the open write, which is the table's first."""
+    open_txn, open_write = world.start_write()
+    idle = world.open()
+    change = LockComponent(
+        type=LockType.SHARED_WRITE, level=LockLevel.TABLE, database_name="db", table_name="t",
+        operation=DataOperation.UPDATE, is_transactional=True,
+    )  # fmt: skip
+    world.metastore.lock(LockRequest(components=(change,), txn_id=idle, user="w", host="h"))
+    world.abort(idle)  # it took no write id, so its record has none
+    found = world.metastore.find_ready_to_clean_aborts()
+    assert [entry.highest_write_id for entry in found] == [0]
+    world.abort(open_txn)
+    with monkeypatch.context() as patch:
+        patch.setattr(world.metastore, "find_ready_to_clean_aborts", lambda: found)
+        world.cleaner().run_once()
+    world.metastore.run_housekeeping()
+    assert delta(open_write) in world.directories()
+    assert open_write in aborted_ids(world)
+    for _ in range(3):
+        world.clock.advance(600_000)
+        world.cleaner().run_once()
+        world.metastore.run_housekeeping()
+    assert world.directories() == []
     assert aborted_ids(world) == ()
 
 

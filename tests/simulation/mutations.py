@@ -132,6 +132,13 @@ MUTATIONS = (
         test=f"{_ABORTED}test_abort_records_stay_as_long_as_aborted_rows_do",
     ),
     Mutation(
+        name="an open first write is forgotten when it aborts during a pass",
+        file="cleaner/handlers/acid_cleaning.py",
+        old="judged if told is None else min(told, judged)",
+        new="min(told or judged, judged)",
+        test=f"{_ABORTED}test_a_write_that_aborts_during_a_pass_keeps_its_record",
+    ),
+    Mutation(
         name="a table that was made anew is cleaned by the old plan",
         file="cleaner/handlers/acid_cleaning.py",
         old="        if not target.is_same(now):\n",
