@@ -19,7 +19,7 @@ from hms_bridge.acid.markers import ACID_VERSION_FILE
 from hms_bridge.compaction import kernel
 from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
 from hms_bridge.config.settings import ArchiveSettings, Settings
-from hms_bridge.connect import LocalStore, open_local
+from hms_bridge.connect import LocalStore, install_schema, open_local
 from hms_bridge.errors import CompactionError, MetastoreUnavailableError
 from hms_bridge.model.catalog import (
     Column,
@@ -53,7 +53,9 @@ def store(tmp_path: Path) -> Iterator[LocalStore]:
     settings = Settings(
         warehouse=str(tmp_path / "warehouse"), archive=ArchiveSettings(root=str(tmp_path / "cm"))
     )
-    opened = open_local(fresh_url(tmp_path), settings)
+    url = fresh_url(tmp_path)
+    install_schema(url, settings)
+    opened = open_local(url, settings)
     yield opened
     opened.metastore.close()
 

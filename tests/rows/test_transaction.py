@@ -11,7 +11,7 @@ import pytest
 
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings
-from hms_bridge.connect import LocalStore, open_local
+from hms_bridge.connect import LocalStore, install_schema, open_local
 from hms_bridge.model.catalog import ORC_INPUT_FORMAT, ORC_OUTPUT_FORMAT, Column, Storage, Table
 from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockRequest, LockType
@@ -37,7 +37,9 @@ UPDATE = LockComponent(
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[LocalStore]:
     settings = Settings(warehouse=str(tmp_path / "warehouse"))
-    opened = open_local(fresh_url(tmp_path), settings)
+    url = fresh_url(tmp_path)
+    install_schema(url, settings)
+    opened = open_local(url, settings)
     storage = Storage(
         columns=(Column(name="id", type="int"),),
         input_format=ORC_INPUT_FORMAT,

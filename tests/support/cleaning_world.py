@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cleaner.daemon import Cleaner, make_cleaner
 from hms_bridge.config.settings import ArchiveSettings, CompactorSettings, Settings, TxnSettings
-from hms_bridge.connect import LocalStore, open_local
+from hms_bridge.connect import LocalStore, install_schema, open_local
 from hms_bridge.model.catalog import Column, Database, Partition, Storage, Table
 from hms_bridge.model.compaction import (
     Compaction,
@@ -72,6 +72,7 @@ class CleaningWorld:
             txn=TxnSettings(),
         )
         self.url = fresh_url(folder)
+        install_schema(self.url, self.settings)
         self.store: LocalStore = open_local(self.url, self.settings, self.clock)
         self.metastore = self.store.metastore
         # A server's connections must not be left to the garbage collector.
