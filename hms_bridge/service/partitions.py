@@ -437,6 +437,8 @@ def _table_to_add_to(
     connection: Connection, key: tuple[str, str, str], lock: RowLock = RowLock.NONE
 ) -> StoredTable:
     stored = tables.find_table(connection, *key, lock)
+    if stored is None or not stored.table.is_partitioned:  # or dropped while its parts were read
+        stored = tables.find_table(connection, *key, lock)
     if stored is None:
         raise NoSuchObjectError(
             f"Unable to add partitions because {key[2]}.{key[0]}.{key[1]} does not exist"

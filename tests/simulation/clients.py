@@ -351,7 +351,9 @@ class Clients:
 
         def apply(tables: Tables) -> None:
             self.cluster.taken_away(table, sorted(tables[table].partitions))
-            tables[new] = tables.pop(table)
+            # What the statement read before it changed the name is written with it.
+            read = tuple((column.name, column.type) for column in before.storage.columns)
+            tables[new] = replace(tables.pop(table), columns=read)
 
         def has_happened() -> bool:
             there = self.cluster.source.table_ids()
