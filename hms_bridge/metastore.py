@@ -1,6 +1,6 @@
 """The port: what every room that needs a metastore sees of it.
 
-``Metastore`` is the sum of eight protocols, of which four stand in
+``Metastore`` is the sum of nine protocols, of which five stand in
 :mod:`hms_bridge.metadata_store`. It is implemented by ``service.MetastoreService`` (over SQL), by
 ``client.ThriftMetastoreClient`` (ours or a real Hive metastore), and both pass the same behaviour
 suite. ``LocalMetastore`` adds what Hive offers to its own threads only

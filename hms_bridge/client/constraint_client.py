@@ -15,9 +15,7 @@ _LISTS = {
     "primaryKeys": "pk_name",
     "foreignKeys": "fk_name",
     "uniqueConstraints": "uk_name",
-    "notNullConstraints": "nn_name",
-    "defaultConstraints": "dc_name",
-    "checkConstraints": "dc_name",
+    **{described.field: described.name for described in METHODS.values()},
 }
 """Lists of an answer, and the name of what is in each."""
 

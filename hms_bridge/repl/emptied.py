@@ -12,7 +12,7 @@ replica may take them away at this write, as after all of them both sides show t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import pyarrow.compute as pc
 
@@ -32,10 +32,7 @@ def is_emptied(root: Location, write_id: WriteId) -> bool:
     base = root.child(DirectoryName.base(write_id).format())
     if base.status() is None or base.child(METADATA_FILE).status() is not None:
         return False
-    return not any(
-        one.kind is FileKind.FILE and not any(is_hidden(part) for part in one.path.split("/"))
-        for one in list_tree(base)
-    )
+    return not any(_data_files(base))
 
 
 def oldest_row(base: Location) -> WriteId | None:
@@ -44,14 +41,18 @@ def oldest_row(base: Location) -> WriteId | None:
     Raises AcidFormatError for files without ACID columns, which do not tell (insert-only tables).
     """
     found = []
-    for one in list_tree(base):
-        if one.kind is not FileKind.FILE or any(is_hidden(part) for part in one.path.split("/")):
-            continue
-        file = base.child(one.path)
+    for file in _data_files(base):
         with open_orc_file(file.volume.fs, file.path) as opened:
             layout = opened.require_layout()
             found += [_oldest_of(opened, layout, stripe) for stripe in range(opened.stripe_count)]
     return WriteId(min(found)) if found else None
+
+
+def _data_files(base: Location) -> Iterator[Location]:
+    for listed in list_tree(base):
+        hidden = any(is_hidden(part) for part in listed.path.split("/"))
+        if listed.kind is FileKind.FILE and not hidden:
+            yield base.child(listed.path)
 
 
 def _oldest_of(file: OrcFile, layout: AcidLayout, stripe: int) -> int:
