@@ -25,8 +25,9 @@ from cleaner.handlers.dropped import DroppedHandler
 from cleaner.owners import is_dead, new_owner
 from cleaner.plan import CleaningOutcome, CleaningState
 from cleaner.planner import CleaningPlanner
-from cleaner.reaper import Reaper, lease_name
+from cleaner.reaper import Reaper
 from cleaner.remover import Remover
+from hms_bridge.cleaning_store import cleaning_lease
 from hms_bridge.clock import Clock
 from hms_bridge.config.settings import CompactorSettings
 from hms_bridge.connect import LocalStore
@@ -108,9 +109,10 @@ class Cleaner:
     def _clean(
         self, entry: Compaction, handle: Callable[[Compaction], CleaningOutcome]
     ) -> CleaningOutcome | None:
-        """None: another cleaner is at work on the table."""
+        """None: another cleaner is at work on the table, or somebody who moves a directory."""
+        name = cleaning_lease(entry.database_name, entry.table_name)
         try:
-            with self._lease.over(lease_name(entry.database_name, entry.table_name)) as is_held:
+            with self._lease.over(name) as is_held:
                 return self._clean_alone(entry, handle) if is_held else None
         except LeaseLostError as error:
             _LOG.warning("cleaning of %s was given up: %s", entry.target, error)

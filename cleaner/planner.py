@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from changemanager.location import Location, Resolver, is_below
+from cleaner.errors import TargetChangedError
 from cleaner.plan import CleaningTarget, EntryPlan, RootPlan
 from hms_bridge.acid.obsolete import CleaningScope, plan_cleaning
 from hms_bridge.errors import NoSuchObjectError
@@ -65,7 +66,13 @@ class CleaningPlanner:
         self._resolve = resolve
 
     def target(self, entry: Compaction) -> CleaningTarget:
-        """What the entry points at. Raises NoSuchObjectError if that is gone."""
+        """What the entry points at. Raises NoSuchObjectError if that is gone, TargetChangedError
+        while a rename moves it: a directory that seems empty would be recorded as cleaned."""
+        moves = self._metastore.find_moves(entry.database_name, entry.table_name)
+        if moves:
+            raise TargetChangedError(
+                f"{entry.target}: {moves[0]} is being moved by a rename; the next pass goes on"
+            )
         table = self._metastore.get_table(entry.database_name, entry.table_name)
         location, parameters = table.storage.location, [table.parameters]
         if entry.partition_name is not None:

@@ -25,6 +25,7 @@ from changemanager.manifest import (
 from changemanager.plausible_time import is_plausible
 from changemanager.purge import Purge
 from cleaner.temporaries import TemporariesSweep
+from hms_bridge.cleaning_store import cleaning_lease
 from hms_bridge.clock import Clock
 from hms_bridge.errors import HmsBridgeError
 from hms_bridge.metastore import LocalMetastore
@@ -43,11 +44,6 @@ _SELDOM_MS = 300_000
 _SWEEP_MS = 3_600_000
 _CLEANERS = frozenset({ArchiveCause.OBSOLETE, ArchiveCause.ABORTED})
 _OPEN = tuple(state for state in IntentState if state.is_open)
-
-
-def lease_name(database: str, table: str) -> str:
-    """The lease of whoever cleans a table."""
-    return f"clean {database}.{table}"
 
 
 class Reaper:
@@ -111,7 +107,7 @@ class Reaper:
                 continue
             if context.compaction_id in queued:
                 continue
-            name = lease_name(context.database or "", context.table or "")
+            name = cleaning_lease(context.database or "", context.table or "")
             with self._lease.over(name) as is_held:
                 if is_held:
                     self._end(intent)

@@ -13,6 +13,11 @@ from hms_bridge.model.ids import CompactionId, TxnId, WriteId
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 
 
+def cleaning_lease(database: str, table: str) -> str:
+    """The name of the lease that somebody holds who cleans a table, or moves its directories."""
+    return f"clean {database}.{table}"
+
+
 class CleaningStore(Protocol):
     """The initiator's and cleaner's queries; no thrift method has them."""
 
@@ -33,6 +38,10 @@ class CleaningStore(Protocol):
 
     def strangers_in(self, table: Table, directories: Sequence[str]) -> Mapping[str, str]:
         """Of directories of a table those in which, or around which, others lie too, and who."""
+        ...
+
+    def find_moves(self, database: str, table: str) -> tuple[str, ...]:
+        """Directories of a table that a rename moves: what lies in them is now there, now gone."""
         ...
 
     def mark_cleaning_started(self, compaction_id: CompactionId) -> None:

@@ -13,6 +13,7 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import KEEP_FILES, Database, Partition, Table
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from hms_bridge.model.ids import TxnId
+from hms_bridge.model.lock import LockFilter, LockState, LockType
 from hms_bridge.model.partition_name import partition_name, target_name
 from hms_bridge.model.txn import CommitTxnRequest, OpenTxns, OpenTxnsRequest, TableWriteIdState
 from hms_bridge.model.valid_ids import ValidWriteIdList
@@ -41,6 +42,7 @@ def check_target(plan: AdoptionPlan, metastore: Metastore) -> AdoptionTarget:
     missing = _missing_partitions(metastore, plan, known)
     if known is None:
         _require_unused(metastore, table)
+        _require_no_writers(metastore, table)
     _require_own_txns(plan, metastore.get_open_txns(frozenset()))
     _require_write_ids(metastore, plan, is_set=False)
     try:
@@ -59,7 +61,8 @@ def adopt(plan: AdoptionPlan, metastore: Metastore, *, user: str, host: str) -> 
     Where aborted writes left files, a major compaction is queued. Returns what was there before.
     Raises AlreadyExistsError if the name or the directory belongs to a table already,
     InvalidOperationError if this metastore has transactions of its own under the numbers of the
-    directory's compactions, or other write ids under the table's name; MetaError if a DROP of the
+    directory's compactions, other write ids under the table's name, or somebody who holds a lock to
+    write to a table of that name; MetaError if a DROP of the
     directory has begun to delete its files (one that has not is taken back).
     """
     table = plan.table
@@ -147,6 +150,19 @@ def _require_unused(metastore: Metastore, table: Table) -> None:
             raise AlreadyExistsError(
                 f"{table.storage.location} belongs to {other.full_name}, which lies in "
                 f"{other.storage.location}; two tables over the same files would lose rows"
+            )
+
+
+def _require_no_writers(metastore: Metastore, table: Table) -> None:
+    """Who wrote to a table that was dropped under him may not have ended: what he still brings
+    under a write id that counts as aborted would be seen once that is forgotten."""
+    mine = LockFilter(database_name=table.database_name, table_name=table.name)
+    for lock in metastore.show_locks(mine):
+        if lock.type is not LockType.SHARED_READ and lock.state is LockState.ACQUIRED:
+            raise InvalidOperationError(
+                f"transaction {lock.txn_id} of {lock.user} at {lock.host} holds a lock to write to "
+                f"{table.full_name} (SHOW LOCKS {table.full_name}), of before it was dropped; "
+                "adopt it when that has ended, or end it with ABORT TRANSACTIONS"
             )
 
 

@@ -22,7 +22,7 @@ from changemanager.filesystem.volume import FileKind
 from changemanager.location import ListedFile, is_below
 from changemanager.manifest import ArchiveContext
 from hms_bridge.archive.context_columns import context_from_row, context_values
-from hms_bridge.backend.schema.archive_tables import HMSB_FILE_TASK, HMSB_FILE_TASK_SEEN
+from hms_bridge.backend.schema.archive_tables import HMSB_FILE_TASK, HMSB_FILE_TASK_SEEN, MOVE
 
 _ROW = HMSB_FILE_TASK.c
 _SEEN = HMSB_FILE_TASK_SEEN.c
@@ -33,7 +33,7 @@ class FileTaskKind(Enum):
     """What is to be done; the value is stored."""
 
     DELETE = "d"
-    MOVE = "m"
+    MOVE = MOVE
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -114,6 +114,26 @@ def find(connection: Connection) -> tuple[FileTask, ...]:
     """All tasks, the oldest first, without what was seen."""
     rows = connection.execute(select(HMSB_FILE_TASK).order_by(_ROW.CREATED_AT_MS, _ROW.TASK_ID))
     return tuple(_task(row) for row in rows)
+
+
+def movers(connection: Connection, database: str, table: str) -> frozenset[str]:
+    """Who moves directories of a table: the owners of the claims."""
+    rows = connection.execute(
+        select(_ROW.CLAIMED_BY).where(
+            _ROW.KIND == FileTaskKind.MOVE.value, _ROW.DB_NAME == database, _ROW.TBL_NAME == table
+        )
+    )
+    return frozenset(owner for owner in rows.scalars() if owner)
+
+
+def find_moves(connection: Connection, database: str, table: str) -> tuple[str, ...]:
+    """Directories of a table that are being moved, from where."""
+    rows = connection.execute(
+        select(_ROW.LOCATION).where(
+            _ROW.KIND == FileTaskKind.MOVE.value, _ROW.DB_NAME == database, _ROW.TBL_NAME == table
+        )
+    )
+    return tuple(rows.scalars())
 
 
 def claim(

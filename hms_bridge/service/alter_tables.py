@@ -22,12 +22,13 @@ from hms_bridge.catalog.table_rules import (
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import InvalidOperationError, MetaError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Partition, Table
+from hms_bridge.model.ids import WriteId
 from hms_bridge.notification import events
 from hms_bridge.service import altered_statistics, file_statistics
 from hms_bridge.service.drops import DropVerbs
 from hms_bridge.service.foundation import normal_table, with_ddl_time
 from hms_bridge.service.unit_of_work import UnitOfWork
-from hms_bridge.txn import resources
+from hms_bridge.txn import resources, write_ids
 
 CASCADE = "CASCADE"
 """Environment key: change the columns of all partitions too."""
@@ -35,11 +36,24 @@ CASCADE = "CASCADE"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Move:
-    """A directory to move because its table gets another name."""
+    """A directory to move because its table gets another name.
+
+    ``highest_write_id`` of the table before the directory is moved: who takes one later may write
+    to the old place.
+    """
 
     source: str
     target: str
     is_archived: bool
+    highest_write_id: WriteId
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Moved:
+    """A move whose directory is at its new place, and that its table does not know of yet."""
+
+    task: FileTask
+    plan: _Move
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -113,13 +127,17 @@ class AlterTableVerbs(DropVerbs):
         with self._files.moved(
             move.source, move.target, context=context, is_archived=move.is_archived
         ) as task:
-            self._transactions.write(lambda unit: self._alter(unit, alteration, altered, move=task))
+            self._transactions.write(
+                lambda unit: self._alter(
+                    unit, alteration, altered, moved=_Moved(task=task, plan=move)
+                )
+            )
 
     def _move_for(self, old_name: tuple[str, str], wanted: Table) -> _Move | None:
         """Whether the directory follows the name: managed tables at their default place do
         (HiveAlterHandler.alterTable). Also refuses early what the transaction will refuse."""
 
-        def work(connection: Connection) -> tuple[StoredTable, Database, Database]:
+        def work(connection: Connection) -> tuple[StoredTable, Database, Database, WriteId]:
             old = _require(tables.find_table(connection, *old_name, wanted.catalog_name), old_name)
             found = [
                 databases.find_database(connection, name, wanted.catalog_name)
@@ -131,9 +149,10 @@ class AlterTableVerbs(DropVerbs):
                     "does not exist"
                 )
             _check_name_is_free(connection, found[1].id, wanted)
-            return old, found[0].database, found[1].database
+            highest = write_ids.get_max_allocated_write_id(connection, *old_name)
+            return old, found[0].database, found[1].database, highest
 
-        stored, old_database, new_database = self._transactions.read(work)
+        stored, old_database, new_database, highest = self._transactions.read(work)
         old, source = stored.table, stored.table.storage.location
         _check_replication(old_database, new_database)
         check_alteration(old, wanted)
@@ -151,6 +170,7 @@ class AlterTableVerbs(DropVerbs):
             source=source,
             target=self._roots.uri(target, f"location of table '{wanted.full_name}'"),
             is_archived=old_database.is_replication_source,
+            highest_write_id=highest,
         )
 
     def _alter(
@@ -159,7 +179,7 @@ class AlterTableVerbs(DropVerbs):
         alteration: _Alteration,
         wanted: Table,
         *,
-        move: FileTask | None = None,
+        moved: _Moved | None = None,
     ) -> None:
         connection, old_name = unit.connection, alteration.old_name
         stored = _require(
@@ -185,19 +205,11 @@ class AlterTableVerbs(DropVerbs):
             connection, stored, after, is_cascade=alteration.is_cascade
         )
         place = after.storage.location
-        if move is None and place and place != stored.table.storage.location:
+        if moved is None and place and place != stored.table.storage.location:
             owner = Owner(table=stored.table)
             self._require_unshared(connection, after, [place], owner)
-        if move is not None:
-            self._require_alone(connection, Owner(table=stored.table), move.location)
-            if stored.table.storage.location != move.location or not self._files.finish(unit, move):
-                raise MetaError(
-                    f"{stored.table.full_name} was changed by someone else while its directory "
-                    "was moved; try again"
-                )
-            places.move_partitions(
-                connection, stored.id, move.location, after.storage.location or ""
-            )
+        if moved is not None:
+            self._finish_move(unit, stored, after, moved)
         changes: list[tuple[StoredPartition, Partition]] = []
         if alteration.is_cascade and stored.table.storage.columns != after.storage.columns:
             changes = _cascade_columns(unit, stored, after)
@@ -213,6 +225,19 @@ class AlterTableVerbs(DropVerbs):
             events.partition_altered(after, old.partition, new, unit.now_seconds)
             for old, new in changes
         ]
+
+    def _finish_move(
+        self, unit: UnitOfWork, stored: StoredTable, after: Table, moved: _Moved
+    ) -> None:
+        connection, task = unit.connection, moved.task
+        self._require_alone(connection, Owner(table=stored.table), task.location)
+        self._require_no_new_writer(connection, stored.table, moved.plan.highest_write_id)
+        if stored.table.storage.location != task.location or not self._files.finish(unit, task):
+            raise MetaError(
+                f"{stored.table.full_name} was changed by someone else while its directory "
+                "was moved; try again"
+            )
+        places.move_partitions(connection, stored.id, task.location, after.storage.location or "")
 
     def _altered(self, unit: UnitOfWork, old: Table, wanted: Table) -> Table:
         check_alteration(old, wanted)

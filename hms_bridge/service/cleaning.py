@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from hms_bridge.archive import file_tasks
 from hms_bridge.catalog.places import Owner
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.compaction import Compaction, PotentialCompaction, Readers
@@ -51,6 +52,10 @@ class CleaningVerbs(TransactionVerbs):
         """Of directories of a table those in which, or around which, others lie too, and who."""
         owner = Owner(table=table)
         return self._transactions.read(lambda c: self._files.rule.strangers(c, directories, owner))
+
+    def find_moves(self, database: str, table: str) -> tuple[str, ...]:
+        """Directories of a table that a rename moves: what lies in them is now there, now gone."""
+        return self._transactions.read(lambda c: file_tasks.find_moves(c, database, table))
 
     def mark_cleaning_started(self, compaction_id: CompactionId) -> None:
         """Record the start."""

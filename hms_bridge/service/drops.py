@@ -14,13 +14,14 @@ from hms_bridge.catalog import partitions, tables, view_creation
 from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.table_rules import has_own_files, parameter
-from hms_bridge.errors import InvalidObjectError, InvalidOperationError
+from hms_bridge.errors import InvalidObjectError, InvalidOperationError, MetaError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Table
+from hms_bridge.model.ids import WriteId
 from hms_bridge.notification import events
 from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.locations import parent
 from hms_bridge.service.unit_of_work import UnitOfWork
-from hms_bridge.txn import resources
+from hms_bridge.txn import resources, write_ids
 
 _LOG = logging.getLogger(__name__)
 
@@ -150,6 +151,22 @@ class DropVerbs(VerbFamily):
         for place, why in found.items():
             raise InvalidOperationError(
                 f"{place} cannot be {what}: {why}; give that another location first"
+            )
+
+    def _require_no_new_writer(
+        self, connection: Connection, table: Table, highest_before: WriteId
+    ) -> None:
+        """Raises MetaError if somebody took a write id of the table while a directory of it was
+        moved: what they write may lie at the old place, and be committed already."""
+        if not table.is_transactional or table.catalog_name != DEFAULT_CATALOG:
+            return
+        highest = write_ids.get_max_allocated_write_id(
+            connection, table.database_name, table.name, is_locked=True
+        )
+        if highest != highest_before:
+            raise MetaError(
+                f"{table.full_name} was written to while a directory of it was moved (write id "
+                f"{highest}); try again, or hold an exclusive lock on it meanwhile"
             )
 
     def _require_unshared(

@@ -17,6 +17,7 @@ from hms_bridge.catalog.table_rules import is_external, is_view
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import InvalidOperationError, MetaError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Partition, Table
+from hms_bridge.model.ids import WriteId
 from hms_bridge.notification import events
 from hms_bridge.service import file_statistics
 from hms_bridge.service.drops import DropVerbs
@@ -24,14 +25,16 @@ from hms_bridge.service.file_statistics import FileCount
 from hms_bridge.service.foundation import normal_partition, with_ddl_time
 from hms_bridge.service.locations import partition_location
 from hms_bridge.service.unit_of_work import UnitOfWork
-from hms_bridge.txn import resources
+from hms_bridge.txn import resources, write_ids
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Renaming:
-    """One partition under its old name, and what it becomes."""
+    """One partition under its old name, and what it becomes; the table's highest write id before
+    anything is moved."""
 
     table_key: tuple[str, str, str]
+    highest_write_id: WriteId
     old_name: str
     wanted: Partition
     counted: FileCount | None
@@ -54,11 +57,14 @@ class RenamePartitionVerbs(DropVerbs):
         Raises InvalidOperationError if it is not there, or the new values are taken.
         """
         key = (database.lower(), table.lower(), catalog.lower())
-        stored, old, is_source = self._transactions.read(lambda c: _look_up(c, key, values))
+        stored, old, is_source, highest = self._transactions.read(
+            lambda c: _look_up(c, key, values)
+        )
         move = _move_of(stored.table, old, partition)
         is_due = file_statistics.is_due_for_partition(stored.table, old.partition, partition, {})
         renaming = _Renaming(
             table_key=key,
+            highest_write_id=highest,
             old_name=old.name,
             wanted=partition,
             counted=self._files.count(old.partition.storage.location) if is_due else None,
@@ -95,6 +101,7 @@ class RenamePartitionVerbs(DropVerbs):
         if move is not None:
             owner = Owner(table=table, partitions=frozenset({old.name}))
             self._require_alone(unit.connection, owner, move.location)
+            self._require_no_new_writer(unit.connection, table, renaming.highest_write_id)
         place = move.target if move else renaming.wanted.storage.location
         normal = normal_partition(renaming.wanted, table)
         parameters = file_statistics.of_partition(
@@ -125,11 +132,12 @@ class RenamePartitionVerbs(DropVerbs):
 
 def _look_up(
     connection: Connection, key: tuple[str, str, str], values: Sequence[str]
-) -> tuple[StoredTable, StoredPartition, bool]:
+) -> tuple[StoredTable, StoredPartition, bool, WriteId]:
     stored = tables.require_table(connection, *key)
     old = _require_old(connection, stored, name_of(stored.table, values))
     database = databases.require_database(connection, key[0], key[2]).database
-    return stored, old, database.is_replication_source
+    highest = write_ids.get_max_allocated_write_id(connection, key[0], key[1])
+    return stored, old, database.is_replication_source, highest
 
 
 def _move_of(table: Table, old: StoredPartition, wanted: Partition) -> tuple[str, str] | None:

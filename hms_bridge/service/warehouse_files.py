@@ -35,6 +35,7 @@ from hms_bridge.archive.file_tasks import FileTask, FileTaskKind
 from hms_bridge.catalog import places
 from hms_bridge.errors import InvalidOperationError, MetaError
 from hms_bridge.model.ids import WriteId
+from hms_bridge.service import moves
 from hms_bridge.service.deletion_rule import DeletionRule
 from hms_bridge.service.directories import Directories
 from hms_bridge.service.file_statistics import FileCount
@@ -391,7 +392,8 @@ class WarehouseFiles:
         """Move a directory before a block, whose transaction renames its rows and must finish the
         task; put it back if the block fails.
 
-        Raises InvalidOperationError if the target is there, MetaError if it cannot be moved.
+        Raises InvalidOperationError if the target is there, MetaError if it cannot be moved, or is
+        being cleaned. Meanwhile nobody compacts or cleans the table.
         """
         task = self._note_move(source, target, context=context, is_archived=is_archived)
         with self._leases.held([task]):
@@ -423,7 +425,12 @@ class WarehouseFiles:
             target=target,
             owner=self._new_id(),
         )
-        self._transactions.write(lambda unit: file_tasks.add(unit.connection, [task]))
+        waited_seconds = 0.0
+        while not self._transactions.write(lambda unit: moves.begin(unit.connection, task)):
+            if waited_seconds >= WAIT_SECONDS:
+                raise MetaError(f"{source} is being cleaned and cannot be moved now; try again")
+            self._clock.sleep_seconds(WAIT_STEP_SECONDS)
+            waited_seconds += WAIT_STEP_SECONDS
         return task
 
     def _move(self, task: FileTask) -> None:
@@ -448,7 +455,11 @@ class WarehouseFiles:
 
     def finish(self, unit: UnitOfWork, task: FileTask) -> bool:
         """Record inside a transaction that a task is done; False if another process took it."""
-        return file_tasks.finish(unit.connection, task)
+        if not file_tasks.finish(unit.connection, task):
+            return False
+        if task.kind is FileTaskKind.MOVE:
+            moves.end(unit.connection, task)
+        return True
 
     def _move_back(self, task: FileTask) -> None:
         """The rows still name the old place, because a commit would have removed the task."""

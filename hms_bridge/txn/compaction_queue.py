@@ -15,6 +15,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, exists, func, insert, or_, select, update
 
 from hms_bridge.backend.dialect import now_ms, null_safe_equals
+from hms_bridge.backend.schema.archive_tables import HMSB_FILE_TASK, MOVE
 from hms_bridge.backend.schema.txn_tables import COMPACTION_QUEUE, TXN_COMPONENTS, TXNS
 from hms_bridge.backend.sequences import next_compaction_id
 from hms_bridge.clock import Clock
@@ -37,6 +38,7 @@ from hms_bridge.txn.txn_state import lock_open_txn
 from hms_bridge.txn.valid_write_ids import get_valid_write_ids
 
 _Q = COMPACTION_QUEUE.c
+_T = HMSB_FILE_TASK.c
 _C = TXN_COMPONENTS.c
 
 WORKER_POOL_TIMEOUT_MS = 12 * 3_600_000
@@ -109,13 +111,17 @@ def find_next_compaction(
 ) -> Compaction | None:
     """Claim the oldest initiated entry of the pool; None if there is none.
 
-    The claim is one conditional update, so no two workers get the same.
+    The claim is one conditional update, so no two workers get the same. Nobody gets an entry of a
+    table of which a directory is being moved: it may look empty.
     """
     now = now_ms(connection, clock)
     pool: ColumnElement[bool] = _Q.CQ_POOL_NAME == pool_name
     if not pool_name:
         pool = or_(_Q.CQ_POOL_NAME.is_(None), _Q.CQ_ENQUEUE_TIME < now - WORKER_POOL_TIMEOUT_MS)
-    initiated = _Q.CQ_STATE == CompactionState.INITIATED.stored
+    is_moving = exists().where(
+        _T.KIND == MOVE, _T.DB_NAME == _Q.CQ_DATABASE, _T.TBL_NAME == _Q.CQ_TABLE
+    )
+    initiated = and_(_Q.CQ_STATE == CompactionState.INITIATED.stored, ~is_moving)
     while True:
         candidates = (
             connection.execute(
@@ -281,6 +287,22 @@ def give_back(connection: Connection, compaction: Compaction, reason: str) -> bo
         .values(_GIVEN_BACK | {"CQ_ERROR_MESSAGE": f"{GIVEN_BACK}: {reason}"})
     )
     return changed.rowcount == 1
+
+
+def give_back_table(connection: Connection, database: str, table: str, reason: str) -> int:
+    """Whatever is worked at in a table, from working to initiated; how many entries.
+
+    Who looked into its directories publishes nothing."""
+    changed = connection.execute(
+        update(COMPACTION_QUEUE)
+        .where(
+            _Q.CQ_DATABASE == database,
+            _Q.CQ_TABLE == table,
+            _Q.CQ_STATE == CompactionState.WORKING.stored,
+        )
+        .values(_GIVEN_BACK | {"CQ_ERROR_MESSAGE": f"{GIVEN_BACK}: {reason}"})
+    )
+    return changed.rowcount
 
 
 def is_lost(row: Compaction, claim: Compaction) -> bool:

@@ -71,9 +71,12 @@ def allocate_table_write_ids(
     )
 
 
-def get_max_allocated_write_id(connection: Connection, database: str, table: str) -> WriteId:
-    """The highest write id of a table; 0 if there is none."""
-    return WriteId(max(0, (_next(connection, database, table) or 1) - 1))
+def get_max_allocated_write_id(
+    connection: Connection, database: str, table: str, *, is_locked: bool = False
+) -> WriteId:
+    """The highest write id of a table; 0 if there is none. Locked: none is given until the
+    transaction ends."""
+    return WriteId(max(0, (_next(connection, database, table, is_locked=is_locked) or 1) - 1))
 
 
 def has_write_ids(connection: Connection, database: str, table: str) -> bool:

@@ -65,11 +65,10 @@ class Admins(Daemons):
         disk.make_directories(location)
         for partition, path in self.cluster.source.places(table).items():
             node = disk.find(path)
-            if not isinstance(node, Directory) or partition in known.unsure:
+            if not isinstance(node, Directory):
                 if not partition:
                     raise NotTodayError("nothing to copy")
                 known.partitions.pop(partition, None)
-                known.unsure.discard(partition)
                 continue
             target = disk.directory(location)
             copied = copy.deepcopy(node)
@@ -88,10 +87,12 @@ class Admins(Daemons):
         table = dice.choice(found)
         known, view = self.cluster.dropped[table]
         location = f"/source/src.db/{table}"
+        if not self.cluster.source.has_file_task(location):
+            raise NotTodayError("its drop is done: what lies there is of others")
         self._adopt(Left(table, location, known.columns, view), copy.deepcopy(known))
         places = self.cluster.source.places(table)
         for partition, rows in known.partitions.items():
-            if rows and partition not in known.unsure and partition not in places:
+            if rows and partition not in places:
                 raise ViolationError("I1", f"{table} was adopted without {partition}: {rows}")
 
     def _is_left(self, name: str) -> bool:

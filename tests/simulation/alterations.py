@@ -9,7 +9,7 @@ from dataclasses import replace
 from hms_bridge.errors import HmsBridgeError
 from hms_bridge.model.catalog import Column
 from hms_bridge.model.lock import DataOperation, LockType
-from tests.simulation.clients import Clients
+from tests.simulation.clients import PARTITIONS, Clients
 from tests.simulation.model import Effect, Tables
 from tests.simulation.statements import NotTodayError, Statement
 
@@ -51,6 +51,36 @@ class Alterations(Clients):
         return [name for name, path in places.items() if disk.find(f"{path}/{base}") is not None]
 
     # -- without a lock
+
+    def rename_partition(self, dice: random.Random) -> None:
+        """ALTER TABLE … PARTITION … RENAME TO PARTITION: its directory moves."""
+        table, old = self._partition_there(dice)
+        new = dice.choice(PARTITIONS)
+        if new in self.cluster.model.tables[table].partitions:
+            raise NotTodayError("taken")
+        store, side = self.cluster.source.metastore, self.cluster.source
+        before = store.get_partition("src", table, [old.partition("=")[2]])
+        path = side.places(table)[old]
+
+        def apply(tables: Tables) -> None:
+            self.cluster.taken_away(table, [old])
+            tables[table].partitions[new] = tables[table].partitions.pop(old)
+
+        begins = Effect(
+            lambda: side.is_moving(path), lambda _: self.cluster.taken_away(table, [old])
+        )
+        ends = Effect(lambda: self._is_there(table, new) and not self._is_there(table, old), apply)
+        with self.cluster.meaning(begins), self.cluster.meaning(ends):
+            store.rename_partition(
+                "src",
+                table,
+                before.values,
+                replace(
+                    before,
+                    values=(new.partition("=")[2],),
+                    storage=replace(before.storage, location=None),
+                ),
+            )
 
     def add_column(self, dice: random.Random) -> None:
         """Old rows have no value for it. Sometimes with CASCADE to the partitions."""

@@ -244,14 +244,15 @@ class Clients:
             known = self.cluster.model.tables.get(table)
             if known is None:
                 raise NotTodayError("dropped")
-            places = self.cluster.source.places(table)
-            sure = [name for name in places if name not in known.unsure]
+            there = self.cluster.source.places(table)
+            is_moving = self.cluster.source.is_moving
+            places = {name: path for name, path in there.items() if not is_moving(path)}
             reader = OpenReader(
                 txn_id=txn_id,
                 table=table,
                 view=self.cluster.source.view(table),
-                rows={name: dict(known.partitions[name]) for name in sure},
-                places={name: places[name] for name in sure},
+                rows={name: dict(known.partitions[name]) for name in places},
+                places=places,
                 columns=known.columns,
             )
             (write_ids,) = store.get_valid_write_ids([f"src.{table}"], txns)
@@ -359,5 +360,10 @@ class Clients:
             there = self.cluster.source.table_ids()
             return new in there and table not in there
 
-        with self.cluster.meaning(Effect(has_happened, apply)):
+        path = self._path(table, "")
+        begins = Effect(
+            lambda: self.cluster.source.is_moving(path),
+            lambda tables: self.cluster.taken_away(table, sorted(tables[table].partitions)),
+        )
+        with self.cluster.meaning(begins), self.cluster.meaning(Effect(has_happened, apply)):
             store.alter_table("src", table, replace(before, name=new))

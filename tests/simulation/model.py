@@ -80,8 +80,6 @@ class TableModel:
 
     is_partitioned: bool
     partitions: dict[str, Rows] = field(default_factory=dict)
-    unsure: set[str] = field(default_factory=set)
-    """Partitions that were dropped under a writer without a lock: what comes is anybody's."""
     columns: Columns = ()
     """As the statements that came through meant them."""
     definition: Definition | None = None
@@ -133,12 +131,14 @@ def write_effect(
     inserts: dict[str, Rows],
     deletes: dict[str, set[RowId]],
     overwritten: set[str],
+    is_same_table: Callable[[], bool],
 ) -> Effect:
-    """A transaction's rows, which come and go together when it commits."""
+    """A transaction's rows, which come and go together when it commits. What it wrote to a table
+    that was dropped meanwhile is in no other one of that name."""
 
     def apply(tables: Tables) -> None:
         known = tables.get(table)
-        if known is None:
+        if known is None or not is_same_table():
             return
         for partition in {*inserts, *deletes, *overwritten}:
             if partition not in known.partitions:

@@ -47,6 +47,7 @@ _PROTOCOL = "tests/changemanager/test_delete_protocol.py::"
 _COPY = "tests/orc/test_stripe_copy.py::"
 
 _HOUSE = "tests/txn/test_housekeeping.py::"
+_FOUND = "tests/simulation/test_found.py::"
 
 # Not for the simulated cluster, because another line holds the same promise there: the cleaner's
 # view covers for the gate (so both are broken at once, too), CQ_NEXT_TXN_ID for the look at the
@@ -500,5 +501,52 @@ MUTATIONS = (
         new="            if False:\n",
         test="tests/service/test_hooks.py"
         "::test_events_that_were_purged_before_a_hook_heard_them_are_told_of",
+    ),
+    Mutation(
+        name="a rename goes on although somebody wrote while the directory moved",
+        file="hms_bridge/service/drops.py",
+        old="        if highest != highest_before:\n",
+        new="        if False:\n",
+        test=f"{_FOUND}test_rows_written_while_a_rename_moves_the_directory_are_there",
+        is_simulated=True,
+    ),
+    Mutation(
+        name="workers get entries of a table whose directory is being moved",
+        file="hms_bridge/txn/compaction_queue.py",
+        old="    initiated = and_(_Q.CQ_STATE == CompactionState.INITIATED.stored, ~is_moving)\n",
+        new="    initiated = _Q.CQ_STATE == CompactionState.INITIATED.stored\n",
+        test=f"{_FOUND}test_nothing_is_compacted_while_a_rename_moves_it",
+    ),
+    Mutation(
+        name="workers that have looked into a directory go on while it is moved",
+        file="hms_bridge/service/moves.py",
+        old="        compaction_queue.give_back_table(\n"
+        '            connection, database, table, f"{task.location} is moved by a rename"\n'
+        "        )\n",
+        new="",
+        test=f"{_FOUND}test_nothing_is_compacted_while_a_rename_moves_it",
+    ),
+    Mutation(
+        name="a cleaner looks into a directory that is being moved",
+        file="cleaner/planner.py",
+        old="        if moves:\n",
+        new="        if False:\n",
+        test=f"{_FOUND}test_nothing_is_recorded_as_cleaned_while_a_rename_moves_it",
+        also=(
+            Edit(
+                "hms_bridge/service/moves.py",
+                "        if not is_alone and not leases.take("
+                "connection, name, owner, task.created_at_ms):\n",
+                "        if False:\n",
+            ),
+        ),
+    ),
+    Mutation(
+        name="a table is adopted under a writer of before its drop",
+        file="hms_bridge/adoption/adopt.py",
+        old="        _require_no_writers(metastore, table)\n",
+        new="",
+        test=f"{_FOUND}test_a_table_is_not_adopted_under_the_writer_that_it_was_dropped_under",
+        is_simulated=True,
     ),
 )

@@ -83,6 +83,7 @@ DDL = {
     "drop_table": 2,
     "create": 4,
     "rename_table": 2,
+    "rename_partition": 2,
     "add_column": 4,
     "change_column": 2,
     "adopt_dropped": 3,

@@ -183,6 +183,16 @@ class Side:
             )
         )
 
+    def has_file_task(self, path: str) -> bool:
+        """Whether a directory is still to be deleted or moved."""
+        query = "SELECT 1 FROM HMSB_FILE_TASK WHERE LOCATION = ?"
+        return self.raw.execute(query, (f"file:{path}",)).fetchone() is not None
+
+    def is_moving(self, path: str) -> bool:
+        """Whether a rename moves this directory: it may be at its old place, or at the new one."""
+        moves = self.raw.execute("SELECT LOCATION FROM HMSB_FILE_TASK WHERE KIND = 'm'")
+        return any(f"file:{path}/".startswith(f"{place}/") for (place,) in moves)
+
     def table_location(self, table: str) -> str:
         """Raises NoSuchObjectError, as the metastore does."""
         row = self.raw.execute(

@@ -69,6 +69,7 @@ class Statement:
         self.deletes: dict[str, set[RowId]] = {}
         self.overwritten: set[str] = set()
         self.write_id = WriteId(0)
+        self.table_id: int | None = None
         self._written: list[tuple[str, tuple[str, ...]]] = []
 
     def lock(
@@ -109,6 +110,7 @@ class Statement:
             AllocateWriteIdsRequest(database_name="src", table_name=self.table, txn_ids=(self.id,))
         )
         self.write_id = given.write_id
+        self.table_id = self.cluster.source.table_ids().get(self.table)
 
     def seen(self, partition: str) -> Rows:
         """Committed rows, as this statement's snapshot has them: it holds its locks."""
@@ -190,6 +192,7 @@ class Statement:
             self.inserts,
             self.deletes,
             self.overwritten,
+            lambda: self.cluster.source.table_ids().get(self.table) == self.table_id,
         )
 
     def abort(self) -> None:

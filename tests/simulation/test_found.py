@@ -8,15 +8,18 @@ from dataclasses import replace
 
 import pytest
 
-from hms_bridge.errors import ReplError
+from hms_bridge.errors import InvalidOperationError, MetaError, ReplError
 from hms_bridge.model.catalog import Column
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
+from hms_bridge.model.lock import DataOperation, LockType
 from tests.simulation.admins import Admins, Left
 from tests.simulation.clients import Clients
 from tests.simulation.cluster import Cluster, determined
 from tests.simulation.daemons import Daemons
 from tests.simulation.foreign_worker import ForeignWorker
 from tests.simulation.run import the_cluster
+from tests.simulation.scheduler import FOREVER, Actor
+from tests.simulation.statements import Statement
 
 
 @pytest.fixture
@@ -198,3 +201,99 @@ def test_a_rebalance_of_hives_brings_its_table_anew(cluster):
     admins.mend_replica(random.Random(1))
     cluster.check()
     assert cluster.is_replica_equal()
+
+
+def begin_rename(cluster: Cluster, name: str = "t") -> Actor:
+    """A rename of `t`, or of `q`'s partition, that stands still while the directory is at its new
+    place and the database does not know of it."""
+    store = cluster.source.metastore
+    (place,) = cluster.source.places(name).values()
+
+    def rename() -> None:
+        if name == "t":
+            store.alter_table("src", "t", replace(store.get_table("src", "t"), name="m"))
+            return
+        old = store.get_partition("src", "q", ["1"])
+        new = replace(old, values=("2",), storage=replace(old.storage, location=None))
+        store.rename_partition("src", "q", old.values, new)
+
+    actor = cluster.scheduler.spawn(1, "rename", rename)
+    while cluster.disk.find(place) is not None:
+        actor.resume(1)
+        assert actor.is_alive, actor.error
+    return actor
+
+
+@pytest.mark.parametrize("name", ["t", "q"])
+def test_rows_written_while_a_rename_moves_the_directory_are_there(cluster, name):
+    """I1: their writer had been told the old place."""
+    clients = Clients(cluster)
+    clients.add_partitions("q", ["p=1"])
+    clients.insert_into(name, random.Random(1))
+    actor = begin_rename(cluster, name)
+    clients.insert_into(name, random.Random(2))
+    actor.resume(FOREVER)
+    assert isinstance(actor.error, MetaError)
+    assert "was written to while a directory of it was moved" in str(actor.error)
+    cluster.check()
+
+
+def test_nothing_is_compacted_while_a_rename_moves_it(cluster):
+    """I1: neither by a worker that comes, nor by one that has looked already."""
+    insert(cluster, 3)
+    daemons, store = Daemons(cluster), cluster.source.metastore
+    request = CompactionRequest(database_name="src", table_name="t", type=CompactionType.MAJOR)
+    store.compact(request)
+    early = cluster.scheduler.spawn(2, "work", lambda: daemons._work(cluster.source))
+    while not early.label.startswith("ls"):
+        early.resume(1)
+    actor = begin_rename(cluster)
+    assert store.find_next_compaction("w", "4") is None
+    Clients(cluster).insert_into("t", random.Random(9))  # so that the rename goes back
+    early.resume(FOREVER)
+    actor.resume(FOREVER)
+    daemons._work(cluster.source)
+    cluster.check()
+
+
+def test_nothing_is_recorded_as_cleaned_while_a_rename_moves_it(cluster):
+    """I1: the directory seems empty, so that the abort of what is in it would be forgotten."""
+    cluster.source.metastore.drop_table("src", "q")
+    cluster.model.tables.pop("q")
+    clients, daemons = Clients(cluster), Daemons(cluster)
+    aborted = Statement(cluster, random.Random(1), "t")
+    aborted.allocate()
+    aborted.insert(cluster.source.table_location("t")[5:], "", [(1, "v1")], 0)
+    aborted.lock(LockType.SHARED_WRITE, DataOperation.INSERT, [""], is_dynamic=False)
+    aborted.abort()
+    actor = begin_rename(cluster)
+    clients.insert_into("t", random.Random(9))  # so that the rename goes back
+    daemons._clean(cluster.source)
+    actor.resume(FOREVER)
+    daemons.keep_house(random.Random(1))
+    clients.read_all(random.Random(1))
+    cluster.check()
+    assert cluster.disk.find(cluster.source.table_location("t")[5:] + "/delta_0000001_0000001_0000")
+
+
+def test_a_table_is_not_adopted_under_the_writer_that_it_was_dropped_under(cluster):
+    """I1: its write id counts as aborted from then on, and it goes on writing."""
+    insert(cluster, 1)
+    admins = Admins(cluster)
+    writer = Statement(cluster, random.Random(1), "t")
+    writer.lock(LockType.SHARED_WRITE, DataOperation.INSERT, [""])
+    writer.allocate()
+    clients = Clients(cluster)
+    cluster.model.tables.pop("q")
+    cluster.source.metastore.drop_table("src", "q")
+    actor = cluster.scheduler.spawn(1, "drop", lambda: clients.drop_table(random.Random(1)))
+    while "t" in cluster.model.tables:
+        actor.resume(1)
+    cluster.scheduler.kill(actor)
+    cluster.clock.advance_ms(200_000)
+    with pytest.raises(InvalidOperationError, match="holds a lock to write to src.t"):
+        admins.adopt_dropped(random.Random(1))
+    writer.abort()
+    cluster.clock.advance_ms(500_000)
+    admins.adopt_dropped(random.Random(1))
+    cluster.check()

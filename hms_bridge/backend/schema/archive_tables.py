@@ -148,6 +148,9 @@ HMSB_ARCHIVE_TIME = Table(
 )
 """One row: the last plausible time at which somebody looked after the archive."""
 
+MOVE = "m"
+"""KIND of a move in HMSB_FILE_TASK."""
+
 HMSB_FILE_TASK = Table(
     "HMSB_FILE_TASK",
     METADATA,

@@ -1,0 +1,41 @@
+"""Who moves a directory is alone in its table: workers and cleaners would take for empty what is
+under way."""
+
+from __future__ import annotations
+
+from hms_bridge.archive import file_tasks, leases
+from hms_bridge.archive.file_tasks import FileTask
+from hms_bridge.backend.connection import Connection
+from hms_bridge.cleaning_store import cleaning_lease
+from hms_bridge.txn import compaction_queue
+
+
+def begin(connection: Connection, task: FileTask) -> bool:
+    """Write a move down and send the table's workers away; False, and no change, if somebody cleans
+    the table.
+
+    No entry of the table is handed to a worker until the task is done
+    (compaction_queue.find_next_compaction).
+    """
+    database, table, owner = task.context.database, task.context.table, task.owner
+    if database and table and owner:
+        name = cleaning_lease(database, table)
+        is_alone = leases.owner_of(connection, name) in file_tasks.movers(
+            connection, database, table
+        )
+        if not is_alone and not leases.take(connection, name, owner, task.created_at_ms):
+            return False
+        compaction_queue.give_back_table(
+            connection, database, table, f"{task.location} is moved by a rename"
+        )
+    file_tasks.add(connection, [task])
+    return True
+
+
+def end(connection: Connection, task: FileTask) -> None:
+    """Cleaners may come again, if the one that began the move is the one that ends it; else its
+    lease runs out."""
+    if task.context.database and task.context.table:
+        leases.end(
+            connection, cleaning_lease(task.context.database, task.context.table), task.owner
+        )
