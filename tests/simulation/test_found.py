@@ -10,7 +10,12 @@ import pytest
 
 from hms_bridge.errors import InvalidOperationError, MetaError, ReplError
 from hms_bridge.model.catalog import Column
-from hms_bridge.model.compaction import CompactionRequest, CompactionType
+from hms_bridge.model.compaction import (
+    CompactionRequest,
+    CompactionState,
+    CompactionType,
+    ShowCompactionsRequest,
+)
 from hms_bridge.model.lock import DataOperation, LockType
 from tests.simulation.admins import Admins, Left
 from tests.simulation.clients import Clients
@@ -245,11 +250,11 @@ def test_nothing_is_compacted_while_a_rename_moves_it(cluster):
     request = CompactionRequest(database_name="src", table_name="t", type=CompactionType.MAJOR)
     store.compact(request)
     early = cluster.scheduler.spawn(2, "work", lambda: daemons._work(cluster.source))
-    while not early.label.startswith("ls"):
+    while not store.show_compactions(ShowCompactionsRequest(state=CompactionState.WORKING)):
         early.resume(1)
     actor = begin_rename(cluster)
     assert store.find_next_compaction("w", "4") is None
-    Clients(cluster).insert_into("t", random.Random(9))  # so that the rename goes back
+    insert(cluster, 4)  # so that the rename goes back
     early.resume(FOREVER)
     actor.resume(FOREVER)
     daemons._work(cluster.source)
@@ -267,10 +272,13 @@ def test_nothing_is_recorded_as_cleaned_while_a_rename_moves_it(cluster):
     aborted.lock(LockType.SHARED_WRITE, DataOperation.INSERT, [""], is_dynamic=False)
     aborted.abort()
     actor = begin_rename(cluster)
-    clients.insert_into("t", random.Random(9))  # so that the rename goes back
+    clients.insert_into("t", random.Random(3))  # so that the rename goes back
     daemons._clean(cluster.source)
     actor.resume(FOREVER)
-    daemons.keep_house(random.Random(1))
+    for seed in range(2):
+        daemons.keep_house(random.Random(seed))
+        clients.insert_into("t", random.Random(seed))
+        cluster.clock.advance_ms(100_000)
     clients.read_all(random.Random(1))
     cluster.check()
     assert cluster.disk.find(cluster.source.table_location("t")[5:] + "/delta_0000001_0000001_0000")
