@@ -347,6 +347,10 @@ class Clients:
         table, new = self._some_table(dice), dice.choice("tqnm")
         if new in self.cluster.model.tables:
             raise NotTodayError("taken")
+        self.rename_to(table, new)
+
+    def rename_to(self, table: str, new: str) -> None:
+        """A table that is there gets a name that is free."""
         store = self.cluster.source.metastore
         before = store.get_table("src", table)
 

@@ -160,11 +160,7 @@ class Cluster:
         self.create_table("t", is_partitioned=False)
         self.create_table("q", is_partitioned=True)
         self.disk.sync_all()
-        self._image = Image(
-            tree=self.disk.root,
-            databases=(self.source.raw.serialize(), self.target.raw.serialize()),
-            history=self.model.history,
-        )
+        self._image = self.image()
 
     def _forget(self) -> None:
         self.model = Model()
@@ -184,6 +180,14 @@ class Cluster:
         self._tokens = 0
         self._last_event = -1
         self._seen: tuple[int, ...] = ()
+
+    def image(self) -> Image:
+        """All that `restart` brings back."""
+        return Image(
+            tree=copy.deepcopy(self.disk.root),
+            databases=(self.source.raw.serialize(), self.target.raw.serialize()),
+            history=copy.deepcopy(self.model.history),
+        )
 
     def restart(self) -> None:
         """As it was when it was made. (Making one anew takes longer than most schedules.)"""

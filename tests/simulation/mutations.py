@@ -549,4 +549,32 @@ MUTATIONS = (
         test=f"{_FOUND}test_a_table_is_not_adopted_under_the_writer_that_it_was_dropped_under",
         is_simulated=True,
     ),
+    Mutation(
+        name="a load that was stopped alters a table of before a rename",
+        file="hms_bridge/repl/incremental_load.py",
+        old="        DumpType.RENAME_TABLE.value,\n",
+        new="",
+        test=f"{_FOUND}test_a_load_that_is_killed_between_renames_goes_on_from_there",
+        also=(
+            Edit(
+                "hms_bridge/repl/events/table.py",
+                "    if table is None or replica.is_newer(table.parameters, event.id):\n",
+                "    if table is None:\n",
+            ),
+        ),
+    ),
+    Mutation(
+        name="a load that was stopped renames again",
+        file="hms_bridge/repl/incremental_load.py",
+        old="        DumpType.RENAME_TABLE.value,\n",
+        new="",
+        test=f"{_FOUND}test_a_load_that_is_killed_between_renames_goes_on_from_there",
+        also=(
+            Edit(
+                "hms_bridge/repl/events/table.py",
+                "    if old is None or replica.is_newer(old.parameters, event.id):\n",
+                "    if old is None:\n",
+            ),
+        ),
+    ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import random
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -18,6 +19,7 @@ from hms_bridge.model.compaction import (
 )
 from hms_bridge.model.lock import DataOperation, LockType
 from tests.simulation.admins import Admins, Left
+from tests.simulation.alterations import Alterations
 from tests.simulation.clients import Clients
 from tests.simulation.cluster import Cluster, determined
 from tests.simulation.daemons import Daemons
@@ -282,6 +284,47 @@ def test_nothing_is_recorded_as_cleaned_while_a_rename_moves_it(cluster):
     clients.read_all(random.Random(1))
     cluster.check()
     assert cluster.disk.find(cluster.source.table_location("t")[5:] + "/delta_0000001_0000001_0000")
+
+
+def swap(cluster: Cluster) -> None:
+    """A replica, and a dump in which two of its tables, one of them wider by then, change names."""
+    clients, daemons = Clients(cluster), Daemons(cluster)
+    clients.add_partitions("q", ["p=1"])
+    for table in ("t", "q"):
+        clients.insert_into(table, random.Random(1))
+    daemons.replicate(random.Random(1))
+    Alterations(cluster)._alter_columns(
+        random.Random(3), "t", (*cluster.source.columns("t"), ("c2", "int"))
+    )
+    for old, new in (("t", "m"), ("q", "t"), ("m", "q")):
+        clients.rename_to(old, new)
+    daemons.dump(random.Random(1))
+
+
+def test_a_load_that_is_killed_between_renames_goes_on_from_there(cluster, monkeypatch):
+    """I11: an event before a rename, applied again, would meet another table of that name."""
+    swap(cluster)
+    monkeypatch.setattr(cluster, "_image", cluster.image())
+    at = 0
+    while True:
+        cluster.restart()
+        daemons = Daemons(cluster)
+        load = partial(daemons.load, random.Random(1))
+        actor = cluster.scheduler.spawn(1, "load", load)
+        while actor.is_alive and "m" not in cluster.target.table_ids():
+            actor.resume(1)
+        actor.resume(at)
+        if not actor.is_alive:
+            break
+        cluster.scheduler.kill(actor)
+        cluster.clock.advance_ms(700_000)
+        load()
+        cluster.loaded_to(int(cluster.target.parameter("repl.last.id") or 0))
+        cluster.check()
+        assert cluster.is_replica_equal()
+        at += 1
+    assert at > 3
+    cluster.check()
 
 
 def test_a_table_is_not_adopted_under_the_writer_that_it_was_dropped_under(cluster):
