@@ -46,9 +46,9 @@ from hms_bridge.repl.plain_tables import (
 )
 from hms_bridge.repl.remedies import begin_anew, bring_anew
 from hms_bridge.repl.replays import Replays
+from hms_bridge.repl.side_texts import format_names
 from hms_bridge.repl.snapshot_wait import look
 from hms_bridge.repl.tables_anew import (
-    format_names,
     is_replaceable,
     linked_names,
     read_names,

@@ -17,7 +17,6 @@ from hms_bridge.model.ids import EventId
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.repl.dump_metadata import DumpMetadata, DumpType
 from hms_bridge.repl.dump_texts import CheckedTexts
-from hms_bridge.repl.emptied import parse_emptied
 from hms_bridge.repl.events_dump import EventsDump
 from hms_bridge.repl.external_list import ExternalDirectory, parse_external_list
 from hms_bridge.repl.files_list import parse_files
@@ -31,7 +30,7 @@ from hms_bridge.repl.layout import (
 )
 from hms_bridge.repl.object_metadata import DatabaseMetadata, ReplicationSpec, TableMetadata
 from hms_bridge.repl.replays import Replays
-from hms_bridge.repl.tables_anew import parse_names
+from hms_bridge.repl.side_texts import parse_names, parse_table_names
 from hms_bridge.repl.texts import child_directories, is_there
 from hms_bridge.repl.untrusted import DumpedFile, DumpRules, checked_name, checked_partition
 from hms_bridge.wire.object_json import database_from_json, partition_from_json, table_from_json
@@ -126,7 +125,7 @@ class DumpReader:
     def names_anew(self) -> frozenset[str]:
         """Names that an incremental dump of ours brings anew, or that the source has no more."""
         path = self.paths.names_anew
-        return parse_names(self._texts.read_if_there(path), path)
+        return parse_table_names(self._texts.read_if_there(path), path)
 
     def replays(self) -> Replays:
         """Which transactions a replica may keep open, and which have ended without an event."""
@@ -262,7 +261,9 @@ class DumpReader:
             expected = (checked_name(database, "database"), checked_name(table, "table"))
             paths = event.paths.table(*expected)
             dumped = self._table(paths.object_metadata, paths.data, expected=expected)
-            emptied = parse_emptied(self._texts.read_if_there(paths.emptied), paths.emptied)
+            emptied = parse_names(
+                self._texts.read_if_there(paths.emptied), paths.emptied, "partitions"
+            )
             tables.append(replace(dumped, emptied=emptied))
         return tuple(tables)
 

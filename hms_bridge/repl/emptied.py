@@ -11,8 +11,7 @@ replica may take them away at this write, as after all of them both sides show t
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import pyarrow.compute as pc
 
@@ -20,7 +19,7 @@ from changemanager.filesystem.volume import FileKind
 from changemanager.location import Location, list_tree
 from hms_bridge.acid.markers import METADATA_FILE
 from hms_bridge.acid.names import DirectoryName, is_hidden
-from hms_bridge.errors import AcidFormatError, ReplError
+from hms_bridge.errors import AcidFormatError
 from hms_bridge.model.ids import WriteId
 from hms_bridge.orc.acid_layout import AcidLayout
 from hms_bridge.orc.acid_reader import OrcFile, open_orc_file
@@ -83,19 +82,3 @@ def was_emptied(root: Location, write_id: WriteId) -> bool | None:
     except AcidFormatError:
         return None
     return False if oldest is not None and oldest < write_id else None
-
-
-def format_emptied(partitions: Iterable[str]) -> str:
-    """The text: names of partitions, or "" for a table without."""
-    return json.dumps(sorted(partitions)) + "\n"
-
-
-def parse_emptied(text: str | None, path: str) -> frozenset[str]:
-    """Read the text, none if it is not there. Raises ReplError, naming ``path``."""
-    try:
-        found = json.loads(text or "[]")
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-        raise ReplError(f"{path}: no list of partitions; it is damaged: copy the dump again")
-    return frozenset(found)

@@ -18,7 +18,6 @@ from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.model.txn import WriteEvent
 from hms_bridge.repl.dump_metadata import DumpMetadata, DumpType
-from hms_bridge.repl.emptied import format_emptied
 from hms_bridge.repl.event_payload import (
     AbortTxnPayload,
     AllocWriteIdPayload,
@@ -38,6 +37,7 @@ from hms_bridge.repl.object_metadata import (
 from hms_bridge.repl.partition_places import require_usual_places
 from hms_bridge.repl.passed_kinds import PASSED_BY_DEFAULT, PLACES, refusal
 from hms_bridge.repl.remedies import begin_anew, bring_anew
+from hms_bridge.repl.side_texts import format_names
 from hms_bridge.repl.target_objects import (
     has_moved,
     is_external,
@@ -207,7 +207,7 @@ class EventWriter:
             texts[below.object_metadata] = _commit_metadata(event, group)
             empty = [partition for table, partition in emptied if table == name]
             if empty:
-                texts[below.emptied] = format_emptied(empty)
+                texts[below.emptied] = format_names(empty)
             lists += [
                 DumpedList(
                     path=below.files(one.partition or None), files=_decoded(event, one.files)

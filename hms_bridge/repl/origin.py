@@ -11,7 +11,7 @@ import hashlib
 import json
 
 from changemanager.location import Resolver
-from hms_bridge.errors import EventGapError, ReplError
+from hms_bridge.errors import EventGapError
 from hms_bridge.metadata_store import NotificationStore
 from hms_bridge.model.event import NotificationRequest
 from hms_bridge.model.ids import EventId
@@ -20,6 +20,7 @@ from hms_bridge.repl.dump_texts import NotedTexts
 from hms_bridge.repl.event_source import EventRange
 from hms_bridge.repl.layout import DumpPaths
 from hms_bridge.repl.remedies import begin_anew
+from hms_bridge.repl.side_texts import holding
 from hms_bridge.repl.texts import read_text_if_there
 
 _TEXT_BYTES_MAX = 1 << 16
@@ -68,13 +69,9 @@ def _begin_anew(previous: DumpDirectory) -> str:
 
 
 def _noted(text: str | None, event_id: EventId, paths: DumpPaths) -> str | None:
-    try:
-        found = json.loads(text or '{"events": {}}')["events"].get(str(event_id))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise ReplError(
-            f"{paths.origin}: no hashes of events; it is damaged: dump --bootstrap"
-        ) from None
-    return None if found is None else str(found)
+    with holding("hashes of events", paths.origin, "dump --bootstrap"):
+        noted = json.loads(text or '{"events": {}}')["events"].get(str(event_id))
+        return None if noted is None else str(noted)
 
 
 def _hash(source: NotificationStore, event_id: EventId) -> str | None:

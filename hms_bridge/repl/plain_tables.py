@@ -17,7 +17,7 @@ from changemanager.filesystem.volume import FileKind
 from changemanager.location import Location, Resolver
 from changemanager.uri import decode_uri
 from hms_bridge.acid.names import is_hidden
-from hms_bridge.errors import NoSuchObjectError, ReplError
+from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.event import EventType, NotificationEvent
@@ -30,6 +30,7 @@ from hms_bridge.repl.external_dump import partitions_of
 from hms_bridge.repl.layout import DumpPaths
 from hms_bridge.repl.passed_kinds import refusal
 from hms_bridge.repl.remedies import bring_anew
+from hms_bridge.repl.side_texts import holding
 from hms_bridge.repl.target_objects import is_external, is_view
 from hms_bridge.repl.texts import read_text_if_there
 from hms_bridge.wire.object_json import partition_from_json, table_from_json
@@ -81,16 +82,11 @@ def write_plain(texts: NotedTexts, paths: DumpPaths, places: PlainPlaces) -> Non
 def read_plain(resolve: Resolver, paths: DumpPaths) -> PlainPlaces:
     """What an earlier dump noted; none if it did not, as Hive's. Raises ReplError if damaged."""
     text = read_text_if_there(resolve(paths.plain_tables), _TEXT_BYTES_MAX)
-    try:
-        fields = json.loads(text or "{}")
+    with holding("hashes of tables", paths.plain_tables, "dump --bootstrap"):
         return {
             str(name): PlainPlace(files=str(files), names=str(names))
-            for name, (files, names) in fields.items()
+            for name, (files, names) in json.loads(text or "{}").items()
         }
-    except (ValueError, TypeError, AttributeError, RecursionError):
-        raise ReplError(
-            f"{paths.plain_tables}: no hashes of tables; it is damaged: dump --bootstrap"
-        ) from None
 
 
 def require_told(

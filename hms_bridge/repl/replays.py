@@ -14,10 +14,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from changemanager.location import Resolver
-from hms_bridge.errors import ReplError
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.txn import OpenTxns, TxnState
 from hms_bridge.repl.layout import DumpPaths
+from hms_bridge.repl.side_texts import holding
 from hms_bridge.repl.texts import read_text_if_there
 
 _TEXT_BYTES_MAX = 64 << 20
@@ -42,20 +42,12 @@ class Replays:
     @classmethod
     def parse(cls, text: str | None, path: str) -> Replays:
         """Read the text, none if it is not there. Raises ReplError, naming ``path``."""
-        try:
+        with holding("lists of transactions", path):
             fields = json.loads(text or '{"open": [], "ended": []}')
-            opened, ended = (
-                [int(one) for one in fields["open"]],
-                [int(one) for one in fields["ended"]],
+            return cls(
+                opened=frozenset(TxnId(int(txn_id)) for txn_id in fields["open"]),
+                ended=frozenset(TxnId(int(txn_id)) for txn_id in fields["ended"]),
             )
-        except (ValueError, TypeError, KeyError, RecursionError):
-            raise ReplError(
-                f"{path}: no lists of transactions; it is damaged: copy the dump again"
-            ) from None
-        return cls(
-            opened=frozenset(TxnId(one) for one in opened),
-            ended=frozenset(TxnId(one) for one in ended),
-        )
 
     @classmethod
     def read(cls, resolve: Resolver, paths: DumpPaths) -> Replays:

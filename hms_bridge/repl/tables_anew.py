@@ -11,7 +11,6 @@ have the rows of another one. A name that the source does not have any more is d
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Mapping
 from typing import TypeVar
 
@@ -24,8 +23,8 @@ from hms_bridge.repl.dump_metadata import DumpType
 from hms_bridge.repl.event_payload import AllocWriteIdPayload, Payload, message_json
 from hms_bridge.repl.event_source import EventRange, is_of, read_events
 from hms_bridge.repl.layout import DumpPaths
+from hms_bridge.repl.side_texts import parse_table_names
 from hms_bridge.repl.texts import read_text_if_there
-from hms_bridge.repl.untrusted import checked_name
 from hms_bridge.wire.object_json import table_from_json
 
 _TEXT_BYTES_MAX = 16 << 20
@@ -110,23 +109,7 @@ def without_tables(places: Mapping[str, PlaceT], names: Collection[str]) -> dict
     return {key: one for key, one in places.items() if key.partition("/")[0] not in names}
 
 
-def format_names(names: Iterable[str]) -> str:
-    """The text of a dump that tells them."""
-    return json.dumps(sorted(names)) + "\n"
-
-
-def parse_names(text: str | None, path: str) -> frozenset[str]:
-    """Read the text, none if it is not there. Raises ReplError, naming ``path``."""
-    try:
-        found = json.loads(text or "[]")
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-        raise ReplError(f"{path}: no list of tables; it is damaged: copy the dump again")
-    return frozenset(checked_name(one, "table") for one in found)
-
-
 def read_names(resolve: Resolver, paths: DumpPaths) -> frozenset[str]:
     """What another dump of the same place brings anew."""
     text = read_text_if_there(resolve(paths.names_anew), _TEXT_BYTES_MAX)
-    return parse_names(text, paths.names_anew)
+    return parse_table_names(text, paths.names_anew)
