@@ -14,26 +14,26 @@ from hms_bridge.model.catalog import Partition, Table, TableType
 from hms_bridge.model.event import EventType
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.partition_name import partition_name
-from hms_bridge.repl.dump_texts import NotedTexts
-from hms_bridge.repl.event_payload import Payload, message_json
 from hms_bridge.repl.event_source import EventRange, is_of, read_events
 from hms_bridge.repl.external_dump import (
     external_directories,
     external_list_text,
     partitions_of,
 )
-from hms_bridge.repl.external_list import ExternalDirectory
 from hms_bridge.repl.file_pool import FilePool
-from hms_bridge.repl.files_list import format_files
-from hms_bridge.repl.layout import DumpPaths
-from hms_bridge.repl.object_metadata import (
+from hms_bridge.repl.format.event_payload import Payload, message_json
+from hms_bridge.repl.format.external_list import ExternalDirectory
+from hms_bridge.repl.format.files_list import format_files
+from hms_bridge.repl.format.hashed_texts import NotedTexts
+from hms_bridge.repl.format.layout import DumpPaths
+from hms_bridge.repl.format.object_metadata import (
     SCOPE_ALL,
     SCOPE_METADATA,
     DatabaseMetadata,
     ReplicationSpec,
     TableMetadata,
 )
-from hms_bridge.repl.passed_kinds import CONSTRAINTS, FUNCTIONS, refusal
+from hms_bridge.repl.format.passed_kinds import CONSTRAINTS, FUNCTIONS, refusal
 from hms_bridge.repl.snapshot_wait import DatabaseSnapshot
 from hms_bridge.repl.table_files import TableSnapshot, snapshot_files
 from hms_bridge.repl.target_objects import (

@@ -14,8 +14,8 @@ from hms_bridge.acid.markers import METADATA_FILE, DataFormat, format_metadata
 from hms_bridge.acid.names import DirectoryName
 from hms_bridge.errors import ReplError, SourceFileMissingError
 from hms_bridge.repl.file_pool import FilePool
-from hms_bridge.repl.texts import ensure_content
-from hms_bridge.repl.untrusted import DumpedFile
+from hms_bridge.repl.format.texts import ensure_content
+from hms_bridge.repl.format.untrusted import DumpedFile
 
 _ATTEMPTS = 3
 

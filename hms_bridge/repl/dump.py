@@ -23,17 +23,20 @@ from hms_bridge.repl.bootstrap_dump import (
     require_no_functions,
 )
 from hms_bridge.repl.dump_archive import named_archive
-from hms_bridge.repl.dump_directories import DumpDirectory, DumpState, list_dumps, newest_finished
-from hms_bridge.repl.dump_manifest import FinishMark
-from hms_bridge.repl.dump_metadata import DumpType
 from hms_bridge.repl.dump_plan import DumpKind, DumpPlan, DumpReport, DumpRequest
-from hms_bridge.repl.dump_texts import NotedTexts
 from hms_bridge.repl.dump_verb import DumpVerb
 from hms_bridge.repl.event_source import EventRange
 from hms_bridge.repl.external_dump import external_list_text, list_external
 from hms_bridge.repl.file_pool import FilePool
+from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps, newest_finished
+from hms_bridge.repl.format.dump_metadata import DumpType
+from hms_bridge.repl.format.hashed_texts import NotedTexts
+from hms_bridge.repl.format.layout import DumpPaths, database_directory
+from hms_bridge.repl.format.manifest import FinishMark
+from hms_bridge.repl.format.replays import Replays
+from hms_bridge.repl.format.side_texts import format_names
+from hms_bridge.repl.format.texts import ensure_content
 from hms_bridge.repl.incremental_dump import IncrementalDump
-from hms_bridge.repl.layout import DumpPaths, database_directory
 from hms_bridge.repl.lease import Lease
 from hms_bridge.repl.origin import require_same_log, write_origin
 from hms_bridge.repl.pins import DumpPins
@@ -45,8 +48,6 @@ from hms_bridge.repl.plain_tables import (
     write_plain,
 )
 from hms_bridge.repl.remedies import begin_anew, bring_anew
-from hms_bridge.repl.replays import Replays
-from hms_bridge.repl.side_texts import format_names
 from hms_bridge.repl.snapshot_wait import look
 from hms_bridge.repl.tables_anew import (
     is_replaceable,
@@ -64,7 +65,6 @@ from hms_bridge.repl.target_objects import (
     require_files_of_hive,
     with_parameters,
 )
-from hms_bridge.repl.texts import ensure_content
 
 _NAMED_IN_MESSAGE = 5
 

@@ -15,10 +15,10 @@ from changemanager.manifest import ArchiveManifest
 from changemanager.sharing import tell_of
 from hms_bridge.clock import Clock
 from hms_bridge.metastore import Metastore
-from hms_bridge.repl.layout import HIVE_DIRECTORY, NON_RECOVERABLE, DumpPaths
+from hms_bridge.repl.format.layout import HIVE_DIRECTORY, NON_RECOVERABLE, DumpPaths
+from hms_bridge.repl.format.texts import remove_tree
 from hms_bridge.repl.lease import Lease, LeaseKind, LeaseRequest, LeaseRules, held_lease
 from hms_bridge.repl.pins import DumpPins
-from hms_bridge.repl.texts import remove_tree
 
 _LOG = logging.getLogger(__name__)
 _ABOVE_HIVE = frozenset({HIVE_DIRECTORY, NON_RECOVERABLE, "ranger", "atlas"})

@@ -17,8 +17,8 @@ from hms_bridge.model.compaction import CompactionType
 from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.model.txn import WriteEvent
-from hms_bridge.repl.dump_metadata import DumpMetadata, DumpType
-from hms_bridge.repl.event_payload import (
+from hms_bridge.repl.format.dump_metadata import DumpMetadata, DumpType
+from hms_bridge.repl.format.event_payload import (
     AbortTxnPayload,
     AllocWriteIdPayload,
     CommitTxnPayload,
@@ -26,18 +26,18 @@ from hms_bridge.repl.event_payload import (
     Payload,
     message_json,
 )
-from hms_bridge.repl.layout import EventPaths
-from hms_bridge.repl.object_metadata import (
+from hms_bridge.repl.format.layout import EventPaths
+from hms_bridge.repl.format.object_metadata import (
     SCOPE_ALL,
     SCOPE_METADATA,
     DatabaseMetadata,
     ReplicationSpec,
     TableMetadata,
 )
+from hms_bridge.repl.format.passed_kinds import PASSED_BY_DEFAULT, PLACES, refusal
+from hms_bridge.repl.format.side_texts import format_names
 from hms_bridge.repl.partition_places import require_usual_places
-from hms_bridge.repl.passed_kinds import PASSED_BY_DEFAULT, PLACES, refusal
 from hms_bridge.repl.remedies import begin_anew, bring_anew
-from hms_bridge.repl.side_texts import format_names
 from hms_bridge.repl.target_objects import (
     has_moved,
     is_external,

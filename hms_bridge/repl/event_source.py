@@ -10,14 +10,14 @@ from hms_bridge.metadata_store import NotificationStore
 from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.model.event import EventType, NotificationEvent, NotificationRequest
 from hms_bridge.model.ids import EventId
-from hms_bridge.repl.event_payload import (
+from hms_bridge.repl.format.event_payload import (
     AbortTxnPayload,
     AllocWriteIdPayload,
     CommitTxnPayload,
     OpenTxnPayload,
     message_json,
 )
-from hms_bridge.repl.relevance import TxnStep, unrelated_events
+from hms_bridge.repl.format.relevance import TxnStep, unrelated_events
 
 _TXN_TYPES = frozenset(
     {EventType.OPEN_TXN.value, EventType.COMMIT_TXN.value, EventType.ABORT_TXN.value}

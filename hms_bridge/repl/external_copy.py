@@ -8,9 +8,9 @@ from changemanager.filesystem.volume import FileKind
 from changemanager.location import Resolver
 from hms_bridge.errors import ReplError
 from hms_bridge.repl.copy import Copier, CopyReport
-from hms_bridge.repl.data_tree import list_data
-from hms_bridge.repl.external_list import ExternalDirectory, external_target
-from hms_bridge.repl.untrusted import DumpedFile
+from hms_bridge.repl.format.data_tree import list_data
+from hms_bridge.repl.format.external_list import ExternalDirectory, external_target
+from hms_bridge.repl.format.untrusted import DumpedFile
 
 
 def copy_external(

@@ -8,8 +8,12 @@ from changemanager.location import Resolver
 from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Partition, Table
-from hms_bridge.repl.external_list import ExternalDirectory, external_target, format_external_list
-from hms_bridge.repl.layout import DumpPaths
+from hms_bridge.repl.format.external_list import (
+    ExternalDirectory,
+    external_target,
+    format_external_list,
+)
+from hms_bridge.repl.format.layout import DumpPaths
 from hms_bridge.repl.target_objects import is_external
 
 _PARTITIONS_AT_ONCE = 1000

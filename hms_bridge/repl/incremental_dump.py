@@ -14,23 +14,23 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.txn import OpenTxns, TxnState, TxnType, WriteEvent
-from hms_bridge.repl.dump_texts import NotedTexts
 from hms_bridge.repl.event_dump import EventTexts, EventWriter
-from hms_bridge.repl.event_payload import (
+from hms_bridge.repl.event_source import EventRange, concerns, left_out_events, read_events
+from hms_bridge.repl.file_pool import FilePool
+from hms_bridge.repl.format.event_payload import (
     AbortTxnPayload,
     AllocWriteIdPayload,
     CommitTxnPayload,
     OpenTxnPayload,
     message_json,
 )
-from hms_bridge.repl.event_source import EventRange, concerns, left_out_events, read_events
-from hms_bridge.repl.events_dump import EventsDump
-from hms_bridge.repl.file_pool import FilePool
-from hms_bridge.repl.files_list import format_files
-from hms_bridge.repl.layout import DumpPaths
+from hms_bridge.repl.format.events_dump import EventsDump
+from hms_bridge.repl.format.files_list import format_files
+from hms_bridge.repl.format.hashed_texts import NotedTexts
+from hms_bridge.repl.format.layout import DumpPaths
+from hms_bridge.repl.format.passed_kinds import PASSED_BY_DEFAULT
+from hms_bridge.repl.format.replays import Replays, still_open
 from hms_bridge.repl.partition_lives import PartitionLives, WriteFate, changed_under_writer
-from hms_bridge.repl.passed_kinds import PASSED_BY_DEFAULT
-from hms_bridge.repl.replays import Replays, still_open
 from hms_bridge.repl.table_fates import TableFates
 from hms_bridge.repl.tables_anew import names_of_event
 from hms_bridge.repl.unreported_writes import (

@@ -9,15 +9,6 @@ from dataclasses import dataclass
 from hms_bridge.model.catalog import TableType
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.partition_name import parse_partition_name
-from hms_bridge.repl.dump_metadata import DumpType
-from hms_bridge.repl.dump_reader import DumpedEvent, DumpReader
-from hms_bridge.repl.event_payload import (
-    AbortTxnPayload,
-    AllocWriteIdPayload,
-    CommitTxnPayload,
-    OpenTxnPayload,
-    Payload,
-)
 from hms_bridge.repl.events import database, function, partition, table, txn
 from hms_bridge.repl.events.context import (
     ReplayContext,
@@ -26,10 +17,19 @@ from hms_bridge.repl.events.context import (
     partition_life,
 )
 from hms_bridge.repl.events.place import refuse_moved
-from hms_bridge.repl.passed_kinds import is_harmless_compaction, refusal
-from hms_bridge.repl.relevance import TxnStep, unrelated_events
+from hms_bridge.repl.format.dump_metadata import DumpType
+from hms_bridge.repl.format.event_payload import (
+    AbortTxnPayload,
+    AllocWriteIdPayload,
+    CommitTxnPayload,
+    OpenTxnPayload,
+    Payload,
+)
+from hms_bridge.repl.format.passed_kinds import is_harmless_compaction, refusal
+from hms_bridge.repl.format.reader import DumpedEvent, DumpReader
+from hms_bridge.repl.format.relevance import TxnStep, unrelated_events
+from hms_bridge.repl.format.untrusted import DumpRules, checked_name
 from hms_bridge.repl.replica import Replica
-from hms_bridge.repl.untrusted import DumpRules, checked_name
 from hms_bridge.wire.object_json import partition_from_json, table_from_json
 
 _Replay = Callable[[ReplayContext, DumpedEvent], None]

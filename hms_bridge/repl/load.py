@@ -27,12 +27,14 @@ from hms_bridge.repl.bootstrap_load import (
     replace_tables,
 )
 from hms_bridge.repl.copy import CopyReport
-from hms_bridge.repl.dump_directories import DumpDirectory, DumpState, list_dumps, newest_finished
-from hms_bridge.repl.dump_metadata import DumpType
-from hms_bridge.repl.dump_reader import DumpReader
 from hms_bridge.repl.external_copy import copy_external, require_there
+from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps, newest_finished
+from hms_bridge.repl.format.dump_metadata import DumpType
+from hms_bridge.repl.format.layout import database_directory
+from hms_bridge.repl.format.reader import DumpReader
+from hms_bridge.repl.format.texts import write_text
+from hms_bridge.repl.format.untrusted import DumpRules, checked_name
 from hms_bridge.repl.incremental_load import IncrementalPlan, plan_incremental, replay
-from hms_bridge.repl.layout import database_directory
 from hms_bridge.repl.lease import LeaseKind, LeaseRequest, LeaseRules, held_lease
 from hms_bridge.repl.own_source import (
     FORGOTTEN,
@@ -51,8 +53,6 @@ from hms_bridge.repl.target_objects import (
     TARGET_LAST_EVENT,
     last_event_of,
 )
-from hms_bridge.repl.texts import write_text
-from hms_bridge.repl.untrusted import DumpRules, checked_name
 from hms_bridge.repl.verify import VerifyReport, verify_reader
 
 _TABLES_COMPARED = 10

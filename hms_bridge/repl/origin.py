@@ -15,13 +15,13 @@ from hms_bridge.errors import EventGapError
 from hms_bridge.metadata_store import NotificationStore
 from hms_bridge.model.event import NotificationRequest
 from hms_bridge.model.ids import EventId
-from hms_bridge.repl.dump_directories import DumpDirectory
-from hms_bridge.repl.dump_texts import NotedTexts
 from hms_bridge.repl.event_source import EventRange
-from hms_bridge.repl.layout import DumpPaths
+from hms_bridge.repl.format.directories import DumpDirectory
+from hms_bridge.repl.format.hashed_texts import NotedTexts
+from hms_bridge.repl.format.layout import DumpPaths
+from hms_bridge.repl.format.side_texts import holding
+from hms_bridge.repl.format.texts import read_text_if_there
 from hms_bridge.repl.remedies import begin_anew
-from hms_bridge.repl.side_texts import holding
-from hms_bridge.repl.texts import read_text_if_there
 
 _TEXT_BYTES_MAX = 1 << 16
 

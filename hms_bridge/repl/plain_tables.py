@@ -22,17 +22,17 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.model.partition_name import partition_name
-from hms_bridge.repl.data_tree import list_data
-from hms_bridge.repl.dump_texts import NotedTexts
-from hms_bridge.repl.event_payload import Payload, message_json
 from hms_bridge.repl.event_source import EventRange, is_of, read_events
 from hms_bridge.repl.external_dump import partitions_of
-from hms_bridge.repl.layout import DumpPaths
-from hms_bridge.repl.passed_kinds import refusal
+from hms_bridge.repl.format.data_tree import list_data
+from hms_bridge.repl.format.event_payload import Payload, message_json
+from hms_bridge.repl.format.hashed_texts import NotedTexts
+from hms_bridge.repl.format.layout import DumpPaths
+from hms_bridge.repl.format.passed_kinds import refusal
+from hms_bridge.repl.format.side_texts import holding
+from hms_bridge.repl.format.texts import read_text_if_there
 from hms_bridge.repl.remedies import bring_anew
-from hms_bridge.repl.side_texts import holding
 from hms_bridge.repl.target_objects import is_external, is_view
-from hms_bridge.repl.texts import read_text_if_there
 from hms_bridge.wire.object_json import partition_from_json, table_from_json
 
 PLAIN_TABLES = "PLAIN_TABLES"

@@ -20,7 +20,8 @@ from hms_bridge.model.txn import (
     TxnType,
 )
 from hms_bridge.repl.copy import Copier, CopyReport
-from hms_bridge.repl.dump_reader import DumpedPartition
+from hms_bridge.repl.format.reader import DumpedPartition
+from hms_bridge.repl.format.untrusted import DumpedFile
 from hms_bridge.repl.own_source import is_same_place
 from hms_bridge.repl.remedies import begin_anew, bring_anew
 from hms_bridge.repl.target_objects import (
@@ -32,7 +33,6 @@ from hms_bridge.repl.target_objects import (
     last_event_of,
     with_parameters,
 )
-from hms_bridge.repl.untrusted import DumpedFile
 
 _OPEN_TOGETHER_MAX = 500
 """Below the batch limit of any metastore (hive.txn.max.open.batch is 1000)."""

@@ -15,7 +15,7 @@ from hms_bridge.acid.names import is_hidden
 from hms_bridge.errors import NotEnoughHistoryError, ReplError
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
-from hms_bridge.repl.data_tree import list_data
+from hms_bridge.repl.format.data_tree import list_data
 from hms_bridge.rows.known_ids import GivenIds, require_known_ids
 
 

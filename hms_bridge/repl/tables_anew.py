@@ -18,13 +18,13 @@ from changemanager.location import Resolver
 from hms_bridge.errors import NoSuchObjectError, ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.event import EventType, NotificationEvent
-from hms_bridge.repl.dump_directories import DumpDirectory, DumpState
-from hms_bridge.repl.dump_metadata import DumpType
-from hms_bridge.repl.event_payload import AllocWriteIdPayload, Payload, message_json
 from hms_bridge.repl.event_source import EventRange, is_of, read_events
-from hms_bridge.repl.layout import DumpPaths
-from hms_bridge.repl.side_texts import parse_table_names
-from hms_bridge.repl.texts import read_text_if_there
+from hms_bridge.repl.format.directories import DumpDirectory, DumpState
+from hms_bridge.repl.format.dump_metadata import DumpType
+from hms_bridge.repl.format.event_payload import AllocWriteIdPayload, Payload, message_json
+from hms_bridge.repl.format.layout import DumpPaths
+from hms_bridge.repl.format.side_texts import parse_table_names
+from hms_bridge.repl.format.texts import read_text_if_there
 from hms_bridge.wire.object_json import table_from_json
 
 _TEXT_BYTES_MAX = 16 << 20

@@ -18,9 +18,9 @@ from hms_bridge.repl.bootstrap_dump import (
     write_database,
 )
 from hms_bridge.repl.dump_plan import DumpRequest
-from hms_bridge.repl.dump_texts import NotedTexts
 from hms_bridge.repl.event_source import EventRange
-from hms_bridge.repl.layout import DumpPaths
+from hms_bridge.repl.format.hashed_texts import NotedTexts
+from hms_bridge.repl.format.layout import DumpPaths
 from hms_bridge.repl.read_txn import ReadTxn
 from hms_bridge.repl.snapshot_wait import wait_for_snapshot
 

@@ -34,9 +34,9 @@ from hms_bridge.model.catalog import Partition, Table
 from hms_bridge.model.compaction import Compaction, CompactionState, ShowCompactionsRequest
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.partition_name import partition_name
-from hms_bridge.repl.data_tree import list_data
-from hms_bridge.repl.emptied import is_emptied, oldest_row
-from hms_bridge.repl.texts import read_text
+from hms_bridge.repl.format.data_tree import list_data
+from hms_bridge.repl.format.emptied import is_emptied, oldest_row
+from hms_bridge.repl.format.texts import read_text
 
 _CLOCKS_APART_MS = 60_000
 _MARKER_BYTES_MAX = 1 << 16

@@ -10,8 +10,8 @@ from changemanager.manifest import PinKind
 from hms_bridge.errors import ReplError
 from hms_bridge.model.compaction import CompactionType
 from hms_bridge.repl.discard import DiscardPlan, DiscardRequest, ReplDiscard
-from hms_bridge.repl.dump_directories import DumpState, list_dumps
 from hms_bridge.repl.dump_plan import DumpKind
+from hms_bridge.repl.format.directories import DumpState, list_dumps
 from tests.repl.test_dump_crash import faulty
 from tests.support.archive_world import CrashError, FaultPlan
 from tests.support.repl_metastore import FaultyMetastore

@@ -9,7 +9,7 @@ from enum import Enum
 from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.ids import EventId
-from hms_bridge.repl.dump_reader import DumpedEvent, DumpReader
+from hms_bridge.repl.format.reader import DumpedEvent, DumpReader
 from hms_bridge.repl.replica import Replica
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import Partition, Table
-from hms_bridge.repl.dump_metadata import DumpType
-from hms_bridge.repl.dump_reader import DumpedEvent
-from hms_bridge.repl.event_payload import Payload
-from hms_bridge.repl.external_list import external_target
+from hms_bridge.repl.format.dump_metadata import DumpType
+from hms_bridge.repl.format.event_payload import Payload
+from hms_bridge.repl.format.external_list import external_target
+from hms_bridge.repl.format.passed_kinds import PLACES
+from hms_bridge.repl.format.reader import DumpedEvent
+from hms_bridge.repl.format.untrusted import DumpRules
 from hms_bridge.repl.partition_places import require_usual_places
-from hms_bridge.repl.passed_kinds import PLACES
 from hms_bridge.repl.remedies import bring_anew
 from hms_bridge.repl.target_objects import has_moved, is_external
-from hms_bridge.repl.untrusted import DumpRules
 from hms_bridge.wire.object_json import partition_from_json, table_from_json
 
 

@@ -6,18 +6,18 @@ from dataclasses import replace
 
 from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import Table
-from hms_bridge.repl.dump_reader import DumpedEvent
-from hms_bridge.repl.event_payload import Payload
 from hms_bridge.repl.events.context import ReplayContext
 from hms_bridge.repl.events.place import moved_place
 from hms_bridge.repl.events.truncate import truncate_directory
+from hms_bridge.repl.format.event_payload import Payload
+from hms_bridge.repl.format.reader import DumpedEvent
+from hms_bridge.repl.format.untrusted import checked_name
 from hms_bridge.repl.target_objects import (
     is_external,
     last_event_of,
     replay_environment,
     target_table,
 )
-from hms_bridge.repl.untrusted import checked_name
 from hms_bridge.wire.object_json import table_from_json
 
 

@@ -8,7 +8,7 @@ from hms_bridge.acid.names import DirectoryName, is_hidden
 from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.ids import WriteId
-from hms_bridge.repl.texts import ensure_content, remove_tree
+from hms_bridge.repl.format.texts import ensure_content, remove_tree
 
 
 def truncate_directory(root: Location, table: Table, write_id: int, where: str) -> None:

@@ -17,7 +17,7 @@ from changemanager.uri import EncodedUri, decode_uri
 from hms_bridge.acid.names import DirectoryName, is_hidden
 from hms_bridge.errors import MetaError, ReplError
 from hms_bridge.model.partition_name import parse_partition_name
-from hms_bridge.repl.passed_kinds import PASSED_BY_DEFAULT
+from hms_bridge.repl.format.passed_kinds import PASSED_BY_DEFAULT
 
 _NAME = re.compile(r"[^\x00-\x1f\x7f/\\.][^\x00-\x1f\x7f/\\]{0,255}")
 

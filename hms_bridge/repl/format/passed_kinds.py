@@ -16,7 +16,7 @@ from typing import Any
 
 from hms_bridge.config.settings import ReplSettings
 from hms_bridge.errors import ReplError
-from hms_bridge.repl.event_payload import PAYLOAD_BYTES_MAX
+from hms_bridge.repl.format.event_payload import PAYLOAD_BYTES_MAX
 
 FUNCTIONS = "_functions"
 CONSTRAINTS = "_constraints"

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from changemanager.errors import ChangeManagerError
 from changemanager.uri import EncodedUri, encode_uri
 from hms_bridge.errors import ReplError
-from hms_bridge.repl.untrusted import DumpedFile, DumpRules, checked_file
+from hms_bridge.repl.format.untrusted import DumpedFile, DumpRules, checked_file
 
 
 def format_files(files: Iterable[EncodedUri]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from changemanager.errors import ChangeManagerError
 from changemanager.location import parse_uri
 from hms_bridge.errors import ReplError
-from hms_bridge.repl.untrusted import DumpRules, checked_name, require_allowed_uri
+from hms_bridge.repl.format.untrusted import DumpRules, checked_name, require_allowed_uri
 
 _COPY_MODE = "FALLBACK_COPY"
 _PARTS_MIN = 3

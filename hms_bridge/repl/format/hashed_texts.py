@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from changemanager.location import Resolver
 from hms_bridge.errors import DumpIncompleteError, ReplError
 from hms_bridge.model.ids import EventId
-from hms_bridge.repl.dump_manifest import DumpManifest, FinishMark, text_digest
-from hms_bridge.repl.dump_metadata import DumpMetadata, DumpType, ReplScope
 from hms_bridge.repl.file_pool import FilePool
-from hms_bridge.repl.layout import DumpPaths
-from hms_bridge.repl.texts import read_text, read_text_if_there, write_fresh, write_text
+from hms_bridge.repl.format.dump_metadata import DumpMetadata, DumpType, ReplScope
+from hms_bridge.repl.format.layout import DumpPaths
+from hms_bridge.repl.format.manifest import DumpManifest, FinishMark, text_digest
+from hms_bridge.repl.format.texts import read_text, read_text_if_there, write_fresh, write_text
 
 _MARK_BYTES_MAX = 1 << 16
 

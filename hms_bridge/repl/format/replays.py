@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from changemanager.location import Resolver
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.txn import OpenTxns, TxnState
-from hms_bridge.repl.layout import DumpPaths
-from hms_bridge.repl.side_texts import holding
-from hms_bridge.repl.texts import read_text_if_there
+from hms_bridge.repl.format.layout import DumpPaths
+from hms_bridge.repl.format.side_texts import holding
+from hms_bridge.repl.format.texts import read_text_if_there
 
 _TEXT_BYTES_MAX = 64 << 20
 

@@ -15,12 +15,12 @@ from hms_bridge.errors import DumpIncompleteError, MetaError, MetastoreError, Re
 from hms_bridge.model.catalog import Database, Partition, Table
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.partition_name import partition_name
-from hms_bridge.repl.dump_metadata import DumpMetadata, DumpType
-from hms_bridge.repl.dump_texts import CheckedTexts
-from hms_bridge.repl.events_dump import EventsDump
-from hms_bridge.repl.external_list import ExternalDirectory, parse_external_list
-from hms_bridge.repl.files_list import parse_files
-from hms_bridge.repl.layout import (
+from hms_bridge.repl.format.dump_metadata import DumpMetadata, DumpType
+from hms_bridge.repl.format.events_dump import EventsDump
+from hms_bridge.repl.format.external_list import ExternalDirectory, parse_external_list
+from hms_bridge.repl.format.files_list import parse_files
+from hms_bridge.repl.format.hashed_texts import CheckedTexts
+from hms_bridge.repl.format.layout import (
     ANEW_DIRECTORY,
     BATCH_PREFIX,
     BOOTSTRAP_DIRECTORIES,
@@ -28,11 +28,11 @@ from hms_bridge.repl.layout import (
     DumpPaths,
     EventPaths,
 )
-from hms_bridge.repl.object_metadata import DatabaseMetadata, ReplicationSpec, TableMetadata
-from hms_bridge.repl.replays import Replays
-from hms_bridge.repl.side_texts import parse_names, parse_table_names
-from hms_bridge.repl.texts import child_directories, is_there
-from hms_bridge.repl.untrusted import DumpedFile, DumpRules, checked_name, checked_partition
+from hms_bridge.repl.format.object_metadata import DatabaseMetadata, ReplicationSpec, TableMetadata
+from hms_bridge.repl.format.replays import Replays
+from hms_bridge.repl.format.side_texts import parse_names, parse_table_names
+from hms_bridge.repl.format.texts import child_directories, is_there
+from hms_bridge.repl.format.untrusted import DumpedFile, DumpRules, checked_name, checked_partition
 from hms_bridge.wire.object_json import database_from_json, partition_from_json, table_from_json
 
 ObjectT = TypeVar("ObjectT")

@@ -8,10 +8,10 @@ from enum import Enum
 
 from changemanager.location import Resolver
 from hms_bridge.errors import DumpIncompleteError, ReplError
-from hms_bridge.repl.dump_manifest import FinishMark
-from hms_bridge.repl.dump_metadata import DumpMetadata
-from hms_bridge.repl.layout import DumpPaths, database_directory
-from hms_bridge.repl.texts import child_directories, is_there, read_text_if_there
+from hms_bridge.repl.format.dump_metadata import DumpMetadata
+from hms_bridge.repl.format.layout import DumpPaths, database_directory
+from hms_bridge.repl.format.manifest import FinishMark
+from hms_bridge.repl.format.texts import child_directories, is_there, read_text_if_there
 
 _METADATA_BYTES_MAX = 1 << 20
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from hms_bridge.errors import ReplError
-from hms_bridge.repl.untrusted import checked_name
+from hms_bridge.repl.format.untrusted import checked_name
 
 
 @contextmanager
