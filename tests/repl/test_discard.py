@@ -9,8 +9,8 @@ import pytest
 from changemanager.manifest import PinKind
 from hms_bridge.errors import ReplError
 from hms_bridge.model.compaction import CompactionType
-from hms_bridge.repl.discard import DiscardPlan, DiscardRequest, ReplDiscard
-from hms_bridge.repl.dump_plan import DumpKind
+from hms_bridge.repl.dump.discard import DiscardPlan, DiscardRequest, ReplDiscard
+from hms_bridge.repl.dump.plan import DumpKind
 from hms_bridge.repl.format.directories import DumpState, list_dumps
 from tests.repl.test_dump_crash import faulty
 from tests.support.archive_world import CrashError, FaultPlan

@@ -8,9 +8,9 @@ import pytest
 
 from changemanager.location import Location
 from hms_bridge.errors import DumpIncompleteError, ReplError
-from hms_bridge.repl.discard import DiscardRequest, ReplDiscard
-from hms_bridge.repl.dump import ReplDump
-from hms_bridge.repl.dump_plan import DumpKind
+from hms_bridge.repl.dump.discard import DiscardRequest, ReplDiscard
+from hms_bridge.repl.dump.plan import DumpKind
+from hms_bridge.repl.dump.repl_dump import ReplDump
 from hms_bridge.repl.format.directories import DumpState, list_dumps
 from tests.support.archive_world import CrashError, FaultPlan, FaultyVolume
 from tests.support.repl_metastore import FaultyMetastore

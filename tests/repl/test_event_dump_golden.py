@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hms_bridge.repl.event_dump import EventWriter
-from hms_bridge.repl.event_source import concerns
+from hms_bridge.repl.dump.event_source import concerns
+from hms_bridge.repl.dump.events import EventWriter
 from hms_bridge.repl.format.dump_metadata import DumpMetadata
 from hms_bridge.repl.format.event_payload import CommitTxnPayload, message_json
 from hms_bridge.repl.format.files_list import format_files

@@ -14,9 +14,9 @@ from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from hms_bridge.model.event import NotificationRequest
 from hms_bridge.model.ids import EventId, WriteId
 from hms_bridge.model.txn import AbortReason, CommitTxnRequest, OpenTxnsRequest, TxnType
-from hms_bridge.repl.dump_plan import DumpKind
+from hms_bridge.repl.dump.plan import DumpKind
+from hms_bridge.repl.dump.snapshot_wait import WaitRules
 from hms_bridge.repl.load import LoadKind
-from hms_bridge.repl.snapshot_wait import WaitRules
 from hms_bridge.repl.verify import verify_dump
 from tests.support.repl_world import DAY_MS, OpenWrite, ReplWorld
 

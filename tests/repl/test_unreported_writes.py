@@ -15,9 +15,9 @@ from hms_bridge.config.settings import ArchiveSettings, Settings
 from hms_bridge.connect import LocalStore
 from hms_bridge.errors import NoSuchObjectError, ReplError, SourceFileMissingError
 from hms_bridge.model.compaction import CompactionType
-from hms_bridge.repl.dump import ReplDump
-from hms_bridge.repl.dump_plan import DumpKind
-from hms_bridge.repl.incremental_dump import IncrementalRules
+from hms_bridge.repl.dump.incremental import IncrementalRules
+from hms_bridge.repl.dump.plan import DumpKind
+from hms_bridge.repl.dump.repl_dump import ReplDump
 from tests.support.repl_world import DAY_MS, OpenWrite, ReplWorld
 
 MAJOR, MINOR = CompactionType.MAJOR, CompactionType.MINOR

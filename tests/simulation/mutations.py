@@ -238,7 +238,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="a dump pins nothing",
-        file="hms_bridge/repl/dump.py",
+        file="hms_bridge/repl/dump/repl_dump.py",
         old="        pins.hold(paths.root, files)\n",
         new="",
         test="tests/simulation/test_found.py::test_a_purge_keeps_what_an_unloaded_dump_names",
@@ -246,7 +246,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="a dump may name files that are gone",
-        file="hms_bridge/repl/dump.py",
+        file="hms_bridge/repl/dump/repl_dump.py",
         old="        if missing:\n            pins.release",
         new="        if False:\n            pins.release",
         test="tests/repl/test_two_metastores.py::test_a_purge_before_the_dump_is_found_by_the_dump",
@@ -377,7 +377,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="an adopted table is dumped without its rows",
-        file="hms_bridge/repl/event_dump.py",
+        file="hms_bridge/repl/dump/events.py",
         old="    if table.is_transactional and asks_to_keep(parameters):\n",
         new="    if False:\n",
         test="tests/simulation/test_found.py::test_an_adopted_table_is_not_missing_on_the_replica",

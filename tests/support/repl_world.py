@@ -45,12 +45,12 @@ from hms_bridge.model.txn import (
 )
 from hms_bridge.orc.hive_types import parse_hive_type
 from hms_bridge.orc.types import struct_type
-from hms_bridge.repl.dump import ReplDump
-from hms_bridge.repl.dump_plan import DumpReport, DumpRequest
+from hms_bridge.repl.dump.plan import DumpReport, DumpRequest
+from hms_bridge.repl.dump.repl_dump import ReplDump
+from hms_bridge.repl.dump.snapshot_wait import WaitRules
+from hms_bridge.repl.dump.table_files import acid_state
 from hms_bridge.repl.lease import LeaseRules
 from hms_bridge.repl.load import LoadReport, LoadRequest, ReplLoad
-from hms_bridge.repl.snapshot_wait import WaitRules
-from hms_bridge.repl.table_files import acid_state
 from hms_bridge.rows.transaction import current_snapshot
 from hms_bridge.rows.writer import DeltaTarget, WrittenDelta, write_delete_delta, write_insert_delta
 from hms_bridge.service.metastore_service import MetastoreService

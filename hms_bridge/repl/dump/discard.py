@@ -14,7 +14,8 @@ from changemanager.location import Location
 from hms_bridge.errors import ReplError
 from hms_bridge.model.event import NotificationRequest
 from hms_bridge.model.ids import EventId
-from hms_bridge.repl.dump_verb import DumpVerb, what_is_strange
+from hms_bridge.repl.dump.origin import read_origin
+from hms_bridge.repl.dump.verb import DumpVerb, what_is_strange
 from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps
 from hms_bridge.repl.format.dump_metadata import DumpMetadata, DumpType
 from hms_bridge.repl.format.layout import DumpPaths, database_directory
@@ -22,7 +23,6 @@ from hms_bridge.repl.format.manifest import FinishMark
 from hms_bridge.repl.format.replays import Replays
 from hms_bridge.repl.format.texts import child_directories, ensure_content, write_text
 from hms_bridge.repl.lease import Lease, LeaseRules
-from hms_bridge.repl.origin import read_origin
 from hms_bridge.repl.pins import DumpPins, dump_holder
 
 _CLOCKS_APART_MS = 600_000

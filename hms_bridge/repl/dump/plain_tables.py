@@ -22,8 +22,8 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.model.partition_name import partition_name
-from hms_bridge.repl.event_source import EventRange, is_of, read_events
-from hms_bridge.repl.external_dump import partitions_of
+from hms_bridge.repl.dump.event_source import EventRange, is_of, read_events
+from hms_bridge.repl.dump.external import partitions_of
 from hms_bridge.repl.format.data_tree import list_data
 from hms_bridge.repl.format.event_payload import Payload, message_json
 from hms_bridge.repl.format.hashed_texts import NotedTexts

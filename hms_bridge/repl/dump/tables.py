@@ -11,18 +11,18 @@ from hms_bridge.clock import Clock
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.ids import EventId, TxnId
-from hms_bridge.repl.bootstrap_dump import (
+from hms_bridge.repl.dump.bootstrap import (
     BootstrapDump,
     require_no_constraints,
     require_no_rename,
     write_database,
 )
-from hms_bridge.repl.dump_plan import DumpRequest
-from hms_bridge.repl.event_source import EventRange
+from hms_bridge.repl.dump.event_source import EventRange
+from hms_bridge.repl.dump.plan import DumpRequest
+from hms_bridge.repl.dump.read_txn import ReadTxn
+from hms_bridge.repl.dump.snapshot_wait import wait_for_snapshot
 from hms_bridge.repl.format.hashed_texts import NotedTexts
 from hms_bridge.repl.format.layout import DumpPaths
-from hms_bridge.repl.read_txn import ReadTxn
-from hms_bridge.repl.snapshot_wait import wait_for_snapshot
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

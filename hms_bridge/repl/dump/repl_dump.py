@@ -18,15 +18,33 @@ from hms_bridge.model.catalog import Database, Table
 from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.txn import OpenTxns
-from hms_bridge.repl.bootstrap_dump import (
+from hms_bridge.repl.dump.archive import named_archive
+from hms_bridge.repl.dump.bootstrap import (
     require_no_constraints,
     require_no_functions,
 )
-from hms_bridge.repl.dump_archive import named_archive
-from hms_bridge.repl.dump_plan import DumpKind, DumpPlan, DumpReport, DumpRequest
-from hms_bridge.repl.dump_verb import DumpVerb
-from hms_bridge.repl.event_source import EventRange
-from hms_bridge.repl.external_dump import external_list_text, list_external
+from hms_bridge.repl.dump.event_source import EventRange
+from hms_bridge.repl.dump.external import external_list_text, list_external
+from hms_bridge.repl.dump.incremental import IncrementalDump
+from hms_bridge.repl.dump.origin import require_same_log, write_origin
+from hms_bridge.repl.dump.plain_tables import (
+    PLAIN_TABLES,
+    plain_places,
+    read_plain,
+    require_told,
+    write_plain,
+)
+from hms_bridge.repl.dump.plan import DumpKind, DumpPlan, DumpReport, DumpRequest
+from hms_bridge.repl.dump.snapshot_wait import look
+from hms_bridge.repl.dump.tables import TablesDump, transactional_names
+from hms_bridge.repl.dump.tables_anew import (
+    is_replaceable,
+    linked_names,
+    read_names,
+    require_known_names,
+    without_tables,
+)
+from hms_bridge.repl.dump.verb import DumpVerb
 from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps, newest_finished
 from hms_bridge.repl.format.dump_metadata import DumpType
@@ -36,27 +54,9 @@ from hms_bridge.repl.format.manifest import FinishMark
 from hms_bridge.repl.format.replays import Replays
 from hms_bridge.repl.format.side_texts import format_names
 from hms_bridge.repl.format.texts import ensure_content
-from hms_bridge.repl.incremental_dump import IncrementalDump
 from hms_bridge.repl.lease import Lease
-from hms_bridge.repl.origin import require_same_log, write_origin
 from hms_bridge.repl.pins import DumpPins
-from hms_bridge.repl.plain_tables import (
-    PLAIN_TABLES,
-    plain_places,
-    read_plain,
-    require_told,
-    write_plain,
-)
 from hms_bridge.repl.remedies import begin_anew, bring_anew
-from hms_bridge.repl.snapshot_wait import look
-from hms_bridge.repl.tables_anew import (
-    is_replaceable,
-    linked_names,
-    read_names,
-    require_known_names,
-    without_tables,
-)
-from hms_bridge.repl.tables_dump import TablesDump, transactional_names
 from hms_bridge.repl.target_objects import (
     FIRST_INCREMENTAL_PENDING,
     SOURCE_FOR,

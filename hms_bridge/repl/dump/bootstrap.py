@@ -14,12 +14,14 @@ from hms_bridge.model.catalog import Partition, Table, TableType
 from hms_bridge.model.event import EventType
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.partition_name import partition_name
-from hms_bridge.repl.event_source import EventRange, is_of, read_events
-from hms_bridge.repl.external_dump import (
+from hms_bridge.repl.dump.event_source import EventRange, is_of, read_events
+from hms_bridge.repl.dump.external import (
     external_directories,
     external_list_text,
     partitions_of,
 )
+from hms_bridge.repl.dump.snapshot_wait import DatabaseSnapshot
+from hms_bridge.repl.dump.table_files import TableSnapshot, snapshot_files
 from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.format.event_payload import Payload, message_json
 from hms_bridge.repl.format.external_list import ExternalDirectory
@@ -34,8 +36,6 @@ from hms_bridge.repl.format.object_metadata import (
     TableMetadata,
 )
 from hms_bridge.repl.format.passed_kinds import CONSTRAINTS, FUNCTIONS, refusal
-from hms_bridge.repl.snapshot_wait import DatabaseSnapshot
-from hms_bridge.repl.table_files import TableSnapshot, snapshot_files
 from hms_bridge.repl.target_objects import (
     LAST_EVENT,
     is_external,

@@ -22,12 +22,12 @@ from hms_bridge.model.event import EventType, NotificationEvent, NotificationReq
 from hms_bridge.model.ids import EventId, TxnId, WriteId
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.model.txn import TxnToWriteId, WriteEvent
+from hms_bridge.repl.dump.table_fates import TableFates
+from hms_bridge.repl.dump.write_traces import Archive, WriteTrace, WriteTraces
 from hms_bridge.repl.format.emptied import is_emptied
 from hms_bridge.repl.format.event_payload import AllocWriteIdPayload, OpenTxnPayload, message_json
 from hms_bridge.repl.remedies import begin_anew, bring_anew
-from hms_bridge.repl.table_fates import TableFates
 from hms_bridge.repl.target_objects import is_external, is_view
-from hms_bridge.repl.write_traces import Archive, WriteTrace, WriteTraces
 from hms_bridge.wire.object_json import (
     partition_from_json,
     partition_to_json,

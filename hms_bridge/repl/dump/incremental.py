@@ -14,8 +14,17 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.txn import OpenTxns, TxnState, TxnType, WriteEvent
-from hms_bridge.repl.event_dump import EventTexts, EventWriter
-from hms_bridge.repl.event_source import EventRange, concerns, left_out_events, read_events
+from hms_bridge.repl.dump.event_source import EventRange, concerns, left_out_events, read_events
+from hms_bridge.repl.dump.events import EventTexts, EventWriter
+from hms_bridge.repl.dump.partition_lives import PartitionLives, WriteFate, changed_under_writer
+from hms_bridge.repl.dump.table_fates import TableFates
+from hms_bridge.repl.dump.tables_anew import names_of_event
+from hms_bridge.repl.dump.unreported_writes import (
+    UnreportedWrites,
+    earlier_allocations,
+    lost_writes,
+)
+from hms_bridge.repl.dump.write_traces import Archive
 from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.format.event_payload import (
     AbortTxnPayload,
@@ -30,15 +39,6 @@ from hms_bridge.repl.format.hashed_texts import NotedTexts
 from hms_bridge.repl.format.layout import DumpPaths
 from hms_bridge.repl.format.passed_kinds import PASSED_BY_DEFAULT
 from hms_bridge.repl.format.replays import Replays, still_open
-from hms_bridge.repl.partition_lives import PartitionLives, WriteFate, changed_under_writer
-from hms_bridge.repl.table_fates import TableFates
-from hms_bridge.repl.tables_anew import names_of_event
-from hms_bridge.repl.unreported_writes import (
-    UnreportedWrites,
-    earlier_allocations,
-    lost_writes,
-)
-from hms_bridge.repl.write_traces import Archive
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

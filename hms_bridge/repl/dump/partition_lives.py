@@ -17,7 +17,7 @@ from hms_bridge.model.catalog import Table
 from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.partition_name import parse_partition_name
-from hms_bridge.repl.event_source import EventRange, is_of, read_events
+from hms_bridge.repl.dump.event_source import EventRange, is_of, read_events
 from hms_bridge.repl.format.event_payload import Payload, message_json
 from hms_bridge.repl.remedies import bring_anew
 from hms_bridge.wire.object_json import partition_from_json, table_from_json

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from hms_bridge.model.ids import EventId, TxnId
+from hms_bridge.repl.dump.incremental import EventCounts, IncrementalRules
+from hms_bridge.repl.dump.snapshot_wait import WaitRules
 from hms_bridge.repl.format.untrusted import checked_name
-from hms_bridge.repl.incremental_dump import EventCounts, IncrementalRules
 from hms_bridge.repl.lease import LeaseRules
-from hms_bridge.repl.snapshot_wait import WaitRules
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

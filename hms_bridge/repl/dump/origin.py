@@ -15,7 +15,7 @@ from hms_bridge.errors import EventGapError
 from hms_bridge.metadata_store import NotificationStore
 from hms_bridge.model.event import NotificationRequest
 from hms_bridge.model.ids import EventId
-from hms_bridge.repl.event_source import EventRange
+from hms_bridge.repl.dump.event_source import EventRange
 from hms_bridge.repl.format.directories import DumpDirectory
 from hms_bridge.repl.format.hashed_texts import NotedTexts
 from hms_bridge.repl.format.layout import DumpPaths

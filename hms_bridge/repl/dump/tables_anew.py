@@ -18,7 +18,7 @@ from changemanager.location import Resolver
 from hms_bridge.errors import NoSuchObjectError, ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.event import EventType, NotificationEvent
-from hms_bridge.repl.event_source import EventRange, is_of, read_events
+from hms_bridge.repl.dump.event_source import EventRange, is_of, read_events
 from hms_bridge.repl.format.directories import DumpDirectory, DumpState
 from hms_bridge.repl.format.dump_metadata import DumpType
 from hms_bridge.repl.format.event_payload import AllocWriteIdPayload, Payload, message_json

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hms_bridge.metadata_store import NotificationStore
 from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.model.ids import EventId
-from hms_bridge.repl.event_source import EventRange, concerns, read_events
+from hms_bridge.repl.dump.event_source import EventRange, concerns, read_events
 from hms_bridge.repl.format.event_payload import Payload, message_json
 from hms_bridge.wire.object_json import table_from_json
 
