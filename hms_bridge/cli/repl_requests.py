@@ -16,7 +16,7 @@ from hms_bridge.repl.dump.plan import DumpRequest
 from hms_bridge.repl.dump.snapshot_wait import WaitRules
 from hms_bridge.repl.format.untrusted import DumpRules, checked_name
 from hms_bridge.repl.lease import LeaseRules
-from hms_bridge.repl.load import LoadRequest
+from hms_bridge.repl.load.repl_load import LoadRequest
 
 
 def dump_request(

@@ -24,7 +24,7 @@ from hms_bridge.model.txn import (
     OpenTxnsRequest,
     TxnType,
 )
-from hms_bridge.repl.load import LoadKind
+from hms_bridge.repl.load.repl_load import LoadKind
 from hms_bridge.repl.own_part import Access, set_access
 from tests.support.program import run_here
 from tests.support.repl_world import OpenWrite, ReplWorld

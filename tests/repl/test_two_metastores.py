@@ -16,7 +16,7 @@ from hms_bridge.model.ids import EventId, WriteId
 from hms_bridge.model.txn import AbortReason, CommitTxnRequest, OpenTxnsRequest, TxnType
 from hms_bridge.repl.dump.plan import DumpKind
 from hms_bridge.repl.dump.snapshot_wait import WaitRules
-from hms_bridge.repl.load import LoadKind
+from hms_bridge.repl.load.repl_load import LoadKind
 from hms_bridge.repl.verify import verify_dump
 from tests.support.repl_world import DAY_MS, OpenWrite, ReplWorld
 

@@ -19,7 +19,7 @@ from hms_bridge.repl.dump.plan import DumpKind, DumpRequest
 from hms_bridge.repl.dump.repl_dump import ReplDump
 from hms_bridge.repl.dump.snapshot_wait import WaitRules
 from hms_bridge.repl.lease import LeaseRules
-from hms_bridge.repl.load import LoadKind, LoadRequest, ReplLoad
+from hms_bridge.repl.load.repl_load import LoadKind, LoadRequest, ReplLoad
 from tests.simulation.cluster import Cluster
 from tests.simulation.side import CMROOT, REPL_ROOT, Side
 

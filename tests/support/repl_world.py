@@ -50,7 +50,7 @@ from hms_bridge.repl.dump.repl_dump import ReplDump
 from hms_bridge.repl.dump.snapshot_wait import WaitRules
 from hms_bridge.repl.dump.table_files import acid_state
 from hms_bridge.repl.lease import LeaseRules
-from hms_bridge.repl.load import LoadReport, LoadRequest, ReplLoad
+from hms_bridge.repl.load.repl_load import LoadReport, LoadRequest, ReplLoad
 from hms_bridge.rows.transaction import current_snapshot
 from hms_bridge.rows.writer import DeltaTarget, WrittenDelta, write_delete_delta, write_insert_delta
 from hms_bridge.service.metastore_service import MetastoreService

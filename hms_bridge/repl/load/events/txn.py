@@ -22,9 +22,6 @@ from hms_bridge.model.txn import (
     TxnType,
     WriteEvent,
 )
-from hms_bridge.repl.events.context import ReplayContext, TableChange, partition_life
-from hms_bridge.repl.events.partition import ensure_partition
-from hms_bridge.repl.events.truncate import truncate_directory
 from hms_bridge.repl.format.emptied import was_emptied
 from hms_bridge.repl.format.event_payload import (
     AbortTxnPayload,
@@ -35,7 +32,10 @@ from hms_bridge.repl.format.event_payload import (
 from hms_bridge.repl.format.passed_kinds import EMPTY_WRITES, refusal
 from hms_bridge.repl.format.reader import DumpedEvent, DumpedPartition, DumpedTable
 from hms_bridge.repl.format.untrusted import DumpedFile
-from hms_bridge.repl.write_id_owner import require_own
+from hms_bridge.repl.load.events.context import ReplayContext, TableChange, partition_life
+from hms_bridge.repl.load.events.partition import ensure_partition
+from hms_bridge.repl.load.events.truncate import truncate_directory
+from hms_bridge.repl.load.write_id_owner import require_own
 from hms_bridge.wire.object_json import partition_to_json, table_to_json
 
 

@@ -9,12 +9,12 @@ from changemanager.location import Location, list_tree
 from hms_bridge.errors import MetaError, ReplError
 from hms_bridge.model.catalog import Partition, Table
 from hms_bridge.model.partition_name import partition_name
-from hms_bridge.repl.events.context import ReplayContext
-from hms_bridge.repl.events.place import moved_place
-from hms_bridge.repl.events.truncate import truncate_directory
 from hms_bridge.repl.format.event_payload import Payload
 from hms_bridge.repl.format.reader import DumpedEvent, DumpedPartition
 from hms_bridge.repl.format.untrusted import checked_name, checked_partition
+from hms_bridge.repl.load.events.context import ReplayContext
+from hms_bridge.repl.load.events.place import moved_place
+from hms_bridge.repl.load.events.truncate import truncate_directory
 from hms_bridge.repl.target_objects import is_external, replay_environment, target_partition
 from hms_bridge.wire.object_json import partition_from_json
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from hms_bridge.errors import NoSuchObjectError
-from hms_bridge.repl.events.context import ReplayContext
 from hms_bridge.repl.format.event_payload import Payload
 from hms_bridge.repl.format.reader import DumpedEvent
 from hms_bridge.repl.format.untrusted import checked_name
+from hms_bridge.repl.load.events.context import ReplayContext
 
 
 def drop_function(context: ReplayContext, event: DumpedEvent) -> None:

@@ -13,8 +13,8 @@ from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.repl.format.object_metadata import SCOPE_ALL, SCOPE_METADATA
 from hms_bridge.repl.format.passed_kinds import refusal
 from hms_bridge.repl.format.reader import DumpedPartition, DumpedTable, DumpReader
-from hms_bridge.repl.own_source import FORGOTTEN
-from hms_bridge.repl.replica import Replica
+from hms_bridge.repl.load.own_source import FORGOTTEN
+from hms_bridge.repl.load.replica import Replica
 from hms_bridge.repl.target_objects import (
     AS_ON_SOURCE,
     BEGUN,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hms_bridge.repl.events.context import ReplayContext
 from hms_bridge.repl.format.event_payload import Payload
 from hms_bridge.repl.format.reader import DumpedEvent
+from hms_bridge.repl.load.events.context import ReplayContext
 from hms_bridge.repl.target_objects import altered_database
 from hms_bridge.wire.object_json import database_from_json
 

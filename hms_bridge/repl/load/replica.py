@@ -19,10 +19,10 @@ from hms_bridge.model.txn import (
     TxnToWriteId,
     TxnType,
 )
-from hms_bridge.repl.copy import Copier, CopyReport
 from hms_bridge.repl.format.reader import DumpedPartition
 from hms_bridge.repl.format.untrusted import DumpedFile
-from hms_bridge.repl.own_source import is_same_place
+from hms_bridge.repl.load.copy import Copier, CopyReport
+from hms_bridge.repl.load.own_source import is_same_place
 from hms_bridge.repl.remedies import begin_anew, bring_anew
 from hms_bridge.repl.target_objects import (
     FIRST_INCREMENTAL_PENDING,

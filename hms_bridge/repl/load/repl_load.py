@@ -18,7 +18,14 @@ from hms_bridge.errors import EventGapError, ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.ids import EventId
-from hms_bridge.repl.bootstrap_load import (
+from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps, newest_finished
+from hms_bridge.repl.format.dump_metadata import DumpType
+from hms_bridge.repl.format.layout import database_directory
+from hms_bridge.repl.format.reader import DumpReader
+from hms_bridge.repl.format.texts import write_text
+from hms_bridge.repl.format.untrusted import DumpRules, checked_name
+from hms_bridge.repl.lease import LeaseKind, LeaseRequest, LeaseRules, held_lease
+from hms_bridge.repl.load.bootstrap import (
     check_bootstrap,
     check_tables,
     check_tables_anew,
@@ -26,24 +33,17 @@ from hms_bridge.repl.bootstrap_load import (
     load_bootstrap,
     replace_tables,
 )
-from hms_bridge.repl.copy import CopyReport
-from hms_bridge.repl.external_copy import copy_external, require_there
-from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps, newest_finished
-from hms_bridge.repl.format.dump_metadata import DumpType
-from hms_bridge.repl.format.layout import database_directory
-from hms_bridge.repl.format.reader import DumpReader
-from hms_bridge.repl.format.texts import write_text
-from hms_bridge.repl.format.untrusted import DumpRules, checked_name
-from hms_bridge.repl.incremental_load import IncrementalPlan, plan_incremental, replay
-from hms_bridge.repl.lease import LeaseKind, LeaseRequest, LeaseRules, held_lease
-from hms_bridge.repl.own_source import (
+from hms_bridge.repl.load.copy import CopyReport
+from hms_bridge.repl.load.external import copy_external, require_there
+from hms_bridge.repl.load.incremental import IncrementalPlan, plan_incremental, replay
+from hms_bridge.repl.load.own_source import (
     FORGOTTEN,
     is_unloaded_source,
     own_source,
     refuse_own_source,
 )
+from hms_bridge.repl.load.replica import Replica, ReplicaNames
 from hms_bridge.repl.remedies import begin_anew
-from hms_bridge.repl.replica import Replica, ReplicaNames
 from hms_bridge.repl.target_objects import (
     CHECKPOINT,
     FIRST_INCREMENTAL_PENDING,

@@ -13,7 +13,7 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.ids import MAX_ID, TxnId, WriteId
 from hms_bridge.model.txn import TxnToWriteId
 from hms_bridge.model.valid_ids import ValidTxnList
-from hms_bridge.repl.replica import Replica
+from hms_bridge.repl.load.replica import Replica
 from hms_bridge.repl.whole_lists import whole_lists
 
 _NOBODY = "invalid write id"

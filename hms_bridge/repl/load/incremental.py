@@ -9,14 +9,6 @@ from dataclasses import dataclass
 from hms_bridge.model.catalog import TableType
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.partition_name import parse_partition_name
-from hms_bridge.repl.events import database, function, partition, table, txn
-from hms_bridge.repl.events.context import (
-    ReplayContext,
-    TableChange,
-    TableLives,
-    partition_life,
-)
-from hms_bridge.repl.events.place import refuse_moved
 from hms_bridge.repl.format.dump_metadata import DumpType
 from hms_bridge.repl.format.event_payload import (
     AbortTxnPayload,
@@ -29,7 +21,15 @@ from hms_bridge.repl.format.passed_kinds import is_harmless_compaction, refusal
 from hms_bridge.repl.format.reader import DumpedEvent, DumpReader
 from hms_bridge.repl.format.relevance import TxnStep, unrelated_events
 from hms_bridge.repl.format.untrusted import DumpRules, checked_name
-from hms_bridge.repl.replica import Replica
+from hms_bridge.repl.load.events import database, function, partition, table, txn
+from hms_bridge.repl.load.events.context import (
+    ReplayContext,
+    TableChange,
+    TableLives,
+    partition_life,
+)
+from hms_bridge.repl.load.events.place import refuse_moved
+from hms_bridge.repl.load.replica import Replica
 from hms_bridge.wire.object_json import partition_from_json, table_from_json
 
 _Replay = Callable[[ReplayContext, DumpedEvent], None]

@@ -10,7 +10,7 @@ from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.format.reader import DumpedEvent, DumpReader
-from hms_bridge.repl.replica import Replica
+from hms_bridge.repl.load.replica import Replica
 
 
 class TableChange(Enum):

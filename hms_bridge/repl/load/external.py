@@ -7,10 +7,10 @@ from collections.abc import Callable
 from changemanager.filesystem.volume import FileKind
 from changemanager.location import Resolver
 from hms_bridge.errors import ReplError
-from hms_bridge.repl.copy import Copier, CopyReport
 from hms_bridge.repl.format.data_tree import list_data
 from hms_bridge.repl.format.external_list import ExternalDirectory, external_target
 from hms_bridge.repl.format.untrusted import DumpedFile
+from hms_bridge.repl.load.copy import Copier, CopyReport
 
 
 def copy_external(

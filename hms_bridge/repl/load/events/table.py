@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import Table
-from hms_bridge.repl.events.context import ReplayContext
-from hms_bridge.repl.events.place import moved_place
-from hms_bridge.repl.events.truncate import truncate_directory
 from hms_bridge.repl.format.event_payload import Payload
 from hms_bridge.repl.format.reader import DumpedEvent
 from hms_bridge.repl.format.untrusted import checked_name
+from hms_bridge.repl.load.events.context import ReplayContext
+from hms_bridge.repl.load.events.place import moved_place
+from hms_bridge.repl.load.events.truncate import truncate_directory
 from hms_bridge.repl.target_objects import (
     is_external,
     last_event_of,
