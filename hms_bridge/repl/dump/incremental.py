@@ -16,15 +16,19 @@ from hms_bridge.model.ids import TxnId
 from hms_bridge.model.txn import OpenTxns, TxnState, TxnType, WriteEvent
 from hms_bridge.repl.dump.event_source import EventRange, concerns, left_out_events, read_events
 from hms_bridge.repl.dump.events import EventTexts, EventWriter
-from hms_bridge.repl.dump.partition_lives import PartitionLives, WriteFate, changed_under_writer
-from hms_bridge.repl.dump.table_fates import TableFates
+from hms_bridge.repl.dump.partition_changes import (
+    PartitionChanges,
+    WriteVisibility,
+    changed_under_writer,
+)
+from hms_bridge.repl.dump.table_names import TableNames
+from hms_bridge.repl.dump.table_writes import Archive
 from hms_bridge.repl.dump.tables_anew import names_of_event
 from hms_bridge.repl.dump.unreported_writes import (
     UnreportedWrites,
     earlier_allocations,
     lost_writes,
 )
-from hms_bridge.repl.dump.write_traces import Archive
 from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.format.event_payload import (
     AbortTxnPayload,
@@ -100,11 +104,11 @@ class IncrementalDump:
             has_checksums=has_checksums,
             passed_kinds=rules.passed_kinds,
         )
-        self._lives = PartitionLives(source, database_name)
+        self._partition_changes = PartitionChanges(source, database_name)
         self._passed: Counter[str] = Counter()
         self._left_out_count = 0
         self._opened: set[TxnId] = set()
-        self._given: set[TxnId] = set()
+        self._allocated: set[TxnId] = set()
         self._ended: set[TxnId] = set()
 
     def count(self) -> EventCounts:
@@ -127,15 +131,15 @@ class IncrementalDump:
             resolve,
             self._database_name,
             Archive(cmroot=self._writer.cm_root, manifest=self._manifest),
-            TableFates(self._source, self._database_name, self._wanted.after),
+            TableNames(self._source, self._database_name, self._wanted.after),
             self._anew,
         )
         with FilePool() as pool:
             noted = self._noted(self._texts(paths, unreported), dumped, files)
             pool.all(texts.write, noted)
-        if unreported.doubts and not self._rules.is_unknown_empty:
-            tables = unreported.doubted_tables
-            raise lost_writes(self._database_name, unreported.doubts, tables)
+        if unreported.unknown_writes and not self._rules.is_unknown_empty:
+            tables = unreported.unknown_tables
+            raise lost_writes(self._database_name, unreported.unknown_writes, tables)
         progress = EventsDump(
             last_event_id=self._wanted.until,
             event_count=sum(dumped.values()),
@@ -143,12 +147,12 @@ class IncrementalDump:
         )
         texts.write({paths.open_txns: f"{self._open_txns()}\n"})
         if self._txns_before is not None:
-            known = self._replays_before.all | self._opened | self._given
+            known = self._replays_before.all | self._opened | self._allocated
             texts.write(
                 {paths.replays: still_open(known - self._ended, self._txns_before).format()}
             )
         texts.write({paths.events_dump: progress.format()})
-        counts = replace(self._counts(dumped), assumed_empty=tuple(unreported.doubts))
+        counts = replace(self._counts(dumped), assumed_empty=tuple(unreported.unknown_writes))
         return counts, files
 
     def _noted(
@@ -170,7 +174,7 @@ class IncrementalDump:
             self._source, self._wanted, self._database_name, is_filtered=self._rules.is_filtered
         )
         self._passed, self._left_out_count = Counter(), 0
-        self._opened, self._given, self._ended = set(), set(), set()
+        self._opened, self._allocated, self._ended = set(), set(), set()
         size, written = self._rules.batch_size, 0
         for event in read_events(self._source, self._wanted):
             if event.id in left_out or not concerns(event, self._database_name):
@@ -200,9 +204,9 @@ class IncrementalDump:
         if event.type == EventType.OPEN_TXN.value:
             self._opened.update(OpenTxnPayload.parse(message_json(event), where).txn_ids)
         if event.type == EventType.ALLOC_WRITE_ID.value and unreported is not None:
-            given = AllocWriteIdPayload.parse(message_json(event), where)
-            unreported.note(event.id, given.table_name, given.allocated)
-            self._given.update(one.txn_id for one in given.allocated)
+            payload = AllocWriteIdPayload.parse(message_json(event), where)
+            unreported.note(event.id, payload.table_name, payload.allocated)
+            self._allocated.update(one.txn_id for one in payload.allocated)
         if event.type == EventType.ABORT_TXN.value:
             self._ended.add(AbortTxnPayload.parse(message_json(event), where).txn_id)
         if event.type != EventType.COMMIT_TXN.value:
@@ -242,10 +246,10 @@ class IncrementalDump:
     ) -> bool:
         """Not if its table was dropped under it. Raises ReplError if it was renamed: what was
         written before is seen under the new name, what was written after is not."""
-        given = unreported.given_at(txn_id, write)
-        if given is None:
+        allocated = unreported.allocated_at(txn_id, write)
+        if allocated is None:
             return True
-        name = unreported.name_at(write.table_name, given, event.id)
+        name = unreported.name_at(write.table_name, allocated, event.id)
         if name in (None, write.table_name):
             return name is not None
         if name in self._anew:
@@ -278,16 +282,18 @@ class IncrementalDump:
         if not write.partition:
             return True
         where = f"{write.table_name}/{write.partition}"
-        given = unreported.given_at(txn_id, write)
+        allocated = unreported.allocated_at(txn_id, write)
         try:
-            if given is None:
-                given = self._wanted.after
-            fate = self._lives.fate(write.table_name, write.partition, given, event.id)
+            if allocated is None:
+                allocated = self._wanted.after
+            visibility = self._partition_changes.visibility(
+                write.table_name, write.partition, allocated, event.id
+            )
         except EventGapError as error:
             raise changed_under_writer(event, write.database_name, where) from error
-        if fate is WriteFate.UNKNOWN:
+        if visibility is WriteVisibility.UNKNOWN:
             raise changed_under_writer(event, write.database_name, where)
-        return fate is WriteFate.SEEN
+        return visibility is WriteVisibility.VISIBLE
 
     def _note_earlier(
         self,
@@ -297,14 +303,14 @@ class IncrementalDump:
     ) -> None:
         """A transaction from before the range: it may have got write ids there."""
         try:
-            for event_id, given in earlier_allocations(
+            for event_id, payload in earlier_allocations(
                 self._source, self._database_name, [commit.txn_id], self._wanted.after
             ):
-                own = [one for one in given.allocated if one.txn_id == commit.txn_id]
-                unreported.note(event_id, given.table_name, own)
+                own = [one for one in payload.allocated if one.txn_id == commit.txn_id]
+                unreported.note(event_id, payload.table_name, own)
         except EventGapError as error:
             if not reported:
-                unreported.doubts.append(f"transaction {commit.txn_id} ({error})")
+                unreported.unknown_writes.append(f"transaction {commit.txn_id} ({error})")
 
     def _open_txns(self) -> str:
         """Source transactions that are open now: what a target keeps open after the load."""

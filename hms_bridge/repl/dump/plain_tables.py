@@ -89,7 +89,7 @@ def read_plain(resolve: Resolver, paths: DumpPaths) -> PlainPlaces:
         }
 
 
-def require_told(
+def require_reported(
     source: Metastore, database: str, before: PlainPlaces, now: PlainPlaces, wanted: EventRange
 ) -> None:
     """Raises ReplError for a place that changed between two dumps and is not as an event told."""
@@ -122,7 +122,7 @@ def _follow(event: NotificationEvent, known: dict[str, PlainPlace]) -> None:
     elif event.type in _FORGETTING:
         _forget(known, name)
     elif event.type in (EventType.CREATE_TABLE.value, EventType.ADD_PARTITION.value):
-        for place, files in _told(event):
+        for place, files in _reported(event):
             known[place] = PlainPlace(files="", names=_hash(files))
 
 
@@ -138,7 +138,7 @@ def _is_rename(event: NotificationEvent, payload: Payload) -> bool:
     return before.full_name != table_from_json(payload.text("tableObjAfterJson")).full_name
 
 
-def _told(event: NotificationEvent) -> Iterator[tuple[str, list[str]]]:
+def _reported(event: NotificationEvent) -> Iterator[tuple[str, list[str]]]:
     payload = Payload.parse(message_json(event), _where(event))
     table = table_from_json(payload.text("tableObjJson"))
     if event.type == EventType.CREATE_TABLE.value:

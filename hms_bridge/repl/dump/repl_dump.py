@@ -31,7 +31,7 @@ from hms_bridge.repl.dump.plain_tables import (
     PLAIN_TABLES,
     plain_places,
     read_plain,
-    require_told,
+    require_reported,
     write_plain,
 )
 from hms_bridge.repl.dump.plan import DumpKind, DumpPlan, DumpReport, DumpRequest
@@ -342,7 +342,7 @@ class ReplDump(DumpVerb):
         if plan.previous is not None and PLAIN_TABLES not in request.events.passed_kinds:
             before = read_plain(self._resolve, DumpPaths(plan.previous))
             seen = EventRange(after=plan.previous_event_id or after, until=until)
-            require_told(self._source, name, before, without_tables(now, anew), seen)
+            require_reported(self._source, name, before, without_tables(now, anew), seen)
         write_origin(self._source, texts, paths, after, until)
         counts, files = dump.write(self._resolve, paths, texts)
         written = None

@@ -73,8 +73,8 @@ def names_of_event(event: NotificationEvent, database: str) -> frozenset[str]:
         )
         return frozenset(one.name for one in both if one.database_name == database)
     if event.type == EventType.ALLOC_WRITE_ID.value:
-        given = AllocWriteIdPayload.parse(message_json(event), where)
-        return frozenset([given.table_name] if given.database_name == database else [])
+        allocated = AllocWriteIdPayload.parse(message_json(event), where)
+        return frozenset([allocated.table_name] if allocated.database_name == database else [])
     if not is_of(event, database) or not event.table_name:
         return frozenset()
     return frozenset([event.table_name.lower()])

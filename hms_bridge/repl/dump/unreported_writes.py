@@ -2,7 +2,7 @@
 
 The log then has write id and commit, but no files, and Hive's dump carries an empty commit: the
 rows are never on the replica. What the write left behind is looked for: its own directories, or
-once they were compacted and cleaned its files in the archive (``write_traces``). A commit that
+once they were compacted and cleaned its files in the archive (``table_writes``). A commit that
 wrote no files (TRUNCATE, ALTER, ADD PARTITION) left nothing. Where the two cannot be told apart,
 the dump refuses.
 """
@@ -22,8 +22,8 @@ from hms_bridge.model.event import EventType, NotificationEvent, NotificationReq
 from hms_bridge.model.ids import EventId, TxnId, WriteId
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.model.txn import TxnToWriteId, WriteEvent
-from hms_bridge.repl.dump.table_fates import TableFates
-from hms_bridge.repl.dump.write_traces import Archive, WriteTrace, WriteTraces
+from hms_bridge.repl.dump.table_names import TableNames
+from hms_bridge.repl.dump.table_writes import Archive, TableWrites, WrittenFiles
 from hms_bridge.repl.format.emptied import is_emptied
 from hms_bridge.repl.format.event_payload import AllocWriteIdPayload, OpenTxnPayload, message_json
 from hms_bridge.repl.remedies import begin_anew, bring_anew
@@ -37,7 +37,7 @@ from hms_bridge.wire.object_json import (
 
 _NAMED_IN_MESSAGE = 5
 _LOOK_BACK_EVENTS = 1000
-_UNTOLD = "the table is not there, and the log tells of no drop or rename"
+_NO_EVENT = "the table is not there, and the log tells of no drop or rename"
 
 
 def earlier_allocations(
@@ -60,9 +60,9 @@ def earlier_allocations(
             if event.type == EventType.OPEN_TXN.value:
                 sought -= set(OpenTxnPayload.parse(message_json(event), _where(event)).txn_ids)
             elif event.type == EventType.ALLOC_WRITE_ID.value:
-                given = AllocWriteIdPayload.parse(message_json(event), _where(event))
-                if given.database_name == database:
-                    yield event.id, given
+                payload = AllocWriteIdPayload.parse(message_json(event), _where(event))
+                if payload.database_name == database:
+                    yield event.id, payload
         if not page or page[0].id != lower + 1:
             break
         upper = lower
@@ -77,8 +77,8 @@ def _where(event: NotificationEvent) -> str:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Given:
-    """A write id, and the name that its table had when it was given away."""
+class _Allocated:
+    """A write id, and the name that its table had when it was allocated."""
 
     table_name: str
     event_id: EventId
@@ -86,9 +86,10 @@ class _Given:
 
 
 class UnreportedWrites:
-    """Remembers which write ids a range of events gives away, and looks for what they wrote.
+    """Remembers which write ids a range of events allocates, and looks for what they wrote.
 
-    ``doubts``: writes whose files may have been compacted and cleaned without a trace, in words.
+    ``unknown_writes``: those whose files may have been compacted and cleaned without a trace, in
+    words.
     """
 
     def __init__(
@@ -97,32 +98,32 @@ class UnreportedWrites:
         resolve: Resolver,
         database_name: str,
         archive: Archive,
-        fates: TableFates,
+        names: TableNames,
         anew: frozenset[str] = frozenset(),
     ) -> None:
         self._source = source
         self._resolve = resolve
         self._database_name = database_name
         self._archive = archive
-        self._fates = fates
+        self._names = names
         self._anew = anew
-        self._given: dict[TxnId, list[_Given]] = {}
-        self._tables: dict[str, tuple[Table, WriteTraces] | None] = {}
-        self.doubts: list[str] = []
-        self._doubted: list[str] = []
+        self._allocated: dict[TxnId, list[_Allocated]] = {}
+        self._tables: dict[str, tuple[Table, TableWrites] | None] = {}
+        self.unknown_writes: list[str] = []
+        self._unknown_tables: list[str] = []
 
     def note(self, event_id: EventId, table_name: str, allocated: Iterable[TxnToWriteId]) -> None:
         """Transactions got write ids of a table, as an event tells."""
         for one in allocated:
-            self._given.setdefault(one.txn_id, []).append(
-                _Given(table_name=table_name, event_id=event_id, write_id=one.write_id)
+            self._allocated.setdefault(one.txn_id, []).append(
+                _Allocated(table_name=table_name, event_id=event_id, write_id=one.write_id)
             )
 
-    def given_at(self, txn_id: TxnId, write: WriteEvent) -> EventId | None:
-        """The event that gave away the id of a write; None if no event that was seen did."""
+    def allocated_at(self, txn_id: TxnId, write: WriteEvent) -> EventId | None:
+        """The event that allocated the id of a write; None if no event that was seen did."""
         found = (
             one
-            for one in self._given.get(txn_id, ())
+            for one in self._allocated.get(txn_id, ())
             if (one.table_name, one.write_id) == (write.table_name, write.write_id)
         )
         return next((one.event_id for one in found), None)
@@ -134,19 +135,20 @@ class UnreportedWrites:
         known = {one.table_name for one in reported}
         return tuple(
             event
-            for given in self._given.get(txn_id, ())
-            if given.table_name not in known
-            for event in self._writes(commit, given, known)
+            for allocated in self._allocated.get(txn_id, ())
+            if allocated.table_name not in known
+            for event in self._writes(commit, allocated, known)
         )
 
     @property
-    def doubted_tables(self) -> frozenset[str]:
-        """The tables of all doubts; none if one of them is of no table that is there."""
-        return frozenset(self._doubted if len(self._doubted) == len(self.doubts) else ())
+    def unknown_tables(self) -> frozenset[str]:
+        """The tables of all unknown writes; none if one of them is of no table that is there."""
+        is_each_known = len(self._unknown_tables) == len(self.unknown_writes)
+        return frozenset(self._unknown_tables if is_each_known else ())
 
-    def name_at(self, name: str, given: EventId, commit: EventId) -> str | None:
-        """The name, at a commit, of the table that a write id was given for; None: dropped."""
-        return self._fates.name_at(name, given, commit)
+    def name_at(self, name: str, allocated: EventId, commit: EventId) -> str | None:
+        """The name, at a commit, of the table that a write id was allocated for; None: dropped."""
+        return self._names.name_at(name, allocated, commit)
 
     def with_checksums(self, commit: NotificationEvent, write: WriteEvent) -> WriteEvent:
         """The same write; a reference without checksum gets that of the file, or of the archived
@@ -154,14 +156,13 @@ class UnreportedWrites:
         files = [decode_uri(one) for one in write.files]
         if all(one.checksum is not None for one in files):
             return write
-        given = _Given(table_name=write.table_name, event_id=commit.id, write_id=write.write_id)
-        found = self._traces_of(write.table_name, commit.id, given)
+        found = self._writes_to(write.table_name, commit.id, write.write_id)
         if found is None:
             return write
         traced = {
             one.uri: one
-            for trace in found[1].of(write.write_id, commit.time_seconds * 1000)
-            for one in trace.files
+            for written in found[1].of(write.write_id, commit.time_seconds * 1000)
+            for one in written.files
         }
         whole = (one if one.checksum is not None else traced.get(one.uri, one) for one in files)
         return replace(write, files=tuple(encode_uri(one) for one in whole))
@@ -174,68 +175,69 @@ class UnreportedWrites:
             place = partition_from_json(text).storage.location
         if place is not None and is_emptied(self._resolve(place), write.write_id):
             return True
-        given = _Given(table_name=write.table_name, event_id=commit.id, write_id=write.write_id)
-        found = self._traces_of(write.table_name, commit.id, given)
-        trace = None if found is None else found[1].emptied(write.partition, write.write_id)
-        if trace is not None and trace.doubt is not None:
-            self._doubt(write.table_name, given, trace.doubt)
-        return trace is not None and trace.is_emptied
+        found = self._writes_to(write.table_name, commit.id, write.write_id)
+        written = None if found is None else found[1].emptied(write.partition, write.write_id)
+        if written is not None and written.maybe_in is not None:
+            self._note_unknown(write.table_name, write.write_id, written.maybe_in)
+        return written is not None and written.is_emptied
 
     def _writes(
-        self, commit: NotificationEvent, given: _Given, known: Collection[str]
+        self, commit: NotificationEvent, allocated: _Allocated, known: Collection[str]
     ) -> Iterator[WriteEvent]:
         """A rename or drop may stand between the write id and the commit, in the transaction
-        itself too (Hive's DDLTask): the name is followed from where the write id was given away.
+        itself too (Hive's DDLTask): the name is followed from where the write id was allocated.
         The replica knows the table by the name that it has when the commit is replayed.
         """
-        name = self._fates.name_at(given.table_name, given.event_id, commit.id)
+        name = self._names.name_at(allocated.table_name, allocated.event_id, commit.id)
         if name is None or name in known or name in self._anew:
             return
-        found = self._traces_of(name, commit.id, given)
+        found = self._writes_to(name, commit.id, allocated.write_id)
         if found is None:
             return
-        table, traces = found
-        for trace in traces.of(given.write_id, commit.time_seconds * 1000):
-            if trace.doubt is not None:
-                self._doubt(name, given, trace.doubt)
-            if trace.files or trace.is_emptied:
-                yield _event(replace(table, name=name), given.write_id, trace)
+        table, writes = found
+        for written in writes.of(allocated.write_id, commit.time_seconds * 1000):
+            if written.maybe_in is not None:
+                self._note_unknown(name, allocated.write_id, written.maybe_in)
+            if written.files or written.is_emptied:
+                yield _event(replace(table, name=name), allocated.write_id, written)
 
-    def _doubt(self, name: str, given: _Given, why: str) -> None:
+    def _note_unknown(self, name: str, write_id: WriteId, why: str) -> None:
         full_name = f"{self._database_name}.{name}"
-        if why != _UNTOLD:
-            self._doubted.append(name)
-        self.doubts.append(f"write id {given.write_id} of {full_name} ({why})")
+        if why != _NO_EVENT:
+            self._unknown_tables.append(name)
+        self.unknown_writes.append(f"write id {write_id} of {full_name} ({why})")
 
-    def _traces_of(self, name: str, at: EventId, given: _Given) -> tuple[Table, WriteTraces] | None:
+    def _writes_to(
+        self, name: str, at: EventId, write_id: WriteId
+    ) -> tuple[Table, TableWrites] | None:
         """None for a table that was dropped since, and for one whose files do not come along."""
         for is_last in (False, True):
-            now = self._fates.name_now(name, at)
+            now = self._names.name_now(name, at)
             if now is None:
                 return None
             try:
-                return self._traces(now)
+                return self._writes_once(now)
             except NoSuchObjectError:
                 if is_last:
-                    self._doubt(name, given, _UNTOLD)
-            self._fates.read_again()  # it may have been dropped or renamed since the log was read
+                    self._note_unknown(name, write_id, _NO_EVENT)
+            self._names.read_again()  # it may have been dropped or renamed since the log was read
         return None
 
-    def _traces(self, name: str) -> tuple[Table, WriteTraces] | None:
+    def _writes_once(self, name: str) -> tuple[Table, TableWrites] | None:
         """Looked up once for each table; None for one whose files do not come with commits."""
         if name not in self._tables:
             self._tables[name] = self._look(name)
         return self._tables[name]
 
-    def _look(self, name: str) -> tuple[Table, WriteTraces] | None:
+    def _look(self, name: str) -> tuple[Table, TableWrites] | None:
         table = self._source.get_table(self._database_name, name)
         if is_view(table) or is_external(table) or table.storage.location is None:
             return None
-        return table, WriteTraces(self._source, self._resolve, table, self._archive)
+        return table, TableWrites(self._source, self._resolve, table, self._archive)
 
 
-def _event(table: Table, write_id: WriteId, trace: WriteTrace) -> WriteEvent:
-    partition = trace.partition
+def _event(table: Table, write_id: WriteId, written: WrittenFiles) -> WriteEvent:
+    partition = written.partition
     if partition is not None:
         partition = replace(partition, table_name=table.name)
     return WriteEvent(
@@ -247,16 +249,16 @@ def _event(table: Table, write_id: WriteId, trace: WriteTrace) -> WriteEvent:
         ),
         table_object=table_to_json(table),
         partition_object=None if partition is None else partition_to_json(partition),
-        files=tuple(encode_uri(one) for one in trace.files),
+        files=tuple(encode_uri(one) for one in written.files),
     )
 
 
-def lost_writes(database_name: str, doubts: Sequence[str], tables: Collection[str]) -> ReplError:
+def lost_writes(database_name: str, writes: Sequence[str], tables: Collection[str]) -> ReplError:
     """The refusal of a dump that may lack rows. ``tables``: names, where they are known."""
     ways_out = bring_anew(database_name, sorted(tables)) if tables else begin_anew(database_name)
     return ReplError(
-        f"{counted_writes(doubts)} of database {database_name} came from clients that did not "
-        f"tell which files they wrote: {'; '.join(doubts[:_NAMED_IN_MESSAGE])}. A compacted "
+        f"{counted_writes(writes)} of database {database_name} came from clients that did not "
+        f"tell which files they wrote: {'; '.join(writes[:_NAMED_IN_MESSAGE])}. A compacted "
         "directory named here may have taken up those files since, and they are neither at their "
         "place nor known to the archive, or the table itself is gone without a word: the replica "
         f"would lack their rows. {ways_out}. Or, if you know that those statements wrote nothing "
@@ -264,6 +266,6 @@ def lost_writes(database_name: str, doubts: Sequence[str], tables: Collection[st
     )
 
 
-def counted_writes(doubts: Sequence[str]) -> str:
+def counted_writes(writes: Sequence[str]) -> str:
     """For messages."""
-    return "1 write" if len(doubts) == 1 else f"{len(doubts)} writes"
+    return "1 write" if len(writes) == 1 else f"{len(writes)} writes"

@@ -23,10 +23,10 @@ from hms_bridge.repl.format.relevance import TxnStep, unrelated_events
 from hms_bridge.repl.format.untrusted import DumpRules, checked_name
 from hms_bridge.repl.load.events import database, function, partition, table, txn
 from hms_bridge.repl.load.events.context import (
+    ObjectChange,
+    ObjectChanges,
     ReplayContext,
-    TableChange,
-    TableLives,
-    partition_life,
+    partition_key,
 )
 from hms_bridge.repl.load.events.place import refuse_moved
 from hms_bridge.repl.load.replica import Replica
@@ -71,12 +71,12 @@ _RECORDED_AT_ONCE = frozenset(
 class IncrementalPlan:
     """What an incremental load will do, found out without touching the target.
 
-    ``left_out``: transactions of others. ``lives``: when tables come and go. ``counts``: events by
-    kind that will be applied; ``passed``: kinds that have no effect here.
+    ``left_out``: transactions of others. ``changes``: when tables and partitions come and go.
+    ``counts``: events by kind that will be applied; ``passed``: kinds that have no effect here.
     """
 
     left_out: frozenset[EventId]
-    lives: TableLives
+    changes: ObjectChanges
     counts: Mapping[str, int]
     passed: Mapping[str, int]
 
@@ -85,13 +85,13 @@ def plan_incremental(reader: DumpReader, after: EventId) -> IncrementalPlan:
     """Read all events once. Raises ReplError for one that cannot be replayed here."""
     source = reader.source_database
     steps: list[TxnStep] = []
-    lives: dict[str, list[tuple[EventId, TableChange]]] = {}
+    changes: dict[str, list[tuple[EventId, ObjectChange]]] = {}
     counts: Counter[str] = Counter()
     passed: Counter[str] = Counter()
     ids: dict[EventId, str] = {}
     for event in reader.events():
         for name, change in _table_changes(reader, event):
-            lives.setdefault(name, []).append((event.id, change))
+            changes.setdefault(name, []).append((event.id, change))
         if event.id <= after:
             continue
         if event.type in _ALTERED:
@@ -108,7 +108,7 @@ def plan_incremental(reader: DumpReader, after: EventId) -> IncrementalPlan:
             counts[event_type] += 1
     return IncrementalPlan(
         left_out=left_out,
-        lives=TableLives(changes={name: tuple(found) for name, found in lives.items()}),
+        changes=ObjectChanges(by_name={name: tuple(found) for name, found in changes.items()}),
         counts=counts,
         passed=passed,
     )
@@ -129,37 +129,37 @@ def _is_passed(event: DumpedEvent, rules: DumpRules) -> bool:
     raise refusal(event.where, event.type, "an event of this kind")
 
 
-def _table_changes(reader: DumpReader, event: DumpedEvent) -> tuple[tuple[str, TableChange], ...]:
+def _table_changes(reader: DumpReader, event: DumpedEvent) -> tuple[tuple[str, ObjectChange], ...]:
     if event.type == DumpType.CREATE_TABLE.value:
-        return ((reader.event_table(event).table.name, TableChange.COMES),)
+        return ((reader.event_table(event).table.name, ObjectChange.CREATED),)
     if event.type == DumpType.DROP_TABLE.value:
         payload = Payload.parse(event.payload, event.where)
-        return ((checked_name(payload.text("table"), "table"), TableChange.GONE),)
+        return ((checked_name(payload.text("table"), "table"), ObjectChange.GONE),)
     if event.type == DumpType.RENAME_TABLE.value:
         payload = Payload.parse(event.payload, event.where)
         before = table_from_json(payload.text("tableObjBeforeJson"))
         after = table_from_json(payload.text("tableObjAfterJson"))
         return (
-            (checked_name(before.name, "table"), TableChange.GONE),
-            (checked_name(after.name, "table"), TableChange.COMES),
+            (checked_name(before.name, "table"), ObjectChange.GONE),
+            (checked_name(after.name, "table"), ObjectChange.CREATED),
         )
     return _partition_changes(reader, event)
 
 
 def _partition_changes(
     reader: DumpReader, event: DumpedEvent
-) -> tuple[tuple[str, TableChange], ...]:
+) -> tuple[tuple[str, ObjectChange], ...]:
     if event.type == DumpType.ADD_PARTITION.value:
         dumped = reader.event_table(event)
         return tuple(
-            (partition_life(dumped.table.name, parse_partition_name(one.name)), TableChange.COMES)
+            (partition_key(dumped.table.name, parse_partition_name(one.name)), ObjectChange.CREATED)
             for one in dumped.partitions
         )
     if event.type == DumpType.DROP_PARTITION.value:
         payload = Payload.parse(event.payload, event.where)
         name = checked_name(payload.text("table"), "table")
         return tuple(
-            (partition_life(name, values.items()), TableChange.GONE)
+            (partition_key(name, values.items()), ObjectChange.GONE)
             for values in payload.objects("partitions")
         )
     if event.type == DumpType.RENAME_PARTITION.value:
@@ -167,15 +167,13 @@ def _partition_changes(
         changed = table_from_json(payload.text("tableObjJson"))
         columns = [one.name for one in changed.partition_columns]
         keys = (
-            partition_life(
-                changed.name, zip(columns, partition_from_json(text).values, strict=True)
-            )
+            partition_key(changed.name, zip(columns, partition_from_json(text).values, strict=True))
             for text in (
                 payload.text("partitionObjBeforeJson"),
                 payload.text("partitionObjAfterJson"),
             )
         )
-        return tuple(zip(keys, (TableChange.RENAMED, TableChange.COMES), strict=True))
+        return tuple(zip(keys, (ObjectChange.RENAMED, ObjectChange.CREATED), strict=True))
     return ()
 
 
@@ -205,7 +203,7 @@ def replay(reader: DumpReader, replica: Replica, plan: IncrementalPlan) -> None:
     A stop leaves ``repl.last.id`` at an event up to which everything is applied whole; what was
     applied beyond it is not seen, or is repeated without harm.
     """
-    context = ReplayContext(reader=reader, replica=replica, lives=plan.lives)
+    context = ReplayContext(reader=reader, replica=replica, changes=plan.changes)
     after = replica.recorded
     for event in _pending(reader, after):
         replica.check_lease()

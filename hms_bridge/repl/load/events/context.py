@@ -1,4 +1,4 @@
-"""What the replay of an event is given."""
+"""What the replay of an event needs to know."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from hms_bridge.repl.format.reader import DumpedEvent, DumpReader
 from hms_bridge.repl.load.replica import Replica
 
 
-class TableChange(Enum):
+class ObjectChange(Enum):
     """What an event does to the name of a table or partition; only of partitions it matters whether
     they went under another name."""
 
-    COMES = "comes"
+    CREATED = "created"
     GONE = "gone"
     RENAMED = "renamed"
 
 
-def partition_life(table: str, values: Iterable[tuple[str, str]]) -> str:
+def partition_key(table: str, values: Iterable[tuple[str, str]]) -> str:
     """The key of a partition among the names of tables. A DROP tells its columns in any order."""
     pairs = sorted(f"{column.lower()}={value}" for column, value in values)
     return "\0".join([table, *pairs])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TableLives:
+class ObjectChanges:
     """For each table and partition of a dump, the events that make, drop or rename it, in order."""
 
-    changes: Mapping[str, tuple[tuple[EventId, TableChange], ...]]
+    by_name: Mapping[str, tuple[tuple[EventId, ObjectChange], ...]]
 
-    def last_change(self, name: str, event_id: EventId) -> TableChange | None:
+    def last_change(self, name: str, event_id: EventId) -> ObjectChange | None:
         """What happened last to a table before an event; None if nothing did in this dump."""
-        earlier = [one for at, one in self.changes.get(name, ()) if at < event_id]
+        earlier = [one for at, one in self.by_name.get(name, ()) if at < event_id]
         return earlier[-1] if earlier else None
 
-    def next_change(self, name: str, event_id: EventId) -> TableChange | None:
+    def next_change(self, name: str, event_id: EventId) -> ObjectChange | None:
         """What happens next to a table after an event; None if nothing does in this dump."""
-        later = (one for at, one in self.changes.get(name, ()) if at > event_id)
+        later = (one for at, one in self.by_name.get(name, ()) if at > event_id)
         return next(later, None)
 
 
@@ -51,7 +51,7 @@ class ReplayContext:
 
     reader: DumpReader
     replica: Replica
-    lives: TableLives
+    changes: ObjectChanges
 
     def table_or_gone(self, name: str, event: DumpedEvent) -> Table | None:
         """The target's table; None if it is not there because the source lost it later on.
@@ -61,7 +61,7 @@ class ReplayContext:
         should be there.
         """
         table = self.replica.find_table(name)
-        if table is None and self.lives.next_change(name, event.id) is not TableChange.GONE:
+        if table is None and self.changes.next_change(name, event.id) is not ObjectChange.GONE:
             target = self.replica.names.target_database
             raise ReplError(
                 f"{event.where}: table {target}.{name} is not on the target, and nothing in the "

@@ -32,7 +32,7 @@ from hms_bridge.repl.format.event_payload import (
 from hms_bridge.repl.format.passed_kinds import EMPTY_WRITES, refusal
 from hms_bridge.repl.format.reader import DumpedEvent, DumpedPartition, DumpedTable
 from hms_bridge.repl.format.untrusted import DumpedFile
-from hms_bridge.repl.load.events.context import ReplayContext, TableChange, partition_life
+from hms_bridge.repl.load.events.context import ObjectChange, ReplayContext, partition_key
 from hms_bridge.repl.load.events.partition import ensure_partition
 from hms_bridge.repl.load.events.truncate import truncate_directory
 from hms_bridge.repl.load.write_id_owner import require_own
@@ -57,7 +57,7 @@ def allocate_write_ids(context: ReplayContext, event: DumpedEvent) -> None:
     if payload.database_name != replica.names.source_database:
         return
     target, name = replica.names.target_database, payload.table_name
-    is_gone = context.lives.next_change(name, event.id) is TableChange.GONE
+    is_gone = context.changes.next_change(name, event.id) is ObjectChange.GONE
     if is_gone and replica.find_table(name) is None:
         return
     known = replica.metastore.get_max_allocated_write_id(target, name)
@@ -248,14 +248,14 @@ def _is_gone(
         return False
     if context.replica.find_partition(table, part.name) is not None:
         return False
-    key = partition_life(table.name, parse_partition_name(part.name))
-    before = context.lives.last_change(key, event.id)
-    after = context.lives.next_change(key, event.id)
-    if before is TableChange.COMES:
+    key = partition_key(table.name, parse_partition_name(part.name))
+    before = context.changes.last_change(key, event.id)
+    after = context.changes.next_change(key, event.id)
+    if before is ObjectChange.CREATED:
         return False
-    if before is TableChange.GONE and after is None:
+    if before is ObjectChange.GONE and after is None:
         return True
-    if before is not TableChange.RENAMED and after is TableChange.GONE:
+    if before is not ObjectChange.RENAMED and after is ObjectChange.GONE:
         return True
     raise ReplError(
         f"{event.where}: partition {part.name} of {table.full_name} is not on the target, and no "

@@ -9,7 +9,7 @@ away by a cleaner that does not record. The first is proven
 * if what covers it was not cleaned after yet, as the compaction queue tells;
 * if the manifest has other files that the same clean-up took away: it would have this write's too.
 
-Else it stays in doubt. What wrote no file may have been an INSERT OVERWRITE with an empty result
+Else it stays unknown. What wrote no file may have been an INSERT OVERWRITE with an empty result
 all the same (``emptied``): it is taken for one where older rows went after it and the compacted
 base that covers it has none either. Directories are listed first, then transactions, queue, open
 intents and entries of the manifest are read, in this order: a cleaner makes an intent, moves the
@@ -58,16 +58,16 @@ class Archive:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class WriteTrace:
+class WrittenFiles:
     """What is known of one write to a table, or to a partition (``partition`` not None).
 
-    ``is_emptied``: it left a base without a file. ``doubt`` is the compacted directory that may
+    ``is_emptied``: it left a base without a file. ``maybe_in`` is the compacted directory that may
     have taken up files that nobody knows any more.
     """
 
     partition: Partition | None
     files: tuple[EncodedUri, ...]
-    doubt: str | None
+    maybe_in: str | None
     is_emptied: bool = False
 
 
@@ -92,7 +92,7 @@ class _Archived:
     is_data: bool
 
 
-class WriteTraces:
+class TableWrites:
     """Everything about one table, looked up once."""
 
     def __init__(
@@ -116,8 +116,9 @@ class WriteTraces:
         self._entries: dict[str, tuple[ArchiveEntry, ...]] = {}
         self._oldest: dict[str, WriteId | None] = {}
 
-    def of(self, write_id: WriteId, committed_ms: int) -> Iterator[WriteTrace]:
-        """What there is of a committed write, for each place where there is something, or doubt."""
+    def of(self, write_id: WriteId, committed_ms: int) -> Iterator[WrittenFiles]:
+        """What there is of a committed write, for each place where there is something, or may have
+        been."""
         for place in self._places:
             covering = [one for one in place.compacted if _covers(one, write_id)]
             archived = list(self._archived(place, committed_ms))
@@ -141,14 +142,14 @@ class WriteTraces:
                 base = _newest_base(covering) if any(older) else None
                 is_empty, doubt = self._hides_older(place, base, write_id)
             if files or is_empty or doubt is not None:
-                yield WriteTrace(
+                yield WrittenFiles(
                     partition=place.partition,
                     files=files,
-                    doubt=None if doubt is None else f"{place.root.uri}/{doubt}",
+                    maybe_in=None if doubt is None else f"{place.root.uri}/{doubt}",
                     is_emptied=is_empty,
                 )
 
-    def emptied(self, partition: str, write_id: WriteId) -> WriteTrace | None:
+    def emptied(self, partition: str, write_id: WriteId) -> WrittenFiles | None:
         """What a write that told of no files did to a partition ("": the table): None if nothing,
         or if the partition is gone."""
         place = next((one for one in self._places if (one.partition_name or "") == partition), None)
@@ -160,10 +161,10 @@ class WriteTraces:
             is_empty, doubt = True, None
         if not is_empty and doubt is None:
             return None
-        return WriteTrace(
+        return WrittenFiles(
             partition=place.partition,
             files=(),
-            doubt=None if doubt is None else f"{place.root.uri}/{doubt}",
+            maybe_in=None if doubt is None else f"{place.root.uri}/{doubt}",
             is_emptied=is_empty,
         )
 
@@ -207,8 +208,8 @@ class WriteTraces:
         return bool(name.visibility_txn_id) and name.visibility_txn_id in waiting
 
     def _archived(self, place: _Place, since_ms: int) -> Iterator[_Archived]:
-        """What a cleaner took away from a place after compactions; earlier lives of the table
-        had the same names, so only what came after the write counts."""
+        """What a cleaner took away from a place after compactions; earlier tables of
+        the name had the same directories, so only what came after the write counts."""
         is_below = _is_below(place.root.uri, self._root)
         for entry in self._entries_below(self._root if is_below else place.root):
             for origin in entry.origins:

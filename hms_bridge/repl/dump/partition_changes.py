@@ -29,31 +29,31 @@ PartitionKey = frozenset[tuple[str, str]]
 class PartitionChange(Enum):
     """What an event does to the name of a partition."""
 
-    COMES = "comes"
+    CREATED = "created"
     DROPPED = "dropped"
     RENAMED = "renamed"
 
 
-class WriteFate(Enum):
-    """What is to be done with a write that a commit tells of."""
+class WriteVisibility(Enum):
+    """Whether the source shows what a commit says was written to a partition."""
 
-    SEEN = "seen"
-    GONE = "gone"
+    VISIBLE = "visible"
+    DROPPED = "dropped"
     UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Step:
+class _Change:
     """A change of a partition (``key``), or of a table (without)."""
 
     event_id: EventId
     table_name: str
     key: PartitionKey | None = None
-    change: PartitionChange | None = None
+    kind: PartitionChange | None = None
     new_table_name: str | None = None
 
 
-class PartitionLives:
+class PartitionChanges:
     """Follows partitions of a database through the log; read once, and on as it grows."""
 
     def __init__(self, source: Metastore, database_name: str) -> None:
@@ -61,29 +61,33 @@ class PartitionLives:
         self._database_name = database_name
         self._first: EventId | None = None
         self._last = EventId(0)
-        self._steps: list[_Step] = []
+        self._changes: list[_Change] = []
 
-    def fate(self, table: str, partition: str, given: EventId, committed: EventId) -> WriteFate:
-        """What the source shows of a write whose id was given away and committed at these events.
+    def visibility(
+        self, table: str, partition: str, allocated: EventId, committed: EventId
+    ) -> WriteVisibility:
+        """What the source shows of a write whose id was allocated and committed at these events.
 
         Asked whether it is there now, it may change meanwhile: so the log is read on afterwards.
         Raises EventGapError if the log does not go back so far any more.
         """
         key = _keyed(parse_partition_name(partition))
-        self._read(given)
-        now = self._name_now(table, given)
+        self._read(allocated)
+        now = self._name_now(table, allocated)
         is_there = now is None or self._is_there(now, partition)
-        self._read(given)
-        if self._name_now(table, given) != now:
-            return self.fate(table, partition, given, committed)
-        steps = [one for one in self._of(table, key, given) if one.change is not None]
-        before = [one.change for one in steps if one.event_id < committed]
-        after = next((one.change for one in steps if one.event_id > committed), None)
+        self._read(allocated)
+        if self._name_now(table, allocated) != now:
+            return self.visibility(table, partition, allocated, committed)
+        changes = [one for one in self._of(table, key, allocated) if one.kind is not None]
+        before = [one.kind for one in changes if one.event_id < committed]
+        after = next((one.kind for one in changes if one.event_id > committed), None)
         if PartitionChange.DROPPED not in before and PartitionChange.RENAMED not in before:
-            return WriteFate.SEEN
-        is_dropped = PartitionChange.RENAMED not in before and PartitionChange.COMES not in before
+            return WriteVisibility.VISIBLE
+        is_dropped = PartitionChange.RENAMED not in before and PartitionChange.CREATED not in before
         is_gone_for_good = after is None and not is_there
-        return WriteFate.GONE if is_dropped and is_gone_for_good else WriteFate.UNKNOWN
+        if is_dropped and is_gone_for_good:
+            return WriteVisibility.DROPPED
+        return WriteVisibility.UNKNOWN
 
     def _is_there(self, table: str, partition: str) -> bool:
         values = [value for _, value in parse_partition_name(partition)]
@@ -96,30 +100,30 @@ class PartitionLives:
     def _name_now(self, table: str, since: EventId) -> str | None:
         """None for a table that was dropped."""
         name: str | None = table
-        for step in self._steps:
-            if step.event_id > since and step.key is None and step.table_name == name:
-                name = step.new_table_name
+        for change in self._changes:
+            if change.event_id > since and change.key is None and change.table_name == name:
+                name = change.new_table_name
         return name
 
-    def _of(self, table: str, key: PartitionKey, since: EventId) -> Iterator[_Step]:
+    def _of(self, table: str, key: PartitionKey, since: EventId) -> Iterator[_Change]:
         name: str | None = table
-        for step in self._steps:
-            if step.event_id <= since or step.table_name != name:
+        for change in self._changes:
+            if change.event_id <= since or change.table_name != name:
                 continue
-            if step.key is None:
-                name = step.new_table_name
-            elif step.key == key:
-                yield step
+            if change.key is None:
+                name = change.new_table_name
+            elif change.key == key:
+                yield change
 
     def _read(self, since: EventId) -> None:
         if self._first is None or since < self._first:
             self._first = self._last = since
-            self._steps = []
+            self._changes = []
         wanted = EventRange(after=self._last, until=self._source.get_current_event_id())
         for event in read_events(self._source, wanted):
             self._last = event.id
             if is_of(event, self._database_name):
-                self._steps += _steps(event)
+                self._changes += _changes(event)
 
 
 def changed_under_writer(
@@ -139,24 +143,24 @@ def _keyed(values: Iterable[tuple[str, str]]) -> PartitionKey:
     return frozenset((column.lower(), value) for column, value in values)
 
 
-def _steps(event: NotificationEvent) -> Iterator[_Step]:
+def _changes(event: NotificationEvent) -> Iterator[_Change]:
     name = (event.table_name or "").lower()
     if event.type == EventType.DROP_TABLE.value:
-        yield _Step(event_id=event.id, table_name=name)
+        yield _Change(event_id=event.id, table_name=name)
     elif event.type == EventType.ALTER_TABLE.value:
         payload = _payload(event)
         before = table_from_json(payload.text("tableObjBeforeJson"))
         after = table_from_json(payload.text("tableObjAfterJson"))
         if before.full_name != after.full_name:
             is_here = before.database_name == after.database_name
-            yield _Step(
+            yield _Change(
                 event_id=event.id,
                 table_name=before.name,
                 new_table_name=after.name if is_here else None,
             )
     else:
-        for key, change in _partition_changes(event):
-            yield _Step(event_id=event.id, table_name=name, key=key, change=change)
+        for key, kind in _partition_changes(event):
+            yield _Change(event_id=event.id, table_name=name, key=key, kind=kind)
 
 
 def _partition_changes(
@@ -171,7 +175,7 @@ def _partition_changes(
         table = table_from_json(payload.text("tableObjJson"))
         for text in payload.texts("partitionListJson"):
             if text:
-                yield _key(table, text), PartitionChange.COMES
+                yield _key(table, text), PartitionChange.CREATED
     elif event.type == EventType.ALTER_PARTITION.value:
         payload = _payload(event)
         if "partitionObjBeforeJson" not in payload.fields:
@@ -181,7 +185,7 @@ def _partition_changes(
         after = _key(table, payload.text("partitionObjAfterJson"))
         if before != after:
             yield before, PartitionChange.RENAMED
-            yield after, PartitionChange.COMES
+            yield after, PartitionChange.CREATED
 
 
 def _key(table: Table, text: str) -> PartitionKey:

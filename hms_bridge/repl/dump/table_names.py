@@ -20,7 +20,7 @@ class _Change:
     new_name: str | None
 
 
-class TableFates:
+class TableNames:
     """Follows the tables of a database through the log, from an event until now; read once.
 
     ``after`` may be moved back by a question about an earlier event.
