@@ -200,33 +200,38 @@ class IncrementalDump:
     def _writes(
         self, event: NotificationEvent, unreported: UnreportedWrites | None
     ) -> tuple[WriteEvent, ...]:
-        where = f"event {event.id} ({event.type})"
-        if event.type == EventType.OPEN_TXN.value:
-            self._opened.update(OpenTxnPayload.parse(message_json(event), where).txn_ids)
-        if event.type == EventType.ALLOC_WRITE_ID.value and unreported is not None:
-            payload = AllocWriteIdPayload.parse(message_json(event), where)
-            unreported.note(event.id, payload.table_name, payload.allocated)
-            self._allocated.update(one.txn_id for one in payload.allocated)
-        if event.type == EventType.ABORT_TXN.value:
-            self._ended.add(AbortTxnPayload.parse(message_json(event), where).txn_id)
+        """What a commit wrote and the source shows; nothing for an event of another kind."""
         if event.type != EventType.COMMIT_TXN.value:
+            self._note_txns(event, unreported)
             return ()
-        commit = CommitTxnPayload.parse(message_json(event), where)
+        commit = CommitTxnPayload.parse(message_json(event), f"event {event.id} ({event.type})")
         self._ended.add(commit.txn_id)
-        told = self._source.get_write_events(commit.txn_id, self._database_name)
-        reported = tuple(one for one in told if one.table_name not in self._anew)
+        notified = self._source.get_write_events(commit.txn_id, self._database_name)
+        reported = tuple(one for one in notified if one.table_name not in self._anew)
         if unreported is None:
             return reported
         if commit.txn_id not in self._opened:
             self._note_earlier(commit, reported, unreported)
-        found = unreported.find(event, commit.txn_id, told)
-        seen = (
+        found = unreported.find(event, commit.txn_id, notified)
+        shown = (
             self._whole(event, one, unreported)
             for one in reported
             if self._is_of_table(event, commit.txn_id, one, unreported)
             and self._is_seen(event, commit.txn_id, one, unreported)
         )
-        return (*seen, *(one for one in found if one.table_name not in self._anew))
+        return (*shown, *(one for one in found if one.table_name not in self._anew))
+
+    def _note_txns(self, event: NotificationEvent, unreported: UnreportedWrites | None) -> None:
+        """Transactions that an event opens, aborts or allocates write ids for."""
+        where = f"event {event.id} ({event.type})"
+        if event.type == EventType.OPEN_TXN.value:
+            self._opened.update(OpenTxnPayload.parse(message_json(event), where).txn_ids)
+        elif event.type == EventType.ABORT_TXN.value:
+            self._ended.add(AbortTxnPayload.parse(message_json(event), where).txn_id)
+        elif event.type == EventType.ALLOC_WRITE_ID.value and unreported is not None:
+            payload = AllocWriteIdPayload.parse(message_json(event), where)
+            unreported.note(event.id, payload.table_name, payload.allocated)
+            self._allocated.update(one.txn_id for one in payload.allocated)
 
     def _whole(
         self, event: NotificationEvent, write: WriteEvent, unreported: UnreportedWrites

@@ -78,14 +78,12 @@ class PartitionChanges:
         self._read(allocated)
         if self._name_now(table, allocated) != now:
             return self.visibility(table, partition, allocated, committed)
-        changes = [one for one in self._of(table, key, allocated) if one.kind is not None]
-        before = [one.kind for one in changes if one.event_id < committed]
-        after = next((one.kind for one in changes if one.event_id > committed), None)
-        if PartitionChange.DROPPED not in before and PartitionChange.RENAMED not in before:
+        changes = list(self._of(table, key, allocated))
+        is_gone = not is_there and not any(one.event_id > committed for one in changes)
+        under_writer = {one.kind for one in changes if one.event_id < committed}
+        if not under_writer & {PartitionChange.DROPPED, PartitionChange.RENAMED}:
             return WriteVisibility.VISIBLE
-        is_dropped = PartitionChange.RENAMED not in before and PartitionChange.CREATED not in before
-        is_gone_for_good = after is None and not is_there
-        if is_dropped and is_gone_for_good:
+        if under_writer == {PartitionChange.DROPPED} and is_gone:
             return WriteVisibility.DROPPED
         return WriteVisibility.UNKNOWN
 

@@ -70,6 +70,11 @@ class WrittenFiles:
     maybe_in: str | None
     is_emptied: bool = False
 
+    @property
+    def is_nothing(self) -> bool:
+        """Whether the write did nothing here, as far as can be told."""
+        return not (self.files or self.is_emptied) and self.maybe_in is None
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Place:
@@ -81,6 +86,25 @@ class _Place:
     partition_name: str | None
     own: dict[WriteId, list[str]] = field(default_factory=dict)
     compacted: list[DirectoryName] = field(default_factory=list)
+
+    def covering(self, write_id: WriteId) -> list[DirectoryName]:
+        """The compacted directories that have the write's rows, if it wrote any."""
+        return [name for name in self.compacted if _covers(name, write_id)]
+
+    def written(
+        self,
+        files: tuple[EncodedUri, ...] = (),
+        maybe_in: DirectoryName | None = None,
+        *,
+        is_emptied: bool = False,
+    ) -> WrittenFiles:
+        """What is known of one write here."""
+        return WrittenFiles(
+            partition=self.partition,
+            files=files,
+            maybe_in=None if maybe_in is None else f"{self.root.uri}/{maybe_in.format()}",
+            is_emptied=is_emptied,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -120,34 +144,9 @@ class TableWrites:
         """What there is of a committed write, for each place where there is something, or may have
         been."""
         for place in self._places:
-            covering = [one for one in place.compacted if _covers(one, write_id)]
-            archived = list(self._archived(place, committed_ms))
-            mine = [one for one in archived if _is_single(one.directory, write_id)]
-            is_seen = bool(mine) or write_id in place.own
-            is_busy = any(_is_below(one, place.root) for one in self._victims)
-            can_tell = self._archive.is_known and not is_busy
-            doubt = next(
-                (
-                    one.format()
-                    for one in covering
-                    if not self._is_uncleaned(one, place, committed_ms)
-                    and not (can_tell and (is_seen or _is_told(one, archived)))
-                ),
-                None,
-            )
-            files = self._files(place, place.own.get(write_id, ()), mine)
-            is_empty = not files and is_emptied(place.root, write_id)
-            if not (files or is_empty) and doubt is None:
-                older = (one for one in archived if _is_older(one, write_id))
-                base = _newest_base(covering) if any(older) else None
-                is_empty, doubt = self._hides_older(place, base, write_id)
-            if files or is_empty or doubt is not None:
-                yield WrittenFiles(
-                    partition=place.partition,
-                    files=files,
-                    maybe_in=None if doubt is None else f"{place.root.uri}/{doubt}",
-                    is_emptied=is_empty,
-                )
+            written = self._written(place, write_id, committed_ms)
+            if not written.is_nothing:
+                yield written
 
     def emptied(self, partition: str, write_id: WriteId) -> WrittenFiles | None:
         """What a write that told of no files did to a partition ("": the table): None if nothing,
@@ -155,33 +154,55 @@ class TableWrites:
         place = next((one for one in self._places if (one.partition_name or "") == partition), None)
         if place is None or place.own.get(write_id):
             return None
-        base = _newest_base([one for one in place.compacted if _covers(one, write_id)])
-        is_empty, doubt = self._hides_older(place, base, write_id)
         if is_emptied(place.root, write_id):
-            is_empty, doubt = True, None
-        if not is_empty and doubt is None:
-            return None
-        return WrittenFiles(
-            partition=place.partition,
-            files=(),
-            maybe_in=None if doubt is None else f"{place.root.uri}/{doubt}",
-            is_emptied=is_empty,
-        )
+            return place.written(is_emptied=True)
+        written = self._overwritten(place, write_id)
+        return None if written.is_nothing else written
 
-    def _hides_older(
-        self, place: _Place, base: DirectoryName | None, write_id: WriteId
-    ) -> tuple[bool, str | None]:
-        """Whether a base has no row from before a write; its name, if it does not tell."""
+    def _written(self, place: _Place, write_id: WriteId, committed_ms: int) -> WrittenFiles:
+        """Its files; else that it left a base without any, now or before a compaction."""
+        archived = list(self._archived(place, committed_ms))
+        own = [one for one in archived if _is_single(one.directory, write_id)]
+        is_seen = bool(own) or write_id in place.own
+        taken_up = (
+            name
+            for name in place.covering(write_id)
+            if not self._is_uncleaned(name, place, committed_ms)
+            and not self._is_recorded(name, place, archived, is_seen=is_seen)
+        )
+        maybe_in = next(taken_up, None)
+        files = self._files(place, place.own.get(write_id, ()), own)
+        if files or is_emptied(place.root, write_id):
+            return place.written(files, maybe_in, is_emptied=not files)
+        if maybe_in is None and any(_is_older(one, write_id) for one in archived):
+            return self._overwritten(place, write_id)
+        return place.written(maybe_in=maybe_in)
+
+    def _overwritten(self, place: _Place, write_id: WriteId) -> WrittenFiles:
+        """Whether the newest compacted base has no row from before a write without files."""
+        base = _newest_base(place.covering(write_id))
         if base is None:
-            return False, None
-        directory = place.root.child(base.format())
+            return place.written()
         try:
-            if directory.uri not in self._oldest:
-                self._oldest[directory.uri] = oldest_row(directory)
+            oldest = self._oldest_row(place.root.child(base.format()))
         except AcidFormatError:
-            return False, base.format()
-        oldest = self._oldest[directory.uri]
-        return oldest is None or oldest >= write_id, None
+            return place.written(maybe_in=base)
+        return place.written(is_emptied=oldest is None or oldest >= write_id)
+
+    def _oldest_row(self, base: Location) -> WriteId | None:
+        if base.uri not in self._oldest:
+            self._oldest[base.uri] = oldest_row(base)
+        return self._oldest[base.uri]
+
+    def _is_recorded(
+        self, name: DirectoryName, place: _Place, archived: Sequence[_Archived], *, is_seen: bool
+    ) -> bool:
+        """Whether the archive would have the write's files, had a cleaner taken any away once the
+        compacted directory stood."""
+        is_busy = any(_is_below(victim, place.root) for victim in self._victims)
+        if is_busy or not self._archive.is_known:
+            return False
+        return is_seen or any(_is_input(one.directory, name) for one in archived)
 
     def _files(
         self, place: _Place, standing: Sequence[str], archived: Sequence[_Archived]
@@ -213,24 +234,24 @@ class TableWrites:
         is_below = _is_below(place.root.uri, self._root)
         for entry in self._entries_below(self._root if is_below else place.root):
             for origin in entry.origins:
+                if origin.context.cause is not ArchiveCause.OBSOLETE:
+                    continue
                 path = _path_below(origin.uri, place.root)
-                name = None if path is None else DirectoryName.parse(path.partition("/")[0])
-                if (
-                    path is not None
-                    and (name is not None or "/" not in path)
-                    and origin.context.cause is ArchiveCause.OBSOLETE
-                    and origin.archived_at_ms >= since_ms
-                ):
-                    yield _Archived(
-                        directory=name,
-                        file=EncodedUri(
-                            uri=origin.uri,
-                            checksum=entry.checksum,
-                            cmroot=self._archive.cmroot,
-                            sub_directory=path.rpartition("/")[0],
-                        ),
-                        is_data=not any(is_hidden(part) for part in path.split("/")),
-                    )
+                if path is None or origin.archived_at_ms < since_ms:
+                    continue
+                name = DirectoryName.parse(path.partition("/")[0])
+                if name is None and "/" in path:
+                    continue  # of a partition of the table, or of nothing that ACID knows
+                yield _Archived(
+                    directory=name,
+                    file=EncodedUri(
+                        uri=origin.uri,
+                        checksum=entry.checksum,
+                        cmroot=self._archive.cmroot,
+                        sub_directory=path.rpartition("/")[0],
+                    ),
+                    is_data=not any(is_hidden(part) for part in path.split("/")),
+                )
 
     def _open_victims(self) -> tuple[str, ...]:
         """What a cleaner is taking away, or was when it was killed."""
@@ -330,14 +351,11 @@ def _is_single(name: DirectoryName | None, write_id: WriteId) -> bool:
     return name.min_write_id == name.max_write_id == write_id and not name.visibility_txn_id
 
 
-def _is_told(covering: DirectoryName, archived: Sequence[_Archived]) -> bool:
-    """Whether it is known what was taken away once the covering directory stood."""
-    return any(
-        one.directory is not None
-        and one.directory.max_write_id <= covering.max_write_id
-        and (covering.is_base or one.directory.min_write_id >= covering.min_write_id)
-        for one in archived
-    )
+def _is_input(name: DirectoryName | None, compacted: DirectoryName) -> bool:
+    """Whether a compaction took a directory up; files of before ACID do not count."""
+    if name is None or name.max_write_id > compacted.max_write_id:
+        return False
+    return compacted.is_base or name.min_write_id >= compacted.min_write_id
 
 
 def _path_below(uri: str, root: Location) -> str | None:
