@@ -309,13 +309,16 @@ class IncrementalDump:
         """A transaction from before the range: it may have got write ids there."""
         try:
             for event_id, payload in earlier_allocations(
-                self._source, self._database_name, [commit.txn_id], self._wanted.after
+                self._source, self._database_name, commit.txn_id, self._wanted.after
             ):
                 own = [one for one in payload.allocated if one.txn_id == commit.txn_id]
                 unreported.note(event_id, payload.table_name, own)
-        except EventGapError as error:
+        except EventGapError:
             if not reported:
-                unreported.unknown_writes.append(f"transaction {commit.txn_id} ({error})")
+                unreported.unknown_writes.append(
+                    f"transaction {commit.txn_id} (the notification log does not go back to where "
+                    f"transaction {commit.txn_id} was opened)"
+                )
 
     def _open_txns(self) -> str:
         """Source transactions that are open now: what a target keeps open after the load."""

@@ -41,15 +41,15 @@ _NO_EVENT = "the table is not there, and the log tells of no drop or rename"
 
 
 def earlier_allocations(
-    store: NotificationStore, database: str, txn_ids: Iterable[TxnId], until: EventId
+    store: NotificationStore, database: str, txn_id: TxnId, until: EventId
 ) -> Iterator[tuple[EventId, AllocWriteIdPayload]]:
-    """The ALLOC_WRITE_ID events (id and payload) of the database from ``until`` back to where all
-    transactions were opened. A transaction that was open at the last dump got its write ids in
-    events that no later range holds. Raises EventGapError where the log does not go back so far,
-    once all that it has is told.
+    """The ALLOC_WRITE_ID events (id and payload) of the database from ``until`` back to where a
+    transaction was opened. One that was open at the last dump got its write ids in events that no
+    later range holds. Raises EventGapError where the log does not go back so far, once all that it
+    has is told.
     """
-    sought, upper = set(txn_ids), until
-    while sought and upper > 0:
+    is_opened, upper = False, until
+    while not is_opened and upper > 0:
         lower = EventId(max(0, upper - _LOOK_BACK_EVENTS))
         page = store.get_next_notification(
             NotificationRequest(last_event_id=lower, max_events=upper - lower)
@@ -58,7 +58,8 @@ def earlier_allocations(
             if event.id > upper:
                 break
             if event.type == EventType.OPEN_TXN.value:
-                sought -= set(OpenTxnPayload.parse(message_json(event), _where(event)).txn_ids)
+                opened = OpenTxnPayload.parse(message_json(event), _where(event))
+                is_opened = is_opened or txn_id in opened.txn_ids
             elif event.type == EventType.ALLOC_WRITE_ID.value:
                 payload = AllocWriteIdPayload.parse(message_json(event), _where(event))
                 if payload.database_name == database:
@@ -66,9 +67,10 @@ def earlier_allocations(
         if not page or page[0].id != lower + 1:
             break
         upper = lower
-    if sought:
+    if not is_opened:
         raise EventGapError(
-            f"the notification log does not go back to where transaction {min(sought)} was opened"
+            f"the notification log does not go back to where transaction {txn_id} was opened. "
+            + begin_anew(database)
         )
 
 
