@@ -18,15 +18,6 @@ from tests.support.repl_metastore import FaultyMetastore
 from tests.support.repl_world import DAY_MS, LEASE, ReplWorld
 
 
-@pytest.fixture
-def world(fast_folder: Path):
-    made = ReplWorld(fast_folder)
-    made.create_table("t")
-    made.insert("t", (1, "a"))
-    yield made
-    made.close()
-
-
 def request(world: ReplWorld, dump: str | None = None) -> DiscardRequest:
     return DiscardRequest(root=str(world.repl_root), database_name="src", dump=dump, lease=LEASE)
 

@@ -14,16 +14,7 @@ from hms_bridge.repl.dump.repl_dump import ReplDump
 from hms_bridge.repl.format.directories import DumpState, list_dumps
 from tests.support.archive_world import CrashError, FaultPlan, FaultyVolume
 from tests.support.repl_metastore import FaultyMetastore
-from tests.support.repl_world import LEASE, ReplWorld
-
-
-@pytest.fixture
-def world(fast_folder):
-    world = ReplWorld(fast_folder)
-    world.create_table("t")
-    world.insert("t", (1, "a"))
-    yield world
-    world.close()
+from tests.support.repl_world import LEASE
 
 
 def faulty(world, faults):

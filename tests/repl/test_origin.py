@@ -24,15 +24,6 @@ from hms_bridge.rows.transaction import current_snapshot
 from tests.support.repl_world import LEASE, ReplWorld
 
 
-@pytest.fixture
-def world(fast_folder):
-    world = ReplWorld(fast_folder)
-    world.create_table("t")
-    world.insert("t", (1, "a"))
-    yield world
-    world.close()
-
-
 def restore(world, backup: Path) -> None:
     """An administrator brings back an older copy of the source's database."""
     world.source.close()
