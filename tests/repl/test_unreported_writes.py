@@ -197,6 +197,14 @@ def test_without_the_manifest_a_cleaned_write_is_refused(world):
     world.assert_same()
 
 
+def test_a_write_that_still_stands_is_found_though_another_program_cleaned_the_rest(world):
+    silently(world, ("insert", "t", [(3, "silent")]))
+    world.compact("t", MAJOR)
+    clean_without_record(world, kept=("delta_0000002_0000002_0000",))
+    world.replicate()
+    world.assert_same()
+
+
 def test_a_partition_of_a_write_that_was_taken_away_is_refused_though_another_stands(world):
     world.create_table("part", is_partitioned=True)
     for value in ("1", "2"):
