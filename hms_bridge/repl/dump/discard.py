@@ -72,27 +72,22 @@ class ReplDiscard(DumpVerb):
                 "--bootstrap to begin anew"
             )
         self._require_dump(self._resolve(root))
-        resume_at = None
+        loaded = (
+            other.metadata.last_event_id
+            for other in dumps
+            if other.state is DumpState.LOADED and other.metadata and other.paths.root != root
+        )
+        loaded_until = next(loaded, None)
+        resume_at = loaded_until
         if dump.metadata is not None and dump.metadata.type == DumpType.INCREMENTAL.value:
             resume_at = dump.metadata.from_event_id
-        older = next(
-            (
-                other.metadata
-                for other in dumps
-                if other.state is DumpState.LOADED and other.metadata and other.paths.root != root
-            ),
-            None,
-        )
-        if resume_at is None and older is not None:
-            resume_at = older.last_event_id
-        is_told = older is not None and older.last_event_id == resume_at
         return DiscardPlan(
             request=request,
             directory=root,
             state=dump.state,
             metadata=dump.metadata,
             resume_at=resume_at,
-            is_position_written=resume_at is not None and not is_told,
+            is_position_written=resume_at not in (None, loaded_until),
             pin=self._pin(name, root),
         )
 

@@ -327,27 +327,23 @@ class EventWriter:
         payload = Payload.parse(message_json(event), _where(event))
         if payload.is_true("isTruncateOp"):
             return self._payload_only(event, paths, DumpType.TRUNCATE_PARTITION.value)
-        if event.type == EventType.ALTER_PARTITIONS.value:
-            partitions = tuple(one for one in payload.texts("partitionListJson") if one)
-        else:
-            after = payload.text("partitionObjAfterJson")
-            before = partition_from_json(payload.text("partitionObjBeforeJson"))
-            changed = partition_from_json(after)
-            if before.values != changed.values:
-                return self._payload_only(event, paths, DumpType.RENAME_PARTITION.value)
-            if has_moved(before, changed) and not is_external(
-                table_from_json(payload.text("tableObjJson"))
-            ):
-                name = f"{'/'.join(changed.values)} of {event.table_name}"
-                what = f"partition {name} was given another place"
-                raise _not_dumped(event, what, [event.table_name or ""])
-            partitions = (after,)
         text = payload.text("tableObjJson")
         table = table_from_json(text)
-        if event.type == EventType.ALTER_PARTITIONS.value and PLACES not in self.passed_kinds:
-            require_usual_places(
-                table, (partition_from_json(one) for one in partitions), _where(event)
-            )
+        if event.type == EventType.ALTER_PARTITIONS.value:
+            partitions = tuple(one for one in payload.texts("partitionListJson") if one)
+            if PLACES not in self.passed_kinds:
+                changed = (partition_from_json(one) for one in partitions)
+                require_usual_places(table, changed, _where(event))
+        else:
+            partitions = (payload.text("partitionObjAfterJson"),)
+            before = partition_from_json(payload.text("partitionObjBeforeJson"))
+            after = partition_from_json(partitions[0])
+            if before.values != after.values:
+                return self._payload_only(event, paths, DumpType.RENAME_PARTITION.value)
+            if has_moved(before, after) and not is_external(table):
+                name = f"{'/'.join(after.values)} of {event.table_name}"
+                what = f"partition {name} was given another place"
+                raise _not_dumped(event, what, [event.table_name or ""])
         return self._texts(
             event,
             paths,

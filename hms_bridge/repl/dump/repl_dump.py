@@ -36,7 +36,7 @@ from hms_bridge.repl.dump.plain_tables import (
 )
 from hms_bridge.repl.dump.plan import DumpKind, DumpPlan, DumpReport, DumpRequest
 from hms_bridge.repl.dump.snapshot_wait import look
-from hms_bridge.repl.dump.tables import TablesDump, transactional_names
+from hms_bridge.repl.dump.tables import TablesDump, WrittenTables, transactional_names
 from hms_bridge.repl.dump.tables_anew import (
     is_replaceable,
     linked_names,
@@ -104,21 +104,15 @@ class ReplDump(DumpVerb):
         request = self._with_archive(request, database)
         dumps = list_dumps(self._resolve, request.root, name)
         previous = newest_finished(dumps)
-        is_redone = previous is not None and bool(request.anew) and is_replaceable(previous)
-        if previous is not None and previous.state is DumpState.FINISHED and not is_redone:
-            return DumpPlan(
-                kind=DumpKind.BLOCKED,
-                request=request,
-                reason=(
-                    f"{previous.paths.root} is not loaded yet; load it first (repl load), or, if "
-                    f"nobody wants it, end it (repl dump {name} --discard); then dump again"
-                ),
-                previous=previous.paths.root,
-            )
-        removed = () if request.is_previous_kept else tuple(one.paths.root for one in dumps)
-        if is_redone and previous is not None and not removed:
-            removed = (previous.paths.root,)
-        if previous is None or request.is_bootstrap_forced:
+        removed = () if request.is_previous_kept else tuple(dump.paths.root for dump in dumps)
+        if previous is None:
+            return self._plan_bootstrap(request, None, removed)
+        is_redone = bool(request.anew) and is_replaceable(previous)
+        if previous.state is DumpState.FINISHED and not is_redone:
+            return _blocked(request, previous)
+        if is_redone:
+            removed = removed or (previous.paths.root,)
+        if request.is_bootstrap_forced:
             return self._plan_bootstrap(request, previous, removed)
         return self._plan_incremental(request, previous, removed)
 
@@ -331,25 +325,22 @@ class ReplDump(DumpVerb):
         until = self._source.get_current_event_id()
         wanted = EventRange(after=after, until=until)
         anew = linked_names(self._source, name, wanted, plan.anew)
-        replays = None if plan.previous is None else DumpPaths(plan.previous)
+        previous = None if plan.previous is None else DumpPaths(plan.previous)
         dump = self._incremental(
             request,
             wanted,
             anew,
             txns_before=txns_before,
-            replays_before=None if replays is None else Replays.read(self._resolve, replays),
+            replays_before=None if previous is None else Replays.read(self._resolve, previous),
         )
-        if plan.previous is not None and PLAIN_TABLES not in request.events.passed_kinds:
-            before = read_plain(self._resolve, DumpPaths(plan.previous))
+        if previous is not None and PLAIN_TABLES not in request.events.passed_kinds:
+            before = read_plain(self._resolve, previous)
             seen = EventRange(after=plan.previous_event_id or after, until=until)
             require_reported(self._source, name, before, without_tables(now, anew), seen)
         write_origin(self._source, texts, paths, after, until)
         counts, files = dump.write(self._resolve, paths, texts)
-        written = None
-        if anew:
-            work = self._tables_dump(request, paths.tables_anew, texts, until)
-            written = work.write([one for one in self._tables(name) if one.name in anew], None)
-            texts.write({paths.names_anew: format_names(anew)})
+        written = self._write_anew(request, paths, texts, until, anew)
+        if written is not None:
             files += written.all_files
         if request.external_base is not None:
             directories = list_external(self._source, self._resolve, name, request.external_base)
@@ -368,6 +359,23 @@ class ReplDump(DumpVerb):
             removed=plan.removed,
         )
         return report, files
+
+    def _write_anew(
+        self,
+        request: DumpRequest,
+        paths: DumpPaths,
+        texts: NotedTexts,
+        until: EventId,
+        names: frozenset[str],
+    ) -> WrittenTables | None:
+        """The tables that the dump brings whole; None if there are none."""
+        if not names:
+            return None
+        work = self._tables_dump(request, paths.tables_anew, texts, until)
+        tables = [table for table in self._tables(request.database_name) if table.name in names]
+        written = work.write(tables, None)
+        texts.write({paths.names_anew: format_names(names)})
+        return written
 
     def _secure(
         self, pins: DumpPins, paths: DumpPaths, files: list[EncodedUri], database: str
@@ -403,6 +411,18 @@ class ReplDump(DumpVerb):
         }
         names = sorted(name for name in owners if name is not None)
         return begin_anew(database) if None in owners else bring_anew(database, names)
+
+
+def _blocked(request: DumpRequest, previous: DumpDirectory) -> DumpPlan:
+    return DumpPlan(
+        kind=DumpKind.BLOCKED,
+        request=request,
+        reason=(
+            f"{previous.paths.root} is not loaded yet; load it first (repl load), or, if nobody "
+            f"wants it, end it (repl dump {request.database_name} --discard); then dump again"
+        ),
+        previous=previous.paths.root,
+    )
 
 
 def _require_source(database: Database) -> None:

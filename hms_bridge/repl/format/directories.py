@@ -57,25 +57,26 @@ def _age(dump: DumpDirectory) -> tuple[int, int, str]:
     return (dump.time_ms, last, dump.paths.root)
 
 
+def _state(resolve: Resolver, paths: DumpPaths, *, is_finished: bool) -> DumpState:
+    if is_there(resolve(paths.non_recoverable)):
+        return DumpState.NON_RECOVERABLE
+    if not is_finished:
+        return DumpState.UNFINISHED
+    if not is_there(resolve(paths.metadata)):
+        return DumpState.DAMAGED
+    return DumpState.LOADED if is_there(resolve(paths.finished_load)) else DumpState.FINISHED
+
+
 def _describe(resolve: Resolver, paths: DumpPaths) -> DumpDirectory:
     marker = resolve(paths.finished_dump)
     status = marker.status()
-    where = resolve(paths.metadata)
-    if is_there(resolve(paths.non_recoverable)):
-        state = DumpState.NON_RECOVERABLE
-    elif status is None:
-        state = DumpState.UNFINISHED
-    elif not is_there(where):
-        state = DumpState.DAMAGED
-    elif is_there(resolve(paths.finished_load)):
-        state = DumpState.LOADED
-    else:
-        state = DumpState.FINISHED
+    state = _state(resolve, paths, is_finished=status is not None)
     if status is None:
         status = resolve(paths.root).status()
         return DumpDirectory(
             paths=paths, state=state, time_ms=(status.mtime_ms or 0) if status else 0
         )
+    where = resolve(paths.metadata)
     mark = FinishMark.parse(read_text_if_there(marker, _METADATA_BYTES_MAX) or "", marker.uri)
     text = read_text_if_there(where, _METADATA_BYTES_MAX)
     return DumpDirectory(
