@@ -184,20 +184,20 @@ class EventWriter:
         emptied: Collection[tuple[str, str]],
     ) -> EventTexts:
         """The message gets what the transaction wrote, and each table a directory of its own."""
-        told = CommitTxnPayload.parse(message_json(event), _where(event))
+        commit = CommitTxnPayload.parse(message_json(event), _where(event))
         ours = tuple(
             one if self.has_checksums else _without_checksums(event, one)
             for one in writes
             if one.database_name == self.database_name
         )
         payload = CommitTxnPayload(
-            txn_id=told.txn_id,
-            timestamp_seconds=told.timestamp_seconds,
-            server=told.server,
-            service_principal=told.service_principal,
-            write_ids=(*told.write_ids, *(one.write_id for one in ours)),
-            databases=(*told.databases, *(one.database_name for one in ours)),
-            writes=ours or told.writes,
+            txn_id=commit.txn_id,
+            timestamp_seconds=commit.timestamp_seconds,
+            server=commit.server,
+            service_principal=commit.service_principal,
+            write_ids=(*commit.write_ids, *(one.write_id for one in ours)),
+            databases=(*commit.databases, *(one.database_name for one in ours)),
+            writes=ours or commit.writes,
         )
         texts: dict[str, str] = {}
         lists: list[DumpedList] = []
@@ -306,11 +306,11 @@ class EventWriter:
             _require_no_rows(event, table, partition_from_json(one).parameters)
         lists: tuple[DumpedList, ...] = ()
         if not is_external(table):
-            told = _partition_files(payload)
+            files = _partition_files(payload)
             lists = tuple(
                 DumpedList(
                     path=paths.files(name),
-                    files=() if table.is_transactional else _decoded(event, told.get(name, ())),
+                    files=() if table.is_transactional else _decoded(event, files.get(name, ())),
                 )
                 for name in (_partition_name(event, table, one) for one in partitions)
             )

@@ -100,8 +100,8 @@ def require_reported(
         if is_of(event, database):
             _follow(event, known)
     for name, place in now.items():
-        told = known.get(name)
-        if told is None or (place.names == told.names and told.files in ("", place.files)):
+        noted = known.get(name)
+        if noted is None or (place.names == noted.names and noted.files in ("", place.files)):
             continue
         raise refusal(
             f"database {database}",

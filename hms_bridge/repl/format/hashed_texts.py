@@ -114,17 +114,17 @@ class CheckedTexts:
     def _check(self, path: str, text: str | None) -> None:
         if self.manifest is None:
             return
-        told = self.manifest.digests.get(path.removeprefix(self._prefix))
-        if text is None and told is not None:
+        noted = self.manifest.digests.get(path.removeprefix(self._prefix))
+        if text is None and noted is not None:
             raise DumpIncompleteError(
                 f"{path} is missing, which the dump had when it was finished; copy the dump again"
             )
-        if text is not None and told is None:
+        if text is not None and noted is None:
             raise ReplError(
                 f"{path} is not of this dump: its manifest does not name it; copy the dump again "
                 "to an empty directory"
             )
-        if text is not None and text_digest(text) != told:
+        if text is not None and text_digest(text) != noted:
             raise ReplError(
                 f"{path} is not as it was when the dump was finished: cut or changed; copy the "
                 "dump again"

@@ -48,8 +48,8 @@ class DumpManifest:
         """Read the file's text. Raises ReplError, naming ``path``, if it is malformed or cut."""
         head, _, rest = text.partition("\n")
         counts, _, body = rest.partition("\n")
-        told = re.fullmatch(r"# (\d+) texts, (\d+) references", counts)
-        if head != _HEAD or told is None:
+        stated = re.fullmatch(r"# (\d+) texts, (\d+) references", counts)
+        if head != _HEAD or stated is None:
             raise ReplError(f"{path}: no manifest of a dump; it is damaged: copy the dump again")
         digests: dict[str, str] = {}
         # No other character ends a line: paths may have U+2028 and its like.
@@ -58,12 +58,12 @@ class DumpManifest:
             if found is None:
                 raise ReplError(f"{path}: {line!r} is no line of it: copy the dump again")
             digests[found.group(2)] = found.group(1)
-        if len(digests) != int(told.group(1)):
+        if len(digests) != int(stated.group(1)):
             raise ReplError(
-                f"{path}: {len(digests)} texts where {told.group(1)} are told; it was cut: copy "
+                f"{path}: {len(digests)} texts where {stated.group(1)} are told; it was cut: copy "
                 "the dump again"
             )
-        return cls(digests=digests, reference_count=int(told.group(2)))
+        return cls(digests=digests, reference_count=int(stated.group(2)))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

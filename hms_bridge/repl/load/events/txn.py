@@ -128,21 +128,21 @@ def _require_all_dumped(
     event: DumpedEvent, writes: tuple[WriteEvent, ...], tables: dict[str, DumpedTable]
 ) -> None:
     """The payload and the directories tell the same, or a copy of the dump lost something."""
-    told: dict[str, int] = {}
+    named: dict[str, int] = {}
     for one in writes:
         key = f"{one.table_name}/{one.partition}".rstrip("/")
-        told[key] = told.get(key, 0) + len(one.files)
-    found: dict[str, int] = {}
+        named[key] = named.get(key, 0) + len(one.files)
+    dumped_counts: dict[str, int] = {}
     for name, dumped in tables.items():
         if not dumped.table.is_partitioned:
-            found[name] = len(dumped.files)
+            dumped_counts[name] = len(dumped.files)
         for part in dumped.partitions:
             key = f"{name}/{part.name}"
-            found[key] = found.get(key, 0) + len(part.files)
-    if told != found:
+            dumped_counts[key] = dumped_counts.get(key, 0) + len(part.files)
+    if named != dumped_counts:
         raise DumpIncompleteError(
-            f"{event.where}: its payload names files of {_counts(told)}, its directories of "
-            f"{_counts(found)}; copy the dump again, or make a new one"
+            f"{event.where}: its payload names files of {_counts(named)}, its directories of "
+            f"{_counts(dumped_counts)}; copy the dump again, or make a new one"
         )
 
 
