@@ -34,9 +34,9 @@ from hms_bridge.model.compaction import (
     ShowCompactionsRequest,
 )
 from hms_bridge.model.counted import counted
-from hms_bridge.repl.dump import ReplDump
-from hms_bridge.repl.dump_plan import DumpReport, DumpRequest
-from hms_bridge.repl.load import LoadReport, LoadRequest, ReplLoad
+from hms_bridge.repl.dump.plan import DumpReport, DumpRequest
+from hms_bridge.repl.dump.repl_dump import ReplDump
+from hms_bridge.repl.load.repl_load import LoadReport, LoadRequest, ReplLoad
 from hms_bridge.repl.verify import VerifyReport, verify_dump
 
 DATABASE = "demo"

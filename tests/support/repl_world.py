@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,15 +43,16 @@ from hms_bridge.model.txn import (
     DynamicPartitions,
     OpenTxnsRequest,
     TxnState,
+    TxnType,
 )
 from hms_bridge.orc.hive_types import parse_hive_type
 from hms_bridge.orc.types import struct_type
-from hms_bridge.repl.dump import ReplDump
-from hms_bridge.repl.dump_plan import DumpReport, DumpRequest
+from hms_bridge.repl.dump.plan import DumpReport, DumpRequest
+from hms_bridge.repl.dump.repl_dump import ReplDump
+from hms_bridge.repl.dump.snapshot_wait import WaitRules
+from hms_bridge.repl.dump.table_files import acid_state
 from hms_bridge.repl.lease import LeaseRules
-from hms_bridge.repl.load import LoadReport, LoadRequest, ReplLoad
-from hms_bridge.repl.snapshot_wait import WaitRules
-from hms_bridge.repl.table_files import acid_state
+from hms_bridge.repl.load.repl_load import LoadReport, LoadRequest, ReplLoad
 from hms_bridge.rows.transaction import current_snapshot
 from hms_bridge.rows.writer import DeltaTarget, WrittenDelta, write_delete_delta, write_insert_delta
 from hms_bridge.service.metastore_service import MetastoreService
@@ -285,6 +287,20 @@ class ReplWorld:
         )
         outcome = worker.run_once()
         assert outcome is not None and outcome.state == "compacted", outcome
+
+    def rebalance(self, table: str, highest: WriteId) -> None:
+        """A rebalance compaction of another program, as far as the metastore hears of it."""
+        self.source.compact(
+            CompactionRequest(database_name="src", table_name=table, type=CompactionType.REBALANCE)
+        )
+        entry = self.source.find_next_compaction("w", "1")
+        assert entry is not None
+        (txn_id,) = self.source.open_txns(
+            OpenTxnsRequest(user="u", host="h", type=TxnType.REBALANCE_COMPACTION)
+        )
+        self.source.update_compactor_state(replace(entry, highest_write_id=highest), txn_id)
+        self.source.mark_compacted(entry)
+        self.source.commit_txn(CommitTxnRequest(txn_id=txn_id))
 
     def clean(self) -> int:
         """Archive and remove what compactions replaced; how many files were archived."""
