@@ -142,6 +142,10 @@ class HdfsClientVolume(PlainVolume):
         """One step, by the NameNode."""
         self.fs.rename(source, target)
 
+    def remove_tree(self, path: str) -> None:
+        """One call, by the NameNode."""
+        self.fs.rm(path, recursive=True)
+
     def set_mtime(self, path: str, mtime_ms: int) -> None:
         """Set the modification time; the access time stays."""
         self.fs.set_times(path, mtime_ms)

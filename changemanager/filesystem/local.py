@@ -41,6 +41,19 @@ class LocalVolume(PlainVolume):
         """Read a file from its start."""
         return Path(path).open("rb")
 
+    def read(self, path: str, length_bytes: int | None = None) -> bytes:
+        """The bytes of a small file, or its first ones."""
+        with Path(path).open("rb") as stream:
+            return stream.read(-1 if length_bytes is None else length_bytes)
+
+    def open_output(self, path: str) -> BinaryIO:
+        """Write a file piece by piece, over one that is there."""
+        return Path(path).open("wb")
+
+    def remove_tree(self, path: str) -> None:
+        """Remove a directory with everything below it, or a file."""
+        self.fs.rm(path, recursive=True)
+
     def write_new(self, path: str, chunks: Iterable[bytes]) -> None:
         """Write a whole file and sync it; FileExistsError if the name is taken."""
         with Path(path).open("xb") as output:

@@ -403,6 +403,9 @@ class SimulatedVolume(PlainVolume):
             self.fs.makedirs(path, exist_ok=True)
             self._disk.settle_names_above(path)
 
+    def remove_tree(self, path: str) -> None:
+        self.fs.rm(path, recursive=True)
+
     def rename(self, source: str, target: str) -> None:
         with self._disk.operation("rename", target, changes=True):
             self._disk.move(source, target)
