@@ -115,7 +115,7 @@ class HdfsClientVolume(PlainVolume):
     """The half of HDFS as a volume that its file system does by itself, whichever client that is;
     who has the other half gives the checksum and the attributes."""
 
-    def __init__(self, fs: Any, durability: Durability) -> None:
+    def __init__(self, fs: HdfsClient, durability: Durability) -> None:
         super().__init__(
             fs,
             FileSystemCapabilities(

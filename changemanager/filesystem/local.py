@@ -6,7 +6,9 @@ import errno
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
+
+from fsspec.implementations.local import LocalFileSystem
 
 from changemanager.filesystem.plain import PlainVolume
 from changemanager.filesystem.volume import Durability, FileSystemCapabilities, Placement
@@ -21,9 +23,9 @@ _PROBE_ATTRIBUTE = "user.original-loc"
 class LocalVolume(PlainVolume):
     """Files of this machine."""
 
-    def __init__(self, fs: Any) -> None:
+    def __init__(self) -> None:
         super().__init__(
-            fs,
+            LocalFileSystem(),
             FileSystemCapabilities(
                 has_atomic_rename=True,
                 has_directories=True,
@@ -36,6 +38,10 @@ class LocalVolume(PlainVolume):
     def real_path(self, path: str) -> str:
         """The path with every symbolic link followed."""
         return os.path.realpath(path)
+
+    def is_link(self, path: str) -> bool:
+        """Whether a name is a symbolic link."""
+        return Path(path).is_symlink()
 
     def open_input(self, path: str) -> BinaryIO:
         """Read a file from its start."""

@@ -11,6 +11,8 @@ from glob import has_magic
 from io import UnsupportedOperation
 from typing import Any, BinaryIO, cast
 
+from fsspec import AbstractFileSystem
+
 from changemanager.filesystem.volume import (
     Durability,
     FileKind,
@@ -67,7 +69,7 @@ def _give_up(output: Any) -> None:
 class PlainVolume:
     """An fsspec file system, used through what every one of them offers."""
 
-    def __init__(self, fs: Any, capabilities: FileSystemCapabilities) -> None:
+    def __init__(self, fs: AbstractFileSystem, capabilities: FileSystemCapabilities) -> None:
         self.fs = fs
         self._capabilities = capabilities
 
@@ -119,6 +121,11 @@ class PlainVolume:
     def real_path(self, path: str) -> str:
         """The path itself: there are no links."""
         return path
+
+    def is_link(self, path: str) -> bool:
+        """No."""
+        del path
+        return False
 
     def open_input(self, path: str) -> BinaryIO:
         """Read a file from its start."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, BinaryIO, Protocol
+from typing import BinaryIO, Protocol
 
 
 class FileKind(Enum):
@@ -84,8 +84,6 @@ class Volume(Protocol):
     there.
     """
 
-    fs: Any
-
     @property
     def capabilities(self) -> FileSystemCapabilities:
         """What this file system can do; asked once."""
@@ -109,6 +107,10 @@ class Volume(Protocol):
 
     def real_path(self, path: str) -> str:
         """The path with every symbolic link followed; the path itself where there are none."""
+        ...
+
+    def is_link(self, path: str) -> bool:
+        """Whether a name is a symbolic link, also one that leads nowhere."""
         ...
 
     def open_input(self, path: str) -> BinaryIO:

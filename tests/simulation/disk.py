@@ -248,7 +248,6 @@ class SimulatedFileSystem(AbstractFileSystem):
     def __init__(self, disk: SimulatedDisk) -> None:
         super().__init__()
         self.disk = disk
-        self.own_volume = SimulatedVolume(self)
 
     @classmethod
     def _strip_protocol(cls, path: str) -> str:
@@ -375,8 +374,8 @@ class SimulatedVolume(PlainVolume):
 
     fs: SimulatedFileSystem
 
-    def __init__(self, fs: SimulatedFileSystem) -> None:
-        super().__init__(fs, LocalVolume(fs).capabilities)
+    def __init__(self, disk: SimulatedDisk) -> None:
+        super().__init__(SimulatedFileSystem(disk), LocalVolume().capabilities)
 
     @property
     def _disk(self) -> SimulatedDisk:
