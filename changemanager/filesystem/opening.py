@@ -10,6 +10,7 @@ import fsspec
 from fsspec import AbstractFileSystem
 
 from changemanager.errors import LocationError
+from changemanager.filesystem.driver_errors import ObjectStoreDriver
 from changemanager.filesystem.local import LocalVolume
 from changemanager.filesystem.plain import OBJECT_STORE, PlainVolume
 from changemanager.filesystem.volume import Volume
@@ -128,4 +129,4 @@ def volume_of(fs: AbstractFileSystem) -> Volume:
         from changemanager.filesystem.hdfs import HdfsVolume
 
         return HdfsVolume(fs)
-    return PlainVolume(fs, OBJECT_STORE)
+    return PlainVolume(ObjectStoreDriver(fs), OBJECT_STORE)

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, cast
 
 from fsspec import AbstractFileSystem
 
+from changemanager.filesystem.driver_errors import ObjectStoreDriver
 from changemanager.filesystem.volume import (
     Durability,
     FileKind,
@@ -69,7 +70,9 @@ def _give_up(output: Any) -> None:
 class PlainVolume:
     """An fsspec file system, used through what every one of them offers."""
 
-    def __init__(self, fs: AbstractFileSystem, capabilities: FileSystemCapabilities) -> None:
+    def __init__(
+        self, fs: AbstractFileSystem | ObjectStoreDriver, capabilities: FileSystemCapabilities
+    ) -> None:
         self.fs = fs
         self._capabilities = capabilities
 

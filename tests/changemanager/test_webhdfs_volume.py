@@ -97,6 +97,27 @@ def test_refusals_are_errors_of_the_file_system(volume: WebHdfsVolume) -> None:
         volume.remove_tree("/")
 
 
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        ("refuses", "Could not obtain block"),
+        ("silent", "a DataNode gives no answer: connection reset"),
+        ("short", "1 of 4 bytes came from 0 on"),
+    ],
+)
+def test_what_a_data_node_refuses_is_no_content(
+    node: NameNode, volume: WebHdfsVolume, state: str, told: str
+) -> None:
+    volume.write_new("/f", [b"rows"])
+    node.data_state = "ready"
+    assert volume.read("/f") == b"rows"
+    node.data_state = state
+    for read in (volume.read, lambda path: volume.open_input(path).read()):
+        with pytest.raises(OSError, match=told) as refused:
+            read("/f")
+        assert refused.value.filename == "/f"
+
+
 def test_a_standby_is_passed_over_and_safe_mode_is_told() -> None:
     first, second = NameNode(), NameNode()
     fs = over_http(first, second)
