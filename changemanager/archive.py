@@ -1,9 +1,10 @@
 """The archive: a file that is replaced gets a name in the cmroot before its place is given up.
 
-As Hive's ReplChangeManager.recycle: directories with everything below, hidden files (`.x`) left
-out, `_x` kept; the same content twice is one file whose retention starts again; the first origin
-stays in `user.original-loc`. Safer than it: a source goes only after its copy is there, verified
-and on the disk; a name taken by other content is an error; a file of a live table keeps its time.
+As Hive's ReplChangeManager.recycle (docs/hive/replication.md §4): directories with everything
+below, hidden files (`.x`) left out, `_x` kept; the same content twice is one file whose retention
+starts again; the first origin stays in `user.original-loc`. Safer than it: a source goes only after
+its copy is there, verified and on the disk; a name taken by other content is an error; a file of a
+live table keeps its time.
 """
 
 from __future__ import annotations

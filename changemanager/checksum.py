@@ -8,6 +8,7 @@ CRCs per block is 0 for a file of one block; all is zero in the header of an emp
 
 Names of archived files and lines of dumps carry these bytes as 56 hex characters. A cluster with
 `dfs.checksum.combine.mode=COMPOSITE_CRC` writes 8 characters instead: one CRC32C of the whole file.
+Seen on HDFS 3.4, and what Hive does elsewhere: docs/hive/replication.md §3.
 """
 
 from __future__ import annotations

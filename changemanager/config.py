@@ -127,7 +127,8 @@ class ChangeManagerConfig:
     ) -> ChangeManagerConfig:
         """Read the values of hive.repl.cmrootdir, hive.repl.cm.retain and hive.repl.cm.interval.
 
-        A bare number means hours in `retain` and seconds in `interval` (MetastoreConf).
+        A bare number means hours in `retain` and seconds in `interval` (MetastoreConf;
+        docs/hive/replication.md §6).
         """
         try:
             length_max = int(name_length_max)

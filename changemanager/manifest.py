@@ -24,7 +24,8 @@ LEASE_MS = 300_000
 
 
 class ArchiveCause(Enum):
-    """Why a file was replaced; the value is what a store keeps."""
+    """Why a file was replaced; the value is what a store keeps. What Hive archives when:
+    docs/hive/replication.md §5."""
 
     OBSOLETE = "obsolete"
     ABORTED = "aborted"

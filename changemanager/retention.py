@@ -3,7 +3,8 @@
 The clock of a file is the time it was archived last: the manifest's, or the file's modification
 time where that is later (a Hive beside us refreshes only that) or alone (Hive's own files). A file
 goes when its age is strictly more than the retention. Whatever is not understood stays and is
-reported: other names, directories, unknown times, names without a checksum.
+reported: other names, directories, unknown times, names without a checksum. What Hive's purge does:
+docs/hive/replication.md §6.
 """
 
 from __future__ import annotations

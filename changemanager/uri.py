@@ -3,6 +3,7 @@
 Hive 3 and 4 write `fileUri#checksum#cmRootUri#subDir`, always with three `#`; checksum and cmroot
 are written together or not at all. Hive 2.3 writes `fileUri#checksum`. Nothing is escaped, so a
 path with `#` cannot be written, nor one with `]` in a list of files (`]` joins them).
+Source: Hive's ReplChangeManager (docs/hive/replication.md §2, §8).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where a file that a dump names can be read: at its source, in the archive, or nowhere.
 
-As ReplChangeManager.getFileInfo, with the two checks that it leaves out: a file in the archive must
-be there, and its bytes must be what its name says.
+As ReplChangeManager.getFileInfo (docs/hive/replication.md §9), with the two checks that it leaves
+out: a file in the archive must be there, and its bytes must be what its name says.
 """
 
 from __future__ import annotations

@@ -46,8 +46,8 @@ _FIRST_WAIT_MS_MIN = 1000
 def next_retry_ms(entry: Compaction, settings: CompactorSettings) -> int | None:
     """How long a failed entry waits; None if it has had all of its tries.
 
-    The wait doubles each time (Hive's CompactionCleaner). A clean-up of aborts never gives up: its
-    target would come back at once.
+    The wait doubles each time (Hive's CompactionCleaner; docs/hive/compaction.md §19). A clean-up
+    of aborts never gives up: its target would come back at once.
     """
     wait_ms = max(settings.cleaner_retry_retention_ms, _FIRST_WAIT_MS_MIN)
     tries = 0

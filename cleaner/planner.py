@@ -1,8 +1,9 @@
 """Finds out what may go: the transactions first, then the write ids, then the directory.
 
-The order is what makes it safe: whatever is listed last is at least as new as the lists say. The
-transaction list is what *every* open reader sees: nothing from the oldest open transaction on, and
-nothing that ended after that one began.
+The order is what makes it safe: whatever is listed last is at least as new as the lists say (Hive's
+CompactionCleaner has it too: docs/hive/compaction.md §16). The transaction list is what *every*
+open reader sees: nothing from the oldest open transaction on, and nothing that ended after that one
+began.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ class CleanerLists:
 def scope_of(entry: Compaction, target: CleaningTarget) -> CleaningScope:
     """An entry without a partition on a partitioned table may remove aborted writes only.
 
-    It knows nothing of what was compacted in the partitions (HIVE-25502).
+    It knows nothing of what was compacted in the partitions (HIVE-25502; docs/hive/compaction.md
+    §17).
     """
     is_whole = target.table.is_partitioned and entry.partition_name is None
     if is_whole or entry.type is CompactionType.ABORT_TXN_CLEANUP:

@@ -1,4 +1,7 @@
-"""The one place from which the cleaner deletes: path guard, archive, delete, in one protocol."""
+"""The one place from which the cleaner deletes: path guard, archive, delete, in one protocol.
+
+In Hive these are two calls (FSRemover.removeFiles; docs/hive/compaction.md §22).
+"""
 
 from __future__ import annotations
 

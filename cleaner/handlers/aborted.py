@@ -1,4 +1,5 @@
-"""Reason to delete: everything in a directory was aborted, so nobody will ever read it."""
+"""Reason to delete: everything in a directory was aborted, so nobody will ever read it (Hive:
+AbortedTxnCleaner; docs/hive/compaction.md §20)."""
 
 from __future__ import annotations
 

@@ -101,8 +101,8 @@ class AcidCleaning:
     def _record(self, entry: Compaction, after: EntryPlan, judged: WriteId) -> None:
         """Tell the metastore; abort records whose rows are still somewhere must stay.
 
-        Without its abort record a write id counts as committed (HIVE-24481). So does one that the
-        list of write ids, which ends at `judged`, did not know.
+        Without its abort record a write id counts as committed (HIVE-24481; docs/hive/compaction.md
+        §18). So does one that the list of write ids, which ends at `judged`, did not know.
         """
         told = entry.highest_write_id  # 0: below the table's first write, which is open
         highest = judged if told is None else min(told, judged)

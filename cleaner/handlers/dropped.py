@@ -1,7 +1,8 @@
 """Reason to delete: a table or partition was dropped softly, its files were left for later.
 
 Such an entry (a Hive metastore beside us makes them) carries the directory in its property
-`location`, and becomes ready when no reader from before the drop is left.
+`location`, and becomes ready when no reader from before the drop is left (docs/hive/compaction.md
+§21).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The 32-bit bucket property of a row: codec version, bucket (or writer) id, statement id.
 
 Version 0 is the bare bucket id (before Hive 3). Version 1, from the highest bit down: 3 bits
-version, 1 reserved, 12 bucket, 4 reserved, 12 statement. Source of the rule: Hive's BucketCodec.
+version, 1 reserved, 12 bucket, 4 reserved, 12 statement. Source of the rule: Hive's BucketCodec
+(docs/hive/acid.md §12).
 """
 
 from __future__ import annotations

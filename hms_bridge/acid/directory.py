@@ -1,9 +1,10 @@
 """Which directories of a listing make up a snapshot, and what the others are.
 
-Source of the rules: Hive's AcidUtils.getAcidState. Safer than Hive 4.2 in three points: a compacted
-base that ends at the lowest open write id is not usable (it could show that write's rows); lost
-history is an error even beside an aborted overwrite; a streaming delta that begins below the end of
-a compaction and ends above it is read (Hive skips its committed rows while the others are open).
+Source of the rules: Hive's AcidUtils.getAcidState (docs/hive/acid.md §5, §6, §7 and §8). Safer than
+Hive 4.2 in three points: a compacted base that ends at the lowest open write id is not usable (it
+could show that write's rows); lost history is an error even beside an aborted overwrite; a
+streaming delta that begins below the end of a compaction and ends above it is read (Hive skips its
+committed rows while the others are open).
 """
 
 from __future__ import annotations
@@ -165,7 +166,8 @@ class _Walk:
     def check_history(self, root: str) -> None:
         """Without a base the deltas may be gone already, if a compaction took them too far.
 
-        Hive looks at the oldest base alone, so that an aborted overwrite hides the loss.
+        Hive looks at the oldest base alone, so that an aborted overwrite hides the loss
+        (docs/hive/acid.md §9).
         """
         if self.base is None and self._unusable is not None:
             raise NotEnoughHistoryError(
@@ -232,7 +234,8 @@ def _base_order(directory: ListedDirectory) -> tuple[int, int, str]:
 
 
 def _sweep_order(directory: ListedDirectory) -> tuple[int, int, int, int, str]:
-    """Wide before narrow, compacted before statements, the latest compaction first (HIVE-29210)."""
+    """Wide before narrow, compacted before statements, the latest compaction first (HIVE-29210;
+    docs/hive/acid.md §7)."""
     name = directory.name
     statement = -1 if name.statement_id is None else name.statement_id
     return (

@@ -1,4 +1,7 @@
-"""What lies below the root of a table or partition, sorted into its kinds."""
+"""What lies below the root of a table or partition, sorted into its kinds.
+
+What is hidden, and what directories within a delta are: docs/hive/acid.md §10.
+"""
 
 from __future__ import annotations
 
@@ -144,7 +147,8 @@ class _FoundDirectory:
         )
 
     def _has_raw_files(self, files: tuple[ListedFile, ...], is_raw: Callable[[str], bool]) -> bool:
-        """Hive: AcidUtils.MetaDataFile.isRawFormat; all files of a directory are of one kind."""
+        """Hive: AcidUtils.MetaDataFile.isRawFormat; all files of a directory are of one kind
+        (docs/hive/acid.md §16)."""
         name = self._name
         if name.is_delete or name.min_write_id != name.max_write_id:
             return False

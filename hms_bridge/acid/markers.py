@@ -1,4 +1,7 @@
-"""The small files beside the data: format version, kind of base, flush lengths."""
+"""The small files beside the data: format version, kind of base, flush lengths.
+
+Source of the rules: Hive's AcidUtils.MetaDataFile and OrcAcidVersion (docs/hive/acid.md §4).
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,8 @@ def parse_flush_length(content: bytes, path: str) -> int:
     """How many bytes of a streaming bucket file may be read: the side file's last whole long.
 
     The long is big-endian; a partly written one at the end is not counted. Raises AcidFormatError
-    if there is none: the writer's state cannot be guessed (Hive: AcidUtils.getLogicalLength).
+    if there is none: the writer's state cannot be guessed (Hive: AcidUtils.getLogicalLength;
+    docs/hive/acid.md §18).
     """
     end = len(content) - len(content) % _LONG_BYTES
     if end == 0:

@@ -9,7 +9,7 @@
     original      N_attempt[_copy_n]             no ACID columns: loaded, or from before ACID
 
 W write id, S statement, T transaction of the compaction that made it. Both dialects are read: with
-and without `_vT`, padded or not. Source of the rules: Hive's AcidUtils.
+and without `_vT`, padded or not. Source of the rules: Hive's AcidUtils (docs/hive/acid.md §1, §2).
 """
 
 from __future__ import annotations

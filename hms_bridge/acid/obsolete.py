@@ -1,7 +1,8 @@
 """What a cleaner may delete, with the reason for each directory that goes and each that stays.
 
 A directory goes only if no reader that exists or can come will ever read it: it is covered by a
-published base or delta that everyone sees, or all of its writes (or its compaction) were aborted.
+published base or delta that everyone sees, or all of its writes (or its compaction) were aborted
+(docs/hive/acid.md §8; docs/hive/compaction.md §16).
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ class CleaningScope(Enum):
 
     OBSOLETE_AND_ABORTED = "obsolete and aborted"
     ABORTED_ONLY = "aborted only"
-    """For an entry without a partition on a partitioned table (HIVE-25502), and abort clean-up."""
+    """For an entry without a partition on a partitioned table (HIVE-25502; docs/hive/compaction.md
+    §17), and abort clean-up."""
 
 
 class VictimReason(Enum):
@@ -75,7 +77,8 @@ class CleaningPlan:
     `leftovers`: kept now, but a later run may delete it; with any, the queue entry must stay.
     `forgettable_write_ids`: aborted write ids (up to the highest of this cleaning) of which no row
     is left in this root once all victims are gone; only their abort records may be dropped
-    (HIVE-24481). `has_uncompacted_aborts`: some aborted rows stay, in directories that mix them.
+    (HIVE-24481; docs/hive/compaction.md §18). `has_uncompacted_aborts`: some aborted rows stay, in
+    directories that mix them.
     """
 
     root: str
@@ -211,8 +214,8 @@ class _Judge:
         """Whether what covers a directory certainly took its rows over.
 
         A base or a `_vT` directory appears whole. An unsuffixed pair of Hive 3 appears one by one:
-        its delta alone says nothing of the delete deltas below it, and the reverse. A streaming
-        delta with side files is no compaction at all.
+        its delta alone says nothing of the delete deltas below it, and the reverse
+        (docs/hive/compaction.md §10). A streaming delta with side files is no compaction at all.
         """
         if by.is_compacted or by.name.is_base:
             return True

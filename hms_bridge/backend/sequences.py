@@ -52,7 +52,8 @@ def next_event_ids(connection: Connection, count: int) -> EventId:
 def next_sequence_values(connection: Connection, name: str, count: int) -> int:
     """Take ``count`` values of a DataNucleus sequence (``org.apache.…MTable``); the first.
 
-    A Hive metastore on the same database takes its values in blocks from the same row.
+    A Hive metastore on the same database takes its values in blocks from the same row
+    (docs/hive/metastore.md §15).
     """
     here = SEQUENCE_TABLE.c.SEQUENCE_NAME == name
     values = SEQUENCE_TABLE.c.NEXT_VAL

@@ -1,6 +1,7 @@
 """Which tables may exist, and which may become which (Hive: TransactionalValidationListener). Pure.
 
-The texts are those that a real metastore answers with, because clients look for them.
+The texts are those that a real metastore answers with, because clients look for them. Which
+properties make a table what: docs/hive/acid.md §23.
 """
 
 from __future__ import annotations
@@ -156,7 +157,7 @@ def check_alteration(old: Table, new: Table) -> None:
 def incompatible_columns(old: tuple[Column, ...], new: tuple[Column, ...]) -> tuple[str, ...]:
     """Names of the new columns that cannot hold the values of the old column at their place.
 
-    Columns are compared by position, because files map columns by position (findings C1).
+    Columns are compared by position, because files map columns by position (docs/hive/acid.md §20).
     """
     return tuple(
         after.name

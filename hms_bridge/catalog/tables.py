@@ -259,7 +259,7 @@ def _update_storage(
     column_list = key.column_list_id
     columns = (old.storage.columns, new.storage.columns)
     if column_list is None or columns[0] != columns[1]:
-        # Partitions keep the old list, which Hive leaves stale too (findings C1).
+        # Partitions keep the old list, which Hive leaves stale too (docs/hive/acid.md §20).
         column_list = insert_column_list(connection, new.storage.columns)
     if key.column_list_id is not None and key.column_list_id != column_list:
         constraints.follow_columns(

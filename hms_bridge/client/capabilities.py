@@ -1,4 +1,5 @@
-"""What a client says that it understands; a Hive 4 metastore hides or refuses things otherwise."""
+"""What a client says that it understands; a Hive 4 metastore hides or refuses things otherwise
+(docs/hive/metastore.md §7)."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Whether a table or partition should be compacted, and how. No I/O.
 
 First from what the metastore knows (:func:`decide_without_look`), then from its directory
-(:func:`decide`). Source of the rules: Hive's Initiator and CompactorUtil; what a
-real Hive decided for six tables is in the tests. Aborted writes with directories of their own are
-the cleaner's (hive.compactor.clean.aborts.using.cleaner, which is Hive 4's default); only where
-they share a delta with other writes a compaction is needed to get rid of them.
+(:func:`decide`). Source of the rules: Hive's Initiator and CompactorUtil (docs/hive/compaction.md
+§13, §14); what a real Hive decided for six tables is in the tests. Aborted writes with directories
+of their own are the cleaner's (hive.compactor.clean.aborts.using.cleaner, which is Hive 4's
+default); only where they share a delta with other writes a compaction is needed to get rid of them.
 """
 
 from __future__ import annotations

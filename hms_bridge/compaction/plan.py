@@ -2,8 +2,8 @@
 
 Minor compaction merges the deltas of a range into one delta and one delete delta; every event
 stays. Major compaction writes a base: deleted rows and their delete events are gone. Row
-identifiers stay as they are in both (I2). Source of the rules: Hive's
-CompactorMR and Worker.
+identifiers stay as they are in both (I2). Source of the rules: Hive's CompactorMR and Worker
+(docs/hive/compaction.md §6, §7, §8 and §9).
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ def plan_compaction(
     is_bucketed: bool = False,
 ) -> CompactionPlan | NothingToCompact:
     """Decide. ``write_ids`` is the compactor's view, ``state`` resolved under it with ``txn_id``
-    counted as open (HIVE-29567). ``columns`` are the table's: a partition's go stale. Raises
-    AcidFormatError for a file in them that a snapshot would not read.
+    counted as open (HIVE-29567; docs/hive/compaction.md §4). ``columns`` are the table's: a
+    partition's go stale. Raises AcidFormatError for a file in them that a snapshot would not read.
     """
     has_leftovers = bool(state.obsolete or state.aborted)
     if kind is CompactionType.MINOR:

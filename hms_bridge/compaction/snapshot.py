@@ -18,7 +18,8 @@ from hms_bridge.rows.reader import has_raw_rows
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CompactorSnapshot:
-    """What a compaction may read: nothing from the lowest open write id on."""
+    """What a compaction may read: nothing from the lowest open write id on
+    (docs/hive/compaction.md §5)."""
 
     txns: ValidTxnList
     write_ids: ValidWriteIdList

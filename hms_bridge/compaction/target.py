@@ -66,7 +66,8 @@ def entry_of(
 
 
 def find_target(metastore: Metastore, entry: Compaction) -> CompactionTarget:
-    """Raises CompactionError, with what to do, for an entry that must be refused."""
+    """Raises CompactionError, with what to do, for an entry that must be refused: also what Hive
+    compacts, but nobody here (docs/hive/compaction.md §12)."""
     try:
         table = metastore.get_table(entry.database_name, entry.table_name)
         location = table.storage.location

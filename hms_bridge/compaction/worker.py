@@ -7,7 +7,7 @@ again, then plan; 4. record what the compaction will reach; 5. write below
 whether the table is still the same; 7. rename each output into place, still invisible for its
 ``_v<txn>`` suffix; 8. mark the entry compacted; 9. commit, which makes all outputs visible at once.
 A kill at any point leaves either the state before, with directories that nobody sees and the
-cleaner removes, or the state after (I9).
+cleaner removes, or the state after (I9). Hive's steps: docs/hive/compaction.md §4, §10.
 """
 
 from __future__ import annotations

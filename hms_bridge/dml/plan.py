@@ -3,7 +3,7 @@
 The result of a plan's query has, in this order: for UPDATE and DELETE ``row__id`` and
 ``row__partition``; for INSERT and UPDATE the values of the table's columns; for INSERT the values
 of its partition columns.
-Statement ids are Hive 4.2's: an UPDATE deletes in 0 and inserts in 1 (facts findings A).
+Statement ids are Hive 4.2's: an UPDATE deletes in 0 and inserts in 1 (docs/hive/acid.md §2).
 """
 
 from __future__ import annotations

@@ -88,7 +88,8 @@ class Database:
 
     @property
     def is_replication_source(self) -> bool:
-        """Whether replaced files must be archived (property ``repl.source.for``)."""
+        """Whether replaced files must be archived (property ``repl.source.for``; Hive:
+        ReplChangeManager.isSourceOfReplication, docs/hive/replication.md §1)."""
         return bool(self.parameters.get("repl.source.for", "").strip())
 
 
@@ -246,7 +247,7 @@ class TableKey:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Partition:
-    """One partition. Its column list goes stale after ALTER TABLE (facts findings C1)."""
+    """One partition. Its column list goes stale after ALTER TABLE (docs/hive/acid.md §20)."""
 
     values: tuple[str, ...]
     database_name: str

@@ -1,4 +1,5 @@
-"""Partition names: ``key=value/key=value`` with Hive's escaping (FileUtils.escapePathName)."""
+"""Partition names: ``key=value/key=value`` with Hive's escaping (FileUtils.escapePathName;
+docs/hive/acid.md §21)."""
 
 from __future__ import annotations
 

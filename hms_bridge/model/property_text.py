@@ -2,7 +2,7 @@
 wire.
 
 ``count:`` and for each entry ``length:key`` ``length:value`` without separators; lengths count
-UTF-16 units, as Java does; None has the length 0.
+UTF-16 units, as Java does; None has the length 0 (docs/hive/metastore.md §14).
 """
 
 from __future__ import annotations

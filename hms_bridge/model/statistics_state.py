@@ -2,7 +2,7 @@
 
 Hive keeps there, as JSON, whether the row count is right and for which columns. Rules: Hive's
 StatsSetupConst, and of transactional tables ObjectStore (verifyStatsChangeCtx,
-isCurrentStatsValidForTheQuery). Pure.
+isCurrentStatsValidForTheQuery; docs/hive/metastore.md §9). Pure.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Which transactions and which write ids a snapshot may see, in Hive's own texts.
 
-Source of the rules: Hive's ValidReadTxnList, ValidReaderWriteIdList, ValidCompactorWriteIdList.
+Source of the rules: Hive's ValidReadTxnList, ValidReaderWriteIdList, ValidCompactorWriteIdList
+(docs/hive/transactions.md §1, §2).
 """
 
 from __future__ import annotations
@@ -199,7 +200,8 @@ class ValidWriteIdList:
     def is_base_valid(self, write_id: WriteId) -> bool:
         """Whether a compacted base of this number holds nothing that the snapshot must not see.
 
-        Strictly below the lowest open id: a base that ends at an open id would show its rows.
+        Strictly below the lowest open id: a base that ends at an open id would show its rows
+        (docs/hive/acid.md §5).
         """
         return write_id < self.min_open and write_id <= self.high_watermark
 

@@ -2,7 +2,8 @@
 
 The row of NOTIFICATION_SEQUENCE is held from the numbering until the commit. So a reader that
 asks for what came after the last id it saw never misses one (I8); and so :func:`append` must be
-the last thing that a transaction does, because everyone else who logs waits for it.
+the last thing that a transaction does, because everyone else who logs waits for it (Hive:
+DbNotificationListener.addNotificationLog; docs/hive/metastore.md §16).
 """
 
 from __future__ import annotations

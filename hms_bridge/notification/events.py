@@ -1,7 +1,8 @@
 """What happened, before it has a number: the verbs hand over drafts, the log numbers them.
 
 ``server`` and ``servicePrincipal`` are empty, as a metastore without Kerberos writes them.
-Names and their order are those of Hive's JSON messages (golden: notifications of 4.0.1).
+Names and their order are those of Hive's JSON messages (golden: notifications of 4.0.1). What is
+logged at all: docs/hive/metastore.md §17.
 """
 
 from __future__ import annotations

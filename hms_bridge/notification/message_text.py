@@ -1,7 +1,8 @@
 """The text of a message: written as JSON, plain or zipped, and read back in either form.
 
 MESSAGE_FORMAT of each row says which one it is: ``json-0.2`` is plain JSON (Hive 3, and what
-simple consumers read), ``gzip(json-2.0)`` is base64 of zipped JSON (Hive 4's default).
+simple consumers read), ``gzip(json-2.0)`` is base64 of zipped JSON (Hive 4's default;
+docs/hive/metastore.md §18).
 """
 
 from __future__ import annotations

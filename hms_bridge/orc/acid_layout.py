@@ -1,4 +1,7 @@
-"""The six columns of an ACID file, and what its user metadata say about its rows."""
+"""The six columns of an ACID file, and what its user metadata say about its rows.
+
+Source of the rules: Hive's OrcRecordUpdater (docs/hive/acid.md §11, §15).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Writes ACID files: sorted events in, an ORC file with key index and event counts out."""
+"""Writes ACID files: sorted events in, an ORC file with key index and event counts out.
+
+The order of events is a promise to all readers: docs/hive/acid.md §14.
+"""
 
 from __future__ import annotations
 

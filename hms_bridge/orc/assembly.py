@@ -23,7 +23,8 @@ CPP_WRITER_VERSION: Final = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrcSettings:
-    """What all stripes of one file have in common, besides the schema."""
+    """What all stripes of one file have in common, besides the schema. What Hive's writers set:
+    docs/hive/acid.md §19."""
 
     compression: Compression = Compression.ZLIB
     block_size_bytes: int = 256 * 1024

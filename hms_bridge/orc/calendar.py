@@ -2,7 +2,8 @@
 
 ORC's older writers, and Hive to this day, store early days so that the hybrid calendar shows the
 label the user wrote. Converting keeps the label, not the day. The hybrid calendar has no labels
-from 1582-10-05 to 1582-10-14: Hive moves them by ten days, silently; here they are refused.
+from 1582-10-05 to 1582-10-14: Hive moves them by ten days, silently (docs/hive/acid.md §21); here
+they are refused.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Arrow's nanoseconds end in 2262 and its microseconds lose digits, so a lossless form stands beside
 them: a struct of `seconds` since 1970-01-01 00:00:00 (rounded down) and `nanos` (0..999999999).
-Timestamps without a zone are wall-clock times.
+Timestamps without a zone are wall-clock times. The second that ORC cannot tell: docs/hive/acid.md
+§21.
 """
 
 from __future__ import annotations

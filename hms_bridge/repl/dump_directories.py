@@ -40,8 +40,8 @@ def list_dumps(resolve: Resolver, root: str, database: str) -> tuple[DumpDirecto
     """All dumps of a database, newest first.
 
     Dumps of ours say in their finish marker when they were finished. Hive goes by the directory's
-    modification time, which an object store does not have; for its dumps it is the marker's.
-    Between dumps of one moment the event range decides.
+    modification time (docs/hive/replication.md §10), which an object store does not have; for its
+    dumps it is the marker's. Between dumps of one moment the event range decides.
     """
     above = resolve(database_directory(root, database))
     found = [

@@ -1,7 +1,8 @@
 """`_dumpmetadata`: kind of a dump or of one of its events, event range, archive, payload.
 
 One line of tab-separated columns, then (at the top of a dump) a line with the policy's scope.
-Hive 4 writes seven columns and needs six; Hive 3.1 wrote five, without the execution id.
+Hive 4 writes seven columns and needs six; Hive 3.1 wrote five, without the execution id
+(DumpMetaData; docs/hive/replication.md §11).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """INSERT OVERWRITE with an empty result: a base of the write id without a file hides all rows.
 
-Hive's `_files` cannot name it, and its replica keeps the old rows. Dumps of ours say so in a text
-of their own, `_hms_bridge_emptied`, which Hive passes over (it lists directories of an event only).
+Hive's `_files` cannot name it, and its replica keeps the old rows (docs/hive/replication.md §26).
+Dumps of ours say so in a text of their own, `_hms_bridge_emptied`, which Hive passes over (it lists
+directories of an event only).
 
 Once a compaction has taken it up and a cleaner came by, the base is gone. The compacted one then
 tells: if it has a row that is older than the write, nothing was overwritten. If it has none, the

@@ -2,7 +2,8 @@
 
 Transaction events are read and written whole; of the others only what a load needs is read, and
 unknown keys are let pass, as Hive does. Arrays of a commit need not be parallel: ``writeIds`` and
-``databases`` have an entry for each directory written, the others one for each table or partition.
+``databases`` have an entry for each directory written, the others one for each table or partition
+(docs/hive/replication.md §16).
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""The notification log of a source, in order and without gaps; what concerns one database."""
+"""The notification log of a source, in order and without gaps; what concerns one database.
+
+Hive does not notice if all events since the last dump are gone: docs/hive/replication.md §21, and
+docs/hive/metastore.md §21.
+"""
 
 from __future__ import annotations
 

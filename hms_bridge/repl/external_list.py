@@ -1,4 +1,5 @@
-"""`_file_list_external`: directories of external tables, whose data no archive protects."""
+"""`_file_list_external`: directories of external tables, whose data no archive protects
+(docs/hive/replication.md §27)."""
 
 from __future__ import annotations
 

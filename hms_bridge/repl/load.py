@@ -1,7 +1,8 @@
 """REPL LOAD: bring the newest dump of a database to its replica.
 
 Plan first: which dump, what it holds, whether every file can be had. Then carry it out; a stop at
-any point is healed by loading again (facts §4.3, §4.4; docs/format/dump.md).
+any point is healed by loading again (docs/format/dump.md). Hive's load: docs/hive/replication.md
+§18, §20 and §24.
 """
 
 from __future__ import annotations

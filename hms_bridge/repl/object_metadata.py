@@ -2,7 +2,7 @@
 
 One JSON object whose first key is ``version`` and whose values are texts; objects are thrift JSON
 inside such a text. Keys follow the order of Hive's enum, so files that real Hive wrote come back
-byte for byte.
+byte for byte. What its load needs: docs/hive/replication.md §12.
 """
 
 from __future__ import annotations

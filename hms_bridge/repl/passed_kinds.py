@@ -3,7 +3,7 @@
 Column statistics change no row, and a replica trusts none: they do not come along, and what the
 source says of the rightness of its row counts is taken away (``target_objects``). RELOAD tells
 caches to look again. A compaction writes the same rows anew, with the same ids; a rebalance does
-not, nor may a kind of a later Hive.
+not (docs/hive/compaction.md §11), nor may a kind of a later Hive.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ def refusal(
 def is_harmless_compaction(payload: str | None) -> bool:
     """Whether an EVENT_UNKNOWN is of a compaction that changes no row and no row id.
 
-    Hive dumps the raw message (DefaultHandler), without the kind: it is known by its fields.
+    Hive dumps the raw message (DefaultHandler; docs/hive/replication.md §15), without the kind: it
+    is known by its fields.
     """
     fields = _message(payload or "")
     if fields is None or not fields.keys() >= _COMPACTION:

@@ -2,7 +2,8 @@
 
 Two pins for a database. The *policy* pin holds everything archived since the newest dump began: its
 files may stand in the next one. The *dump* pin holds the files that a dump names, until it is
-loaded. Hive has neither, and its purge takes files that a replica still needs.
+loaded. Hive has neither, and its purge takes files that a replica still needs
+(docs/hive/replication.md §6).
 """
 
 from __future__ import annotations

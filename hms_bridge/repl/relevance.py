@@ -1,9 +1,9 @@
 """Which transaction events of a run of events do nothing for the replicated database.
 
 A metastore's log has the transactions of all databases and of every reader. Replaying them all, as
-Hive does by default, costs most of a load; leaving out too much loses rows: a transaction may
-write later than it is opened. Left out are only transactions that both begin and end in the run and
-touch nothing of the database.
+Hive does by default (docs/hive/replication.md §17), costs most of a load; leaving out too much
+loses rows: a transaction may write later than it is opened. Left out are only transactions that
+both begin and end in the run and touch nothing of the database.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Transactions of a source that its replica keeps open, and those that ended without an event.
 
-A time-out that the source did not log (Hive with housekeeping of its own: HIVE-28975) would leave
-the replay open until the replica gives it up, after eleven days. So each dump of ours tells which
-of them have ended: those that no event of the log ends, and that the source did not know as open
-when it was asked before the last event of the range was chosen. A commit and its event are one
-database transaction, so one that had ended by then has its event in the range, if it has one.
+A time-out that the source did not log (Hive with housekeeping of its own: HIVE-28975;
+docs/hive/replication.md §23) would leave the replay open until the replica gives it up, after
+eleven days. So each dump of ours tells which of them have ended: those that no event of the log
+ends, and that the source did not know as open when it was asked before the last event of the range
+was chosen. A commit and its event are one database transaction, so one that had ended by then has
+its event in the range, if it has one.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Rows of a transaction that is open at a bootstrap belong to no dump that a replica could load: its
 files are not in the bootstrap, and its write id is taken there. Real Hive looks at locks only, and
-loses what a transaction without locks wrote (facts findings E3); here write ids decide, and locks
-too, because a lock announces a write.
+loses what a transaction without locks wrote (docs/hive/replication.md §13); here write ids decide,
+and locks too, because a lock announces a write.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 What no sequence of events can carry (a rebalance, a conversion, a write that nobody can find) need
 not be carried for the whole database: the events of such a table are left out, the table is written
 as in a bootstrap, at a snapshot after the last event, and a load puts it in the place of what the
-replica has (Hive: LoadTable.getLoadTableType, isBootstrapDuringInc).
+replica has (Hive: LoadTable.getLoadTableType, isBootstrapDuringInc; docs/hive/replication.md §25).
 
 Names that a rename of the range ties to such a table go with it: under each of them the replica may
 have the rows of another one. A name that the source does not have any more is dropped there.

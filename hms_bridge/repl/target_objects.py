@@ -185,8 +185,8 @@ def target_table(
 def foreign_view_note(view: Table, target_database: str) -> str | None:
     """What to say of a view that reads its source's database by name in one of another name.
 
-    Its text comes along as it is, as with Hive; the name may be of another object in it, so nobody
-    writes it anew.
+    Its text comes along as it is, as with Hive (docs/hive/replication.md §28); the name may be of
+    another object in it, so nobody writes it anew.
     """
     source = view.database_name
     text = view.view_expanded_text or view.view_original_text or ""

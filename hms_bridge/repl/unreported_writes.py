@@ -1,10 +1,10 @@
 """Writes that nobody told the metastore about: a client that adds no write notification.
 
-The log then has write id and commit, but no files, and Hive's dump carries an empty commit: the
-rows are never on the replica. What the write left behind is looked for: its own directories, or
-once they were compacted and cleaned its files in the archive (``write_traces``). A commit that
-wrote no files (TRUNCATE, ALTER, ADD PARTITION) left nothing. Where the two cannot be told apart,
-the dump refuses.
+The log then has write id and commit, but no files (docs/hive/metastore.md §19), and Hive's dump
+carries an empty commit: the rows are never on the replica. What the write left behind is looked
+for: its own directories, or once they were compacted and cleaned its files in the archive
+(``write_traces``). A commit that wrote no files (TRUNCATE, ALTER, ADD PARTITION) left nothing.
+Where the two cannot be told apart, the dump refuses.
 """
 
 from __future__ import annotations

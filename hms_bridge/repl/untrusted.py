@@ -129,7 +129,8 @@ def target_directory(source_directory: str) -> str:
     """Where a sub-directory goes on the target: without the source's visibility suffix.
 
     The target's transaction counter is another one, so the suffix would hide the directory there.
-    A compacted delta has no statement id (Hive: CopyUtils and ReplUtils, facts §4.2).
+    A compacted delta has no statement id (Hive: CopyUtils and ReplUtils;
+    docs/hive/replication.md §19).
     """
     first, separator, rest = source_directory.partition("/")
     name = DirectoryName.parse(first)

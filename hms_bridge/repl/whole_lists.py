@@ -1,10 +1,10 @@
 """Write-id lists up to the table's last write id, from any metastore.
 
 A reader's list ends at its lowest open or aborted write id where no id with a known transaction is
-committed (Hive: TxnHandler.getValidWriteIdsForTable): all below was compacted, all above is unseen
-anyway. Whoever copies the list would take the ids beyond for never given, and would not wait for
-those that are open among them. Such a list is asked for in parts: under snapshots in which some
-of the transactions count as committed, it is not cut.
+committed (Hive: TxnHandler.getValidWriteIdsForTable; docs/hive/transactions.md §6): all below was
+compacted, all above is unseen anyway. Whoever copies the list would take the ids beyond for never
+given, and would not wait for those that are open among them. Such a list is asked for in parts:
+under snapshots in which some of the transactions count as committed, it is not cut.
 """
 
 from __future__ import annotations

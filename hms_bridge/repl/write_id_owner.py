@@ -1,7 +1,8 @@
 """Write ids of a replica are its source's: one that somebody else took there ends the replication.
 
 Whatever became of it, it would hide what the source wrote under that number, or show what the
-source never had.
+source never had. Hive's load lets the source's win and forgets the others:
+docs/hive/replication.md §22.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Hive hashes each column with Murmur3 (32 bits, seed 104729), null as 0, and folds the columns by
 31. Its Murmur3 takes the last one to three bytes as signed, unlike everybody else's (seen in real
-Hive's files). Source of the rule: Hive's ObjectInspectorUtils and Murmur3.
+Hive's files). Source of the rule: Hive's ObjectInspectorUtils and Murmur3 (docs/hive/acid.md §22).
 """
 
 from __future__ import annotations

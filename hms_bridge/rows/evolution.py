@@ -1,6 +1,6 @@
 """Values of one type as values of another: old files' rows, and rows to be written, as declared.
 
-Columns match by position, whatever they are called (facts: real Hive after RENAME and CHANGE).
+Columns match by position, whatever they are called (docs/hive/acid.md §20).
 Numbers that the new type cannot hold become null, texts are cut, as in Hive.
 """
 

@@ -20,7 +20,8 @@ _BEATS_IN_TIMEOUT = 3
 def heartbeat_interval_seconds(store: TransactionStore) -> float:
     """How often to beat: a third of the metastore's hive.txn.timeout, at most a minute.
 
-    Hive beats twice in it (DbTxnManager.getHeartbeatInterval); a third lets one be late.
+    Hive beats twice in it (DbTxnManager.getHeartbeatInterval; docs/hive/transactions.md §12); a
+    third lets one be late.
     """
     return min(_SECONDS_MAX, store.get_txn_timeout_ms() / 1000 / _BEATS_IN_TIMEOUT)
 

@@ -2,9 +2,10 @@
 
 Hive 4.2's Cleaner looks at nothing else by default: it removes what a compaction replaced as soon
 as the compaction's highest write id is below every id that readers of the table registered
-(ReadyToCleanHandler). Hive's own readers register their lowest open write id, or the one after
-their last (DbTxnManager.addWriteIdsToMinHistory): too high for a compaction that is not committed
-when they begin, whose inputs they need and may lose. Here nothing is lost:
+(ReadyToCleanHandler; docs/hive/compaction.md §15). Hive's own readers register their lowest open
+write id, or the one after their last (DbTxnManager.addWriteIdsToMinHistory;
+docs/hive/transactions.md §16): too high for a compaction that is not committed when they begin,
+whose inputs they need and may lose. Here nothing is lost:
 
 * A compaction that begins after this look covers at least the ids below the lowest open one, so
   that many are registered, one less than Hive's.

@@ -234,7 +234,7 @@ class Publication:
 def _bucket(name: DirectoryName, file: EventFile) -> str:
     """Hive 4 names the attempt in both kinds. Trino (trinodb/trino issue 31302) and Hive 3
     (AcidUtils.createBucketFile) look for delete events without it, and Hive 4 finds both: its
-    compactions write them so."""
+    compactions write them so (docs/hive/acid.md §3, §13)."""
     attempt = None if name.kind is DirectoryKind.DELETE_DELTA else 0
     return BucketFileName(bucket_id=file.bucket_id, attempt_id=attempt).format()
 

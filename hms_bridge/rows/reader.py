@@ -249,7 +249,8 @@ def _row_ids(stripe: _Stripe, mask: pa.Array | None, file: ReadFile) -> pa.Array
 def logical_length(volume: Volume, file: ReadFile) -> int | None:
     """How far a streaming writer has flushed: the last whole number of the side file.
 
-    0 is what it writes when it begins (Hive: OrcRecordUpdater): no row of the file can be read yet.
+    0 is what it writes when it begins (Hive: OrcRecordUpdater; docs/hive/acid.md §18): no row of
+    the file can be read yet.
     None: the file is closed. Raises AcidFormatError if the side file says nothing.
     """
     if file.side_file is None:

@@ -142,7 +142,8 @@ def row_type(columns: Sequence[Column]) -> OrcType:
 def partition_value(column: Column, value: str, count: int) -> pa.Array:
     """A partition column's value, ``count`` times; the default partition's is null.
 
-    But for strings, whose default partition Hive reads as the text that it is (golden g07).
+    But for strings, whose default partition Hive reads as the text that it is (golden g07;
+    docs/hive/acid.md §21).
     Raises AcidFormatError for a text that is no value of the column's type.
     """
     kind = parse_hive_type(column.type)

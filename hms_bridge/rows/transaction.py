@@ -114,7 +114,8 @@ def current_snapshot(metastore: Metastore, txn_id: TxnId = NO_TXN) -> ValidTxnLi
     """What a reader sees that starts now, under a transaction of its own if it has one.
 
     The list goes on above ``txn_id``: who began later may have committed while the transaction
-    waited for its locks. Hive's list ends at the own id, and so Hive opens a new transaction then.
+    waited for its locks. Hive's list ends at the own id (docs/hive/transactions.md §5), and so Hive
+    opens a new transaction then.
     """
     return metastore.get_open_txns().valid_txns(own=txn_id)
 

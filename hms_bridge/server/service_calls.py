@@ -89,7 +89,8 @@ class ServiceCalls:
 
     @answers("shutdown")
     def shutdown(self, _: Struct) -> bool:
-        """Ends this connection only: Java clients send it whenever they close."""
+        """Ends this connection only: Java clients send it when they close (docs/hive/metastore.md
+        §6)."""
         return False
 
     @answers("flushCache")

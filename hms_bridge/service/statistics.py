@@ -1,4 +1,5 @@
-"""Verbs of column statistics (Hive 4.2: SetAggrStatsHandler, ObjectStore, HMSHandler)."""
+"""Verbs of column statistics (Hive 4.2: SetAggrStatsHandler, ObjectStore, HMSHandler;
+docs/hive/metastore.md §8, §9)."""
 
 from __future__ import annotations
 

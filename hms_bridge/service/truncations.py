@@ -2,7 +2,8 @@
 
 A transactional table gets an empty base of the statement's write id in each directory: readers see
 it once the transaction commits, and nothing is lost if it aborts. Hive deletes the files of such a
-table at once when a client asks for it; here they stay for the cleaner, so a write id is needed.
+table at once when a client asks for it (docs/hive/metastore.md §9); here they stay for the cleaner,
+so a write id is needed.
 """
 
 from __future__ import annotations

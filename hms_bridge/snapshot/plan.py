@@ -1,6 +1,7 @@
 """Which files a snapshot reads, in which role, and which rows of them it sees.
 
-A row is seen if its write id (`currentTransaction`) is valid and no seen delete event names it.
+A row is seen if its write id (`currentTransaction`) is valid and no seen delete event names it
+(docs/hive/acid.md §17). Rows without identity get theirs by counting (docs/hive/acid.md §16).
 """
 
 from __future__ import annotations

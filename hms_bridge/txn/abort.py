@@ -1,4 +1,4 @@
-"""Abort transactions (Hive: AbortTxnsFunction).
+"""Abort transactions (Hive: AbortTxnsFunction; docs/hive/transactions.md §10).
 
 What they wrote and their write ids stay remembered until the cleaner has removed the files.
 """

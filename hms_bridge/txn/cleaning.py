@@ -5,7 +5,8 @@ Nothing is handed to the cleaner that an open or future transaction may need:
 * an entry only if its transaction committed, and every transaction that is open, or may still
   appear, and may read something of its database, began after that. ``next_txn_id`` is the highest
   id that was given by then, so open ids must be **above** it (Hive lets the one with that very id
-  pass, which may read the inputs). Nor while its inputs may be read under a lock alone;
+  pass, which may read the inputs: docs/hive/compaction.md §15). Nor while its inputs may be read
+  under a lock alone;
 * aborted writes only below every open write of the table.
 """
 

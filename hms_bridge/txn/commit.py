@@ -1,4 +1,4 @@
-"""Commit transactions (Hive: CommitTxnFunction).
+"""Commit transactions (Hive: CommitTxnFunction; docs/hive/transactions.md §8, §9).
 
 **Write conflicts.** Two transactions that both update or delete in one table or partition, and of
 which one began before the other committed, must not both commit: the later would undo the earlier

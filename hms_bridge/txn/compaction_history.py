@@ -34,7 +34,8 @@ KEPT = {
     CompactionState.REFUSED: 3,
     CompactionState.DID_NOT_INITIATE: 2,
 }
-"""How many entries of a state the history keeps for one target."""
+"""How many entries of a state the history keeps for one target (Hive:
+PurgeCompactionHistoryFunction; docs/hive/compaction.md §24)."""
 
 OVERTAKEN_AFTER_MS = 7 * 24 * 3_600_000
 """After it an unsuccessful entry goes if a later compaction succeeded in its place."""

@@ -1,5 +1,5 @@
-"""The compaction queue: request, claim, work, ready for cleaning (Hive:
-CompactFunction, NextCompactionFunction).
+"""The compaction queue: request, claim, work, ready for cleaning (Hive: CompactFunction,
+NextCompactionFunction; docs/hive/compaction.md §1, §2 and §3).
 
 A claim is a lease: an entry in state working belongs to the worker that CQ_WORKER_ID names, until
 it is marked, given back because that worker's transaction has ended, or revoked because it was

@@ -1,7 +1,8 @@
 """What open and aborted transactions wrote (TXN_COMPONENTS).
 
 A row must outlive its transaction's abort until the files are gone: a transaction that nobody
-remembers counts as committed.
+remembers counts as committed (docs/hive/transactions.md §11). Which locks make rows:
+docs/hive/transactions.md §15.
 """
 
 from __future__ import annotations

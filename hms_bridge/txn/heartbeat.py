@@ -1,4 +1,5 @@
-"""Keep transactions and locks alive (Hive: HeartbeatTxnFunction, HeartbeatLockFunction)."""
+"""Keep transactions and locks alive (Hive: HeartbeatTxnFunction, HeartbeatLockFunction;
+docs/hive/transactions.md §12)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What is done from time to time: time-outs, and forgetting what nobody
-can ask for any more.
+"""What is done from time to time: time-outs, and forgetting what nobody can ask for any more
+(docs/hive/transactions.md §11, §12 and §17).
 
 Each function is one database transaction's work; those with a limit are called again while they
 find something.
@@ -180,7 +180,8 @@ def settle_compactions(connection: Connection, clock: Clock) -> tuple[Compaction
     """Judge entries that are ready for cleaning but were not told when they committed; those that
     failed.
 
-    Their transaction is open: left alone. Aborted: failed, and nothing of their inputs is cleaned.
+    Their transaction is open: left alone. Aborted: failed, and nothing of their inputs is cleaned
+    (HIVE-29572; docs/hive/compaction.md §15).
     Committed (by a Hive that does not tell for rebalance, or before it knew transactions): from
     now on everyone sees the output, so the inputs may go when all who are open now have ended.
     """

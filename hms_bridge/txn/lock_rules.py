@@ -1,4 +1,4 @@
-"""Which lock blocks which (Hive: CheckLockFunction). Pure.
+"""Which lock blocks which (Hive: CheckLockFunction; docs/hive/transactions.md §13). Pure.
 
 | request \\ held | SHARED_READ | SHARED_WRITE | EXCL_WRITE | EXCLUSIVE |
 |---|---|---|---|---|

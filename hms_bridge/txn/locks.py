@@ -1,4 +1,5 @@
-"""Locks: granted all or none, first come first served (Hive: CheckLockFunction).
+"""Locks: granted all or none, first come first served (Hive: EnqueueLockFunction,
+CheckLockFunction; docs/hive/transactions.md §14).
 
 A request's id is taken and its rows are inserted while the counter's row lock is held, so all
 smaller ids are seen and a larger one comes later. A check looks only at smaller ids, waiting or

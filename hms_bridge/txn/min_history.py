@@ -1,8 +1,9 @@
 """What readers registered that they may still need (MIN_HISTORY_WRITE_ID).
 
-Kept for Hive's Cleaner, which trusts these rows alone by default since 4.2. The cleaner here needs
-none: an entry is ready only when every open transaction began after its compaction was committed
-(:mod:`hms_bridge.txn.cleaning`), and who registered is such a transaction. Rows end with it.
+Kept for Hive's Cleaner, which trusts these rows alone by default since 4.2
+(docs/hive/transactions.md §16). The cleaner here needs none: an entry is ready only when every open
+transaction began after its compaction was committed (:mod:`hms_bridge.txn.cleaning`), and who
+registered is such a transaction. Rows end with it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Named locks that all servers on one database respect (AUX_TABLE).
 
 Hive also knows ``Initiator``, ``Cleaner`` and ``TxnCleaner``, each held through a whole turn of
-that daemon (TxnStore.MUTEX_KEY). They are not taken here: a turn here is many transactions, each of
-which looks again at what it changes, so two daemons at once only do something twice. What must not
-happen twice is queueing a compaction, and that lock is held wherever it is done.
+that daemon (TxnStore.MUTEX_KEY; docs/hive/transactions.md §18). They are not taken here: a turn
+here is many transactions, each of which looks again at what it changes, so two daemons at once only
+do something twice. What must not happen twice is queueing a compaction, and that lock is held
+wherever it is done.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ _C = TXN_COMPONENTS.c
 
 
 def lower_partition(name: str | None) -> str | None:
-    """``DS=Ab/HR=1`` as ``ds=Ab/hr=1``; None stays None, and "" becomes None."""
+    """``DS=Ab/HR=1`` as ``ds=Ab/hr=1`` (docs/hive/metastore.md §23); None stays None, and ""
+    becomes None."""
     if not name:
         return None
     parts = (part.partition("=") for part in name.split("/"))

@@ -1,4 +1,5 @@
-"""Open transactions, and tell which are open (Hive: OpenTxnsFunction).
+"""Open transactions, and tell which are open (Hive: OpenTxnsFunction, GetOpenTxnsListHandler;
+docs/hive/transactions.md §3, §4).
 
 Ids appear out of order: one that is missing below a young row may belong to an opener that has
 not committed yet, and counts as open; below an old row it is dead. So no row may be older than its

@@ -4,7 +4,7 @@ An open transaction counts for every database, unless it has said completely wha
 nothing of that is in this one. It has said so
 
 * by rows in MIN_HISTORY_WRITE_ID, which Hive 4.2's Cleaner trusts alone (a client registers every
-  table before it reads; TxnHandler.addWriteIdsToMinHistory);
+  table before it reads; TxnHandler.addWriteIdsToMinHistory, docs/hive/transactions.md §16);
 * by locks, if all of them are for reading and it writes nothing. A writer's locks say nothing of
   what it reads: with hive.txn.read.locks=false there is none for that.
 

@@ -1,4 +1,5 @@
-"""Which transaction here replays which transaction of a replication source (REPL_TXN_MAP)."""
+"""Which transaction here replays which transaction of a replication source (REPL_TXN_MAP;
+docs/hive/transactions.md §20)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """What dropping and renaming databases, tables and partitions does to the transaction tables
-(Hive: AcidEventListener, OnRenameFunction).
+(Hive: AcidEventListener, OnRenameFunction; docs/hive/transactions.md §19).
 
 For transactional tables of the default catalog only: these tables have no column for the catalog.
 """

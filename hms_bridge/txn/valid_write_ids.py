@@ -1,4 +1,5 @@
-"""Which write ids of a table a transaction snapshot sees.
+"""Which write ids of a table a transaction snapshot sees (Hive: GetValidWriteIdsForTableFunction;
+docs/hive/transactions.md §6).
 
 A write id below the high watermark without a row in TXN_TO_WRITE_ID is committed. So housekeeping
 purges rows of a table only from the lowest id on, and those of aborted transactions last.

@@ -1,5 +1,5 @@
 """Give a table the write-id state that its replication source has (Hive:
-ReplTableWriteIdStateFunction)."""
+ReplTableWriteIdStateFunction; docs/hive/replication.md §14)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ def repl_table_write_id_state(
     A major compaction of the table, or of the partitions named, is queued if there are any.
     Raises MetaError for a list that is none, or of more than :data:`ABORTED_MAX` aborted ids.
     Differs from Hive: committed ids above an aborted one stay visible. Hive then ends the list at
-    an aborted id, because it knows no committed one, and hides what was written after it.
+    an aborted id, because it knows no committed one (docs/hive/transactions.md §6), and hides what
+    was written after it.
     """
     database, table = state.database_name.lower(), state.table_name.lower()
     if has_write_ids(connection, database, table):

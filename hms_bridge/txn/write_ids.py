@@ -1,4 +1,5 @@
-"""Write ids: one number for each write of a table (Hive: AllocateTableWriteIdsFunction).
+"""Write ids: one number for each write of a table (Hive: AllocateTableWriteIdsFunction;
+docs/hive/transactions.md §7).
 
 NEXT_WRITE_ID's row lock makes them ascend in the order of allocation. A first allocation has no
 row to lock; if two race, the unique index stops one, and its whole transaction is tried again.
@@ -85,7 +86,10 @@ def has_write_ids(connection: Connection, database: str, table: str) -> bool:
 
 
 def seed_write_id(connection: Connection, database: str, table: str, seed: WriteId) -> None:
-    """The next write id becomes ``seed + 1``. Raises MetaError if the table has write ids."""
+    """The next write id becomes ``seed + 1``. Raises MetaError if the table has write ids.
+
+    Hive does it when it converts a table that has rows (docs/hive/acid.md §24).
+    """
     database, table = database.lower(), table.lower()
     require_fitting(database, table)
     if not 0 <= seed <= SEED_MAX:

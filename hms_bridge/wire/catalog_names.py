@@ -2,7 +2,7 @@
 
 Methods without a request struct have no field for the catalog, so Java clients since Hive 3 put
 it before the database: ``@hive#db``. ``@hive#`` means no database given (a pattern for all), and
-``@hive#!`` an empty name (Hive: MetaStoreUtils.prependCatalogToDbName).
+``@hive#!`` an empty name (Hive: MetaStoreUtils.prependCatalogToDbName; docs/hive/metastore.md §5).
 """
 
 from __future__ import annotations

@@ -133,7 +133,8 @@ def compaction_info_from_struct(struct: Struct) -> Compaction:
 
 
 def show_request_from_struct(struct: Struct) -> ShowCompactionsRequest:
-    """From a ShowCompactRequest; its ``order`` is not used, since Hive splices it into SQL."""
+    """From a ShowCompactRequest; its ``order`` is not used, since Hive splices it into SQL
+    (docs/hive/metastore.md §11)."""
     return ShowCompactionsRequest(
         id=CompactionId(struct.id) if struct.id else None,
         database_name=struct.dbName.lower() if struct.dbName else None,

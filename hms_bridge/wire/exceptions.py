@@ -4,7 +4,8 @@ A method can only throw what its interface declares. For each of our errors the 
 exceptions that say the same, best first; Hive itself picks this way, e.g. altering a missing
 table is an InvalidOperationException, since alter_table declares no NoSuchObjectException. If a
 method declares none of them the message starts with the name of the best one, in a MetaException
-or else in a TApplicationException, and our client reads it back from there.
+or else in a TApplicationException, and our client reads it back from there (docs/hive/metastore.md
+§3).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Read as of Hive 4.0 to 4.2 (``SerializationUtilities.serializeObjectWithTypeInformation``, Kryo 5
 with references). Of the functions only those stand here whose meaning
 :mod:`hms_bridge.catalog.partition_expression` has; everything else is unreadable, and the caller
-answers as Hive does where it cannot tell: all partitions, perhaps.
+answers as Hive does where it cannot tell: all partitions, perhaps (docs/hive/metastore.md §10).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Every method of the union of Hive's interfaces, 2 to 4, and which of them we answer.
 
 A method that is not offered is refused with UNKNOWN_METHOD, on which clients fall back to an
-older or newer form; a MetaException in its place would stop them.
+older or newer form; a MetaException in its place would stop them (docs/hive/metastore.md §1, §2).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Hive writes such texts into notification messages, dumps and TXN_WRITE_NOTIFICATION_LOG, and
 needs them in exactly this form: ``{"1":{"str":"t"},"4":{"i32":0},"8":{"lst":["rec",0]}}``. A load
 of a real Hive refuses a table without field 12 (its type), and storage without bucket and sort
-columns (facts findings E8); the records always give them.
+columns (docs/hive/metastore.md §20); the records always give them.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from generated code:
 
 * A field that was not set reads as None, whatever default the interface declares for it. Java
   clients mean "unset" in many places where Python's generated code can only say "default"
-  (LockComponent.isTransactional, CommitTxnRequest.exclWriteEnabled, …).
+  (LockComponent.isTransactional, CommitTxnRequest.exclWriteEnabled, …; docs/hive/metastore.md §4).
 * Lists that are keys of maps are tuples, since lists cannot be hashed.
 """
 

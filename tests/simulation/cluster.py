@@ -175,6 +175,8 @@ class Cluster:
         self.dropped: dict[str, tuple[TableModel, View]] = {}
         """Tables as they were when they were dropped, and which write ids counted."""
         self.is_something_gone = False
+        self.archived: set[bytes] = set()
+        """Contents of files that left their table, and are in the archive until a purge."""
         self.violation: ViolationError | None = None
         self._picked: set[str] = set()
         self._tokens = 0
@@ -300,14 +302,24 @@ class Cluster:
         levels = path.split("/")
         is_of_table = levels[1] in {"source", "elsewhere"}
         self.is_something_gone |= is_of_table or levels[1] == "cmroot"
+        if levels[1] == "cmroot":
+            self.archived.discard(file.data)
         if not is_of_table or len(levels) < 5 or not levels[-1].startswith("bucket_"):
             return
         if any(level.startswith(("_", ".")) for level in levels[:-1]) or not file.data:
             return
         archive = self.disk.directory("/cmroot").names.values()
         if any(isinstance(kept, File) and kept.data == file.data for kept in archive):
+            self.archived.add(file.data)
             return
         self.found(ViolationError("I4", f"{path} is deleted and not in the archive"))
+
+    def check_archive(self) -> None:
+        """I4 after a power cut: what was deleted because it is in the archive is there still."""
+        kept = self.disk.directory("/cmroot").names.values()
+        lost = self.archived - {file.data for file in kept if isinstance(file, File)}
+        if lost:
+            raise ViolationError("I4", f"{len(lost)} files were deleted, and their copies are gone")
 
     def found(self, violation: ViolationError) -> None:
         """Kept until the step is over: no code of the product may swallow it."""

@@ -1,7 +1,7 @@
 """Rows of an ACID directory, read by Hive's rules and by nothing of the product.
 
-Source of the rules: AcidUtils.getAcidState, OrcRawRecordMerger (facts/acid §3, §5). Files are
-decoded by pyarrow.
+Source of the rules: AcidUtils.getAcidState, OrcRawRecordMerger (docs/hive/acid.md §5, §6, §7, §16
+and §17). Files are decoded by pyarrow.
 """
 
 from __future__ import annotations

@@ -224,6 +224,7 @@ class Run:
             self._forget(actor)
         self.cluster.disk.cut_power(random.Random(seed))
         self.tally.power_cuts += 1
+        self.cluster.check_archive()
 
     # -- the end
 

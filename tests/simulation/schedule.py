@@ -206,6 +206,15 @@ SCENES: dict[str, tuple[tuple[str, int, int], ...]] = {
         ("wait", 6_000, 6_000),
         ("clean", 0, 0),
     ),
+    "reader between two compactions of the same rows": (
+        ("insert", 0, 0),
+        ("insert", 0, 0),
+        ("request", 0, 0),
+        ("read", 7, 20),
+        ("request", 0, 0),
+        ("wait", 6_000, 6_000),
+        ("clean", 0, 0),
+    ),
     "worker killed at its end": (
         ("insert", 0, 0),
         ("change", 0, 0),

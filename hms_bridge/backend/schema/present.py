@@ -1,4 +1,5 @@
-"""Which of the columns that Hive gave up in some version a database still has."""
+"""Which of the columns that Hive gave up in some version a database still has
+(docs/hive/metastore.md §12)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Hive's tables of transactions, locks, write ids and compactions."""
+"""Hive's tables of transactions, locks, write ids and compactions. Units of their times:
+docs/hive/metastore.md §13."""
 
 from __future__ import annotations
 
