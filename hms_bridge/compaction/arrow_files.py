@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 from typing import Any, BinaryIO
@@ -30,6 +31,8 @@ class _ReadOnly(FileSystemHandler):  # type: ignore[misc]
         return path
 
     def open_input_file(self, path: str) -> pa.PythonFile:
+        if self._volume.status(path) is None:
+            raise FileNotFoundError(errno.ENOENT, "is gone", path)
         return pa.PythonFile(_Opened(self._volume.open_input(path)), mode="r")
 
     def _refuse(self, *_: Any, **__: Any) -> Any:
