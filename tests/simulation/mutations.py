@@ -97,7 +97,7 @@ MUTATIONS = (
     Mutation(
         name="a compaction's files are not brought to the disk",
         file="hms_bridge/compaction/kernel.py",
-        old="        yield sink\n    settle_file(volume_of(fs), path)\n",
+        old="        yield sink\n    settle_file(volume, path)\n",
         new="        yield sink\n",
         test="tests/compaction/test_power_loss.py::test_a_compaction_survives_a_cut_at_any_step",
         is_simulated=True,

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from changemanager.archive import ChangeManager, RecycleKind
 from changemanager.config import ChangeManagerConfig
+from changemanager.filesystem.volume import Volume
 from changemanager.location import FsspecResolver, Location
 from changemanager.manifest import ArchiveCause, ArchiveContext
 from changemanager.purge import Purge
@@ -118,7 +119,7 @@ class OpenWrite:
         ids = pa.array([one for one, _ in rows], pa.int32())
         texts = pa.array([one for _, one in rows], pa.string())
         batch = pa.RecordBatch.from_arrays([ids, texts], names=["id", "v"])
-        written = write_insert_delta(self._world.fs, target, [(0, batch)])
+        written = write_insert_delta(self._world.volume, target, [(0, batch)])
         self._notify(table, partition, target, written, DataOperation.INSERT)
 
     def delete(
@@ -130,7 +131,7 @@ class OpenWrite:
             if row["id"] in ids and (not partition or f"p={row['p']}" == partition)
         ]
         target = self._target(table, partition, statement)
-        written = write_delete_delta(self._world.fs, target, [pa.array(rows, ROW_ID)])
+        written = write_delete_delta(self._world.volume, target, [pa.array(rows, ROW_ID)])
         self._notify(table, partition, target, written, DataOperation.DELETE)
 
     def commit(self) -> None:
@@ -225,8 +226,8 @@ class ReplWorld:
         self.target.close()
 
     @property
-    def fs(self) -> Any:
-        return self.resolve(str(self.folder)).volume.fs
+    def volume(self) -> Volume:
+        return self.resolve(str(self.folder)).volume
 
     def token(self) -> str:
         self._tokens += 1

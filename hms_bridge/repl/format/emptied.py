@@ -42,7 +42,7 @@ def oldest_row(base: Location) -> WriteId | None:
     """
     found = []
     for file in _data_files(base):
-        with open_orc_file(file.volume.fs, file.path) as opened:
+        with open_orc_file(file.volume, file.path) as opened:
             layout = opened.require_layout()
             found += [_oldest_of(opened, layout, stripe) for stripe in range(opened.stripe_count)]
     return WriteId(min(found)) if found else None
