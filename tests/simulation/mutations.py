@@ -53,8 +53,8 @@ _FOUND = "tests/simulation/test_found.py::"
 # view covers for the gate (so both are broken at once, too), CQ_NEXT_TXN_ID for the look at the
 # compaction's transaction, the name of its transaction for a worker that publishes too late, the
 # look at the archive before a deletion for the archiving itself (and the reverse), the abort record
-# for aborted files that go too early. And no writer of the simulated cluster mixes aborted rows with
-# others in one directory, as streams do.
+# for aborted files that go too early. And no writer of the simulated cluster mixes aborted rows
+# with others in one directory, as streams do.
 MUTATIONS = (
     Mutation(
         name="the cleaner waits for no reader and judges for none",
