@@ -91,7 +91,7 @@ MUTATIONS = (
         file="hms_bridge/rows/publish.py",
         old='        settle_names(volume, target.rpartition("/")[0])\n',
         new="",
-        test="tests/compaction/test_power_loss.py::test_a_compaction_survives_a_cut_at_any_step",
+        test="tests/compaction/test_power_loss.py::test_a_committed_write_survives_a_cut_at_any_step",
         is_simulated=True,
         weather="power",
     ),
