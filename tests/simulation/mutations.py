@@ -542,7 +542,7 @@ MUTATIONS = (
         also=(
             Edit(
                 "hms_bridge/service/moves.py",
-                "        if not is_alone and not leases.take("
+                "        if not is_of_move and not leases.take("
                 "connection, name, owner, task.created_at_ms):\n",
                 "        if False:\n",
             ),
