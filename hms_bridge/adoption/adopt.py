@@ -62,8 +62,8 @@ def adopt(plan: AdoptionPlan, metastore: Metastore, *, user: str, host: str) -> 
     Raises AlreadyExistsError if the name or the directory belongs to a table already,
     InvalidOperationError if this metastore has transactions of its own under the numbers of the
     directory's compactions, other write ids under the table's name, or somebody who holds a lock to
-    write to a table of that name; MetaError if a DROP of the
-    directory has begun to delete its files (one that has not is taken back).
+    write to a table of that name; MetaError if a DROP of the directory has begun to delete its
+    files (one that has not is taken back).
     """
     table = plan.table
     target = check_target(plan, metastore)

@@ -116,24 +116,14 @@ def find(connection: Connection) -> tuple[FileTask, ...]:
     return tuple(_task(row) for row in rows)
 
 
-def movers(connection: Connection, database: str, table: str) -> frozenset[str]:
-    """Who moves directories of a table: the owners of the claims."""
+def find_moves(connection: Connection, database: str, table: str) -> tuple[FileTask, ...]:
+    """Moves of directories of a table that are under way."""
     rows = connection.execute(
-        select(_ROW.CLAIMED_BY).where(
+        select(HMSB_FILE_TASK).where(
             _ROW.KIND == FileTaskKind.MOVE.value, _ROW.DB_NAME == database, _ROW.TBL_NAME == table
         )
     )
-    return frozenset(owner for owner in rows.scalars() if owner)
-
-
-def find_moves(connection: Connection, database: str, table: str) -> tuple[str, ...]:
-    """Directories of a table that are being moved, from where."""
-    rows = connection.execute(
-        select(_ROW.LOCATION).where(
-            _ROW.KIND == FileTaskKind.MOVE.value, _ROW.DB_NAME == database, _ROW.TBL_NAME == table
-        )
-    )
-    return tuple(rows.scalars())
+    return tuple(_task(row) for row in rows)
 
 
 def claim(

@@ -55,7 +55,8 @@ class CleaningVerbs(TransactionVerbs):
 
     def find_moves(self, database: str, table: str) -> tuple[str, ...]:
         """Directories of a table that a rename moves: what lies in them is now there, now gone."""
-        return self._transactions.read(lambda c: file_tasks.find_moves(c, database, table))
+        moves = self._transactions.read(lambda c: file_tasks.find_moves(c, database, table))
+        return tuple(move.location for move in moves)
 
     def mark_cleaning_started(self, compaction_id: CompactionId) -> None:
         """Record the start."""

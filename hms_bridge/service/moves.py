@@ -20,10 +20,10 @@ def begin(connection: Connection, task: FileTask) -> bool:
     database, table, owner = task.context.database, task.context.table, task.owner
     if database and table and owner:
         name = cleaning_lease(database, table)
-        is_alone = leases.owner_of(connection, name) in file_tasks.movers(
-            connection, database, table
-        )
-        if not is_alone and not leases.take(connection, name, owner, task.created_at_ms):
+        holder = leases.owner_of(connection, name)
+        others = file_tasks.find_moves(connection, database, table)
+        is_of_move = holder is not None and holder in {other.owner for other in others}
+        if not is_of_move and not leases.take(connection, name, owner, task.created_at_ms):
             return False
         compaction_queue.give_back_table(
             connection, database, table, f"{task.location} is moved by a rename"

@@ -22,7 +22,7 @@ from hms_bridge.rows.transaction import Client, open_transaction
 from hms_bridge.server.serve import MetastoreServer
 from tests.support.repl_world import OpenWrite, ReplWorld
 
-TIMEOUT = TxnSettings(timeout_ms=900)
+TIMEOUT = TxnSettings(timeout_ms=1800)
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_a_transaction_outlives_a_short_timeout(store: LocalStore) -> None:
         housekeeping(store.metastore),
         open_transaction(store.metastore, client, SystemClock(), []),
     ):
-        time.sleep(2)
+        time.sleep(4)
 
 
 def test_a_dump_s_transaction_outlives_a_short_timeout_without_being_asked(
@@ -76,7 +76,7 @@ def test_a_dump_s_transaction_outlives_a_short_timeout_without_being_asked(
 ) -> None:
     reader = ReadTxn(store.metastore, SystemClock(), user="u", host="h")
     with housekeeping(store.metastore):
-        time.sleep(2)
+        time.sleep(4)
         reader.check()
     reader.end()
 
@@ -95,11 +95,11 @@ def test_a_bootstrap_that_waits_for_writers_longer_than_the_timeout_goes_on(
         beats.stop()
         writer.commit()
 
-    ending = threading.Timer(2, end)
+    ending = threading.Timer(4, end)
     with housekeeping(world.source):
         ending.start()
         dumper = world.dumper()
-        wait = WaitRules(timeout_seconds=10, poll_seconds=2.2)
+        wait = WaitRules(timeout_seconds=10, poll_seconds=4.4)
         report = dumper.run(dumper.plan(world.dump_request(wait=wait)))
         ending.join()
     assert list(report.tables) == ["t"]

@@ -273,6 +273,7 @@ SCENES: dict[str, tuple[tuple[str, int, int], ...]] = {
         ("request", 0, 0),
         ("wait", 6_000, 6_000),
         ("clean", 0, 0),
+        ("wait", 60_000, 0),
         ("dump", 0, 0),
         ("wait", 12 * 86_400_000, 0),
         ("purge", 0, 0),

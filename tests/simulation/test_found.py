@@ -155,16 +155,22 @@ def test_an_adopted_table_is_not_missing_on_the_replica(cluster):
     assert cluster.is_replica_equal()
 
 
-def test_a_table_whose_drop_died_is_adopted_whole(cluster):
-    """I1: as long as none of its files is gone."""
-    insert(cluster, 3)
-    clients, admins = Clients(cluster), Admins(cluster)
+def drop_and_die(cluster: Cluster) -> None:
+    """A DROP of `t`, the only table then, that is killed after its commit."""
+    clients = Clients(cluster)
     cluster.model.tables.pop("q")
     cluster.source.metastore.drop_table("src", "q")
     actor = cluster.scheduler.spawn(1, "drop", lambda: clients.drop_table(random.Random(1)))
     while "t" in cluster.model.tables:
         actor.resume(1)
     cluster.scheduler.kill(actor)
+
+
+def test_a_table_whose_drop_died_is_adopted_whole(cluster):
+    """I1: as long as none of its files is gone."""
+    insert(cluster, 3)
+    admins = Admins(cluster)
+    drop_and_die(cluster)
     cluster.clock.advance_ms(700_000)
     admins.adopt_dropped(random.Random(1))
     cluster.check()
@@ -334,13 +340,7 @@ def test_a_table_is_not_adopted_under_the_writer_that_it_was_dropped_under(clust
     writer = Statement(cluster, random.Random(1), "t")
     writer.lock(LockType.SHARED_WRITE, DataOperation.INSERT, [""])
     writer.allocate()
-    clients = Clients(cluster)
-    cluster.model.tables.pop("q")
-    cluster.source.metastore.drop_table("src", "q")
-    actor = cluster.scheduler.spawn(1, "drop", lambda: clients.drop_table(random.Random(1)))
-    while "t" in cluster.model.tables:
-        actor.resume(1)
-    cluster.scheduler.kill(actor)
+    drop_and_die(cluster)
     cluster.clock.advance_ms(200_000)
     with pytest.raises(InvalidOperationError, match="holds a lock to write to src.t"):
         admins.adopt_dropped(random.Random(1))
