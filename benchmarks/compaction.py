@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import numpy as np
 import pyarrow as pa
 
 from benchmarks.report import Ratio, median_seconds
+from changemanager.filesystem.local import LocalVolume
 from changemanager.location import FsspecResolver
 from hms_bridge.acid.directory import resolve
 from hms_bridge.compaction.executor import CompactionExecutor
@@ -43,13 +43,13 @@ def compaction_ratios(folder: Path, spark: Any) -> Iterator[Ratio]:
     """Make a table of insert deltas, then compare."""
     root = folder / "table"
     _write_table(root)
-    fs = fsspec.filesystem("file")
+    volume = LocalVolume()
     txns = ValidTxnList(high_watermark=TxnId(1000))
     write_ids = ValidWriteIdList(table="d.t", high_watermark=WriteId(DELTAS)).compactor_view()
 
     def compact(executor: CompactionExecutor) -> None:
         listing = list_acid_directory(
-            fs, str(root), has_raw_rows=functools.partial(has_raw_rows, fs)
+            volume, str(root), has_raw_rows=functools.partial(has_raw_rows, volume)
         )
         plan = plan_compaction(
             resolve(listing, txns=txns, write_ids=write_ids),
@@ -84,7 +84,7 @@ def compaction_ratios(folder: Path, spark: Any) -> Iterator[Ratio]:
 
 def _write_table(root: Path) -> None:
     random = np.random.default_rng(7)
-    fs = fsspec.filesystem("file")
+    volume = LocalVolume()
     for write_id in range(1, DELTAS + 1):
         target = DeltaTarget(
             root=str(root),
@@ -94,7 +94,7 @@ def _write_table(root: Path) -> None:
             token=f"w{write_id}",
         )
         batches = ((bucket, _rows(random, write_id)) for bucket in range(BUCKETS))
-        write_insert_delta(fs, target, batches, BUCKETS)
+        write_insert_delta(volume, target, batches, BUCKETS)
 
 
 def _rows(random: np.random.Generator, write_id: int) -> pa.RecordBatch:

@@ -16,8 +16,7 @@ from changemanager.errors import LocationError
 from changemanager.filesystem.opening import (
     BUCKET_SCHEMES,
     one_name_of,
-    open_file_system,
-    volume_of,
+    open_volume,
 )
 from changemanager.filesystem.volume import FileKind, FileStatus, Volume
 from changemanager.hadoop import RPC_PORT
@@ -231,8 +230,8 @@ def _listed(relative: str, status: FileStatus) -> ListedFile:
 Resolver = Callable[[str], Location]
 """Turns a path or URI into a location; everything in this package is given one."""
 
-FileSystemFactory = Callable[[str, str], Any]
-"""Opens the fsspec file system of a scheme and an authority."""
+VolumeFactory = Callable[[str, str], Volume]
+"""Opens the file system of a scheme and an authority."""
 
 
 class FsspecResolver:
@@ -245,11 +244,11 @@ class FsspecResolver:
 
     def __init__(
         self,
-        open_file_system: FileSystemFactory = open_file_system,
+        open_volume: VolumeFactory = open_volume,
         default: str = "file:/",
         one_name: Callable[[str, str], str] = one_name_of,
     ) -> None:
-        self._open = open_file_system
+        self._open = open_volume
         self._one_name = one_name
         self._default = parse_uri(default)
         self._volumes: dict[tuple[str, str], Volume] = {}
@@ -272,6 +271,6 @@ class FsspecResolver:
         scheme = _SAME_FILE_SYSTEM.get(parsed.scheme, parsed.scheme)
         key = (scheme, "" if in_bucket else self._one_name(scheme, parsed.authority))
         if key not in self._volumes:  # of two threads that open it, one wins
-            self._volumes.setdefault(key, volume_of(self._open(*key)))
+            self._volumes.setdefault(key, self._open(*key))
         path = f"{parsed.authority}{parsed.path}".rstrip("/") if in_bucket else parsed.path
         return Location(parsed.uri, path, self._volumes[key])

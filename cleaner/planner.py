@@ -152,7 +152,7 @@ class CleaningPlanner:
         roots = []
         for root in places:
             listing = list_acid_directory(
-                root.volume.fs, root.path, is_insert_only=target.table.is_insert_only
+                root.volume, root.path, is_insert_only=target.table.is_insert_only
             )
             plan = plan_cleaning(
                 listing,
@@ -178,7 +178,7 @@ class CleaningPlanner:
                 tops.append(place)
         found: dict[str, Location] = {}
         for top in tops:
-            for path in find_acid_roots(top.volume.fs, top.path):
+            for path in find_acid_roots(top.volume, top.path):
                 root = top.child(path[len(top.path) :].strip("/"))
                 found[root.uri] = root
         return tuple(found.values())

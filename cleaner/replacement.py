@@ -49,7 +49,7 @@ def _damage(file: Location, size_bytes: int, is_full_acid: bool) -> str | None:
     if first != MAGIC:
         return None
     try:
-        read_tail(file.volume.fs, file.path)
+        read_tail(file.volume, file.path)
     except AcidFormatError as error:
         return str(error)
     return None

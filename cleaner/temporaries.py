@@ -52,7 +52,7 @@ class TemporariesSweep:
         for location in directories:
             try:
                 place = self._resolve(location)
-                for name in forget_dead_temporaries(place.volume.fs, place.path, txns):
+                for name in forget_dead_temporaries(place.volume, place.path, txns):
                     tell(_LOG, "removed temporary", path=place.child(name).uri)
                     gone.append(place.child(name).uri)
             except (HmsBridgeError, ChangeManagerError, OSError) as error:

@@ -115,7 +115,7 @@ class HdfsClientVolume(PlainVolume):
     """The half of HDFS as a volume that its file system does by itself, whichever client that is;
     who has the other half gives the checksum and the attributes."""
 
-    def __init__(self, fs: Any, durability: Durability) -> None:
+    def __init__(self, fs: HdfsClient, durability: Durability) -> None:
         super().__init__(
             fs,
             FileSystemCapabilities(
@@ -141,6 +141,10 @@ class HdfsClientVolume(PlainVolume):
     def rename(self, source: str, target: str) -> None:
         """One step, by the NameNode."""
         self.fs.rename(source, target)
+
+    def remove_tree(self, path: str) -> None:
+        """One call, by the NameNode."""
+        self.fs.rm(path, recursive=True)
 
     def set_mtime(self, path: str, mtime_ms: int) -> None:
         """Set the modification time; the access time stays."""

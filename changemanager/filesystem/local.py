@@ -6,7 +6,9 @@ import errno
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
+
+from fsspec.implementations.local import LocalFileSystem
 
 from changemanager.filesystem.plain import PlainVolume
 from changemanager.filesystem.volume import Durability, FileSystemCapabilities, Placement
@@ -21,9 +23,9 @@ _PROBE_ATTRIBUTE = "user.original-loc"
 class LocalVolume(PlainVolume):
     """Files of this machine."""
 
-    def __init__(self, fs: Any) -> None:
+    def __init__(self) -> None:
         super().__init__(
-            fs,
+            LocalFileSystem(),
             FileSystemCapabilities(
                 has_atomic_rename=True,
                 has_directories=True,
@@ -37,9 +39,26 @@ class LocalVolume(PlainVolume):
         """The path with every symbolic link followed."""
         return os.path.realpath(path)
 
+    def is_link(self, path: str) -> bool:
+        """Whether a name is a symbolic link."""
+        return Path(path).is_symlink()
+
     def open_input(self, path: str) -> BinaryIO:
         """Read a file from its start."""
         return Path(path).open("rb")
+
+    def read(self, path: str, length_bytes: int | None = None) -> bytes:
+        """The bytes of a small file, or its first ones."""
+        with Path(path).open("rb") as stream:
+            return stream.read(-1 if length_bytes is None else length_bytes)
+
+    def open_output(self, path: str) -> BinaryIO:
+        """Write a file piece by piece, over one that is there."""
+        return Path(path).open("wb")
+
+    def remove_tree(self, path: str) -> None:
+        """Remove a directory with everything below it, or a file."""
+        self.fs.rm(path, recursive=True)
 
     def write_new(self, path: str, chunks: Iterable[bytes]) -> None:
         """Write a whole file and sync it; FileExistsError if the name is taken."""

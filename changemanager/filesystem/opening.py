@@ -5,11 +5,12 @@ from __future__ import annotations
 import getpass
 import os
 from importlib.util import find_spec
-from typing import Any
 
 import fsspec
+from fsspec import AbstractFileSystem
 
 from changemanager.errors import LocationError
+from changemanager.filesystem.driver_errors import ObjectStoreDriver
 from changemanager.filesystem.local import LocalVolume
 from changemanager.filesystem.plain import OBJECT_STORE, PlainVolume
 from changemanager.filesystem.volume import Volume
@@ -24,8 +25,8 @@ _KNOWN = BUCKET_SCHEMES | {"file", "hdfs", "memory", "webhdfs"}
 _NO_HADOOP = HadoopConfig()
 
 
-def open_file_system(scheme: str, authority: str, hadoop: HadoopConfig = _NO_HADOOP) -> Any:
-    """The fsspec file system of a scheme and an authority.
+def open_volume(scheme: str, authority: str, hadoop: HadoopConfig = _NO_HADOOP) -> Volume:
+    """The file system of a scheme and an authority.
 
     `hdfs:` is spoken natively where the client is installed, over HTTP where the configuration
     names an address, and refused else. Other schemes have fsspec's own settings (environment,
@@ -38,18 +39,7 @@ def open_file_system(scheme: str, authority: str, hadoop: HadoopConfig = _NO_HAD
             f"with one of {', '.join(sorted(_KNOWN - {'memory'}))}"
         )
     try:
-        if scheme == "hdfs":
-            return _open_hdfs(authority, hadoop)
-        if scheme == "webhdfs":
-            return HttpFileSystem((authority,), user=_user(hadoop), umask=hadoop.umask)
-        if scheme == "s3":
-            from changemanager.filesystem.s3 import open_s3
-
-            return open_s3(hadoop)
-        options: dict[str, Any] = {}
-        if scheme in BUCKET_SCHEMES:
-            options = {"use_listings_cache": False}
-        return fsspec.filesystem(scheme, **options)
+        return volume_of(_open(scheme, authority, hadoop))
     except (ValueError, ImportError) as error:
         reason = str(error).partition("\n")[0]
         raise LocationError(
@@ -58,12 +48,25 @@ def open_file_system(scheme: str, authority: str, hadoop: HadoopConfig = _NO_HAD
         ) from error
 
 
+def _open(scheme: str, authority: str, hadoop: HadoopConfig) -> AbstractFileSystem:
+    if scheme == "hdfs":
+        return _open_hdfs(authority, hadoop)
+    if scheme == "webhdfs":
+        return HttpFileSystem((authority,), user=_user(hadoop), umask=hadoop.umask)
+    if scheme == "s3":
+        from changemanager.filesystem.s3 import open_s3
+
+        return open_s3(hadoop)
+    options = {"use_listings_cache": False} if scheme in BUCKET_SCHEMES else {}
+    return fsspec.filesystem(scheme, **options)
+
+
 def one_name_of(scheme: str, authority: str, hadoop: HadoopConfig = _NO_HADOOP) -> str:
     """The authority by which a file system is known here: `nn` and `nn:8020` are one HDFS."""
     return hadoop.one_authority(authority) if scheme == "hdfs" and authority else authority
 
 
-def _open_hdfs(authority: str, hadoop: HadoopConfig) -> Any:
+def _open_hdfs(authority: str, hadoop: HadoopConfig) -> AbstractFileSystem:
     if not authority:
         raise LocationError(
             "hdfs:/// names no cluster; write hdfs://HOST:PORT/…, or set fs.defaultFS to it"
@@ -115,21 +118,15 @@ def _has_rpc_address(authority: str, hadoop: HadoopConfig) -> bool:
     return ":" in authority or hadoop.is_name_service(authority)
 
 
-def volume_of(fs: Any) -> Volume:
-    """What an fsspec file system can do: the one place that knows their differences.
-
-    One that brings its volume along (``own_volume``) is asked for it.
-    """
-    own: Volume | None = getattr(fs, "own_volume", None)
-    if own is not None:
-        return own
+def volume_of(fs: AbstractFileSystem) -> Volume:
+    """What an fsspec file system can do: the one place that knows their differences."""
     protocols = {fs.protocol} if isinstance(fs.protocol, str) else set(fs.protocol)
     if protocols & {"file", "local"}:
-        return LocalVolume(fs)
+        return LocalVolume()
     if isinstance(fs, HttpFileSystem):
         return WebHdfsVolume(fs)
     if "hdfs" in protocols:
         from changemanager.filesystem.hdfs import HdfsVolume
 
         return HdfsVolume(fs)
-    return PlainVolume(fs, OBJECT_STORE)
+    return PlainVolume(ObjectStoreDriver(fs), OBJECT_STORE)

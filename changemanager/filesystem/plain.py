@@ -5,10 +5,15 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
+from glob import has_magic
 from io import UnsupportedOperation
 from typing import Any, BinaryIO, cast
 
+from fsspec import AbstractFileSystem
+
+from changemanager.filesystem.driver_errors import ObjectStoreDriver
 from changemanager.filesystem.volume import (
     Durability,
     FileKind,
@@ -18,7 +23,7 @@ from changemanager.filesystem.volume import (
 )
 
 _KINDS = {"file": FileKind.FILE, "directory": FileKind.DIRECTORY, "link": FileKind.LINK}
-_MTIME_KEYS = ("mtime", "LastModified", "modificationTime", "updated", "last_modified")
+_MTIME_KEYS = ("mtime", "LastModified", "modificationTime", "updated", "last_modified", "created")
 
 OBJECT_STORE = FileSystemCapabilities(
     has_atomic_rename=False,
@@ -65,7 +70,9 @@ def _give_up(output: Any) -> None:
 class PlainVolume:
     """An fsspec file system, used through what every one of them offers."""
 
-    def __init__(self, fs: Any, capabilities: FileSystemCapabilities) -> None:
+    def __init__(
+        self, fs: AbstractFileSystem | ObjectStoreDriver, capabilities: FileSystemCapabilities
+    ) -> None:
         self.fs = fs
         self._capabilities = capabilities
 
@@ -100,13 +107,43 @@ class PlainVolume:
             mtime_ms=mtime_ms_of(info),
         )
 
+    def descendants(self, path: str) -> tuple[FileStatus, ...]:
+        """Everything below a prefix in one listing."""
+        self.fs.invalidate_cache(path)
+        own = path.strip("/")
+        found = []
+        for info in self.fs.find(path, withdirs=True, detail=True).values():
+            below = info["name"].strip("/")[len(own) + 1 :]
+            status = self._status_of(info)
+            if below:
+                found.append(replace(status, name=below))
+            elif status.kind is not FileKind.DIRECTORY:
+                raise NotADirectoryError(errno.ENOTDIR, "is a file", path)
+        return tuple(found)
+
     def real_path(self, path: str) -> str:
         """The path itself: there are no links."""
         return path
 
+    def is_link(self, path: str) -> bool:
+        """No."""
+        del path
+        return False
+
     def open_input(self, path: str) -> BinaryIO:
         """Read a file from its start."""
         return cast(BinaryIO, self.fs.open(path, "rb"))
+
+    def read(self, path: str, length_bytes: int | None = None) -> bytes:
+        """The bytes of a small file, or its first ones, in one call."""
+        # An object store refuses a range of nothing, and one of an empty file.
+        limits = {} if length_bytes is None else {"end": length_bytes}
+        data: bytes = b"" if length_bytes == 0 else self.fs.cat_file(path, **limits)
+        return data
+
+    def open_output(self, path: str) -> BinaryIO:
+        """Write a file piece by piece, over one that is there."""
+        return cast(BinaryIO, self.fs.open(path, "wb"))
 
     def write_new(self, path: str, chunks: Iterable[bytes]) -> None:
         """Write a whole file; an object store keeps it once the stream is closed.
@@ -128,12 +165,20 @@ class PlainVolume:
             given = {} if permission is None else {"permission": permission}
             self.fs.makedirs(path, exist_ok=True, **given)
 
+    def make_working_directory(self, path: str) -> None:
+        """Make a directory with those above it."""
+        self.fs.makedirs(path, exist_ok=True)
+
     def place(self, source: str, target: str) -> Placement:
         """Copy on the server's side."""
         if self.status(target) is not None:
             raise FileExistsError(target)
-        self.fs.cp_file(source, target)
+        self.copy_file(source, target)
         return Placement.COPIED
+
+    def copy_file(self, source: str, target: str) -> None:
+        """Copy on the server's side."""
+        self.fs.cp_file(source, target)
 
     def rename(self, source: str, target: str) -> None:
         """Copy every file below, then remove the old ones.
@@ -167,6 +212,18 @@ class PlainVolume:
         """Remove one empty directory; an object store has none to remove."""
         if self._capabilities.has_directories:
             self.fs.rmdir(path)
+
+    def remove_tree(self, path: str) -> None:
+        """Remove everything below a name, and the name."""
+        if not has_magic(path):
+            self.fs.rm(path, recursive=True)
+            return
+        # fsspec would take the name for a pattern, and remove what it matches.
+        names = self.fs.find(path)
+        if not names:
+            raise FileNotFoundError(errno.ENOENT, "nothing is there to be removed", path)
+        for name in names:
+            self.fs.rm_file(name)
 
     def set_mtime(self, path: str, mtime_ms: int) -> None:
         """Not offered here."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, BinaryIO, Protocol
+from typing import BinaryIO, Protocol
 
 
 class FileKind(Enum):
@@ -80,11 +80,9 @@ class Volume(Protocol):
     """One file system. Paths are its own (no scheme), names are never patterns.
 
     Every method raises OSError (FileNotFoundError, FileExistsError, PermissionError …) when the
-    file system says no. Methods that need a capability are only called where it is there.
-    `fs` is the fsspec file system beneath, for those who read and write data files through it.
+    file system says no, its streams too. Methods that need a capability are only called where it is
+    there.
     """
-
-    fs: Any
 
     @property
     def capabilities(self) -> FileSystemCapabilities:
@@ -99,12 +97,36 @@ class Volume(Protocol):
         """The names of one directory, sorted, freshly read. FileNotFoundError if there is none."""
         ...
 
+    def descendants(self, path: str) -> tuple[FileStatus, ...]:
+        """Everything below a prefix in one listing, by the path below it; () if nothing is there.
+
+        Only where there are no directories (capability `has_directories`): elsewhere a listing
+        would go on over a directory that it cannot read. NotADirectoryError for a file.
+        """
+        ...
+
     def real_path(self, path: str) -> str:
         """The path with every symbolic link followed; the path itself where there are none."""
         ...
 
+    def is_link(self, path: str) -> bool:
+        """Whether a name is a symbolic link, also one that leads nowhere."""
+        ...
+
     def open_input(self, path: str) -> BinaryIO:
-        """Read a file from its start."""
+        """Read a file from its start; the stream can seek."""
+        ...
+
+    def read(self, path: str, length_bytes: int | None = None) -> bytes:
+        """The bytes of a small file, or its first ones; fewer if it is shorter."""
+        ...
+
+    def open_output(self, path: str) -> BinaryIO:
+        """Write a file piece by piece, over one that is there; it is whole once it is closed.
+
+        Its bytes are on the disk by `sync_file`, where that is needed. The directory above must be
+        there.
+        """
         ...
 
     def write_new(self, path: str, chunks: Iterable[bytes]) -> None:
@@ -119,6 +141,11 @@ class Volume(Protocol):
         """
         ...
 
+    def make_working_directory(self, path: str) -> None:
+        """The same for files that are moved away before anyone counts on them: its name, and those
+        above it that are made, are brought to the disk by nobody."""
+        ...
+
     def rename(self, source: str, target: str) -> None:
         """Give a file or directory another name, never over another and never into a directory.
 
@@ -131,12 +158,23 @@ class Volume(Protocol):
         """Give a file the name `target`, whole or not at all. FileExistsError if it is taken."""
         ...
 
+    def copy_file(self, source: str, target: str) -> None:
+        """Copy a file, over one that is there. Only where `has_atomic_rename` is not."""
+        ...
+
     def remove_file(self, path: str) -> None:
         """Remove one file (never a directory)."""
         ...
 
     def remove_empty_directory(self, path: str) -> None:
         """Remove one directory, which must be empty; nothing where directories do not exist."""
+        ...
+
+    def remove_tree(self, path: str) -> None:
+        """Remove a directory with everything below it, links not followed; or a file.
+
+        FileNotFoundError if nothing is there; a failure may leave a part of it.
+        """
         ...
 
     def set_mtime(self, path: str, mtime_ms: int) -> None:

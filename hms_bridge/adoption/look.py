@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
+from changemanager.filesystem.volume import FileKind, Volume
 from changemanager.location import Location, Resolver
 from hms_bridge.acid.listing import DirectoryListing, ListedFile
 from hms_bridge.acid.names import BucketFileName, DirectoryName, OriginalFileName, is_hidden
@@ -34,22 +34,23 @@ def look(request: AdoptionRequest, resolver: Resolver) -> AdoptionPlan:
     is no ORC file.
     """
     place = resolver(request.location)
-    fs = place.volume.fs
-    if not fs.isdir(place.path):
+    volume = place.volume
+    status = volume.status(volume.real_path(place.path))
+    if status is None or status.kind is not FileKind.DIRECTORY:
         raise AcidFormatError("there is no such directory; check the path", request.location)
-    tree = _look_for_roots(fs, place, request.location)
+    tree = _look_for_roots(volume, place, request.location)
     roots = []
     for relative in tree.roots:
         root = place.child(relative)
         listing = list_acid_directory(
-            fs, root.path, has_raw_rows=functools.partial(has_raw_rows, fs)
+            volume, root.path, has_raw_rows=functools.partial(has_raw_rows, volume)
         )
         roots.append(
             RootFound(
                 path=relative,
                 location=root.uri,
                 listing=listing,
-                schema=_newest_schema(fs, listing),
+                schema=_newest_schema(volume, listing),
             )
         )
     return plan_adoption(request, roots, strays=tree.strays)
@@ -63,14 +64,14 @@ class _Tree:
     strays: tuple[str, ...]
 
 
-def _look_for_roots(fs: Any, place: Location, location: str) -> _Tree:
+def _look_for_roots(volume: Volume, place: Location, location: str) -> _Tree:
     """The table itself, or every partition below it: also those that hold originals only."""
     roots: list[str] = []
     strays: list[str] = []
     pending = [""]
     while pending:
         relative = pending.pop()
-        partitions, others = _children(fs, place.child(relative).path)
+        partitions, others = _children(volume, place.child(relative).path)
         if not partitions:
             roots.append(relative)
             continue
@@ -87,23 +88,23 @@ def _look_for_roots(fs: Any, place: Location, location: str) -> _Tree:
     return _Tree(roots=tuple(sorted(roots)), strays=tuple(sorted(strays)))
 
 
-def _children(fs: Any, path: str) -> tuple[list[str], list[str]]:
+def _children(volume: Volume, path: str) -> tuple[list[str], list[str]]:
     """Names of the partition directories right below, and of everything else that is visible."""
     partitions, others = list[str](), list[str]()
-    for entry in fs.ls(path, detail=True):
-        name = entry["name"].rstrip("/").rpartition("/")[2]
-        if entry.get("islink") and "=" in name and not is_hidden(name):
+    for status in volume.children(path):
+        name = status.name
+        if status.kind is FileKind.LINK and "=" in name and not is_hidden(name):
             raise AcidFormatError(
                 "is a symbolic link; put the partition's directory itself there, or mount it there",
-                entry["name"],
+                f"{path.rstrip('/')}/{name}",
             )
-        if not is_hidden(name) and name:
-            is_partition = entry["type"] == "directory" and "=" in name
+        if not is_hidden(name):
+            is_partition = status.kind is FileKind.DIRECTORY and "=" in name
             (partitions if is_partition else others).append(name)
     return sorted(partitions), sorted(others)
 
 
-def _newest_schema(fs: Any, listing: DirectoryListing) -> SchemaFound | None:
+def _newest_schema(volume: Volume, listing: DirectoryListing) -> SchemaFound | None:
     """Of the newest file with rows; of one with deletes if there is no other.
 
     A file without bytes tells nothing, and strangers in a delta are not asked.
@@ -112,7 +113,7 @@ def _newest_schema(fs: Any, listing: DirectoryListing) -> SchemaFound | None:
     if found is None:
         return None
     (_, write_id), file = found
-    schema = read_tail(fs, listing.full_path(file.path)).schema
+    schema = read_tail(volume, listing.full_path(file.path)).schema
     layout = acid_layout(schema)
     rows = schema if layout is None else layout.row_type
     columns = tuple(

@@ -13,8 +13,6 @@ from hms_bridge.cli.spark_options import spark_options, start_spark
 from hms_bridge.errors import ConfigError
 from hms_bridge.spark.request import SparkRequest
 
-_PROJECT = Path(__file__).parents[2]
-
 
 @click.command()
 @click.option(
@@ -25,23 +23,14 @@ _PROJECT = Path(__file__).parents[2]
     show_default=True,
     help="A folder for both sides; what an earlier demo left there is replaced.",
 )
-@click.option(
-    "--golden",
-    "golden",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=_PROJECT / "tests" / "golden" / "acid",
-    help="Where the tables that a real Hive wrote are.  [default: those of the project]",
-)
 @spark_options
-def demo(work: Path, golden: Path, spark: SparkRequest) -> None:
+def demo(work: Path, spark: SparkRequest) -> None:
     """The main job, end to end: compaction between dump and load, and no row lost.
 
     \b
     Example:
       hms-bridge demo --work /tmp/hms-bridge-demo
     """
-    if not golden.is_dir():
-        raise ConfigError(f"{golden} is not there; run the demo from a checkout or give --golden")
     work = work.resolve()
     _clear(work)
     from changemanager.location import FsspecResolver
@@ -64,7 +53,6 @@ def demo(work: Path, golden: Path, spark: SparkRequest) -> None:
     story = Story(
         source,
         replica,
-        golden=golden,
         dumps=dumps,
         worker=make_worker(source.store.metastore, executor),
         clock=clock,

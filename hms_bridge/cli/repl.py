@@ -24,8 +24,8 @@ from hms_bridge.config.settings import Settings
 from hms_bridge.dml.named import find_database
 
 if TYPE_CHECKING:
-    from hms_bridge.repl.dump_plan import DumpPlan, DumpReport, DumpRequest
-    from hms_bridge.repl.load import LoadPlan, LoadReport
+    from hms_bridge.repl.dump.plan import DumpPlan, DumpReport, DumpRequest
+    from hms_bridge.repl.load.repl_load import LoadPlan, LoadReport
 
 
 _NEWEST = "//"
@@ -169,8 +169,8 @@ def _dump(
     is_dry_run: bool,
 ) -> None:
     from hms_bridge.config.file_systems import file_systems
-    from hms_bridge.repl.dump import ReplDump
-    from hms_bridge.repl.dump_plan import DumpKind
+    from hms_bridge.repl.dump.plan import DumpKind
+    from hms_bridge.repl.dump.repl_dump import ReplDump
 
     database = request.database
     with source_side(metastore_url, settings) as (metastore, manifest):
@@ -265,7 +265,7 @@ def load(
     from hms_bridge.cli.repl_requests import load_request
     from hms_bridge.config.file_systems import file_systems
     from hms_bridge.connect import connected
-    from hms_bridge.repl.load import ReplLoad
+    from hms_bridge.repl.load.repl_load import ReplLoad
 
     if target_database == "":
         raise click.UsageError("--into '' names no database; without --into it is called as there")

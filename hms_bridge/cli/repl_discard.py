@@ -9,7 +9,7 @@ from hms_bridge.cli.sides import source_side
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.file_systems import file_systems
 from hms_bridge.config.settings import Settings
-from hms_bridge.repl.discard import DiscardPlan, DiscardRequest, ReplDiscard
+from hms_bridge.repl.dump.discard import DiscardPlan, DiscardRequest, ReplDiscard
 
 
 def discard_dump(

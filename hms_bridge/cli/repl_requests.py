@@ -10,13 +10,13 @@ from hms_bridge.config.keys import REPL_ROOT
 from hms_bridge.config.settings import Settings
 from hms_bridge.connect import absolute_location, archive_root
 from hms_bridge.errors import ConfigError
-from hms_bridge.repl.discard import DiscardRequest
-from hms_bridge.repl.dump_plan import DumpRequest
-from hms_bridge.repl.incremental_dump import IncrementalRules
+from hms_bridge.repl.dump.discard import DiscardRequest
+from hms_bridge.repl.dump.incremental import IncrementalRules
+from hms_bridge.repl.dump.plan import DumpRequest
+from hms_bridge.repl.dump.snapshot_wait import WaitRules
+from hms_bridge.repl.format.untrusted import DumpRules, checked_name
 from hms_bridge.repl.lease import LeaseRules
-from hms_bridge.repl.load import LoadRequest
-from hms_bridge.repl.snapshot_wait import WaitRules
-from hms_bridge.repl.untrusted import DumpRules, checked_name
+from hms_bridge.repl.load.repl_load import LoadRequest
 
 
 def dump_request(

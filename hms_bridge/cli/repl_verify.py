@@ -107,8 +107,8 @@ def _dump(
     from hms_bridge.cli.repl_requests import repl_root
     from hms_bridge.connect import absolute_location
     from hms_bridge.errors import ReplError
-    from hms_bridge.repl.dump_directories import list_dumps, newest_finished
-    from hms_bridge.repl.layout import HIVE_DIRECTORY
+    from hms_bridge.repl.format.directories import list_dumps, newest_finished
+    from hms_bridge.repl.format.layout import HIVE_DIRECTORY
 
     if (directory is None) == (newest is None):
         raise click.UsageError("name a dump's directory, or a database with --newest")

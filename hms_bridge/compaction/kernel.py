@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from changemanager.durable import settle_file
-from changemanager.filesystem.opening import volume_of
+from changemanager.filesystem.volume import Volume
 from changemanager.location import Resolver
 from hms_bridge.compaction.executor import TaskResult, WrittenFile
 from hms_bridge.compaction.plan import BucketTask, OutputFile
@@ -63,23 +63,23 @@ class BucketKernel:
 
         Raises CompactionError for what cannot be encoded.
         """
-        fs = self.resolver(root).volume.fs
+        volume = self.resolver(root).volume
         place = self.resolver(temporary).path
         try:
-            result = self._run(fs, task, f"{place}/try_{uuid4().hex}")
-            found = verify_task(fs, task, result.files, place, self.verify)
+            result = self._run(volume, task, f"{place}/try_{uuid4().hex}")
+            found = verify_task(volume, task, result.files, place, self.verify)
             return replace(result, verification=found)
         except pa.ArrowException as error:
             raise CompactionError(f"bucket {task.bucket_id} of {root}: {error}") from error
 
-    def _run(self, fs: Any, task: BucketTask, target: str) -> TaskResult:
+    def _run(self, volume: Volume, task: BucketTask, target: str) -> TaskResult:
         files = []
         rows_read = deletes_read = 0
         if task.rows is not None and task.inserts is not None:
-            written, rows_read = _write_rows(fs, task, task.rows, task.inserts, target)
+            written, rows_read = _write_rows(volume, task, task.rows, task.inserts, target)
             files.append(written)
         if task.delete_events and task.deletes is not None:
-            written, deletes_read = _write_deletes(fs, task, task.deletes, target)
+            written, deletes_read = _write_deletes(volume, task, task.deletes, target)
             files.append(written)
         return TaskResult(
             bucket_id=task.bucket_id,
@@ -90,47 +90,50 @@ class BucketKernel:
 
 
 def _write_rows(
-    fs: Any, task: BucketTask, split: ReadSplit, output: OutputFile, target: str
+    volume: Volume, task: BucketTask, split: ReadSplit, output: OutputFile, target: str
 ) -> tuple[WrittenFile, int]:
     path = f"{target}/{output.path}"
-    sources = _copyable(fs, task, split)
+    sources = _copyable(volume, task, split)
     if sources:
-        with _new_file(fs, path) as sink:
-            copy_stripes(fs, sources, sink)
+        with _new_file(volume, path) as sink:
+            copy_stripes(volume, sources, sink)
         read = sum(source.tail.row_count for source in sources)
-        return _read_back(fs, output, path, is_copied=True), read
+        return _read_back(volume, output, path, is_copied=True), read
     table = row_type(task.columns)
     projection = Projection(table=table, has_row_id=True, timestamps=TimestampForm.PARTS)
-    reader = SnapshotReader(fs, task.write_ids, projection)
+    reader = SnapshotReader(volume, task.write_ids, projection)
     rows_read = 0
-    with _new_file(fs, path) as sink, AcidOrcWriter(sink, table, _settings(fs, split.files)) as out:
-        for group in _in_key_order(fs, split.files):
+    with (
+        _new_file(volume, path) as sink,
+        AcidOrcWriter(sink, table, _settings(volume, split.files)) as out,
+    ):
+        for group in _in_key_order(volume, split.files):
             batches = reader.read(replace(split, files=group))
             events = (_insert_events(batch) for batch in batches)
             for batch in events if len(group) == 1 else _sorted_together(events):
                 rows_read += batch.num_rows
                 out.write(batch)
         out.close()
-    return _read_back(fs, output, path), rows_read
+    return _read_back(volume, output, path), rows_read
 
 
-def _copyable(fs: Any, task: BucketTask, split: ReadSplit) -> tuple[CopySource, ...]:
+def _copyable(volume: Volume, task: BucketTask, split: ReadSplit) -> tuple[CopySource, ...]:
     """The files, if their stripes can be copied as they are: nothing is decoded, so nothing can
     change. Not worth it for small stripes, which make the result slow to read."""
     if task.is_delete_applied or any(file.raw or file.side_file for file in split.files):
         return ()
-    sources = in_key_order([load_copy_source(fs, file.path) for file in split.files])
+    sources = in_key_order([load_copy_source(volume, file.path) for file in split.files])
     stripes = [stripe for source in sources for stripe in source.tail.stripes]
     if sum(stripe.row_count for stripe in stripes) < len(stripes) * _COPIED_STRIPE_ROWS_MIN:
         return ()
     return () if copy_refusal(sources, task.write_ids) else sources
 
 
-def _in_key_order(fs: Any, files: Sequence[ReadFile]) -> Iterator[tuple[ReadFile, ...]]:
+def _in_key_order(volume: Volume, files: Sequence[ReadFile]) -> Iterator[tuple[ReadFile, ...]]:
     """Files by their first keys; those whose ranges overlap together."""
     ranges = []
     for place, file in enumerate(files):
-        first, last = _key_range(fs, file)
+        first, last = _key_range(volume, file)
         if first is not None:
             ranges.append((first, last, place))
     group: list[ReadFile] = []
@@ -145,20 +148,22 @@ def _in_key_order(fs: Any, files: Sequence[ReadFile]) -> Iterator[tuple[ReadFile
         yield tuple(group)
 
 
-def _key_range(fs: Any, file: ReadFile) -> tuple[tuple[int, int, int] | None, tuple[int, int, int]]:
+def _key_range(
+    volume: Volume, file: ReadFile
+) -> tuple[tuple[int, int, int] | None, tuple[int, int, int]]:
     """First and last key of a file; no first one for a file without rows."""
     nothing = (0, 0, 0)
     if file.raw is not None:
-        tail = read_tail(fs, file.path)
-        before = sum(read_tail(fs, path).row_count for path in file.raw.preceding)
+        tail = read_tail(volume, file.path)
+        before = sum(read_tail(volume, path).row_count for path in file.raw.preceding)
         if not tail.row_count:
             return None, nothing
         write_id, bucket = int(file.raw.write_id), file.raw.bucket_property
         return (write_id, bucket, before), (write_id, bucket, before + tail.row_count - 1)
-    length = logical_length(fs, file)
+    length = logical_length(volume, file)
     if length == 0:
         return None, nothing
-    with open_orc_file(fs, file.path, length_bytes=length) as opened:
+    with open_orc_file(volume, file.path, length_bytes=length) as opened:
         if not opened.tail.row_count:
             return None, nothing
         full = [at for at, stripe in enumerate(opened.tail.stripes) if stripe.row_count]
@@ -200,12 +205,14 @@ def _insert_events(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _write_deletes(
-    fs: Any, task: BucketTask, output: OutputFile, target: str
+    volume: Volume, task: BucketTask, output: OutputFile, target: str
 ) -> tuple[WrittenFile, int]:
     """All visible delete events of the bucket, sorted by their victims' keys."""
     table = row_type(task.columns)
     found = [
-        batch for file in task.delete_events for batch in _delete_events(fs, file, task.write_ids)
+        batch
+        for file in task.delete_events
+        for batch in _delete_events(volume, file, task.write_ids)
     ]
     path = f"{target}/{output.path}"
     events = pa.Table.from_batches(found, schema=pa.schema(EVENT_FIELDS))
@@ -214,29 +221,29 @@ def _write_deletes(
         sort_keys=[*((name, "ascending") for name in _KEY), ("currentTransaction", "descending")],
     )
     row = arrow_type(table, TimestampForm.MICROS)
-    settings = _settings(fs, task.delete_events)
-    with _new_file(fs, path) as sink, AcidOrcWriter(sink, table, settings) as out:
+    settings = _settings(volume, task.delete_events)
+    with _new_file(volume, path) as sink, AcidOrcWriter(sink, table, settings) as out:
         for batch in events.take(order).combine_chunks().to_batches():
             out.write(batch.append_column(pa.field(ROW, row), pa.nulls(batch.num_rows, row)))
         out.close()
-    return _read_back(fs, output, path), events.num_rows
+    return _read_back(volume, output, path), events.num_rows
 
 
 def _delete_events(
-    fs: Any, file: ReadFile, write_ids: ValidWriteIdList
+    volume: Volume, file: ReadFile, write_ids: ValidWriteIdList
 ) -> Iterator[pa.RecordBatch]:
-    with open_orc_file(fs, file.path) as opened:
+    with open_orc_file(volume, file.path) as opened:
         for stripe in range(opened.stripe_count):
             events = opened.read_events(stripe, ())
             mask = is_valid_mask(events.column("currentTransaction"), write_ids)
             yield events if mask is None else events.filter(mask)
 
 
-def _settings(fs: Any, files: Sequence[ReadFile]) -> OrcSettings:
+def _settings(volume: Volume, files: Sequence[ReadFile]) -> OrcSettings:
     """The codec and block size of the inputs stay."""
     for file in files:
-        length = logical_length(fs, file)
-        tail = None if length == 0 else read_tail(fs, file.path, length)
+        length = logical_length(volume, file)
+        tail = None if length == 0 else read_tail(volume, file.path, length)
         if tail is not None and tail.row_count:
             return OrcSettings(
                 compression=tail.compression, block_size_bytes=max(tail.block_size_bytes, 65_536)
@@ -245,24 +252,26 @@ def _settings(fs: Any, files: Sequence[ReadFile]) -> OrcSettings:
 
 
 @contextmanager
-def _new_file(fs: Any, path: str) -> Iterator[Any]:
+def _new_file(volume: Volume, path: str) -> Iterator[Any]:
     """A file to write; at its end its bytes are on the disk."""
-    fs.makedirs(path.rpartition("/")[0], exist_ok=True)
-    with fs.open(path, "wb") as sink:
+    volume.make_working_directory(path.rpartition("/")[0])
+    with volume.open_output(path) as sink:
         yield sink
-    settle_file(volume_of(fs), path)
+    settle_file(volume, path)
 
 
-def _read_back(fs: Any, output: OutputFile, path: str, *, is_copied: bool = False) -> WrittenFile:
+def _read_back(
+    volume: Volume, output: OutputFile, path: str, *, is_copied: bool = False
+) -> WrittenFile:
     """What is on disk now, not what was meant to be."""
-    tail = read_tail(fs, path)
+    tail = read_tail(volume, path)
     if tail.row_count != sum(stripe.row_count for stripe in tail.stripes):
         raise CompactionError(f"{path}: the footer's row count does not fit its stripes")
     return WrittenFile(
         path=output.path,
         written_as="/".join(path.rsplit("/", 3)[-3:]),
         row_count=tail.row_count,
-        size_bytes=fs.size(path),
+        size_bytes=tail.length_bytes,
         stripes_copied=len(tail.stripes) if is_copied else 0,
         stripes_encoded=0 if is_copied else len(tail.stripes),
     )

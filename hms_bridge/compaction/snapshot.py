@@ -38,9 +38,9 @@ def take_snapshot(
         txns = txns.with_open(txn_id)
     write_ids = metastore.get_valid_write_ids([target.table.full_name], txns)[0].compactor_view()
     location = resolver(target.location)
-    fs = location.volume.fs
+    volume = location.volume
     listing = list_acid_directory(
-        fs, location.path, has_raw_rows=functools.partial(has_raw_rows, fs)
+        volume, location.path, has_raw_rows=functools.partial(has_raw_rows, volume)
     )
     require_known_ids(metastore, target.table, listing, txns, write_ids)
     return CompactorSnapshot(

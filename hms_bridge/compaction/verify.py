@@ -15,9 +15,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyarrow.fs import FSSpecHandler, PyFileSystem
 
+from changemanager.filesystem.volume import Volume
 from hms_bridge.acid.markers import parse_flush_length
+from hms_bridge.compaction.arrow_files import arrow_files
 from hms_bridge.compaction.executor import SeenRows, Verification, WrittenFile
 from hms_bridge.compaction.plan import BucketTask
 from hms_bridge.errors import CompactionError
@@ -54,7 +55,7 @@ class _Events:
 
 
 def verify_task(
-    fs: Any, task: BucketTask, files: Sequence[WrittenFile], temporary: str, mode: VerifyMode
+    volume: Volume, task: BucketTask, files: Sequence[WrittenFile], temporary: str, mode: VerifyMode
 ) -> Verification:
     """What a reader finds in a task's inputs, and in the files that it wrote below ``temporary``.
 
@@ -63,7 +64,7 @@ def verify_task(
     written = {file.path: f"{temporary}/{file.written_as}" for file in files}
     inserts = written.get(task.inserts.path) if task.inserts else None
     deletes = written.get(task.deletes.path) if task.deletes else None
-    look = _Look(fs, mode)
+    look = _Look(volume, mode)
     try:
         look.expect_values_of(inserts)
         return Verification(
@@ -83,9 +84,9 @@ def verify_task(
 class _Look:
     """Reads files as pyarrow does."""
 
-    def __init__(self, fs: Any, mode: VerifyMode) -> None:
-        self._fs = fs
-        self._files = PyFileSystem(FSSpecHandler(fs))
+    def __init__(self, volume: Volume, mode: VerifyMode) -> None:
+        self._volume = volume
+        self._files = arrow_files(volume)
         self._mode = mode
         self._row_type: pa.StructType | None = None
 
@@ -155,8 +156,8 @@ class _Look:
             return
         content = None
         if file.side_file is not None:
-            length = parse_flush_length(self._fs.cat_file(file.side_file), file.side_file)
-            content = self._fs.cat_file(file.path, end=length)
+            length = parse_flush_length(self._volume.read(file.side_file), file.side_file)
+            content = self._volume.read(file.path, length)
             if not content:
                 return
         yield from self.events(file.path, content=content)

@@ -15,9 +15,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
-from changemanager.filesystem.opening import volume_of
+from changemanager.filesystem.volume import Volume
 from changemanager.journal import tell
 from changemanager.location import Resolver
 from hms_bridge.compaction.executor import CompactionExecutor, TaskResult
@@ -186,9 +185,9 @@ class Worker:
         if answer.state is not LockState.ACQUIRED:
             raise CompactionError(f"{entry.target} is locked by another; try again later")
 
-    def _root(self, target: CompactionTarget) -> tuple[Any, str]:
+    def _root(self, target: CompactionTarget) -> tuple[Volume, str]:
         location = self._resolver(target.location)
-        return location.volume.fs, location.path
+        return location.volume, location.path
 
     def _decide(
         self,
@@ -225,7 +224,7 @@ class Worker:
             return self._finish_without_work(claimed, plan, txn_id)
         self._metastore.update_compactor_state(claimed, txn_id)
         self._metastore.set_hadoop_job_id(self._executor.job_id, entry.id)
-        fs, root = self._root(target)
+        volume, root = self._root(target)
         name = f"_tmp_compaction_v{txn_id:07d}"
         temporary = f"{root}/{name}"
         self._forget_dead_temporaries(target, snapshot)
@@ -235,13 +234,13 @@ class Worker:
         _check(plan, results)
         for output in plan.outputs:
             directory = f"{temporary}/{output.format()}"
-            fs.makedirs(directory, exist_ok=True)
-            write_version_file(fs, directory)
-        gather(fs, temporary, results)
+            volume.make_working_directory(directory)
+            write_version_file(volume, directory)
+        gather(volume, temporary, results)
         self._require_same(entry, target)
         heartbeat.check()
         for output in plan.outputs:
-            publish_directory(fs, f"{temporary}/{output.format()}", f"{root}/{output.format()}")
+            publish_directory(volume, f"{temporary}/{output.format()}", f"{root}/{output.format()}")
         self._remove_temporary(target, txn_id)  # on an object store nothing is left of it
         self._metastore.mark_compacted(claimed)
         self._commit(txn_id)
@@ -308,10 +307,10 @@ class Worker:
                 _LOG.warning("after a failed compaction of %s: %s", entry.target, error)
 
     def _remove_temporary(self, target: CompactionTarget, txn_id: TxnId) -> None:
-        fs, root = self._root(target)
+        volume, root = self._root(target)
         temporary = f"{root}/_tmp_compaction_v{txn_id:07d}"
-        if fs.exists(temporary):
-            fs.rm(temporary, recursive=True)
+        if volume.status(temporary) is not None:
+            volume.remove_tree(temporary)
 
     def _forget_dead_temporaries(
         self, target: CompactionTarget, snapshot: CompactorSnapshot
@@ -322,7 +321,7 @@ class Worker:
         if target.table.is_partitioned and own:
             roots[self._resolver(own).path] = self._resolver(own)
         for place in roots.values():
-            for name in forget_dead_temporaries(place.volume.fs, place.path, snapshot.txns):
+            for name in forget_dead_temporaries(place.volume, place.path, snapshot.txns):
                 tell(_LOG, "deleted", path=place.child(name).uri, cause="dead writer")
 
 
@@ -347,14 +346,15 @@ def _tell(outcome: CompactionOutcome) -> None:
     )
 
 
-def gather(fs: Any, temporary: str, results: tuple[TaskResult, ...]) -> None:
+def gather(volume: Volume, temporary: str, results: tuple[TaskResult, ...]) -> None:
     """Give the files of the tries that counted their names in the output directories."""
     for result in results:
         for file in result.files:
             written, final = f"{temporary}/{file.written_as}", f"{temporary}/{file.path}"
-            if fs.size(written) != file.size_bytes:
+            status = volume.status(written)
+            if status is None or status.size_bytes != file.size_bytes:
                 raise CompactionError(f"{written} has changed since it was checked; try again")
-            volume_of(fs).rename(written, final)
+            volume.rename(written, final)
 
 
 def _reason(error: BaseException) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from changemanager.config import ChangeManagerConfig
-from changemanager.filesystem.opening import one_name_of, open_file_system
+from changemanager.filesystem.opening import one_name_of, open_volume
 from changemanager.location import FsspecResolver
 from hms_bridge.config.settings import ArchiveSettings, Settings
 
@@ -14,7 +14,7 @@ def file_systems(settings: Settings) -> FsspecResolver:
     """What opens paths and URIs. It can be pickled, and brings Hadoop's configuration along."""
     hadoop = settings.hadoop
     return FsspecResolver(
-        partial(open_file_system, hadoop=hadoop),
+        partial(open_volume, hadoop=hadoop),
         hadoop.default_fs,
         partial(one_name_of, hadoop=hadoop),
     )

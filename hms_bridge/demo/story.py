@@ -34,9 +34,9 @@ from hms_bridge.model.compaction import (
     ShowCompactionsRequest,
 )
 from hms_bridge.model.counted import counted
-from hms_bridge.repl.dump import ReplDump
-from hms_bridge.repl.dump_plan import DumpReport, DumpRequest
-from hms_bridge.repl.load import LoadReport, LoadRequest, ReplLoad
+from hms_bridge.repl.dump.plan import DumpReport, DumpRequest
+from hms_bridge.repl.dump.repl_dump import ReplDump
+from hms_bridge.repl.load.repl_load import LoadReport, LoadRequest, ReplLoad
 from hms_bridge.repl.verify import VerifyReport, verify_dump
 
 DATABASE = "demo"
@@ -88,29 +88,21 @@ class MovableClock:
 
 @dataclass(frozen=True, kw_only=True)
 class AdoptedTable:
-    """One table of the demo: its name, where Hive's files are, and what files do not tell."""
+    """One table of the demo: its name, and what its files do not tell."""
 
     name: str
-    golden: str
     bucket_columns: tuple[str, ...] = ()
     bucket_count: int = -1
     partition_types: tuple[tuple[str, str], ...] = ()
 
 
 TABLES = (
-    AdoptedTable(name="orders", golden="g02_iud/01-before-minor"),
-    AdoptedTable(
-        name="events",
-        golden="g07_part/03-after-minor-cleaner",
-        partition_types=(("b", "int"),),
-    ),
-    AdoptedTable(
-        name="customers",
-        golden="g08_bucketed/03-after-minor-cleaner",
-        bucket_columns=("id",),
-        bucket_count=4,
-    ),
+    AdoptedTable(name="orders"),
+    AdoptedTable(name="events", partition_types=(("b", "int"),)),
+    AdoptedTable(name="customers", bucket_columns=("id",), bucket_count=4),
 )
+HIVE_TABLES = Path(__file__).with_name("tables")
+"""What a real Hive 4.2 wrote, a folder a table: its ``files``, and the rows that Hive read."""
 
 Say = Callable[[str], None]
 
@@ -123,7 +115,6 @@ class Story:
         source: Side,
         replica: Side,
         *,
-        golden: Path,
         dumps: Path,
         worker: Worker,
         clock: MovableClock,
@@ -131,7 +122,6 @@ class Story:
     ) -> None:
         self._source = source
         self._replica = replica
-        self._golden = golden
         self._dumps = dumps
         self._worker = worker
         self._clock = clock
@@ -171,7 +161,7 @@ class Story:
         for one in TABLES:
             directory = f"{metastore.get_database(DATABASE).location}/{one.name}"
             target = self._source.store.resolver(directory).path
-            shutil.copytree(self._golden / one.golden / "files", target)
+            shutil.copytree(HIVE_TABLES / one.name / "files", target)
             request = AdoptionRequest(
                 database_name=DATABASE,
                 table_name=one.name,
@@ -184,7 +174,7 @@ class Story:
             plan = look(request, self._source.store.resolver)
             adopt(plan, metastore, user=getpass.getuser(), host=socket.gethostname())
             rows = len(self._source.rows(DATABASE)[one.name])
-            told = len((self._golden / one.golden / "rows.jsonl").read_text().splitlines())
+            told = len((HIVE_TABLES / one.name / "rows.jsonl").read_text().splitlines())
             self._check(
                 rows == told,
                 f"{one.name}: {len(plan.partitions) or 'no'} partitions, "

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
-from fsspec import AbstractFileSystem
 
+from changemanager.filesystem.volume import Volume
 from hms_bridge.errors import AcidFormatError
 from hms_bridge.orc.acid_layout import EVENT_FIELDS, ROW, AcidLayout, acid_layout
 from hms_bridge.orc.nesting import bare_children
@@ -88,7 +88,7 @@ def _ids_at(child_ids: Sequence[int], places: Sequence[int]) -> frozenset[int]:
 
 @contextmanager
 def open_orc_file(
-    fs: AbstractFileSystem,
+    volume: Volume,
     path: str,
     form: ReadForm = _DEFAULT_FORM,
     length_bytes: int | None = None,
@@ -97,5 +97,5 @@ def open_orc_file(
 
     Raises NotOrcError, or AcidFormatError if its tail contradicts itself.
     """
-    with fs.open(path, "rb") as file:
+    with volume.open_input(path) as file:
         yield OrcFile(file, tail_of_file(file, path, length_bytes), form)

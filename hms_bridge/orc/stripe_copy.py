@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, BinaryIO, Final
 
-from fsspec import AbstractFileSystem
-
+from changemanager.filesystem.volume import Volume
 from hms_bridge.acid.row_id import RowId
 from hms_bridge.errors import AcidFormatError
 from hms_bridge.model.ids import WriteId
@@ -52,9 +51,9 @@ class CopySource:
     write_ids: tuple[WriteId, WriteId] | None
 
 
-def load_copy_source(fs: AbstractFileSystem, path: str) -> CopySource:
+def load_copy_source(volume: Volume, path: str) -> CopySource:
     """Read what is to be known: the tail, the first key, and what the tail leaves out."""
-    with open_orc_file(fs, path) as file:
+    with open_orc_file(volume, path) as file:
         layout = file.require_layout()
         metadata = file.tail.user_metadata
         indexed = parse_key_index(metadata.get(KEY_INDEX_METADATA, b""), path)
@@ -165,9 +164,7 @@ def _settings(tail: OrcTail) -> OrcSettings:
     return OrcSettings.of_tail(tail)
 
 
-def copy_stripes(
-    fs: AbstractFileSystem, sources: Sequence[CopySource], sink: BinaryIO
-) -> WrittenFile:
+def copy_stripes(volume: Volume, sources: Sequence[CopySource], sink: BinaryIO) -> WrittenFile:
     """Write one ACID file of all stripes of the sources, which `copy_refusal` must have passed.
 
     Memory: COPY_CHUNK_BYTES. Raises AcidFormatError if there are no rows or a file has shrunk.
@@ -183,7 +180,7 @@ def copy_stripes(
     keys: list[RowId] = []
     stats = AcidStats()
     for source in ordered:
-        with fs.open(source.tail.path, "rb") as file:
+        with volume.open_input(source.tail.path) as file:
             statistics: Sequence[Any] = source.tail.stripe_statistics()
             for stripe, told in zip(source.tail.stripes, statistics, strict=True):
                 assembler.append_raw(_chunks(file, stripe, source.tail.path), stripe, told)

@@ -13,9 +13,9 @@ from enum import IntEnum
 from types import MappingProxyType
 from typing import Any, BinaryIO, Final
 
-from fsspec import AbstractFileSystem
 from google.protobuf.message import DecodeError
 
+from changemanager.filesystem.volume import Volume
 from hms_bridge.errors import AcidFormatError, NotOrcError
 from hms_bridge.orc import proto
 from hms_bridge.orc.blocks import Compression, compress, decompress
@@ -100,13 +100,13 @@ class OrcTail:
             raise AcidFormatError("the stripe statistics are damaged", self.path) from error
 
 
-def read_tail(fs: AbstractFileSystem, path: str, length_bytes: int | None = None) -> OrcTail:
+def read_tail(volume: Volume, path: str, length_bytes: int | None = None) -> OrcTail:
     """The tail of the file at `path`.
 
     `length_bytes` is the logical length, where a side file says that it is shorter than the file.
     Raises NotOrcError if this is no ORC file, AcidFormatError if its tail contradicts itself.
     """
-    with fs.open(path, "rb") as file:
+    with volume.open_input(path) as file:
         return tail_of_file(file, path, length_bytes)
 
 

@@ -10,6 +10,7 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Database
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.txn import AbortReason, TxnState, TxnType
+from hms_bridge.repl.load.write_id_owner import owns
 from hms_bridge.repl.target_objects import (
     CHECKPOINT,
     FIRST_INCREMENTAL_PENDING,
@@ -24,7 +25,6 @@ from hms_bridge.repl.target_objects import (
     with_parameters,
 )
 from hms_bridge.repl.whole_lists import whole_lists
-from hms_bridge.repl.write_id_owner import owns
 
 _PART = (
     SOURCE_FOR,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from hms_bridge.errors import MetaError
 from hms_bridge.model.catalog import Partition, Table
 from hms_bridge.model.partition_name import partition_name
-from hms_bridge.repl.passed_kinds import PLACES, refusal
+from hms_bridge.repl.format.passed_kinds import PLACES, refusal
 from hms_bridge.repl.remedies import bring_anew
 from hms_bridge.repl.target_objects import is_external
 

@@ -10,9 +10,9 @@ from changemanager.errors import ChangeManagerError
 from changemanager.filesystem.volume import FileKind
 from changemanager.location import Location, Resolver
 from changemanager.manifest import ArchivePins, Pin, PinKind
-from hms_bridge.repl.layout import DumpPaths
+from hms_bridge.repl.format.layout import DumpPaths
+from hms_bridge.repl.format.texts import is_there
 from hms_bridge.repl.pins import pinned_dump
-from hms_bridge.repl.texts import is_there
 
 
 class PinnedDumpState(Enum):

@@ -15,8 +15,8 @@ from changemanager.config import NAME_LENGTH_MAX
 from changemanager.manifest import ArchivePins, Pin, PinKind
 from changemanager.uri import EncodedUri, archive_name
 from hms_bridge.clock import Clock
-from hms_bridge.repl.dump_directories import DumpDirectory, DumpState
-from hms_bridge.repl.layout import database_of
+from hms_bridge.repl.format.directories import DumpDirectory, DumpState
+from hms_bridge.repl.format.layout import database_of
 
 _DUMP = "dump:"
 _POLICY = "policy:"

@@ -10,7 +10,7 @@ from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import Database, Partition, PrincipalType, Table, TableType
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.statistics_state import without_columns, without_trust
-from hms_bridge.repl.external_list import external_target
+from hms_bridge.repl.format.external_list import external_target
 
 CHECKPOINT = "hive.repl.ckpt.key"
 """On a database, table or partition: the dump it was bootstrapped from."""

@@ -10,12 +10,12 @@ from changemanager.whereabouts import Whereabouts, locate
 from hms_bridge.errors import SourceFileMissingError
 from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import EventId
-from hms_bridge.repl.dump_metadata import DumpType
-from hms_bridge.repl.dump_reader import DumpedTable, DumpReader
 from hms_bridge.repl.file_pool import FilePool
-from hms_bridge.repl.layout import DumpPaths
+from hms_bridge.repl.format.dump_metadata import DumpType
+from hms_bridge.repl.format.layout import DumpPaths
+from hms_bridge.repl.format.reader import DumpedTable, DumpReader
+from hms_bridge.repl.format.untrusted import DumpedFile, DumpRules
 from hms_bridge.repl.remedies import begin_anew, bring_anew
-from hms_bridge.repl.untrusted import DumpedFile, DumpRules
 
 _NAMED_IN_MESSAGE = 5
 _TYPES_WITH_FILES = frozenset({DumpType.CREATE_TABLE.value, DumpType.ADD_PARTITION.value})

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from fsspec import AbstractFileSystem
-
+from changemanager.filesystem.volume import Volume
 from hms_bridge.acid.row_id import RowId
 from hms_bridge.errors import AcidFormatError
 from hms_bridge.model.valid_ids import ValidWriteIdList
@@ -48,8 +47,8 @@ class DeleteEvents:
     the file is opened again for those of its stripes that matter.
     """
 
-    def __init__(self, fs: AbstractFileSystem, write_ids: ValidWriteIdList) -> None:
-        self._fs = fs
+    def __init__(self, volume: Volume, write_ids: ValidWriteIdList) -> None:
+        self._volume = volume
         self._write_ids = write_ids
         self._files: dict[str, _DeleteFile] = {}
         self._asked = RowId(0, 0, 0)
@@ -89,7 +88,7 @@ class DeleteEvents:
                 stripe.is_passed = False
 
     def _open(self, file: ReadFile) -> _DeleteFile:
-        with open_orc_file(self._fs, file.path) as opened:
+        with open_orc_file(self._volume, file.path) as opened:
             layout = opened.require_layout()
             statistics = opened.tail.stripe_statistics()
             stripes = []
@@ -104,7 +103,7 @@ class DeleteEvents:
         return _DeleteFile(file, stripes)
 
     def _load(self, delete_file: _DeleteFile, due: Sequence[_DeleteStripe]) -> None:
-        with open_orc_file(self._fs, delete_file.file.path) as opened:
+        with open_orc_file(self._volume, delete_file.file.path) as opened:
             if opened.stripe_count != len(delete_file.stripes):
                 raise AcidFormatError("the file changed while it was read", delete_file.file.path)
             for number, stripe in enumerate(delete_file.stripes):

@@ -143,8 +143,8 @@ def _write(
             raise AcidFormatError(f"rows of partition '{partition}' do not come together")
         seen.add(partition)
         location = resolver(f"{spec.staging}/{label}_{uuid4().hex}")
-        fs = location.volume.fs
-        fs.makedirs(location.path, exist_ok=True)
+        volume = location.volume
+        volume.make_working_directory(location.path)
         target = DeltaTarget(
             root=spec.staging,
             table=spec.row_type,
@@ -153,7 +153,7 @@ def _write(
             token=label,
             settings=spec.settings,
         )
-        writers = BucketWriters(fs, location.path, target, max(1, spec.bucket_count))
+        writers = BucketWriters(volume, location.path, target, max(1, spec.bucket_count))
         sums: Counter[int] = Counter()
         try:
             for _, bucket, rows in runs:

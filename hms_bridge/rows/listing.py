@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
-from typing import Any
 
-from fsspec import AbstractFileSystem
-
+from changemanager.filesystem.volume import FileKind, FileStatus, Volume
 from hms_bridge.acid.listing import DirectoryListing, ListedFile
 from hms_bridge.acid.markers import DataFormat, parse_metadata
 from hms_bridge.acid.names import DirectoryName, is_hidden
@@ -15,7 +12,7 @@ from hms_bridge.errors import AcidFormatError
 
 
 def list_acid_directory(
-    fs: AbstractFileSystem,
+    volume: Volume,
     root: str,
     *,
     has_raw_rows: Callable[[str], bool] | None = None,
@@ -29,11 +26,11 @@ def list_acid_directory(
     AcidFormatError if a `_metadata_acid` cannot be understood, and for a symbolic link below the
     root: to leave it out, as a listing does that does not follow it, would be to lose rows.
     """
-    look = _Look(fs, root)
+    look = _Look(volume, root)
 
     def data_format(path: str) -> DataFormat | None:
         try:
-            return parse_metadata(fs.cat_file(look.full(path)), look.full(path))
+            return parse_metadata(volume.read(look.full(path)), look.full(path))
         except FileNotFoundError:
             return None
 
@@ -56,13 +53,13 @@ def list_acid_directory(
     )
 
 
-def find_acid_roots(fs: AbstractFileSystem, table_root: str) -> tuple[str, ...]:
+def find_acid_roots(volume: Volume, table_root: str) -> tuple[str, ...]:
     """The roots below a table's directory: each directory that holds a base or delta, sorted.
 
     For an unpartitioned table that is the table's directory itself; for a partitioned one its
     partitions, known to the metastore or not.
     """
-    files, directories = _Look(fs, table_root).everything()
+    files, directories = _Look(volume, table_root).everything()
     roots: set[str] = set()
     for path in [*directories, *(file.path for file in files)]:
         parts = path.split("/")
@@ -78,73 +75,72 @@ def find_acid_roots(fs: AbstractFileSystem, table_root: str) -> tuple[str, ...]:
 class _Look:
     """One look below a root."""
 
-    def __init__(self, fs: AbstractFileSystem, root: str) -> None:
-        self._fs = fs
-        self._root = str(fs._strip_protocol(root)).rstrip("/")
+    def __init__(self, volume: Volume, root: str) -> None:
+        self._volume = volume
+        self._root = root.rstrip("/")
 
     def full(self, path: str) -> str:
         return f"{self._root}/{path}"
 
     def everything(self) -> tuple[list[ListedFile], list[str]]:
         """Files and directories below the root, by their paths relative to it."""
-        self._fs.invalidate_cache(self._root)
         # Object stores list a whole prefix at once; elsewhere a failing directory must not pass
-        # for an empty one, as it does in fsspec's find().
-        entries = self._flat() if getattr(self._fs, "async_impl", False) else self._walked()
+        # for an empty one.
+        has_directories = self._volume.capabilities.has_directories
+        entries = self._walked() if has_directories else self._flat()
         files: list[ListedFile] = []
         directories: list[str] = []
-        for entry in entries:
-            path = self._relative(entry)
-            if not path:
-                continue
-            if entry["type"] == "directory":
+        for path, status in entries:
+            if status.kind is FileKind.DIRECTORY:
                 directories.append(path)
             else:
                 files.append(
-                    ListedFile(
-                        path=path,
-                        size_bytes=int(entry["size"] or 0),
-                        modified_ms=_modified_ms(entry),
-                    )
+                    ListedFile(path=path, size_bytes=status.size_bytes, modified_ms=status.mtime_ms)
                 )
         return files, directories
 
-    def _flat(self) -> list[dict[str, Any]]:
+    def _flat(self) -> list[tuple[str, FileStatus]]:
         try:
-            return list(self._fs.find(self._root, withdirs=True, detail=True).values())
-        except FileNotFoundError:
-            return []
+            return [(status.name, status) for status in self._volume.descendants(self._root)]
+        except NotADirectoryError as error:
+            raise _no_directory(self._root) from error
 
-    def _walked(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = []
-        pending = [self._root]
+    def _walked(self) -> list[tuple[str, FileStatus]]:
+        found: list[tuple[str, FileStatus]] = []
+        pending = [""]
         while pending:
-            path = pending.pop()
+            above = pending.pop()
+            directory = self._root + above
             try:
-                entries = self._fs.ls(path, detail=True)
+                children = self._volume.children(directory)
             except FileNotFoundError:
-                self._refuse_link_to_nothing(path)
+                self._refuse_link_to_nothing(directory)
                 continue
-            for entry in entries:
-                name = self._relative(entry).rpartition("/")[2]
-                if entry.get("islink") and not is_hidden(name):
-                    raise _link(entry["name"])
-                found.append(entry)
-                if entry["type"] == "directory" and not is_hidden(name):
-                    pending.append(entry["name"])
+            if not children and not above:
+                self._require_directory()
+            for status in children:
+                path = f"{above}/{status.name}"
+                if status.kind is FileKind.LINK and not is_hidden(status.name):
+                    raise _link(self._root + path)
+                found.append((path[1:], status))
+                if status.kind is FileKind.DIRECTORY and not is_hidden(status.name):
+                    pending.append(path)
         return found
 
     def _refuse_link_to_nothing(self, path: str) -> None:
         """The root may be a link; one whose target is away (not mounted) is no empty table."""
-        is_link = getattr(self._fs, "islink", None)
-        if is_link is not None and is_link(path):
+        if self._volume.is_link(path):
             raise AcidFormatError("is a symbolic link that leads nowhere; mount its target", path)
 
-    def _relative(self, entry: dict[str, Any]) -> str:
-        name = str(entry["name"]).rstrip("/")
-        if name == self._root and entry["type"] != "directory":
-            raise AcidFormatError("is a file; name the table's or partition's directory", name)
-        return name[len(self._root) + 1 :]
+    def _require_directory(self) -> None:
+        """A file has no names below it either."""
+        status = self._volume.status(self._volume.real_path(self._root))
+        if status is not None and status.kind is not FileKind.DIRECTORY:
+            raise _no_directory(self._root)
+
+
+def _no_directory(path: str) -> AcidFormatError:
+    return AcidFormatError("is a file; name the table's or partition's directory", path)
 
 
 def _link(path: str) -> AcidFormatError:
@@ -153,14 +149,3 @@ def _link(path: str) -> AcidFormatError:
         "put the file or directory itself there, or mount it there",
         path,
     )
-
-
-def _modified_ms(entry: dict[str, Any]) -> int | None:
-    """File systems call the time differently and give seconds or a datetime."""
-    for key in ("mtime", "LastModified", "created"):
-        value = entry.get(key)
-        if isinstance(value, datetime):
-            return int(value.timestamp() * 1000)
-        if isinstance(value, int | float):
-            return int(value * 1000)
-    return None

@@ -6,9 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from fsspec import AbstractFileSystem
-
-from changemanager.filesystem.opening import volume_of
+from changemanager.filesystem.volume import Volume
 from changemanager.location import Location, Resolver
 from hms_bridge.acid.names import BucketFileName, DirectoryKind, DirectoryName
 from hms_bridge.errors import AcidFormatError
@@ -86,7 +84,7 @@ class Publication:
             self._require_open()
         except BaseException:
             for directory in placed:
-                directory.volume.fs.rm(directory.path, recursive=True)
+                directory.volume.remove_tree(directory.path)
             raise
         self._metastore.add_write_notifications(notifications)
         if self._table.is_partitioned and names:
@@ -142,16 +140,16 @@ class Publication:
         """Remove what earlier statements' tasks left; ``txns`` is the transaction's snapshot."""
         location = self._resolver(self._table.storage.location or "")
         try:
-            forget_dead_temporaries(location.volume.fs, location.path, txns.with_open(self._txn_id))
+            forget_dead_temporaries(location.volume, location.path, txns.with_open(self._txn_id))
         except OSError as error:  # no reason for this statement to fail
             _LOG.warning("cannot remove what earlier statements left: %s", error)
 
     def discard_staging(self) -> None:
         """Remove what tasks left; nothing visible is touched."""
         location = self._resolver(self.staging)
-        fs = location.volume.fs
-        if fs.exists(location.path):
-            fs.rm(location.path, recursive=True)
+        volume = location.volume
+        if volume.status(location.path) is not None:
+            volume.remove_tree(location.path)
 
     def _locations(self, partitions: Mapping[str, Partition]) -> dict[str, Location]:
         """Where each partition lies, or the table that has none."""
@@ -201,14 +199,16 @@ class Publication:
         self, name: DirectoryName, files: Sequence[EventFile], root: Location
     ) -> list[Location]:
         """Gather the tasks' files in one directory and give it its name (rows/staging.py)."""
-        fs = root.volume.fs
-        staged = stage_directory(fs, root.path, name, self._token)
+        volume = root.volume
+        staged = stage_directory(volume, root.path, name, self._token)
         try:
             for file in files:
-                _move(fs, self._resolver(file.path).path, f"{staged.path}/{_bucket(name, file)}")
-            publish(fs, staged)
+                _move(
+                    volume, self._resolver(file.path).path, f"{staged.path}/{_bucket(name, file)}"
+                )
+            publish(volume, staged)
         except BaseException:
-            discard(fs, staged)
+            discard(volume, staged)
             raise
         return [root.child(f"{name.format()}/{_bucket(name, file)}") for file in files]
 
@@ -239,9 +239,9 @@ def _bucket(name: DirectoryName, file: EventFile) -> str:
     return BucketFileName(bucket_id=file.bucket_id, attempt_id=attempt).format()
 
 
-def _move(fs: AbstractFileSystem, source: str, target: str) -> None:
+def _move(volume: Volume, source: str, target: str) -> None:
     """Move one file within a file system; never over another."""
     try:
-        volume_of(fs).rename(source, target)
+        volume.rename(source, target)
     except FileExistsError as error:
         raise AcidFormatError("two tasks wrote one bucket of one partition", target) from error

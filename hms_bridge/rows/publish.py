@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from changemanager.durable import settle_names
-from changemanager.filesystem.opening import volume_of
+from changemanager.filesystem.volume import Volume
 from hms_bridge.errors import AcidFormatError
 
 
-def publish_directory(fs: Any, source: str, target: str) -> None:
+def publish_directory(volume: Volume, source: str, target: str) -> None:
     """Rename ``source`` to ``target``; never into it (HIVE-25600) and never over it.
 
     Its names survive a loss of power, the old ones before it has the new one, and the new one when
     this returns; the bytes of its files were brought to the disk by who wrote them.
-    ``fs`` is an fsspec file system. Object stores copy and delete: there a reader must be unable
-    to see ``target`` before its transaction commits, which its write id or ``_v`` suffix ensures.
+    Object stores copy and delete: there a reader must be unable to see ``target`` before its
+    transaction commits, which its write id or ``_v`` suffix ensures.
     Raises AcidFormatError if ``target`` exists, OSError if the file system says no.
     """
-    volume = volume_of(fs)
     try:
         settle_names(volume, source)
         volume.rename(source, target)

@@ -8,8 +8,8 @@ from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from fsspec import AbstractFileSystem
 
+from changemanager.filesystem.volume import Volume
 from hms_bridge.acid.markers import parse_flush_length
 from hms_bridge.errors import AcidFormatError
 from hms_bridge.model.valid_ids import ValidWriteIdList
@@ -80,18 +80,16 @@ class _Stripe:
 class SnapshotReader:
     """Reads splits of one plan. Memory: one decoded stripe and the deletes that may hit it."""
 
-    def __init__(
-        self, fs: AbstractFileSystem, write_ids: ValidWriteIdList, projection: Projection
-    ) -> None:
+    def __init__(self, volume: Volume, write_ids: ValidWriteIdList, projection: Projection) -> None:
         if projection.timestamps is TimestampForm.LOSSLESS:
             raise AcidFormatError("rows have one schema: ask for PARTS in place of LOSSLESS")
-        self._fs = fs
+        self._volume = volume
         self._write_ids = write_ids
         self._projection = projection
         self._places = projection.places()
         self._schema = projection.schema()
         self._row_counts: dict[str, int] = {}
-        self._deletes = DeleteEvents(fs, write_ids)
+        self._deletes = DeleteEvents(volume, write_ids)
         self._form = ReadForm(
             timestamps=projection.timestamps, calendar=Calendar.PROLEPTIC_GREGORIAN
         )
@@ -107,10 +105,10 @@ class SnapshotReader:
         Raises AcidFormatError (NotOrcError) naming the file, FileNotFoundError if one is gone.
         """
         for file in split.files:
-            length = logical_length(self._fs, file)
+            length = logical_length(self._volume, file)
             if length == 0:
                 continue
-            with open_orc_file(self._fs, file.path, self._form, length) as opened:
+            with open_orc_file(self._volume, file.path, self._form, length) as opened:
                 for stripe in self._stripes(opened, file):
                     batch = self._visible(stripe, file, opened, split.deletes)
                     if batch.num_rows:
@@ -166,7 +164,7 @@ class SnapshotReader:
         """Rows of one bucket are numbered on through all of its files."""
         for path in raw.preceding:
             if path not in self._row_counts:
-                self._row_counts[path] = read_tail(self._fs, path).row_count
+                self._row_counts[path] = read_tail(self._volume, path).row_count
         return sum(self._row_counts[path] for path in raw.preceding)
 
     def _visible(
@@ -212,22 +210,20 @@ class SnapshotReader:
         return mask
 
 
-def read_plan(
-    fs: AbstractFileSystem, plan: ReadPlan, projection: Projection
-) -> Iterator[pa.RecordBatch]:
+def read_plan(volume: Volume, plan: ReadPlan, projection: Projection) -> Iterator[pa.RecordBatch]:
     """All visible rows of a plan, file by file."""
-    reader = SnapshotReader(fs, plan.write_ids, projection)
+    reader = SnapshotReader(volume, plan.write_ids, projection)
     for split in plan.file_splits():
         yield from reader.read(split)
 
 
-def has_raw_rows(fs: AbstractFileSystem, path: str) -> bool:
+def has_raw_rows(volume: Volume, path: str) -> bool:
     """Whether a file has the table's columns only: what `list_acid_directory` asks.
 
     A file that is no ORC counts as raw, too (of an insert-only table).
     """
     try:
-        with open_orc_file(fs, path) as opened:
+        with open_orc_file(volume, path) as opened:
             return opened.layout is None
     except AcidFormatError:
         return True
@@ -250,7 +246,7 @@ def _row_ids(stripe: _Stripe, mask: pa.Array | None, file: ReadFile) -> pa.Array
     return pa.StructArray.from_arrays(list(columns), fields=list(ROW_ID_TYPE))
 
 
-def logical_length(fs: AbstractFileSystem, file: ReadFile) -> int | None:
+def logical_length(volume: Volume, file: ReadFile) -> int | None:
     """How far a streaming writer has flushed: the last whole number of the side file.
 
     0 is what it writes when it begins (Hive: OrcRecordUpdater; docs/hive/acid.md §18): no row of
@@ -259,4 +255,4 @@ def logical_length(fs: AbstractFileSystem, file: ReadFile) -> int | None:
     """
     if file.side_file is None:
         return None
-    return parse_flush_length(fs.cat_file(file.side_file), file.side_file)
+    return parse_flush_length(volume.read(file.side_file), file.side_file)

@@ -56,9 +56,9 @@ def plan_scan(
     splits = []
     for location, values in _roots(metastore, table):
         place = resolver(location)
-        fs = place.volume.fs
+        volume = place.volume
         listing = list_acid_directory(
-            fs, place.path, has_raw_rows=functools.partial(has_raw_rows, fs)
+            volume, place.path, has_raw_rows=functools.partial(has_raw_rows, volume)
         )
         require_known_ids(metastore, table, listing, txns, write_ids)
         plan = plan_read(
@@ -115,7 +115,7 @@ def read_scan_split(
         has_row_id=has_row_ids,
         timestamps=TimestampForm.EXACT_MICROS if is_exact else TimestampForm.MICROS,
     )
-    reader = SnapshotReader(resolver(split.location).volume.fs, split.write_ids, projection)
+    reader = SnapshotReader(resolver(split.location).volume, split.write_ids, projection)
     for batch in reader.read(split.split):
         arrays, names = [], []
         for column in columns:

@@ -11,10 +11,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from fsspec import AbstractFileSystem
-
 from changemanager.durable import settle_file
-from changemanager.filesystem.opening import volume_of
+from changemanager.filesystem.volume import Volume
 from hms_bridge.acid.markers import ACID_VERSION, ACID_VERSION_FILE
 from hms_bridge.acid.names import DirectoryName
 from hms_bridge.errors import AcidFormatError
@@ -38,56 +36,49 @@ def hidden_name(token: str) -> str:
     return f"_tmp_{token}"
 
 
-def has_atomic_rename(fs: AbstractFileSystem) -> bool:
-    """Whether renaming a directory is one step that others see whole or not at all."""
-    return volume_of(fs).capabilities.has_atomic_rename
-
-
-def stage_directory(
-    fs: AbstractFileSystem, root: str, name: DirectoryName, token: str
-) -> StagedDirectory:
+def stage_directory(volume: Volume, root: str, name: DirectoryName, token: str) -> StagedDirectory:
     """Make a directory for a delta's files, with its version file.
 
     `token` names this writer apart from all others. Raises AcidFormatError if the delta is there.
     """
     base = root.rstrip("/")
     final_path = f"{base}/{name.format()}"
-    if fs.exists(final_path):
+    if volume.status(final_path) is not None:
         raise AcidFormatError("is there already; a delta is written once", final_path)
-    hidden_root = f"{base}/{hidden_name(token)}" if has_atomic_rename(fs) else None
+    has_hidden = volume.capabilities.has_atomic_rename
+    hidden_root = f"{base}/{hidden_name(token)}" if has_hidden else None
     path = final_path if hidden_root is None else f"{hidden_root}/{name.format()}"
-    volume_of(fs).make_directory(base)  # a partition's first write; its name must last
-    fs.makedirs(path, exist_ok=True)
-    write_version_file(fs, path)
+    volume.make_directory(base)  # a partition's first write; its name must last
+    volume.make_working_directory(path)
+    write_version_file(volume, path)
     return StagedDirectory(path=path, final_path=final_path, hidden_root=hidden_root)
 
 
-def write_version_file(fs: AbstractFileSystem, directory: str) -> None:
+def write_version_file(volume: Volume, directory: str) -> None:
     """Mark a directory as of ACID version 2; on the disk when this returns."""
     path = f"{directory}/{ACID_VERSION_FILE}"
-    fs.pipe_file(path, ACID_VERSION)
-    settle_file(volume_of(fs), path)
+    with volume.open_output(path) as output:
+        output.write(ACID_VERSION)
+    settle_file(volume, path)
 
 
-def publish(fs: AbstractFileSystem, staged: StagedDirectory) -> None:
+def publish(volume: Volume, staged: StagedDirectory) -> None:
     """Give a whole directory its final name. Raises AcidFormatError if the name is taken."""
     if staged.hidden_root is None:
         return
-    publish_directory(fs, staged.path, staged.final_path)
-    _remove_if_empty(fs, staged.hidden_root)
+    publish_directory(volume, staged.path, staged.final_path)
+    _remove_if_empty(volume, staged.hidden_root)
 
 
-def discard(fs: AbstractFileSystem, staged: StagedDirectory) -> None:
+def discard(volume: Volume, staged: StagedDirectory) -> None:
     """Remove a directory that will not be published; one that is not there is no error."""
-    if fs.exists(staged.path):
-        fs.rm(staged.path, recursive=True)
+    if volume.status(staged.path) is not None:
+        volume.remove_tree(staged.path)
     if staged.hidden_root is not None:
-        _remove_if_empty(fs, staged.hidden_root)
+        _remove_if_empty(volume, staged.hidden_root)
 
 
-def forget_dead_temporaries(
-    fs: AbstractFileSystem, root: str, txns: ValidTxnList
-) -> tuple[str, ...]:
+def forget_dead_temporaries(volume: Volume, root: str, txns: ValidTxnList) -> tuple[str, ...]:
     """Remove from a root what writers and compactions left that died, or that went on writing
     after they were given up for lost: their transactions are not open any more.
 
@@ -96,20 +87,19 @@ def forget_dead_temporaries(
     """
     alive = set(txns.open_ids)
     try:
-        entries = fs.ls(root, detail=True)
+        names = [status.name for status in volume.children(root)]
     except FileNotFoundError:
         return ()
     removed = []
-    for entry in entries:
-        name = str(entry["name"]).rstrip("/").rpartition("/")[2]
+    for name in names:
         match = _TEMPORARY.fullmatch(name)
         txn_id = int(match.group(1)) if match else 0
         if match and txn_id not in alive and txn_id <= txns.high_watermark:
-            fs.rm(f"{root.rstrip('/')}/{name}", recursive=True)
+            volume.remove_tree(f"{root.rstrip('/')}/{name}")
             removed.append(name)
     return tuple(removed)
 
 
-def _remove_if_empty(fs: AbstractFileSystem, path: str) -> None:
-    if fs.exists(path) and not fs.ls(path, detail=False):
-        fs.rmdir(path)
+def _remove_if_empty(volume: Volume, path: str) -> None:
+    if volume.status(path) is not None and not volume.children(path):
+        volume.remove_empty_directory(path)

@@ -9,10 +9,9 @@ from typing import BinaryIO, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from fsspec import AbstractFileSystem
 
 from changemanager.durable import settle_file
-from changemanager.filesystem.opening import volume_of
+from changemanager.filesystem.volume import Volume
 from hms_bridge.acid.bucket_codec import bucket_id_of, encode_bucket
 from hms_bridge.acid.names import BucketFileName, DirectoryName
 from hms_bridge.errors import AcidFormatError
@@ -83,9 +82,9 @@ class BucketWriters:
     """
 
     def __init__(
-        self, fs: AbstractFileSystem, directory: str, target: DeltaTarget, bucket_count: int = 1
+        self, volume: Volume, directory: str, target: DeltaTarget, bucket_count: int = 1
     ) -> None:
-        self._fs = fs
+        self._volume = volume
         self._directory = directory
         self._target = target
         share = MEMORY_BYTES // max(1, bucket_count)
@@ -121,9 +120,8 @@ class BucketWriters:
         with self._files:
             for bucket_id, (path, writer) in sorted(self._writers.items()):
                 written.append(WrittenBucket(path=path, bucket_id=bucket_id, file=writer.close()))
-        volume = volume_of(self._fs)
         for bucket in written:
-            settle_file(volume, bucket.path)
+            settle_file(self._volume, bucket.path)
         return tuple(written)
 
     def abandon(self) -> None:
@@ -144,7 +142,7 @@ class BucketWriters:
     def _writer(self, bucket_id: int) -> AcidOrcWriter:
         if bucket_id not in self._writers:
             path = f"{self._directory}/{BucketFileName(bucket_id=bucket_id).format()}"
-            sink: BinaryIO = self._files.enter_context(self._fs.open(path, "wb"))
+            sink: BinaryIO = self._files.enter_context(self._volume.open_output(path))
             writer = AcidOrcWriter(
                 sink, self._target.table, self._target.settings, stripe_bytes=self._stripe_bytes
             )
@@ -153,7 +151,7 @@ class BucketWriters:
 
 
 def write_insert_delta(
-    fs: AbstractFileSystem,
+    volume: Volume,
     target: DeltaTarget,
     batches: Iterable[tuple[int, pa.RecordBatch]],
     bucket_count: int = 1,
@@ -164,20 +162,20 @@ def write_insert_delta(
     each bucket. Raises AcidFormatError for values that the table's columns cannot take.
     """
     name = DirectoryName.delta(target.write_id, target.write_id, target.statement_id)
-    staged = stage_directory(fs, target.root, name, target.token)
-    writers = BucketWriters(fs, staged.path, target, bucket_count)
+    staged = stage_directory(volume, target.root, name, target.token)
+    writers = BucketWriters(volume, staged.path, target, bucket_count)
     try:
         for bucket_id, batch in batches:
             writers.insert(bucket_id, batch)
-        return _published(fs, staged, writers.close())
+        return _published(volume, staged, writers.close())
     except BaseException:
         writers.abandon()
-        discard(fs, staged)
+        discard(volume, staged)
         raise
 
 
 def write_delete_delta(
-    fs: AbstractFileSystem, target: DeltaTarget, victims: Iterable[pa.Array]
+    volume: Volume, target: DeltaTarget, victims: Iterable[pa.Array]
 ) -> WrittenDelta | None:
     """Write delete events for ROW__IDs (structs as the reader gives them), in any order.
 
@@ -186,11 +184,11 @@ def write_delete_delta(
     """
     by_bucket = group_victims(victims)
     name = DirectoryName.delete_delta(target.write_id, target.write_id, target.statement_id)
-    staged = stage_directory(fs, target.root, name, target.token)
+    staged = stage_directory(volume, target.root, name, target.token)
     try:
         written: list[WrittenBucket] = []
         for bucket_id, keys in sorted(by_bucket.items()):
-            writers = BucketWriters(fs, staged.path, target)
+            writers = BucketWriters(volume, staged.path, target)
             try:
                 for start in range(0, len(keys[0]), _DELETE_BATCH_ROWS):
                     part = tuple(column.slice(start, _DELETE_BATCH_ROWS) for column in keys)
@@ -198,9 +196,9 @@ def write_delete_delta(
                 written += writers.close()
             finally:
                 writers.abandon()
-        return _published(fs, staged, tuple(written))
+        return _published(volume, staged, tuple(written))
     except BaseException:
-        discard(fs, staged)
+        discard(volume, staged)
         raise
 
 
@@ -255,12 +253,12 @@ def _as_column(array: pa.Array, target: OrcType) -> pa.Array:
 
 
 def _published(
-    fs: AbstractFileSystem, staged: StagedDirectory, buckets: tuple[WrittenBucket, ...]
+    volume: Volume, staged: StagedDirectory, buckets: tuple[WrittenBucket, ...]
 ) -> WrittenDelta | None:
     if not buckets:
-        discard(fs, staged)
+        discard(volume, staged)
         return None
-    publish(fs, staged)
+    publish(volume, staged)
     moved = tuple(
         WrittenBucket(
             path=f"{staged.final_path}/{bucket.path.rpartition('/')[2]}",

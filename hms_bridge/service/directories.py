@@ -23,8 +23,7 @@ class Directories:
         status = place.status()
         if status is not None and status.kind is FileKind.DIRECTORY:
             return False
-        fs = place.volume.fs
-        if not place.volume.capabilities.has_directories and fs.isdir(place.path):
+        if not place.volume.capabilities.has_directories and _has_names_below(place):
             return False
         place.volume.make_directory(place.path)
         return True
@@ -115,7 +114,7 @@ class Directories:
                 known = there.get(file.path)
                 if known is None or known.size_bytes != file.size_bytes:
                     proceed()
-                    volume.fs.cp_file(old.child(file.path).path, new.child(file.path).path)
+                    volume.copy_file(old.child(file.path).path, new.child(file.path).path)
             for file in files:
                 proceed()
                 volume.remove_file(old.child(file.path).path)
@@ -139,3 +138,11 @@ class Directories:
                 self._put_back(child, place, proceed)
         if not volume.children(old.path):
             volume.remove_empty_directory(old.path)
+
+
+def _has_names_below(place: Location) -> bool:
+    """An object store may have a file of the same name."""
+    try:
+        return bool(place.volume.children(place.path))
+    except FileNotFoundError:
+        return False

@@ -10,7 +10,8 @@ from uuid import uuid4
 import pytest
 
 from changemanager.filesystem.hdfs import HdfsVolume
-from changemanager.filesystem.opening import open_file_system
+from changemanager.filesystem.hdfs_client import HdfsClientVolume
+from changemanager.filesystem.opening import open_volume
 from changemanager.filesystem.webhdfs import WebHdfsVolume
 from changemanager.hadoop import HadoopConfig
 from changemanager.location import FsspecResolver, Location
@@ -45,7 +46,7 @@ def place(request: pytest.FixtureRequest, hdfs: Hdfs, as_ourselves: None) -> Loc
     if request.param == "native without http":
         del values["dfs.namenode.http-address"]
     hadoop = HadoopConfig(values=values, user=known.user, **chosen)
-    resolve = FsspecResolver(partial(open_file_system, hadoop=hadoop), hadoop.default_fs)
+    resolve = FsspecResolver(partial(open_volume, hadoop=hadoop), hadoop.default_fs)
     found = resolve(f"/volumes/{uuid4().hex}")
     found.volume.make_directory(found.path)
     assert type(found.volume) is volume_class
@@ -57,6 +58,7 @@ def test_what_is_made_is_ours_and_open_to_the_group_as_the_umask_says(place: Loc
     place.volume.make_directory(place.child("plain").path)
     place.volume.make_directory(place.child("cmroot").path, 0o770)
     place.volume.write_new(place.child("plain/f").path, [b"x"])
+    assert isinstance(place.volume, HdfsClientVolume)
     infos = {name: place.volume.fs.info(place.child(name).path) for name in ("plain", "cmroot")}
     infos["f"] = place.volume.fs.info(place.child("plain/f").path)
     found = {
@@ -79,7 +81,7 @@ def test_no_right_is_an_error_with_place_and_advice(place: Location) -> None:
         lambda: place.volume.make_directory("/not-ours"),
         lambda: place.volume.write_new("/volumes-not-ours", [b"x"]),
         lambda: place.volume.rename("/volumes", "/elsewhere"),
-        lambda: place.volume.fs.rm("/volumes", recursive=True),
+        lambda: place.volume.remove_tree("/volumes"),
     ):
         with pytest.raises(
             PermissionError, match=r"user=hmsbridge, access=WRITE.*HADOOP_USER_NAME"

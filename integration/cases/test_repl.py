@@ -12,10 +12,10 @@ from changemanager.location import FsspecResolver
 from hms_bridge.client.thrift_metastore import ThriftMetastoreClient
 from hms_bridge.clock import SystemClock
 from hms_bridge.model.compaction import CompactionType
-from hms_bridge.repl.dump import ReplDump
-from hms_bridge.repl.dump_plan import DumpReport, DumpRequest
-from hms_bridge.repl.load import LoadRequest, ReplLoad
-from hms_bridge.repl.snapshot_wait import WaitRules
+from hms_bridge.repl.dump.plan import DumpReport, DumpRequest
+from hms_bridge.repl.dump.repl_dump import ReplDump
+from hms_bridge.repl.dump.snapshot_wait import WaitRules
+from hms_bridge.repl.load.repl_load import LoadRequest, ReplLoad
 from hms_bridge.service.open import open_local_metastore
 from integration.referees.hive42 import Hive42
 from integration.referees.java_metastore import JavaMetastore

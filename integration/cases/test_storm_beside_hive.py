@@ -17,7 +17,7 @@ import pytest
 from hms_bridge.connect import connected
 from hms_bridge.model.event import NotificationEvent, NotificationRequest
 from hms_bridge.model.ids import EventId
-from hms_bridge.repl.event_payload import message_json
+from hms_bridge.repl.format.event_payload import message_json
 from integration.comparison.engine import CompactorThread
 from integration.comparison.storm import TABLES, Turns, Writer
 from integration.referees.beside import Beside

@@ -12,10 +12,10 @@ import pytest
 
 from changemanager.errors import LocationError
 from changemanager.filesystem.local import LocalVolume
-from changemanager.filesystem.opening import one_name_of, open_file_system, volume_of
+from changemanager.filesystem.opening import one_name_of, open_volume, volume_of
 from changemanager.filesystem.plain import OBJECT_STORE, PlainVolume
 from changemanager.filesystem.s3 import s3_options
-from changemanager.filesystem.volume import FileKind
+from changemanager.filesystem.volume import FileKind, Volume
 from changemanager.filesystem.webhdfs import WebHdfsVolume
 from changemanager.hadoop import HadoopConfig
 from changemanager.location import FsspecResolver, list_tree, parse_uri, spellings
@@ -66,9 +66,9 @@ def test_local_paths_are_one_volume(tmp_path) -> None:
 def test_buckets_are_paths_of_one_volume() -> None:
     opened: list[tuple[str, str]] = []
 
-    def factory(scheme: str, authority: str) -> object:
+    def factory(scheme: str, authority: str) -> Volume:
         opened.append((scheme, authority))
-        return fsspec.filesystem("memory")
+        return volume_of(fsspec.filesystem("memory"))
 
     resolve = FsspecResolver(factory)
     one, two = resolve("s3a://one/wh/t"), resolve("s3://two/x")
@@ -81,7 +81,7 @@ def test_buckets_are_paths_of_one_volume() -> None:
 
 
 def test_bare_paths_belong_to_the_default_file_system() -> None:
-    resolve = FsspecResolver(lambda *_: fsspec.filesystem("memory"), default="hdfs://nn:8020")
+    resolve = FsspecResolver(lambda *_: open_volume("memory", ""), default="hdfs://nn:8020")
     assert resolve("/wh/t").uri == "hdfs://nn:8020/wh/t"
     assert resolve("hdfs://nn:8020/wh").volume is resolve("/other").volume
     assert resolve("hdfs://nn:8020/").parent.path == "/"
@@ -94,9 +94,9 @@ def test_an_unknown_scheme_says_what_to_do() -> None:
 
 def test_hdfs_goes_over_http_where_an_address_is_given() -> None:
     hadoop = HadoopConfig(web_addresses={"nn:8020": "web.example:9870"}, is_native_allowed=False)
-    fs = open_file_system("hdfs", "nn:8020", hadoop)
-    assert isinstance(volume_of(fs), WebHdfsVolume)
-    assert fs.addresses == ("web.example:9870",)
+    volume = open_volume("hdfs", "nn:8020", hadoop)
+    assert isinstance(volume, WebHdfsVolume)
+    assert volume.fs.addresses == ("web.example:9870",)
 
 
 def test_all_names_of_a_name_node_are_one_file_system() -> None:
@@ -109,9 +109,9 @@ def test_all_names_of_a_name_node_are_one_file_system() -> None:
     )
     opened: list[str] = []
 
-    def factory(_: str, authority: str) -> object:
+    def factory(_: str, authority: str) -> Volume:
         opened.append(authority)
-        return fsspec.filesystem("memory", skip_instance_cache=True)
+        return volume_of(fsspec.filesystem("memory", skip_instance_cache=True))
 
     resolve = FsspecResolver(factory, "file:/", partial(one_name_of, hadoop=hadoop))
     assert resolve("hdfs://nn/a").volume is resolve("hdfs://NN:8020/b").volume
@@ -184,7 +184,7 @@ def test_kerberos_is_never_spoken_to_over_http() -> None:
         is_native_allowed=False,
     )
     with pytest.raises(LocationError, match="asks for Kerberos.*native client"):
-        open_file_system("hdfs", "nn:8020", hadoop)
+        open_volume("hdfs", "nn:8020", hadoop)
 
 
 def test_settings_of_s3a_are_taken() -> None:

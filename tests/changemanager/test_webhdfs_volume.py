@@ -9,7 +9,6 @@ import pytest
 
 from changemanager.archive import ORIGINAL_LOCATION, REMAIN_IN_TRASH
 from changemanager.checksum import composite_checksum
-from changemanager.filesystem.opening import volume_of
 from changemanager.filesystem.volume import Placement
 from changemanager.filesystem.webhdfs import WebHdfsVolume
 from changemanager.location import FsspecResolver
@@ -25,9 +24,7 @@ def node() -> NameNode:
 
 @pytest.fixture
 def volume(node: NameNode) -> WebHdfsVolume:
-    found = volume_of(over_http(node))
-    assert isinstance(found, WebHdfsVolume)
-    return found
+    return WebHdfsVolume(over_http(node))
 
 
 def test_files_have_times_attributes_and_checksums(volume: WebHdfsVolume) -> None:
@@ -58,7 +55,7 @@ def test_directories_get_exact_permissions_or_the_umasks(
 def test_a_small_file_is_one_create(node: NameNode, volume: WebHdfsVolume) -> None:
     volume.make_directory("/d")
     node.calls.clear()
-    with volume.fs.open("/d/f", "wb") as output:
+    with volume.open_output("/d/f") as output:
         output.write(b"ro")
         output.write(b"ws")
     assert node.calls == ["CREATE", "CREATE"]  # to the name node, to the data node
@@ -69,7 +66,7 @@ def test_a_small_file_is_one_create(node: NameNode, volume: WebHdfsVolume) -> No
 def test_what_failed_while_it_was_written_is_not_there(
     node: NameNode, volume: WebHdfsVolume
 ) -> None:
-    with pytest.raises(ZeroDivisionError), volume.fs.open("/f", "wb") as output:
+    with pytest.raises(ZeroDivisionError), volume.open_output("/f") as output:
         output.write(b"half")
         raise ZeroDivisionError
     assert "/f" not in node.nodes
@@ -86,18 +83,39 @@ def test_a_rename_never_replaces_and_never_nests(volume: WebHdfsVolume) -> None:
         with pytest.raises(FileExistsError):
             volume.place("/d/f", target)
         with pytest.raises(FileExistsError):
-            volume.fs.mv("/d", target)
+            volume.rename("/d", target)
 
 
 def test_refusals_are_errors_of_the_file_system(volume: WebHdfsVolume) -> None:
     volume.write_new("/d/f", [b"x"])
     with pytest.raises(OSError, match="not empty"):
         volume.remove_empty_directory("/d")
-    for call in (volume.children, volume.remove_file, volume.open_input, volume.fs.rm):
+    for call in (volume.children, volume.remove_file, volume.open_input, volume.remove_tree):
         with pytest.raises(FileNotFoundError):
             call("/nothing")
     with pytest.raises(PermissionError):
-        volume.fs.rm("/", recursive=True)
+        volume.remove_tree("/")
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        ("refuses", "Could not obtain block"),
+        ("silent", "a DataNode gives no answer: connection reset"),
+        ("short", "1 of 4 bytes came from 0 on"),
+    ],
+)
+def test_what_a_data_node_refuses_is_no_content(
+    node: NameNode, volume: WebHdfsVolume, state: str, told: str
+) -> None:
+    volume.write_new("/f", [b"rows"])
+    node.data_state = "ready"
+    assert volume.read("/f") == b"rows"
+    node.data_state = state
+    for read in (volume.read, lambda path: volume.open_input(path).read()):
+        with pytest.raises(OSError, match=told) as refused:
+            read("/f")
+        assert refused.value.filename == "/f"
 
 
 def test_a_standby_is_passed_over_and_safe_mode_is_told() -> None:
@@ -117,7 +135,7 @@ def test_a_standby_is_passed_over_and_safe_mode_is_told() -> None:
 def test_a_victim_moves_into_the_archive_by_renames(tmp_path: Path, node: NameNode) -> None:
     world = ArchiveWorld(tmp_path)
     fs = over_http(node)
-    resolve = FsspecResolver(lambda *_: fs)
+    resolve = FsspecResolver(lambda *_: WebHdfsVolume(fs))
     config = type(world.config)(cmroot="hdfs://nn:8020/cm", retain_ms=1000)
     victim = resolve("hdfs://nn:8020/wh/t/delta_1_1")
     for path in ("bucket_00000", "sub/bucket_00001"):

@@ -343,7 +343,6 @@ def test_a_directory_on_an_unknown_file_system(program: Program) -> None:
 
 def test_a_demo_does_not_clear_a_folder_of_others(program: Program) -> None:
     refused(program.run("demo", "--work", str(program.folder)), FAILED, "which no demo made")
-    refused(program.run("demo", "--golden", "nowhere"), FAILED, "nowhere is not there")
 
 
 def test_statements_in_another_encoding(program: Program) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from changemanager.filesystem.webhdfs import WebHdfsVolume
 from hms_bridge.config.file_systems import file_systems
 from hms_bridge.config.settings import settings_from
 from hms_bridge.errors import ConfigError
@@ -27,6 +28,7 @@ def test_hdfs_is_spoken_to_over_http_where_an_address_is_known() -> None:
         for uri, address in (("hdfs://dr/w/t", "h1:9870"), ("hdfs://prod:8020/w", "h2:50070")):
             location = resolve(uri)
             assert location.uri == uri
+            assert isinstance(location.volume, WebHdfsVolume)
             assert location.volume.fs.addresses == (address,)
         assert resolve("hdfs://dr/a").volume is resolve("hdfs://dr/b").volume
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import pytest
 
+from changemanager.filesystem.local import LocalVolume
 from changemanager.location import FsspecResolver
 from hms_bridge.acid.directory import AcidState, resolve
 from hms_bridge.acid.markers import ACID_VERSION, ACID_VERSION_FILE
@@ -33,13 +33,13 @@ from tests.support.golden import GoldenStage, golden_stages
 
 pytestmark = pytest.mark.golden
 
-FS = fsspec.filesystem("file")
+LOCAL = LocalVolume()
 STAGES = [stage for stage in golden_stages("full_acid") if stage.rows is not None]
 KINDS = [CompactionType.MINOR, CompactionType.MAJOR]
 
 
 def listing_of(root: str) -> Any:
-    return list_acid_directory(FS, root, has_raw_rows=functools.partial(has_raw_rows, FS))
+    return list_acid_directory(LOCAL, root, has_raw_rows=functools.partial(has_raw_rows, LOCAL))
 
 
 def rows_of(root: str, stage: GoldenStage, txns: ValidTxnList, columns: tuple[Column, ...]) -> list:
@@ -49,7 +49,7 @@ def rows_of(root: str, stage: GoldenStage, txns: ValidTxnList, columns: tuple[Co
     plan = plan_read(
         listing_of(root), txns=txns, write_ids=stage.write_ids, is_bucketed=stage.is_bucketed
     )
-    rows = [row for batch in read_plan(FS, plan, projection) for row in batch.to_pylist()]
+    rows = [row for batch in read_plan(LOCAL, plan, projection) for row in batch.to_pylist()]
     return sorted(json.dumps(row, sort_keys=True, default=repr) for row in rows)
 
 
@@ -93,9 +93,9 @@ def compact(
         directory = Path(temporary) / output.format()
         directory.mkdir(parents=True, exist_ok=True)
         (directory / ACID_VERSION_FILE).write_bytes(ACID_VERSION)
-    gather(FS, temporary, results)
+    gather(LOCAL, temporary, results)
     for output in plan.outputs:
-        publish_directory(FS, f"{temporary}/{output.format()}", f"{root}/{output.format()}")
+        publish_directory(LOCAL, f"{temporary}/{output.format()}", f"{root}/{output.format()}")
     shutil.rmtree(temporary)
     return plan
 

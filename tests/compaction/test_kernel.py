@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import fsspec
 import pytest
 
+from changemanager.filesystem.local import LocalVolume
 from changemanager.location import FsspecResolver
 from hms_bridge.acid.names import DirectoryName
 from hms_bridge.compaction import kernel
@@ -23,7 +23,7 @@ from hms_bridge.snapshot.plan import FileRole, RawRows, ReadFile, ReadSplit
 from tests.support.acid_events import BUCKET, events
 from tests.support.orc_values import as_array
 
-FS = fsspec.filesystem("file")
+LOCAL = LocalVolume()
 TABLE = parse_hive_type("struct<a:int>")
 OUTPUT = OutputFile(
     directory=DirectoryName.delta(WriteId(1), WriteId(2), visibility_txn_id=TxnId(9)), bucket_id=0
@@ -56,7 +56,7 @@ def task_of(*files: ReadFile, is_delete_applied: bool = False) -> BucketTask:
 
 def copied_stripes(task: BucketTask) -> int:
     assert task.rows is not None
-    return len(kernel._copyable(FS, task, task.rows))
+    return len(kernel._copyable(LOCAL, task, task.rows))
 
 
 def test_stripes_are_copied_only_where_the_whole_file_may_be_read(tmp_path: Path) -> None:
@@ -93,5 +93,5 @@ def test_only_what_a_streaming_writer_flushed_is_compacted(tmp_path: Path, flush
     assert result.verification is not None
     assert result.verification.difference is None
     (file,) = result.files
-    with open_orc_file(FS, str(tmp_path / "t/_tmp" / file.written_as)) as opened:
+    with open_orc_file(LOCAL, str(tmp_path / "t/_tmp" / file.written_as)) as opened:
         assert opened.tail.row_count == result.rows_read

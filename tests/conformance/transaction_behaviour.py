@@ -23,8 +23,8 @@ from hms_bridge.model.txn import (
     TxnType,
 )
 from hms_bridge.model.valid_ids import ValidTxnList
+from hms_bridge.repl.load.write_id_owner import owns
 from hms_bridge.repl.whole_lists import whole_lists
-from hms_bridge.repl.write_id_owner import owns
 from tests.conformance.objects import (
     abort,
     commit,

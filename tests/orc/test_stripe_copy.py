@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import pytest
 
+from changemanager.filesystem.local import LocalVolume
 from hms_bridge.acid.row_id import RowId
 from hms_bridge.errors import AcidFormatError
 from hms_bridge.model.ids import WriteId
@@ -32,7 +32,7 @@ from tests.support.acid_events import BUCKET, events, read_back
 from tests.support.golden import GoldenStage, golden_stages
 from tests.support.orc_values import as_array
 
-LOCAL = fsspec.filesystem("file")
+LOCAL = LocalVolume()
 TABLE = parse_hive_type("struct<a:int,s:string>")
 ALL = ValidWriteIdList.everything()
 

@@ -5,11 +5,11 @@ import random
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import pyarrow as pa
 import pytest
 from pyarrow import orc
 
+from changemanager.filesystem.local import LocalVolume
 from hms_bridge.errors import AcidFormatError, NotOrcError
 from hms_bridge.orc import proto
 from hms_bridge.orc.acid_reader import OrcFile
@@ -19,7 +19,7 @@ from hms_bridge.orc.tail import Calendar, OrcTail, encode_tail, read_tail, tail_
 from hms_bridge.orc.timestamps import TimestampForm
 from tests.support.golden import golden_roots, golden_stages
 
-LOCAL = fsspec.filesystem("file")
+LOCAL = LocalVolume()
 
 
 def small_file(**options: Any) -> bytes:

@@ -8,8 +8,8 @@ import pytest
 
 from changemanager.location import FsspecResolver
 from hms_bridge.errors import ReplError
-from hms_bridge.repl.copy import Copier
-from hms_bridge.repl.untrusted import DumpedFile
+from hms_bridge.repl.format.untrusted import DumpedFile
+from hms_bridge.repl.load.copy import Copier
 
 DELTA = "delta_0000001_0000001_0000"
 

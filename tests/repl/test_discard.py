@@ -9,22 +9,13 @@ import pytest
 from changemanager.manifest import PinKind
 from hms_bridge.errors import ReplError
 from hms_bridge.model.compaction import CompactionType
-from hms_bridge.repl.discard import DiscardPlan, DiscardRequest, ReplDiscard
-from hms_bridge.repl.dump_directories import DumpState, list_dumps
-from hms_bridge.repl.dump_plan import DumpKind
+from hms_bridge.repl.dump.discard import DiscardPlan, DiscardRequest, ReplDiscard
+from hms_bridge.repl.dump.plan import DumpKind
+from hms_bridge.repl.format.directories import DumpState, list_dumps
 from tests.repl.test_dump_crash import faulty
 from tests.support.archive_world import CrashError, FaultPlan
 from tests.support.repl_metastore import FaultyMetastore
 from tests.support.repl_world import DAY_MS, LEASE, ReplWorld
-
-
-@pytest.fixture
-def world(fast_folder: Path):
-    made = ReplWorld(fast_folder)
-    made.create_table("t")
-    made.insert("t", (1, "a"))
-    yield made
-    made.close()
 
 
 def request(world: ReplWorld, dump: str | None = None) -> DiscardRequest:

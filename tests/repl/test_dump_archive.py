@@ -12,7 +12,7 @@ from hms_bridge.config.file_systems import file_systems
 from hms_bridge.config.settings import Settings
 from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import Database
-from hms_bridge.repl.dump_archive import named_archive
+from hms_bridge.repl.dump.archive import named_archive
 
 DATABASE = Database(name="sales", location="")
 

@@ -8,22 +8,13 @@ import pytest
 
 from changemanager.location import Location
 from hms_bridge.errors import DumpIncompleteError, ReplError
-from hms_bridge.repl.discard import DiscardRequest, ReplDiscard
-from hms_bridge.repl.dump import ReplDump
-from hms_bridge.repl.dump_directories import DumpState, list_dumps
-from hms_bridge.repl.dump_plan import DumpKind
+from hms_bridge.repl.dump.discard import DiscardRequest, ReplDiscard
+from hms_bridge.repl.dump.plan import DumpKind
+from hms_bridge.repl.dump.repl_dump import ReplDump
+from hms_bridge.repl.format.directories import DumpState, list_dumps
 from tests.support.archive_world import CrashError, FaultPlan, FaultyVolume
 from tests.support.repl_metastore import FaultyMetastore
-from tests.support.repl_world import LEASE, ReplWorld
-
-
-@pytest.fixture
-def world(fast_folder):
-    world = ReplWorld(fast_folder)
-    world.create_table("t")
-    world.insert("t", (1, "a"))
-    yield world
-    world.close()
+from tests.support.repl_world import LEASE
 
 
 def faulty(world, faults):

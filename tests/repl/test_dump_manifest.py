@@ -15,7 +15,7 @@ import pytest
 
 from changemanager.location import FsspecResolver
 from hms_bridge.errors import DumpIncompleteError, NoSuchObjectError, ReplError
-from hms_bridge.repl.dump_manifest import DumpManifest, FinishMark
+from hms_bridge.repl.format.manifest import DumpManifest, FinishMark
 from hms_bridge.repl.verify import verify_dump
 from tests.support.repl_world import ReplWorld
 

@@ -8,19 +8,19 @@ import pytest
 
 from hms_bridge.errors import ReplError
 from hms_bridge.model.ids import EventId, TxnId
-from hms_bridge.repl.dump_metadata import DumpMetadata, DumpType, ReplScope
-from hms_bridge.repl.event_payload import (
+from hms_bridge.repl.format.dump_metadata import DumpMetadata, DumpType, ReplScope
+from hms_bridge.repl.format.event_payload import (
     AbortTxnPayload,
     AllocWriteIdPayload,
     CommitTxnPayload,
     OpenTxnPayload,
     Payload,
 )
-from hms_bridge.repl.events_dump import EventsDump
-from hms_bridge.repl.external_list import format_external_list, parse_external_list
-from hms_bridge.repl.files_list import format_files, parse_files
-from hms_bridge.repl.object_metadata import DatabaseMetadata, TableMetadata
-from hms_bridge.repl.untrusted import DumpRules
+from hms_bridge.repl.format.events_dump import EventsDump
+from hms_bridge.repl.format.external_list import format_external_list, parse_external_list
+from hms_bridge.repl.format.files_list import format_files, parse_files
+from hms_bridge.repl.format.object_metadata import DatabaseMetadata, TableMetadata
+from hms_bridge.repl.format.untrusted import DumpRules
 
 PAYLOADS = {
     "EVENT_OPEN_TXN": OpenTxnPayload,

@@ -27,11 +27,11 @@ from hms_bridge.model.compaction import CompactionType
 from hms_bridge.model.event import NotificationEvent, WriteNotification
 from hms_bridge.model.function import Function
 from hms_bridge.model.ids import EventId
-from hms_bridge.repl.event_dump import EventWriter
-from hms_bridge.repl.event_source import concerns
-from hms_bridge.repl.incremental_dump import IncrementalRules
-from hms_bridge.repl.layout import EventPaths
-from hms_bridge.repl.load import LoadKind
+from hms_bridge.repl.dump.event_source import concerns
+from hms_bridge.repl.dump.events import EventWriter
+from hms_bridge.repl.dump.incremental import IncrementalRules
+from hms_bridge.repl.format.layout import EventPaths
+from hms_bridge.repl.load.repl_load import LoadKind
 from hms_bridge.wire.object_json import table_to_json
 from tests.support.repl_world import COLUMNS, OpenWrite, ReplWorld
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from hms_bridge.repl.dump_metadata import DumpMetadata
-from hms_bridge.repl.event_dump import EventWriter
-from hms_bridge.repl.event_payload import CommitTxnPayload, message_json
-from hms_bridge.repl.event_source import concerns
-from hms_bridge.repl.files_list import format_files
-from hms_bridge.repl.layout import DumpPaths
+from hms_bridge.repl.dump.event_source import concerns
+from hms_bridge.repl.dump.events import EventWriter
+from hms_bridge.repl.format.dump_metadata import DumpMetadata
+from hms_bridge.repl.format.event_payload import CommitTxnPayload, message_json
+from hms_bridge.repl.format.files_list import format_files
+from hms_bridge.repl.format.layout import DumpPaths
 from tests.support.golden_repl import WITHOUT
 
 DUMPS = {"07": 328, "11": 253, "14": 114, "17": 105, "19": 60}

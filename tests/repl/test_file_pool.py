@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from changemanager.location import Location
-from hms_bridge.repl.dump import ReplDump
+from hms_bridge.repl.dump.repl_dump import ReplDump
 from hms_bridge.repl.file_pool import FilePool
-from hms_bridge.repl.load import ReplLoad
+from hms_bridge.repl.load.repl_load import ReplLoad
 from tests.support.repl_world import ReplWorld
 
 TOGETHER = 6

@@ -18,8 +18,8 @@ from hms_bridge.model.lock import (
 )
 from hms_bridge.model.txn import OpenTxnsRequest
 from hms_bridge.repl.lease import LeaseKind, LeaseRequest, LeaseRules, held_lease
-from hms_bridge.repl.load import LoadKind
-from hms_bridge.repl.replica import Replica
+from hms_bridge.repl.load.repl_load import LoadKind
+from hms_bridge.repl.load.replica import Replica
 from tests.support.repl_world import ReplWorld
 from tests.support.served_metastore import served_metastore
 

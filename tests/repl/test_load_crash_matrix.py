@@ -9,8 +9,8 @@ import shutil
 import pytest
 
 from changemanager.location import Location
-from hms_bridge.repl.events_dump import EventsDump
-from hms_bridge.repl.load import LoadKind, LoadRequest, ReplLoad
+from hms_bridge.repl.format.events_dump import EventsDump
+from hms_bridge.repl.load.repl_load import LoadKind, LoadRequest, ReplLoad
 from tests.support.archive_world import CrashError, FaultPlan, FaultyVolume
 from tests.support.golden_repl import WITHOUT
 from tests.support.repl_metastore import FaultyMetastore, ReplMetastore

@@ -12,8 +12,8 @@ import pytest
 from changemanager.whereabouts import Whereabouts
 from hms_bridge.errors import DumpIncompleteError, EventGapError, ReplError, SourceFileMissingError
 from hms_bridge.model.ids import EventId
-from hms_bridge.repl.load import LoadKind, LoadRequest, ReplLoad
-from hms_bridge.repl.untrusted import DumpRules
+from hms_bridge.repl.format.untrusted import DumpRules
+from hms_bridge.repl.load.repl_load import LoadKind, LoadRequest, ReplLoad
 from hms_bridge.repl.verify import verify_dump
 from tests.support.golden_repl import CYCLES, WITHOUT
 from tests.support.repl_metastore import ReplMetastore

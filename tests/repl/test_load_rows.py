@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hms_bridge.repl.load import LoadRequest, ReplLoad
+from hms_bridge.repl.load.repl_load import LoadRequest, ReplLoad
 from hms_bridge.service.open import open_local_metastore
 from tests.support.golden_repl import CYCLES, WITHOUT
 from tests.support.table_rows import acid_rows, row_order

@@ -17,20 +17,11 @@ from hms_bridge.compaction.worker import Worker, WorkerIdentity
 from hms_bridge.errors import AcidFormatError, EventGapError
 from hms_bridge.model.catalog import Database
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
-from hms_bridge.repl.discard import DiscardRequest, ReplDiscard
-from hms_bridge.repl.dump import DumpKind
+from hms_bridge.repl.dump.discard import DiscardRequest, ReplDiscard
+from hms_bridge.repl.dump.repl_dump import DumpKind
 from hms_bridge.rows.scan import plan_scan
 from hms_bridge.rows.transaction import current_snapshot
 from tests.support.repl_world import LEASE, ReplWorld
-
-
-@pytest.fixture
-def world(fast_folder):
-    world = ReplWorld(fast_folder)
-    world.create_table("t")
-    world.insert("t", (1, "a"))
-    yield world
-    world.close()
 
 
 def restore(world, backup: Path) -> None:

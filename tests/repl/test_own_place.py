@@ -10,16 +10,6 @@ import pytest
 from hms_bridge.config.settings import ArchiveSettings, Settings
 from hms_bridge.errors import ReplError
 from hms_bridge.service.open import open_local_metastore
-from tests.support.repl_world import ReplWorld
-
-
-@pytest.fixture
-def world(fast_folder):
-    world = ReplWorld(fast_folder)
-    world.create_table("t")
-    world.insert("t", (1, "a"))
-    yield world
-    world.close()
 
 
 def open_target(world, warehouse: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from changemanager.location import FsspecResolver
 from changemanager.manifest import Pin, PinKind
-from hms_bridge.repl.layout import database_directory
+from hms_bridge.repl.format.layout import database_directory
 from hms_bridge.repl.pinned_dumps import PinnedDumpState, pinned_dumps, release_loaded_dumps
 from hms_bridge.repl.pins import DumpPins, dump_holder, pinned_dump, policy_holder
 from tests.support.archive_manifest import InMemoryManifest

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hms_bridge.model.ids import EventId, TxnId
-from hms_bridge.repl.relevance import TxnStep, unrelated_events
+from hms_bridge.repl.format.relevance import TxnStep, unrelated_events
 
 
 def steps(*given_steps):

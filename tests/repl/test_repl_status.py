@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from hms_bridge.model.compaction import CompactionType
-from hms_bridge.repl.dump_directories import DumpState
+from hms_bridge.repl.format.directories import DumpState
 from hms_bridge.repl.status import ReplStatus, StatusRequest
 from tests.support.repl_world import DAY_MS, ReplWorld
 

@@ -9,8 +9,8 @@ import pytest
 from hms_bridge.errors import ReplError
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.txn import OpenTxn, OpenTxns, TxnState
-from hms_bridge.repl.discard import DiscardRequest, ReplDiscard
-from hms_bridge.repl.replays import Replays, still_open
+from hms_bridge.repl.dump.discard import DiscardRequest, ReplDiscard
+from hms_bridge.repl.format.replays import Replays, still_open
 from tests.support.repl_world import LEASE, OpenWrite, ReplWorld
 
 

@@ -201,7 +201,7 @@ def test_a_source_can_be_ended_and_dropped(world):
 
 
 def dump_of_replica(world):
-    from hms_bridge.repl.dump import ReplDump
+    from hms_bridge.repl.dump.repl_dump import ReplDump
 
     dumper = ReplDump(world.target, world.resolve, world.clock, world.token)
     request = world.dump_request(database="dst", root=str(world.folder / "back"))

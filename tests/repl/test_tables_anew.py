@@ -15,16 +15,14 @@ import pytest
 
 from hms_bridge.errors import ReplError, SourceFileMissingError
 from hms_bridge.model.catalog import TableType
-from hms_bridge.model.compaction import CompactionRequest, CompactionType
+from hms_bridge.model.compaction import CompactionType
 from hms_bridge.model.event import WriteNotification
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.txn import (
     AllocateWriteIdsRequest,
-    CommitTxnRequest,
     OpenTxnsRequest,
-    TxnType,
 )
-from hms_bridge.repl.load import LoadKind
+from hms_bridge.repl.load.repl_load import LoadKind
 from hms_bridge.repl.own_part import Access, set_access
 from tests.support.program import run_here
 from tests.support.repl_world import OpenWrite, ReplWorld
@@ -134,16 +132,7 @@ def test_a_name_that_nobody_has_is_refused(world):
 
 def test_a_rebalanced_table(world):
     world.insert("t", (3, "c"))
-    world.source.compact(
-        CompactionRequest(database_name="src", table_name="t", type=CompactionType.REBALANCE)
-    )
-    entry = world.source.find_next_compaction("w", "1")
-    (txn_id,) = world.source.open_txns(
-        OpenTxnsRequest(user="u", host="h", type=TxnType.REBALANCE_COMPACTION)
-    )
-    world.source.update_compactor_state(replace(entry, highest_write_id=WriteId(2)), txn_id)
-    world.source.mark_compacted(entry)
-    world.source.commit_txn(CommitTxnRequest(txn_id=txn_id))
+    world.rebalance("t", WriteId(2))
     carry_out(world, refused(world.dump, "was rebalanced"))
     with world.write() as txn:
         txn.delete("t", [3])

@@ -10,13 +10,13 @@ import pytest
 from changemanager.archive import ChangeManager
 from changemanager.purge import Purge
 from hms_bridge.errors import EventGapError, ReplError, SourceFileMissingError
-from hms_bridge.model.compaction import CompactionRequest, CompactionType
+from hms_bridge.model.compaction import CompactionType
 from hms_bridge.model.event import NotificationRequest
 from hms_bridge.model.ids import EventId, WriteId
-from hms_bridge.model.txn import AbortReason, CommitTxnRequest, OpenTxnsRequest, TxnType
-from hms_bridge.repl.dump_plan import DumpKind
-from hms_bridge.repl.load import LoadKind
-from hms_bridge.repl.snapshot_wait import WaitRules
+from hms_bridge.model.txn import AbortReason
+from hms_bridge.repl.dump.plan import DumpKind
+from hms_bridge.repl.dump.snapshot_wait import WaitRules
+from hms_bridge.repl.load.repl_load import LoadKind
 from hms_bridge.repl.verify import verify_dump
 from tests.support.repl_world import DAY_MS, OpenWrite, ReplWorld
 
@@ -517,16 +517,7 @@ def test_source_and_target_may_not_be_one_database(world):
 def test_a_rebalanced_table_is_not_followed_but_begun_anew(world):
     """Every row gets another id, so a later delete would name another row on the replica."""
     world.replicate()
-    world.source.compact(
-        CompactionRequest(database_name="src", table_name="t", type=CompactionType.REBALANCE)
-    )
-    entry = world.source.find_next_compaction("w", "1")
-    (txn_id,) = world.source.open_txns(
-        OpenTxnsRequest(user="u", host="h", type=TxnType.REBALANCE_COMPACTION)
-    )
-    world.source.update_compactor_state(replace(entry, highest_write_id=WriteId(2)), txn_id)
-    world.source.mark_compacted(entry)
-    world.source.commit_txn(CommitTxnRequest(txn_id=txn_id))
+    world.rebalance("t", WriteId(2))
     world.insert("t", (4, "d"))
     with pytest.raises(ReplError, match=r"src\.t was rebalanced.*'repl dump src --table-anew t'"):
         world.dump()

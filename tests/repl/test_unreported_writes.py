@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,11 +14,12 @@ from cleaner.daemon import make_cleaner
 from cleaner.plan import CleaningState
 from hms_bridge.config.settings import ArchiveSettings, Settings
 from hms_bridge.connect import LocalStore
-from hms_bridge.errors import NoSuchObjectError, ReplError, SourceFileMissingError
+from hms_bridge.errors import EventGapError, NoSuchObjectError, ReplError, SourceFileMissingError
 from hms_bridge.model.compaction import CompactionType
-from hms_bridge.repl.dump import ReplDump
-from hms_bridge.repl.dump_plan import DumpKind
-from hms_bridge.repl.incremental_dump import IncrementalRules
+from hms_bridge.repl.dump.incremental import IncrementalRules
+from hms_bridge.repl.dump.plan import DumpKind
+from hms_bridge.repl.dump.repl_dump import ReplDump
+from hms_bridge.repl.dump.unreported_writes import earlier_allocations
 from tests.support.repl_world import DAY_MS, OpenWrite, ReplWorld
 
 MAJOR, MINOR = CompactionType.MAJOR, CompactionType.MINOR
@@ -191,6 +193,14 @@ def test_without_the_manifest_a_cleaned_write_is_refused(world):
     world.clean()
     with pytest.raises(ReplError, match=r"write id 2 of src\.t"):
         dump_remotely(world)
+    world.replicate()
+    world.assert_same()
+
+
+def test_a_write_that_still_stands_is_found_though_another_program_cleaned_the_rest(world):
+    silently(world, ("insert", "t", [(3, "silent")]))
+    world.compact("t", MAJOR)
+    clean_without_record(world, kept=("delta_0000002_0000002_0000",))
     world.replicate()
     world.assert_same()
 
@@ -402,6 +412,27 @@ def test_a_write_id_of_an_earlier_range_is_followed_through_a_rename_there(world
     world.replicate()
     world.assert_same()
     assert [row["id"] for row in world.rows("dst", "renamed")] == [1, 2, 3]
+
+
+def test_a_transaction_that_the_log_no_longer_opens_is_refused_with_a_way_out(world):
+    txn = OpenWrite(world)
+    txn.is_reporting = False
+    txn.insert("t", [(3, "silent")])
+    world.replicate()
+    end = world.source.get_current_event_id()
+    with sqlite3.connect(world.folder / "source.db3") as database:
+        database.execute("DELETE FROM NOTIFICATION_LOG WHERE EVENT_ID <= ?", (end,))
+    database.close()
+    txn.commit()
+    with pytest.raises(EventGapError, match=r"does not go back.*To begin anew.*--bootstrap"):
+        list(earlier_allocations(world.source, "src", txn.id, end))
+    with pytest.raises(ReplError, match=r"does not go back.*To begin anew.*--bootstrap") as refused:
+        world.dump()
+    assert str(refused.value).count("To begin anew") == 1
+    world.target.drop_database("dst", is_cascade=True)
+    world.dump(is_bootstrap_forced=True)
+    world.load()
+    world.assert_same()
 
 
 def test_a_table_that_goes_while_the_log_is_read_is_looked_for_again(world):

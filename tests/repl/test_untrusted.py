@@ -6,10 +6,10 @@ import pytest
 
 from changemanager.location import FsspecResolver
 from hms_bridge.errors import ReplError
-from hms_bridge.repl.external_list import external_target, parse_external_list
-from hms_bridge.repl.files_list import parse_files
-from hms_bridge.repl.texts import read_text
-from hms_bridge.repl.untrusted import (
+from hms_bridge.repl.format.external_list import external_target, parse_external_list
+from hms_bridge.repl.format.files_list import parse_files
+from hms_bridge.repl.format.texts import read_text
+from hms_bridge.repl.format.untrusted import (
     DumpRules,
     checked_file,
     checked_name,

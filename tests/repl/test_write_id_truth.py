@@ -14,9 +14,9 @@ from hms_bridge.model.txn import (
     CommitTxnRequest,
     OpenTxnsRequest,
 )
-from hms_bridge.repl.discard import DiscardRequest, ReplDiscard
-from hms_bridge.repl.dump import ReplDump
-from hms_bridge.repl.load import LoadRequest, ReplLoad
+from hms_bridge.repl.dump.discard import DiscardRequest, ReplDiscard
+from hms_bridge.repl.dump.repl_dump import ReplDump
+from hms_bridge.repl.load.repl_load import LoadRequest, ReplLoad
 from hms_bridge.repl.own_part import Access, plan_end, run_end, set_access
 from hms_bridge.repl.whole_lists import whole_lists
 from tests.support.repl_world import LEASE, OpenWrite, ReplWorld

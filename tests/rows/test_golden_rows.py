@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import fsspec
 import pytest
 
+from changemanager.filesystem.local import LocalVolume
 from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.orc.timestamps import TimestampForm
 from hms_bridge.rows.listing import list_acid_directory
@@ -35,7 +35,7 @@ def _text(row: dict[str, Any]) -> str:
 
 
 def _read(stage: GoldenStage) -> list[dict[str, Any]]:
-    fs = fsspec.filesystem("file")
+    volume = LocalVolume()
     definition = stage.state["metastore_table"]
     table = table_type(definition["columns"])
     keys = table_type(definition["partition_columns"])
@@ -43,7 +43,7 @@ def _read(stage: GoldenStage) -> list[dict[str, Any]]:
     rows = []
     for partition in stage.partitions:
         listing = list_acid_directory(
-            fs, stage.root(partition), has_raw_rows=lambda path: has_raw_rows(fs, path)
+            volume, stage.root(partition), has_raw_rows=lambda path: has_raw_rows(volume, path)
         )
         plan = plan_read(
             listing, txns=stage.txns, write_ids=stage.write_ids, is_bucketed=stage.is_bucketed
@@ -52,7 +52,7 @@ def _read(stage: GoldenStage) -> list[dict[str, Any]]:
         if partition is not None:
             pairs = zip(parse_partition_name(partition), keys.children, strict=True)
             values = {name: partition_value(text, node) for (name, text), node in pairs}
-        for batch in read_plan(fs, plan, projection):
+        for batch in read_plan(volume, plan, projection):
             for row in golden_rows(batch, table):
                 row["values"] |= values
                 rows.append(row)

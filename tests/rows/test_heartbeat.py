@@ -15,8 +15,8 @@ from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings, TxnSettings
 from hms_bridge.connect import LocalStore, open_local
 from hms_bridge.metastore import LocalMetastore
-from hms_bridge.repl.read_txn import ReadTxn
-from hms_bridge.repl.snapshot_wait import WaitRules
+from hms_bridge.repl.dump.read_txn import ReadTxn
+from hms_bridge.repl.dump.snapshot_wait import WaitRules
 from hms_bridge.rows.heartbeat import Heartbeat, heartbeat_interval_seconds
 from hms_bridge.rows.transaction import Client, open_transaction
 from hms_bridge.server.serve import MetastoreServer

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from changemanager.location import FsspecResolver
+from changemanager.filesystem.volume import FileKind, Volume
+from changemanager.location import FsspecResolver, list_tree
 from hms_bridge.acid.names import DirectoryName
 from hms_bridge.config.settings import Settings
 from hms_bridge.connect import LocalStore, open_local
@@ -63,14 +64,14 @@ class World:
         )
 
     @property
-    def fs(self) -> Any:
-        return self.store.resolver(self.publication.staging).volume.fs
+    def volume(self) -> Volume:
+        return self.store.resolver(self.publication.staging).volume
 
     def staged(self, partition: str, bucket: int, number: int = 0) -> EventFile:
         path = f"{self.publication.staging}/insert_{number}/{bucket}_{partition or 'none'}"
         place = self.store.resolver(path)
-        self.fs.makedirs(place.parent.path, exist_ok=True)
-        self.fs.pipe_file(place.path, b"rows")
+        self.volume.make_working_directory(place.parent.path)
+        self.volume.write_new(place.path, [b"rows"])
         return EventFile(
             partition=partition, path=path, bucket_id=bucket, row_count=1, size_bytes=4
         )
@@ -84,8 +85,8 @@ class World:
             self.publication.discard_staging()
 
     def tree(self) -> set[str]:
-        root = self.store.resolver(self.table.storage.location or "").path
-        return {one[len(root) + 1 :] for one in self.fs.find(root)}
+        root = self.store.resolver(self.table.storage.location or "")
+        return {file.path for file in list_tree(root) if file.kind is FileKind.FILE}
 
 
 @pytest.fixture(params=["file", "memory"])
@@ -95,7 +96,7 @@ def root(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     yield place
     location = FsspecResolver()(place)
     if location.status() is not None:
-        location.volume.fs.rm(location.path, recursive=True)
+        location.volume.remove_tree(location.path)
 
 
 @pytest.fixture

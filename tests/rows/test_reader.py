@@ -3,14 +3,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-import fsspec
 import pyarrow as pa
 import pytest
-from fsspec.implementations.local import LocalFileSystem
 from pyarrow import orc
 
+from changemanager.filesystem.local import LocalVolume
 from hms_bridge.errors import AcidFormatError, NotOrcError
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
@@ -23,7 +22,7 @@ from hms_bridge.snapshot.plan import ReadPlan, plan_read
 from tests.support.acid_events import BUCKET, events
 from tests.support.orc_values import as_array
 
-FS = fsspec.filesystem("file")
+LOCAL = LocalVolume()
 TABLE = parse_hive_type("struct<a:int,s:string>")
 EVERYTHING = ValidWriteIdList.everything()
 
@@ -47,14 +46,16 @@ def deletes(row_ids: Sequence[int], *, current: int, write_ids: int = 1) -> pa.R
 
 
 def plan(root: Path, seen: ValidWriteIdList = EVERYTHING) -> ReadPlan:
-    listing = list_acid_directory(FS, str(root), has_raw_rows=lambda path: has_raw_rows(FS, path))
+    listing = list_acid_directory(
+        LOCAL, str(root), has_raw_rows=lambda path: has_raw_rows(LOCAL, path)
+    )
     return plan_read(listing, txns=ValidTxnList.everything(), write_ids=seen)
 
 
 def read(root: Path, seen: ValidWriteIdList = EVERYTHING, **fields: Any) -> list[dict[str, Any]]:
     projection = Projection(**({"table": TABLE} | fields))
     return [
-        row for batch in read_plan(FS, plan(root, seen), projection) for row in batch.to_pylist()
+        row for batch in read_plan(LOCAL, plan(root, seen), projection) for row in batch.to_pylist()
     ]
 
 
@@ -63,7 +64,7 @@ def test_projections(tmp_path: Path) -> None:
     assert read(tmp_path, columns=("S", "a")) == [{"s": "s0", "a": 0}, {"s": "s1", "a": 1}]
     row_id = {"writeid": 1, "bucketid": BUCKET, "rowid": 0}
     assert read(tmp_path, columns=(), has_row_id=True)[0] == {"ROW__ID": row_id}
-    batches = list(read_plan(FS, plan(tmp_path), Projection(table=TABLE, columns=())))
+    batches = list(read_plan(LOCAL, plan(tmp_path), Projection(table=TABLE, columns=())))
     assert [(one.num_rows, one.num_columns) for one in batches] == [(2, 0)]
     with pytest.raises(AcidFormatError, match="no column nope"):
         read(tmp_path, columns=("nope",))
@@ -100,18 +101,16 @@ def test_deletes_over_many_stripes(tmp_path: Path) -> None:
     assert [row["a"] for row in read(tmp_path, first_only)] == wanted
 
 
-class CountingFileSystem(LocalFileSystem):
+class CountingVolume(LocalVolume):
     """Local files, and how often each was opened."""
-
-    cachable = False
 
     def __init__(self) -> None:
         super().__init__()
         self.opened: Counter[str] = Counter()
 
-    def _open(self, path: str, *args: Any, **options: Any) -> Any:
+    def open_input(self, path: str) -> BinaryIO:
         self.opened[path] += 1
-        return super()._open(path, *args, **options)
+        return super().open_input(path)
 
 
 def test_small_deltas_do_not_open_delete_files_again_and_again(tmp_path: Path) -> None:
@@ -121,10 +120,10 @@ def test_small_deltas_do_not_open_delete_files_again_and_again(tmp_path: Path) -
     empty = pa.nulls(30, some_rows(0).type)
     gone = events(empty, operation=2, write_ids=list(range(1, 31)), row_ids=[1] * 30, current=31)
     put(tmp_path / "delete_delta_0000031_0000031_0000" / "bucket_00000", gone)
-    fs = CountingFileSystem()
-    batches = list(read_plan(fs, plan(tmp_path), Projection(table=TABLE)))
+    volume = CountingVolume()
+    batches = list(read_plan(volume, plan(tmp_path), Projection(table=TABLE)))
     assert [row for one in batches for row in one.column("a").to_pylist()] == [0] * 30
-    counts = {path.split("/")[-2].partition("_")[0]: n for path, n in fs.opened.items()}
+    counts = {path.split("/")[-2].partition("_")[0]: n for path, n in volume.opened.items()}
     assert counts == {"delta": 1, "delete": 2}  # the tail, then its stripe
 
 
@@ -231,17 +230,17 @@ def test_bad_files_are_named(tmp_path: Path) -> None:
 
 def test_insert_only_tables_have_no_row_ids(tmp_path: Path) -> None:
     original(tmp_path / "delta_0000001_0000001_0000" / "000000_0", 0, 2)
-    listing = list_acid_directory(FS, str(tmp_path), is_insert_only=True)
+    listing = list_acid_directory(LOCAL, str(tmp_path), is_insert_only=True)
     known = plan_read(
         listing,
         txns=ValidTxnList.everything(),
         write_ids=EVERYTHING,
         is_insert_only=True,
     )
-    found = pa.Table.from_batches(read_plan(FS, known, Projection(table=TABLE)))
+    found = pa.Table.from_batches(read_plan(LOCAL, known, Projection(table=TABLE)))
     assert found.column("a").to_pylist() == [0, 1]
     with pytest.raises(AcidFormatError, match="no ROW__ID"):
-        list(read_plan(FS, known, Projection(table=TABLE, has_row_id=True)))
+        list(read_plan(LOCAL, known, Projection(table=TABLE, has_row_id=True)))
 
 
 def test_acid_columns_where_none_should_be(tmp_path: Path) -> None:
@@ -256,7 +255,7 @@ def test_a_file_that_vanished(tmp_path: Path) -> None:
     known = plan(tmp_path)
     path.unlink()
     with pytest.raises(FileNotFoundError):
-        list(read_plan(FS, known, Projection(table=TABLE)))
+        list(read_plan(LOCAL, known, Projection(table=TABLE)))
 
 
 def test_bucket_splits_read_the_same(tmp_path: Path) -> None:
@@ -270,7 +269,7 @@ def test_bucket_splits_read_the_same(tmp_path: Path) -> None:
             )
     put(tmp_path / "delete_delta_0000004_0000004_0000" / "bucket_00000", deletes([1], current=4))
     known = plan(tmp_path)
-    reader = SnapshotReader(FS, known.write_ids, Projection(table=TABLE, has_row_id=True))
+    reader = SnapshotReader(LOCAL, known.write_ids, Projection(table=TABLE, has_row_id=True))
     by_bucket = [b for split in known.bucket_splits() for b in reader.read(split)]
     by_file = [b for split in known.file_splits() for b in reader.read(split)]
     assert sum(batch.num_rows for batch in by_bucket) == 11
@@ -285,7 +284,7 @@ def test_has_raw_rows(tmp_path: Path) -> None:
     put(tmp_path / "acid", events(some_rows(1)))
     original(tmp_path / "raw", 0, 1)
     (tmp_path / "text").write_text("no ORC")
-    assert [has_raw_rows(FS, str(tmp_path / name)) for name in ("acid", "raw", "text")] == [
+    assert [has_raw_rows(LOCAL, str(tmp_path / name)) for name in ("acid", "raw", "text")] == [
         False,
         True,
         True,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
-import fsspec
 import pytest
 
+from changemanager.filesystem.opening import open_volume
+from changemanager.filesystem.volume import Volume
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.valid_ids import ValidTxnList
 from hms_bridge.rows.staging import forget_dead_temporaries
@@ -16,13 +17,14 @@ TXNS = ValidTxnList.from_open_txns(TxnId(9), [TxnId(5), TxnId(6)], [False, True]
 
 
 @pytest.fixture
-def fs() -> Any:
-    found = fsspec.filesystem("memory")
+def volume() -> Iterator[Volume]:
+    found = open_volume("memory", "")
     yield found
-    found.rm("/staging-test", recursive=True)
+    if found.status("/staging-test") is not None:
+        found.remove_tree("/staging-test")
 
 
-def test_only_those_of_closed_transactions_go(fs: Any) -> None:
+def test_only_those_of_closed_transactions_go(volume: Volume) -> None:
     names = {
         "_tmp_write_v0000003": False,  # committed
         "_tmp_compaction_v0000004": False,
@@ -34,13 +36,12 @@ def test_only_those_of_closed_transactions_go(fs: Any) -> None:
         "delta_0000003_0000003_0000": True,
     }
     for name in names:
-        fs.pipe_file(f"{ROOT}/{name}/insert_0/bucket_00000", b"rows")
-    removed = forget_dead_temporaries(fs, ROOT, TXNS)
-    kept = {path.rpartition("/")[2] for path in fs.ls(ROOT, detail=False)}
+        volume.write_new(f"{ROOT}/{name}/insert_0/bucket_00000", [b"rows"])
+    removed = forget_dead_temporaries(volume, ROOT, TXNS)
+    kept = {status.name for status in volume.children(ROOT)}
     assert kept == {name for name, is_kept in names.items() if is_kept}
     assert set(removed) == names.keys() - kept
 
 
-def test_a_root_that_is_not_there(fs: Any) -> None:
-    fs.mkdir("/staging-test")
-    assert forget_dead_temporaries(fs, "/staging-test/nothing", TXNS) == ()
+def test_a_root_that_is_not_there(volume: Volume) -> None:
+    assert forget_dead_temporaries(volume, "/staging-test/nothing", TXNS) == ()

@@ -3,14 +3,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import pyarrow as pa
 import pytest
-from fsspec import AbstractFileSystem
 
+from changemanager.filesystem.local import LocalVolume
+from changemanager.filesystem.opening import open_volume
+from changemanager.filesystem.volume import Volume
 from hms_bridge.errors import AcidFormatError
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
@@ -19,7 +21,6 @@ from hms_bridge.orc.tail import read_tail
 from hms_bridge.orc.types import OrcType
 from hms_bridge.rows.listing import list_acid_directory
 from hms_bridge.rows.reader import Projection, has_raw_rows, read_plan
-from hms_bridge.rows.staging import has_atomic_rename
 from hms_bridge.rows.writer import DeltaTarget, write_delete_delta, write_insert_delta
 from hms_bridge.snapshot.plan import ReadPlan, plan_read
 
@@ -28,15 +29,13 @@ ROW_IDS = pa.struct([("writeid", pa.int64()), ("bucketid", pa.int32()), ("rowid"
 
 
 @pytest.fixture(params=["file", "memory"])
-def place(
-    request: pytest.FixtureRequest, tmp_path: Path
-) -> Iterator[tuple[AbstractFileSystem, str]]:
-    fs = fsspec.filesystem(request.param)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Volume, str]]:
+    volume = open_volume(request.param, "")
     root = str(tmp_path / "t") if request.param == "file" else f"/{tmp_path.name}/t"
-    fs.makedirs(root, exist_ok=True)
-    yield fs, root
+    volume.make_working_directory(root)
+    yield volume, root
     if request.param == "memory":
-        fs.rm(f"/{tmp_path.name}", recursive=True)
+        volume.remove_tree(f"/{tmp_path.name}")
 
 
 def target(root: str, write_id: int, statement_id: int = 0, table: OrcType = TABLE) -> DeltaTarget:
@@ -53,8 +52,8 @@ def batch(*rows: tuple[Any, ...], table: OrcType = TABLE) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([dict(zip(table.names, row, strict=True)) for row in rows])
 
 
-def plan(fs: AbstractFileSystem, root: str, seen: ValidWriteIdList | None = None) -> ReadPlan:
-    listing = list_acid_directory(fs, root, has_raw_rows=lambda path: has_raw_rows(fs, path))
+def plan(volume: Volume, root: str, seen: ValidWriteIdList | None = None) -> ReadPlan:
+    listing = list_acid_directory(volume, root, has_raw_rows=partial(has_raw_rows, volume))
     return plan_read(
         listing,
         txns=ValidTxnList.everything(),
@@ -63,11 +62,11 @@ def plan(fs: AbstractFileSystem, root: str, seen: ValidWriteIdList | None = None
 
 
 def rows(
-    fs: AbstractFileSystem, root: str, table: OrcType = TABLE, seen: ValidWriteIdList | None = None
+    volume: Volume, root: str, table: OrcType = TABLE, seen: ValidWriteIdList | None = None
 ) -> dict[tuple[int, ...], tuple[Any, ...]]:
     projection = Projection(table=table, has_row_id=True)
     found: dict[tuple[int, ...], tuple[Any, ...]] = {}
-    for one in read_plan(fs, plan(fs, root, seen), projection):
+    for one in read_plan(volume, plan(volume, root, seen), projection):
         for row in one.to_pylist():
             key = tuple(row.pop("ROW__ID").values())
             assert key not in found
@@ -82,10 +81,10 @@ def victims(*keys: tuple[int, int, int]) -> list[pa.Array]:
 B00, B01, B10 = 536870912, 536870913, 536936448
 
 
-def test_insert_update_delete(place: tuple[AbstractFileSystem, str]) -> None:
-    fs, root = place
+def test_insert_update_delete(place: tuple[Volume, str]) -> None:
+    volume, root = place
     first = write_insert_delta(
-        fs, target(root, 1), [(0, batch((1, "x"))), (1, batch((3, "z"))), (0, batch((2, "y")))]
+        volume, target(root, 1), [(0, batch((1, "x"))), (1, batch((3, "z"))), (0, batch((2, "y")))]
     )
     assert first is not None
     assert first.path == f"{root}/delta_0000001_0000001_0000"
@@ -94,71 +93,71 @@ def test_insert_update_delete(place: tuple[AbstractFileSystem, str]) -> None:
         "bucket_00001",
     ]
     assert first.event_count == 3
-    assert fs.cat_file(f"{first.path}/_orc_acid_version") == b"2"
-    assert rows(fs, root) == {
+    assert volume.read(f"{first.path}/_orc_acid_version") == b"2"
+    assert rows(volume, root) == {
         (1, B00, 0): (1, "x"),
         (1, B00, 1): (2, "y"),
         (1, B10, 0): (3, "z"),
     }
-    gone = write_delete_delta(fs, target(root, 2), victims((1, B10, 0), (1, B00, 0)))
-    write_insert_delta(fs, target(root, 2, 1), [(0, batch((30, "zz")))])
+    gone = write_delete_delta(volume, target(root, 2), victims((1, B10, 0), (1, B00, 0)))
+    write_insert_delta(volume, target(root, 2, 1), [(0, batch((30, "zz")))])
     assert gone is not None
     assert gone.path.endswith("/delete_delta_0000002_0000002_0000")
     assert [one.bucket_id for one in gone.buckets] == [0, 1]
     assert gone.event_count == 2
-    assert rows(fs, root) == {(1, B00, 1): (2, "y"), (2, B01, 0): (30, "zz")}
+    assert rows(volume, root) == {(1, B00, 1): (2, "y"), (2, B01, 0): (30, "zz")}
     before = ValidWriteIdList(table=None, high_watermark=WriteId(1))
-    assert len(rows(fs, root, seen=before)) == 3
-    assert not [path for path in fs.ls(root, detail=False) if "_tmp_" in path]
+    assert len(rows(volume, root, seen=before)) == 3
+    assert not [one for one in volume.children(root) if "_tmp_" in one.name]
 
 
-def test_nothing_leaves_nothing(place: tuple[AbstractFileSystem, str]) -> None:
-    fs, root = place
-    assert write_insert_delta(fs, target(root, 1), []) is None
-    assert write_delete_delta(fs, target(root, 1), []) is None
-    assert write_delete_delta(fs, target(root, 1), victims()) is None
-    assert fs.ls(root, detail=False) == []
+def test_nothing_leaves_nothing(place: tuple[Volume, str]) -> None:
+    volume, root = place
+    assert write_insert_delta(volume, target(root, 1), []) is None
+    assert write_delete_delta(volume, target(root, 1), []) is None
+    assert write_delete_delta(volume, target(root, 1), victims()) is None
+    assert volume.children(root) == ()
 
 
-def test_a_failure_leaves_nothing(place: tuple[AbstractFileSystem, str]) -> None:
-    fs, root = place
+def test_a_failure_leaves_nothing(place: tuple[Volume, str]) -> None:
+    volume, root = place
 
     def failing() -> Iterator[tuple[int, pa.RecordBatch]]:
         yield 0, batch((1, "x"))
         raise RuntimeError("the source broke")
 
     with pytest.raises(RuntimeError, match="broke"):
-        write_insert_delta(fs, target(root, 1), failing())
+        write_insert_delta(volume, target(root, 1), failing())
     with pytest.raises(AcidFormatError, match="ROW__ID is null"):
-        write_delete_delta(fs, target(root, 1), [pa.array([None], ROW_IDS)])
-    assert fs.ls(root, detail=False) == []
+        write_delete_delta(volume, target(root, 1), [pa.array([None], ROW_IDS)])
+    assert volume.children(root) == ()
 
 
 def test_a_killed_writer_is_seen_by_nobody(tmp_path: Path) -> None:
-    fs, root = fsspec.filesystem("file"), str(tmp_path)
+    volume, root = LocalVolume(), str(tmp_path)
 
     def killed() -> Iterator[tuple[int, pa.RecordBatch]]:
         yield 0, batch((1, "x"))
         # What a reader finds while the writer is at work, and after a kill at this point.
-        assert rows(fs, root) == {}
-        assert plan(fs, root).unread == ()
+        assert rows(volume, root) == {}
+        assert plan(volume, root).unread == ()
         yield 0, batch((2, "y"))
 
-    write_insert_delta(fs, target(root, 1), killed())
-    assert len(rows(fs, root)) == 2
+    write_insert_delta(volume, target(root, 1), killed())
+    assert len(rows(volume, root)) == 2
 
 
-def test_a_delta_is_written_once(place: tuple[AbstractFileSystem, str]) -> None:
-    fs, root = place
-    write_insert_delta(fs, target(root, 1), [(0, batch((1, "x")))])
+def test_a_delta_is_written_once(place: tuple[Volume, str]) -> None:
+    volume, root = place
+    write_insert_delta(volume, target(root, 1), [(0, batch((1, "x")))])
     with pytest.raises(AcidFormatError, match="written once"):
-        write_insert_delta(fs, target(root, 1), [(0, batch((2, "y")))])
-    assert rows(fs, root) == {(1, B00, 0): (1, "x")}
+        write_insert_delta(volume, target(root, 1), [(0, batch((2, "y")))])
+    assert rows(volume, root) == {(1, B00, 0): (1, "x")}
 
 
 def test_which_file_systems_rename() -> None:
-    assert has_atomic_rename(fsspec.filesystem("file"))
-    assert not has_atomic_rename(fsspec.filesystem("memory"))
+    assert open_volume("file", "").capabilities.has_atomic_rename
+    assert not open_volume("memory", "").capabilities.has_atomic_rename
 
 
 WIDE = parse_hive_type(
@@ -167,8 +166,8 @@ WIDE = parse_hive_type(
 )
 
 
-def test_values_are_taken_as_the_table_wants_them(place: tuple[AbstractFileSystem, str]) -> None:
-    fs, root = place
+def test_values_are_taken_as_the_table_wants_them(place: tuple[Volume, str]) -> None:
+    volume, root = place
     far = datetime(9999, 12, 31, 23, 59, 59, 999999)
     given = pa.record_batch(
         {
@@ -185,8 +184,8 @@ def test_values_are_taken_as_the_table_wants_them(place: tuple[AbstractFileSyste
             ),
         }
     )
-    write_insert_delta(fs, target(root, 5, table=WIDE), [(0, given)])
-    assert list(rows(fs, root, WIDE).values()) == [
+    write_insert_delta(volume, target(root, 5, table=WIDE), [(0, given)])
+    assert list(rows(volume, root, WIDE).values()) == [
         (
             1,
             Decimal("7.00"),
@@ -214,23 +213,23 @@ def test_values_are_taken_as_the_table_wants_them(place: tuple[AbstractFileSyste
     ],
 )
 def test_what_does_not_fit_is_named(
-    given: pa.RecordBatch, message: str, place: tuple[AbstractFileSystem, str]
+    given: pa.RecordBatch, message: str, place: tuple[Volume, str]
 ) -> None:
-    fs, root = place
+    volume, root = place
     with pytest.raises(AcidFormatError, match=message):
-        write_insert_delta(fs, target(root, 1), [(0, given)])
-    assert fs.ls(root, detail=False) == []
+        write_insert_delta(volume, target(root, 1), [(0, given)])
+    assert volume.children(root) == ()
 
 
 def test_many_deletes_in_any_order(tmp_path: Path) -> None:
-    fs, root = fsspec.filesystem("file"), str(tmp_path)
+    volume, root = LocalVolume(), str(tmp_path)
     count = 5000
     write_insert_delta(
-        fs, target(root, 1), [(at % 2, batch(*[(at, "s")] * 100)) for at in range(count // 100)]
+        volume, target(root, 1), [(at % 2, batch(*[(at, "s")] * 100)) for at in range(count // 100)]
     )
-    keys = list(rows(fs, root))
+    keys = list(rows(volume, root))
     chosen = [key for at, key in enumerate(keys) if at % 3 == 0][::-1]
-    write_delete_delta(fs, target(root, 2), victims(*chosen))
-    assert set(rows(fs, root)) == set(keys) - set(chosen)
-    tail = read_tail(fs, f"{root}/delete_delta_0000002_0000002_0000/bucket_00001")
+    write_delete_delta(volume, target(root, 2), victims(*chosen))
+    assert set(rows(volume, root)) == set(keys) - set(chosen)
+    tail = read_tail(volume, f"{root}/delete_delta_0000002_0000002_0000/bucket_00001")
     assert tail.user_metadata["hive.acid.stats"] == f"0,0,{tail.row_count}".encode()

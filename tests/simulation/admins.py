@@ -14,7 +14,7 @@ from hms_bridge.errors import HmsBridgeError, ReplError
 from hms_bridge.model.catalog import Column
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.valid_ids import ValidWriteIdList
-from hms_bridge.repl.discard import DiscardRequest, ReplDiscard
+from hms_bridge.repl.dump.discard import DiscardRequest, ReplDiscard
 from tests.simulation.cluster import ViolationError
 from tests.simulation.daemons import LEASE, Daemons
 from tests.simulation.definitions import Columns

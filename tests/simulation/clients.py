@@ -274,12 +274,12 @@ class Clients:
             )
 
     def _rows_of(self, path: str, columns: Columns, txns: Any, write_ids: Any) -> Rows:
-        fs = self.cluster.fs
-        listing = list_acid_directory(fs, path)
+        volume = self.cluster.volume
+        listing = list_acid_directory(volume, path)
         plan = plan_read(listing, txns=txns, write_ids=write_ids, is_bucketed=False)
         found: Rows = {}
         projection = Projection(table=row_type(columns), has_row_id=True)
-        for batch in read_plan(fs, plan, projection):
+        for batch in read_plan(volume, plan, projection):
             for row in batch.to_pylist():
                 key = row.pop(ROW_ID_COLUMN)
                 found[key["writeid"], key["bucketid"], key["rowid"]] = trimmed(row.values())

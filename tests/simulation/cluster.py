@@ -29,7 +29,7 @@ from hms_bridge.model.ids import LockId, TxnId
 from hms_bridge.repl import file_pool
 from tests.simulation import tenants
 from tests.simulation.definitions import Columns, Definition
-from tests.simulation.disk import Directory, File, SimulatedDisk, SimulatedFileSystem
+from tests.simulation.disk import Directory, File, SimulatedDisk, SimulatedVolume
 from tests.simulation.model import Effect, Model, TableModel, Tables
 from tests.simulation.plain_reader import Rows, View
 from tests.simulation.scheduler import Scheduler
@@ -145,8 +145,8 @@ class Cluster:
         self.scheduler = Scheduler()
         self.disk = SimulatedDisk(self.clock.now_ms, self.scheduler.point)
         self.disk.on_remove = self._removed
-        self.fs = SimulatedFileSystem(self.disk)
-        self.resolve = FsspecResolver(lambda _scheme, _authority: self.fs)
+        self.volume = SimulatedVolume(self.disk)
+        self.resolve = FsspecResolver(lambda _scheme, _authority: self.volume)
         self._forget()
         for path in ("/cmroot", "/elsewhere", "/repl", "/source", "/target"):
             self.disk.make_directories(path)

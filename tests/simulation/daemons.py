@@ -15,11 +15,11 @@ from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
 from hms_bridge.compaction.worker import Worker, WorkerIdentity
 from hms_bridge.errors import HmsBridgeError, ReplError
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
-from hms_bridge.repl.dump import ReplDump
-from hms_bridge.repl.dump_plan import DumpKind, DumpRequest
+from hms_bridge.repl.dump.plan import DumpKind, DumpRequest
+from hms_bridge.repl.dump.repl_dump import ReplDump
+from hms_bridge.repl.dump.snapshot_wait import WaitRules
 from hms_bridge.repl.lease import LeaseRules
-from hms_bridge.repl.load import LoadKind, LoadRequest, ReplLoad
-from hms_bridge.repl.snapshot_wait import WaitRules
+from hms_bridge.repl.load.repl_load import LoadKind, LoadRequest, ReplLoad
 from tests.simulation.cluster import Cluster
 from tests.simulation.side import CMROOT, REPL_ROOT, Side
 

@@ -13,13 +13,10 @@ import random
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO
-
-from fsspec import AbstractFileSystem
+from typing import BinaryIO
 
 from changemanager.filesystem.local import LocalVolume
-from changemanager.filesystem.plain import PlainVolume
-from changemanager.filesystem.volume import FileStatus, Placement
+from changemanager.filesystem.volume import FileKind, FileStatus, Placement
 
 
 @dataclass(eq=False, slots=True)
@@ -239,113 +236,6 @@ def _cut(directory: Directory, dice: random.Random) -> int:
     return lost
 
 
-class SimulatedFileSystem(AbstractFileSystem):
-    """The disk as fsspec shows it."""
-
-    protocol = "simulated"
-    cachable = False
-
-    def __init__(self, disk: SimulatedDisk) -> None:
-        super().__init__()
-        self.disk = disk
-        self.own_volume = SimulatedVolume(self)
-
-    @classmethod
-    def _strip_protocol(cls, path: str) -> str:
-        return "/" + str(path).removeprefix("file:").strip("/")
-
-    def _info(self, path: str, node: File | Directory) -> dict[str, Any]:
-        is_file = isinstance(node, File)
-        return {
-            "name": path,
-            "type": "file" if is_file else "directory",
-            "size": len(node.data) if isinstance(node, File) else 0,
-            "mtime": node.mtime_ms / 1000,
-            "islink": False,
-        }
-
-    def info(self, path: str, **_: Any) -> dict[str, Any]:
-        path = self._strip_protocol(path)
-        return self._info(path, self.disk.need(path))
-
-    def exists(self, path: str, **_: Any) -> bool:
-        return self.disk.find(self._strip_protocol(path)) is not None
-
-    def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
-        path = self._strip_protocol(path)
-        with self.disk.operation("ls", path, changes=False):
-            node = self.disk.need(path)
-            if isinstance(node, File):
-                found = [self._info(path, node)]
-            else:
-                prefix = path.rstrip("/")
-                names = sorted(node.names.items())
-                found = [self._info(f"{prefix}/{name}", below) for name, below in names]
-        return found if detail else [one["name"] for one in found]
-
-    def _open(self, path: str, mode: str = "rb", **_: Any) -> Any:
-        if mode == "rb":
-            with self.disk.operation("open", path, changes=False):
-                return io.BytesIO(self.disk.file(path).data)
-        if mode not in {"wb", "xb"}:
-            raise NotImplementedError(mode)
-        with self.disk.operation("create", path, changes=True):
-            self.disk.put(path, b"", is_new=mode == "xb")
-        return _Output(self.disk, path)
-
-    def open(self, path: str, mode: str = "rb", **options: Any) -> Any:
-        return self._open(self._strip_protocol(path), mode, **options)
-
-    def cat_file(self, path: str, start: Any = None, end: Any = None, **_: Any) -> bytes:
-        data: bytes = self.open(path).read()
-        return data[start:end]
-
-    def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **_: Any) -> None:
-        with self.open(path, "wb") as output:
-            output.write(value)
-
-    def makedirs(self, path: str, exist_ok: bool = False) -> None:
-        path = self._strip_protocol(path)
-        if not exist_ok and self.disk.find(path) is not None:
-            raise FileExistsError(path)
-        with self.disk.operation("mkdir", path, changes=True):
-            self.disk.make_directories(path)
-
-    def mkdir(self, path: str, create_parents: bool = True, **_: Any) -> None:
-        self.makedirs(path, exist_ok=False)
-
-    def rm_file(self, path: str) -> None:
-        path = self._strip_protocol(path)
-        with self.disk.operation("rm", path, changes=True):
-            self.disk.remove(path)
-
-    def _rm(self, path: str) -> None:
-        self.rm_file(path)
-
-    def rmdir(self, path: str) -> None:
-        path = self._strip_protocol(path)
-        with self.disk.operation("rmdir", path, changes=True):
-            self.disk.remove_directory(path)
-
-    def rm(self, path: Any, recursive: bool = False, maxdepth: Any = None) -> None:
-        del maxdepth
-        for one in [path] if isinstance(path, str) else path:
-            place = self._strip_protocol(one)
-            if isinstance(self.disk.need(place), File):
-                self.rm_file(place)
-            else:
-                if recursive:
-                    for below in list(self.disk.directory(place).names):
-                        self.rm(f"{place}/{below}", recursive=True)
-                self.rmdir(place)
-
-    def cp_file(self, path1: str, path2: str, **_: Any) -> None:
-        self.pipe_file(path2, self.cat_file(path1))
-
-    def created(self, path: str) -> Any:
-        return self.info(path)["mtime"]
-
-
 class _Output(io.BytesIO):
     """A file being written: half of it may be there when its writer dies."""
 
@@ -370,25 +260,44 @@ def write_in_halves(disk: SimulatedDisk, path: str, data: bytes) -> None:
         disk.put(path, data, is_new=False)
 
 
-class SimulatedVolume(PlainVolume):
-    """The disk as the archive's port shows it: links, renames in one step, syncs."""
+class SimulatedVolume:
+    """The disk as the file port shows it: links, renames in one step, syncs."""
 
-    fs: SimulatedFileSystem
+    capabilities = LocalVolume().capabilities
 
-    def __init__(self, fs: SimulatedFileSystem) -> None:
-        super().__init__(fs, LocalVolume(fs).capabilities)
-
-    @property
-    def _disk(self) -> SimulatedDisk:
-        return self.fs.disk
+    def __init__(self, disk: SimulatedDisk) -> None:
+        self._disk = disk
 
     def status(self, path: str) -> FileStatus | None:
         node = self._disk.find(path)
-        return None if node is None else self._status_of(self.fs._info(path, node))
+        return None if node is None else _status(path, node)
+
+    def children(self, path: str) -> tuple[FileStatus, ...]:
+        with self._disk.operation("ls", path, changes=False):
+            node = self._disk.need(path)
+            names = node.names if isinstance(node, Directory) else {}
+            return tuple(_status(name, below) for name, below in sorted(names.items()))
+
+    def descendants(self, path: str) -> tuple[FileStatus, ...]:
+        raise NotImplementedError("there are directories")
+
+    def real_path(self, path: str) -> str:
+        return path
+
+    def is_link(self, path: str) -> bool:
+        return False
 
     def open_input(self, path: str) -> BinaryIO:
-        stream: BinaryIO = self.fs.open(path)
-        return stream
+        with self._disk.operation("open", path, changes=False):
+            return io.BytesIO(self._disk.file(path).data)
+
+    def read(self, path: str, length_bytes: int | None = None) -> bytes:
+        return self.open_input(path).read(length_bytes)
+
+    def open_output(self, path: str) -> BinaryIO:
+        with self._disk.operation("create", path, changes=True):
+            self._disk.put(path, b"", is_new=False)
+        return _Output(self._disk, path)
 
     def write_new(self, path: str, chunks: Iterable[bytes]) -> None:
         data = b"".join(chunks)
@@ -400,8 +309,34 @@ class SimulatedVolume(PlainVolume):
     def make_directory(self, path: str, permission: int | None = None) -> None:
         del permission
         if not isinstance(self._disk.find(path), Directory):
-            self.fs.makedirs(path, exist_ok=True)
+            self.make_working_directory(path)
             self._disk.settle_names_above(path)
+
+    def make_working_directory(self, path: str) -> None:
+        with self._disk.operation("mkdir", path, changes=True):
+            self._disk.make_directories(path)
+
+    def copy_file(self, source: str, target: str) -> None:
+        raise NotImplementedError("files are renamed")
+
+    def remove_file(self, path: str) -> None:
+        with self._disk.operation("rm", path, changes=True):
+            self._disk.remove(path)
+
+    def remove_empty_directory(self, path: str) -> None:
+        with self._disk.operation("rmdir", path, changes=True):
+            self._disk.remove_directory(path)
+
+    def remove_tree(self, path: str) -> None:
+        if isinstance(self._disk.need(path), File):
+            self.remove_file(path)
+            return
+        for name in list(self._disk.directory(path).names):
+            self.remove_tree(f"{path}/{name}")
+        self.remove_empty_directory(path)
+
+    def native_checksum(self, path: str) -> str:
+        raise NotImplementedError("there is none")
 
     def rename(self, source: str, target: str) -> None:
         with self._disk.operation("rename", target, changes=True):
@@ -434,3 +369,13 @@ class SimulatedVolume(PlainVolume):
     def set_attribute(self, path: str, name: str, value: bytes) -> None:
         with self._disk.operation("setxattr", path, changes=True):
             self._disk.file(path).attributes[name] = value
+
+
+def _status(path: str, node: File | Directory) -> FileStatus:
+    is_file = isinstance(node, File)
+    return FileStatus(
+        name=path.rpartition("/")[2],
+        kind=FileKind.FILE if is_file else FileKind.DIRECTORY,
+        size_bytes=len(node.data) if isinstance(node, File) else 0,
+        mtime_ms=node.mtime_ms,
+    )

@@ -127,9 +127,12 @@ class ForeignWorker:
             ],
             names=list(ACID_COLUMNS),
         )
-        fs = self.cluster.fs
-        fs.makedirs(base, exist_ok=True)
-        with fs.open(f"{base}/bucket_00000", "wb") as sink, AcidOrcWriter(sink, kind) as writer:
+        volume = self.cluster.volume
+        volume.make_working_directory(base)
+        with (
+            volume.open_output(f"{base}/bucket_00000") as sink,
+            AcidOrcWriter(sink, kind) as writer,
+        ):
             writer.write(events)
             writer.close()
         self.cluster.disk.settle(base)

@@ -98,7 +98,7 @@ MUTATIONS = (
     Mutation(
         name="a compaction's files are not brought to the disk",
         file="hms_bridge/compaction/kernel.py",
-        old="        yield sink\n    settle_file(volume_of(fs), path)\n",
+        old="        yield sink\n    settle_file(volume, path)\n",
         new="        yield sink\n",
         test="tests/compaction/test_power_loss.py::test_a_compaction_survives_a_cut_at_any_step",
         is_simulated=True,
@@ -245,7 +245,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="a dump pins nothing",
-        file="hms_bridge/repl/dump.py",
+        file="hms_bridge/repl/dump/repl_dump.py",
         old="        pins.hold(paths.root, files)\n",
         new="",
         test="tests/simulation/test_found.py::test_a_purge_keeps_what_an_unloaded_dump_names",
@@ -253,14 +253,14 @@ MUTATIONS = (
     ),
     Mutation(
         name="a dump may name files that are gone",
-        file="hms_bridge/repl/dump.py",
+        file="hms_bridge/repl/dump/repl_dump.py",
         old="        if missing:\n            pins.release",
         new="        if False:\n            pins.release",
         test="tests/repl/test_two_metastores.py::test_a_purge_before_the_dump_is_found_by_the_dump",
     ),
     Mutation(
         name="events of a kind that cannot be replayed are passed over",
-        file="hms_bridge/repl/incremental_load.py",
+        file="hms_bridge/repl/load/incremental.py",
         old='    raise refusal(event.where, event.type, "an event of this kind")\n',
         new="    return True\n",
         test="tests/repl/test_load_golden.py::"
@@ -268,7 +268,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="a load applies events that it has applied",
-        file="hms_bridge/repl/incremental_load.py",
+        file="hms_bridge/repl/load/incremental.py",
         old="    return (event for event in reader.events() if event.id > after)\n",
         new="    return (event for event in reader.events())\n",
         test="tests/repl/test_load_crash_matrix.py::test_an_incremental_load_may_be_killed_anywhere",
@@ -276,14 +276,14 @@ MUTATIONS = (
     ),
     Mutation(
         name="a load sets repl.last.id back",
-        file="hms_bridge/repl/replica.py",
+        file="hms_bridge/repl/load/replica.py",
         old="        if stands_at is not None and wanted is not None and wanted < stands_at:\n",
         new="        if False:\n",
         test="tests/repl/test_lease.py::test_the_last_event_is_never_set_back",
     ),
     Mutation(
         name="a load goes on without its lease",
-        file="hms_bridge/repl/replica.py",
+        file="hms_bridge/repl/load/replica.py",
         old="        self._check_lease()\n        return self._metastore\n",
         new="        return self._metastore\n",
         is_simulated=True,
@@ -384,7 +384,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="an adopted table is dumped without its rows",
-        file="hms_bridge/repl/event_dump.py",
+        file="hms_bridge/repl/dump/events.py",
         old="    if table.is_transactional and asks_to_keep(parameters):\n",
         new="    if False:\n",
         test="tests/simulation/test_found.py::test_an_adopted_table_is_not_missing_on_the_replica",
@@ -455,14 +455,14 @@ MUTATIONS = (
     ),
     Mutation(
         name="a load takes other bytes under the right name for the file",
-        file="hms_bridge/repl/copy.py",
+        file="hms_bridge/repl/load/copy.py",
         old="            if target.checksum_like(expected) == expected:\n",
         new="            if True:\n",
         test="tests/repl/test_copy.py",
     ),
     Mutation(
         name="a replayed commit leaves out what it has copied",
-        file="hms_bridge/repl/events/txn.py",
+        file="hms_bridge/repl/load/events/txn.py",
         old="    tables = {one.table.name: one for one in context.reader.commit_tables(event)}\n"
         "    _require_all_dumped(event, writes, tables)\n",
         new="    tables = {}\n",
@@ -558,13 +558,13 @@ MUTATIONS = (
     ),
     Mutation(
         name="a load that was stopped alters a table of before a rename",
-        file="hms_bridge/repl/incremental_load.py",
+        file="hms_bridge/repl/load/incremental.py",
         old="        DumpType.RENAME_TABLE.value,\n",
         new="",
         test=f"{_FOUND}test_a_load_that_is_killed_between_renames_goes_on_from_there",
         also=(
             Edit(
-                "hms_bridge/repl/events/table.py",
+                "hms_bridge/repl/load/events/table.py",
                 "    if table is None or replica.is_newer(table.parameters, event.id):\n",
                 "    if table is None:\n",
             ),
@@ -572,13 +572,13 @@ MUTATIONS = (
     ),
     Mutation(
         name="a load that was stopped renames again",
-        file="hms_bridge/repl/incremental_load.py",
+        file="hms_bridge/repl/load/incremental.py",
         old="        DumpType.RENAME_TABLE.value,\n",
         new="",
         test=f"{_FOUND}test_a_load_that_is_killed_between_renames_goes_on_from_there",
         also=(
             Edit(
-                "hms_bridge/repl/events/table.py",
+                "hms_bridge/repl/load/events/table.py",
                 "    if old is None or replica.is_newer(old.parameters, event.id):\n",
                 "    if old is None:\n",
             ),

@@ -126,7 +126,7 @@ class Statement:
     def insert(self, path: str, partition: str, rows: Sequence[Row], statement: int) -> None:
         columns = self.columns()
         target = self._target(path, statement, columns)
-        written = write_insert_delta(self.cluster.fs, target, [(0, _batch(rows, columns))])
+        written = write_insert_delta(self.cluster.volume, target, [(0, _batch(rows, columns))])
         assert written is not None
         ids = ((self.write_id, bucket_property(statement), at) for at in range(len(rows)))
         self.inserts.setdefault(partition, {}).update(zip(ids, rows, strict=True))
@@ -136,7 +136,7 @@ class Statement:
         names = ("writeid", "bucketid", "rowid")
         keys = [dict(zip(names, victim, strict=True)) for victim in victims]
         target = self._target(path, statement, self.columns())
-        written = write_delete_delta(self.cluster.fs, target, [pa.array(keys, ROW_ID)])
+        written = write_delete_delta(self.cluster.volume, target, [pa.array(keys, ROW_ID)])
         assert written is not None
         self.deletes.setdefault(partition, set()).update(victims)
         self._note(partition, [bucket.path for bucket in written.buckets])
@@ -144,21 +144,22 @@ class Statement:
     def overwrite(self, path: str, partition: str, rows: Sequence[Row]) -> None:
         """A base of the write id, empty for no rows: as Hive's direct insert does it."""
         name = f"base_{self.write_id:07d}"
-        volume = self.cluster.fs.own_volume
+        volume = self.cluster.volume
         self.overwritten.add(partition)
         if not rows:
-            self.cluster.fs.makedirs(f"{path}/{name}", exist_ok=True)
-            self.cluster.fs.pipe_file(f"{path}/{name}/_orc_acid_version", b"2")
+            volume.make_working_directory(f"{path}/{name}")
+            with volume.open_output(f"{path}/{name}/_orc_acid_version") as output:
+                output.write(b"2")
             self.cluster.disk.settle(f"{path}/{name}")
             self._note(partition, [])
             return
         hidden = f"{path}/.hive-staging_{self.id}"
         columns = self.columns()
         target = self._target(hidden, 0, columns)
-        written = write_insert_delta(self.cluster.fs, target, [(0, _batch(rows, columns))])
+        written = write_insert_delta(self.cluster.volume, target, [(0, _batch(rows, columns))])
         assert written is not None
         volume.rename(written.path, f"{path}/{name}")
-        self.cluster.fs.rm(hidden, recursive=True)
+        volume.remove_tree(hidden)
         self.cluster.disk.settle(f"{path}/{name}")
         ids = ((self.write_id, bucket_property(0), at) for at in range(len(rows)))
         self.inserts.setdefault(partition, {}).update(zip(ids, rows, strict=True))

@@ -56,7 +56,7 @@ def make_other_database(cluster: Cluster, table: Table) -> Rows:
     )
     arrays = [pa.array([-1, -2], pa.int32()), pa.array(["x", "y"])]
     batch = pa.RecordBatch.from_arrays(arrays, names=[name for name, _ in columns])
-    assert write_insert_delta(cluster.fs, target, [(0, batch)]) is not None
+    assert write_insert_delta(cluster.volume, target, [(0, batch)]) is not None
     store.commit_txn(CommitTxnRequest(txn_id=txn_id))
     return {
         row_id: row

@@ -68,7 +68,7 @@ class Schedules(RuleBasedStateMachine):
         super().__init__()
         self.folder = Path(tempfile.mkdtemp(prefix="schedules"))
         self.world = CleaningWorld(self.folder)
-        self.fs = self.world.store.resolver(str(self.folder)).volume.fs
+        self.volume = self.world.store.resolver(str(self.folder)).volume
         self.committed: set[str] = set()
         self.open_readers: dict[TxnId, Reader] = {}
         self.open_writers: set[TxnId] = set()
@@ -91,7 +91,7 @@ class Schedules(RuleBasedStateMachine):
         return txns, self.world.metastore.get_valid_write_ids(["db.t"], txns)[0]
 
     def snapshot(self, txns: ValidTxnList, write_ids: ValidWriteIdList) -> AcidState:
-        listing = list_acid_directory(self.fs, str(self.world.table))
+        listing = list_acid_directory(self.volume, str(self.world.table))
         return resolve(listing, txns=txns, write_ids=write_ids)
 
     def tokens(self, state: AcidState, write_ids: ValidWriteIdList) -> list[str]:

@@ -11,7 +11,7 @@ from changemanager.location import FsspecResolver
 from hms_bridge.cli.worker import make_worker
 from hms_bridge.compaction.kernel import BucketKernel
 from hms_bridge.demo.side import open_side
-from hms_bridge.demo.story import MovableClock, Story
+from hms_bridge.demo.story import HIVE_TABLES, MovableClock, Story
 from hms_bridge.spark.compaction_job import SparkExecutor
 from tests.support.golden import OWN
 
@@ -28,7 +28,6 @@ def test_the_story_ends_well(spark: Any, tmp_path: Path) -> None:
     story = Story(
         source,
         replica,
-        golden=OWN / "acid",
         dumps=dumps,
         worker=make_worker(source.store.metastore, executor),
         clock=clock,
@@ -42,3 +41,27 @@ def test_the_story_ends_well(spark: Any, tmp_path: Path) -> None:
     assert story.failures == []
     assert is_passed
     assert sum("ok:" in line for line in told) >= 15
+
+
+@pytest.mark.parametrize(
+    ("table", "stage"),
+    [
+        ("orders", "g02_iud/01-before-minor"),
+        ("events", "g07_part/03-after-minor-cleaner"),
+        ("customers", "g08_bucketed/03-after-minor-cleaner"),
+    ],
+)
+def test_its_tables_are_what_a_real_hive_wrote(table: str, stage: str) -> None:
+    ours, golden = HIVE_TABLES / table, OWN / "acid" / stage
+    assert contents(ours) == {
+        path: content for path, content in contents(golden).items() if path != "state.json"
+    }
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Of all files below a folder, by path."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import pyarrow as pa
 
+from changemanager.filesystem.local import LocalVolume
 from changemanager.location import FsspecResolver
 from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
 from hms_bridge.compaction.worker import Worker, WorkerIdentity
@@ -32,7 +32,7 @@ from hms_bridge.rows.scan import plan_scan, read_scan_split, row_type
 from hms_bridge.rows.transaction import current_snapshot
 from hms_bridge.rows.writer import DeltaTarget, write_delete_delta, write_insert_delta
 
-FS = fsspec.filesystem("file")
+LOCAL = LocalVolume()
 COLUMNS = (Column(name="id", type="int"), Column(name="v", type="string"))
 WHO = WorkerIdentity(worker_id="host-1", version="test", user="worker", host="host")
 
@@ -102,11 +102,11 @@ class World:
                 [pa.array(v, t) for v, t in zip(zip(*insert, strict=True), types, strict=True)],
                 names=list(target.table.names),
             )
-            write_insert_delta(FS, target, [(0, batch)])
+            write_insert_delta(LOCAL, target, [(0, batch)])
         else:
             keys = {row["id"]: row["row__id"] for row in self.rows()}
             victims = pa.array([keys[one] for one in delete or ()], ROW_ID_TYPE)
-            write_delete_delta(FS, target, [victims])
+            write_delete_delta(LOCAL, target, [victims])
         self.metastore.commit_txn(CommitTxnRequest(txn_id=txn))
 
     def rows(self, name: str = "t", columns: tuple[Column, ...] = COLUMNS) -> list[dict[str, Any]]:

@@ -15,9 +15,9 @@ from changemanager.location import FsspecResolver, Location, parse_uri
 from hms_bridge.model.event import NotificationEvent
 from hms_bridge.model.ids import EventId, TxnId, WriteId
 from hms_bridge.model.txn import WriteEvent
-from hms_bridge.repl.event_payload import split_files
-from hms_bridge.repl.passed_kinds import CONSTRAINTS, FUNCTIONS, PASSED_BY_DEFAULT
-from hms_bridge.repl.untrusted import DumpRules
+from hms_bridge.repl.format.event_payload import split_files
+from hms_bridge.repl.format.passed_kinds import CONSTRAINTS, FUNCTIONS, PASSED_BY_DEFAULT
+from hms_bridge.repl.format.untrusted import DumpRules
 from tests.support.golden import OWN
 
 CYCLES = (("02", "04"), ("07", "09"), ("11", "12"), ("14", "15"), ("17", "18"), ("19", "21"))

@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pyarrow as pa
 
 from changemanager.archive import ChangeManager, RecycleKind
 from changemanager.config import ChangeManagerConfig
+from changemanager.filesystem.volume import Volume
 from changemanager.location import FsspecResolver, Location
 from changemanager.manifest import ArchiveCause, ArchiveContext
 from changemanager.purge import Purge
@@ -42,15 +44,16 @@ from hms_bridge.model.txn import (
     DynamicPartitions,
     OpenTxnsRequest,
     TxnState,
+    TxnType,
 )
 from hms_bridge.orc.hive_types import parse_hive_type
 from hms_bridge.orc.types import struct_type
-from hms_bridge.repl.dump import ReplDump
-from hms_bridge.repl.dump_plan import DumpReport, DumpRequest
+from hms_bridge.repl.dump.plan import DumpReport, DumpRequest
+from hms_bridge.repl.dump.repl_dump import ReplDump
+from hms_bridge.repl.dump.snapshot_wait import WaitRules
+from hms_bridge.repl.dump.table_files import acid_state
 from hms_bridge.repl.lease import LeaseRules
-from hms_bridge.repl.load import LoadReport, LoadRequest, ReplLoad
-from hms_bridge.repl.snapshot_wait import WaitRules
-from hms_bridge.repl.table_files import acid_state
+from hms_bridge.repl.load.repl_load import LoadReport, LoadRequest, ReplLoad
 from hms_bridge.rows.transaction import current_snapshot
 from hms_bridge.rows.writer import DeltaTarget, WrittenDelta, write_delete_delta, write_insert_delta
 from hms_bridge.service.metastore_service import MetastoreService
@@ -116,7 +119,7 @@ class OpenWrite:
         ids = pa.array([one for one, _ in rows], pa.int32())
         texts = pa.array([one for _, one in rows], pa.string())
         batch = pa.RecordBatch.from_arrays([ids, texts], names=["id", "v"])
-        written = write_insert_delta(self._world.fs, target, [(0, batch)])
+        written = write_insert_delta(self._world.volume, target, [(0, batch)])
         self._notify(table, partition, target, written, DataOperation.INSERT)
 
     def delete(
@@ -128,7 +131,7 @@ class OpenWrite:
             if row["id"] in ids and (not partition or f"p={row['p']}" == partition)
         ]
         target = self._target(table, partition, statement)
-        written = write_delete_delta(self._world.fs, target, [pa.array(rows, ROW_ID)])
+        written = write_delete_delta(self._world.volume, target, [pa.array(rows, ROW_ID)])
         self._notify(table, partition, target, written, DataOperation.DELETE)
 
     def commit(self) -> None:
@@ -223,8 +226,8 @@ class ReplWorld:
         self.target.close()
 
     @property
-    def fs(self) -> Any:
-        return self.resolve(str(self.folder)).volume.fs
+    def volume(self) -> Volume:
+        return self.resolve(str(self.folder)).volume
 
     def token(self) -> str:
         self._tokens += 1
@@ -285,6 +288,20 @@ class ReplWorld:
         )
         outcome = worker.run_once()
         assert outcome is not None and outcome.state == "compacted", outcome
+
+    def rebalance(self, table: str, highest: WriteId) -> None:
+        """A rebalance compaction of another program, as far as the metastore hears of it."""
+        self.source.compact(
+            CompactionRequest(database_name="src", table_name=table, type=CompactionType.REBALANCE)
+        )
+        entry = self.source.find_next_compaction("w", "1")
+        assert entry is not None
+        (txn_id,) = self.source.open_txns(
+            OpenTxnsRequest(user="u", host="h", type=TxnType.REBALANCE_COMPACTION)
+        )
+        self.source.update_compactor_state(replace(entry, highest_write_id=highest), txn_id)
+        self.source.mark_compacted(entry)
+        self.source.commit_txn(CommitTxnRequest(txn_id=txn_id))
 
     def clean(self) -> int:
         """Archive and remove what compactions replaced; how many files were archived."""

@@ -52,14 +52,16 @@ def _rows(
     metastore: Metastore, resolve: Resolver, table: Table, location: str
 ) -> Iterator[dict[str, Any]]:
     place = resolve(location)
-    fs = place.volume.fs
+    volume = place.volume
     txns = current_snapshot(metastore)
     (write_ids,) = metastore.get_valid_write_ids([table.full_name], txns)
-    listing = list_acid_directory(fs, place.path, has_raw_rows=functools.partial(has_raw_rows, fs))
+    listing = list_acid_directory(
+        volume, place.path, has_raw_rows=functools.partial(has_raw_rows, volume)
+    )
     plan = plan_read(
         listing, txns=txns, write_ids=write_ids, is_bucketed=bool(table.storage.bucket_columns)
     )
     row_type = table_type([(one.name, one.type) for one in table.storage.columns])
     projection = Projection(table=row_type, has_row_id=True, timestamps=TimestampForm.PARTS)
-    for batch in read_plan(fs, plan, projection):
+    for batch in read_plan(volume, plan, projection):
         yield from golden_rows(batch, row_type)

@@ -62,6 +62,8 @@ def test_what_is_not_there(place: Location) -> None:
     with pytest.raises(FileNotFoundError):
         volume.open_input(gone.path).read()
     with pytest.raises(FileNotFoundError):
+        volume.read(gone.path)
+    with pytest.raises(FileNotFoundError):
         volume.rename(gone.path, place.child("new").path)
     with pytest.raises(FileNotFoundError):
         volume.place(gone.path, place.child("new").path)
@@ -135,8 +137,7 @@ def test_times_and_attributes(place: Location) -> None:
 def test_readers_seek_and_end_as_files_do(place: Location) -> None:
     content = bytes(range(256)) * 5000
     file = write(place.child("d/f"), content)
-    fs = file.volume.fs
-    with fs.open(file.path, "rb") as stream:
+    with file.volume.open_input(file.path) as stream:
         assert stream.seek(-5, io.SEEK_END) == len(content) - 5
         assert stream.read(100) == content[-5:]
         assert stream.read(1) == b""
@@ -147,18 +148,66 @@ def test_readers_seek_and_end_as_files_do(place: Location) -> None:
         assert stream.read(3) == content[1020:1023]
         stream.seek(0)
         assert stream.read() == content
-    assert fs.size(file.path) == len(content)
-    assert fs.cat_file(file.path, start=7, end=12) == content[7:12]
-    assert fs.tail(file.path, 4) == content[-4:]
+    assert file.volume.read(file.path) == content
+    assert file.volume.read(file.path, 12) == content[:12]
+    assert file.volume.read(file.path, 0) == b""
+    assert file.volume.read(file.path, len(content) + 1) == content
+    assert file.volume.read(write(place.child("d/empty"), b"").path) == b""
+
+
+def test_a_file_is_written_piece_by_piece(place: Location) -> None:
+    file = place.child("w/x/f")
+    file.volume.make_working_directory(file.parent.path)
+    file.volume.make_working_directory(file.parent.path)
+    for pieces in ([b"a longer one", b""], [b"on", b"e"], []):
+        with file.volume.open_output(file.path) as output:
+            for piece in pieces:
+                output.write(piece)
+        assert file.volume.read(file.path) == b"".join(pieces)
+
+
+def test_a_copy_replaces(place: Location) -> None:
+    if place.volume.capabilities.has_atomic_rename:
+        pytest.skip("files are renamed")
+    file, target = write(place.child("d/f"), b"rows"), write(place.child("e/f"), b"more rows")
+    place.volume.copy_file(file.path, target.path)
+    assert [place.volume.read(one.path) for one in (file, target)] == [b"rows", b"rows"]
+
+
+def test_a_tree_is_removed_whole_and_no_other(place: Location) -> None:
+    for path in (f"{ODD_NAME}/x/f", f"{ODD_NAME}/g", "d[1]/f", "d1/f", "d/f", "dd/f"):
+        write(place.child(path), b"x")
+    volume = place.volume
+    for name in (ODD_NAME, "d[1]", "d", "dd/f"):
+        volume.remove_tree(place.child(name).path)
+    assert names(place) == ["d1/f"]
+    for gone in ("d", "d[1]", "dd/f"):
+        with pytest.raises(FileNotFoundError):
+            volume.remove_tree(place.child(gone).path)
+
+
+def test_a_prefix_is_listed_at_once(place: Location) -> None:
+    if place.volume.capabilities.has_directories:
+        pytest.skip("directories are listed one by one")
+    for path in ("t/f", f"t/{ODD_NAME}/x/g", "tt/h"):
+        write(place.child(path), b"12345")
+    found = place.volume.descendants(place.child("t").path)
+    sizes = {status.name: status.size_bytes for status in found if status.kind is FileKind.FILE}
+    assert sizes == {"f": 5, f"{ODD_NAME}/x/g": 5}
+    directories = {status.name for status in found if status.kind is FileKind.DIRECTORY}
+    assert directories == {ODD_NAME, f"{ODD_NAME}/x"}
+    assert place.volume.descendants(place.child("gone").path) == ()
+    with pytest.raises(NotADirectoryError):
+        place.volume.descendants(place.child("t/f").path)
 
 
 def test_pyarrow_writes_and_reads_orc(place: Location) -> None:
     file = place.child("d/bucket_00000")
-    file.volume.make_directory(file.parent.path)
+    file.volume.make_working_directory(file.parent.path)
     table = pa.table({"a": list(range(100_000)), "b": [str(n) for n in range(100_000)]})
-    with file.volume.fs.open(file.path, "wb") as sink:
+    with file.volume.open_output(file.path) as sink:
         orc.write_table(table, sink, stripe_size=1 << 16)
-    with file.volume.fs.open(file.path, "rb") as source:
+    with file.volume.open_input(file.path) as source:
         opened = orc.ORCFile(source)
         assert opened.nstripes > 1
         assert opened.read().equals(table)

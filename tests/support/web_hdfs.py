@@ -34,13 +34,18 @@ class RefusalError(Exception):
 
 
 class NameNode(BaseAdapter):
-    """`calls` are the operations in order; `state` makes it refuse: "safe mode", "standby"."""
+    """`calls` are the operations in order; `state` makes it refuse: "safe mode", "standby".
+
+    `data_state` of its DataNodes: "ready", "refuses", "silent", "short"; None: it has none, and
+    answers reads itself, as HttpFS does.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.nodes: dict[str, Node] = {"/": Node(None)}
         self.calls: list[str] = []
         self.state = "active"
+        self.data_state: str | None = None
 
     def send(self, request: Any, **_: Any) -> requests.Response:
         url = urlsplit(request.url)
@@ -124,7 +129,15 @@ class NameNode(BaseAdapter):
         self.nodes[path] = Node(body, permission=arguments["permission"])
         return b""
 
-    def open(self, path: str, arguments: dict[str, str], _: Any) -> Any:
+    def open(self, path: str, arguments: dict[str, str], request: Any) -> Any:
+        if self.data_state is not None and "data" not in arguments:
+            return f"http://data.example{path}?{urlsplit(request.url).query}&data=1"
+        if self.data_state == "refuses":
+            raise RefusalError("IOException", "Could not obtain block")
+        if self.data_state == "silent":
+            raise requests.ConnectionError("connection reset")
+        if self.data_state == "short":
+            arguments["length"] = "1"
         start = int(arguments.get("offset", 0))
         content = self._node(path).content or b""
         return content[start : start + int(arguments.get("length", len(content)))]

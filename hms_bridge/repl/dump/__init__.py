@@ -1,0 +1,1 @@
+"""REPL DUMP: a bootstrap or the events since the last dump."""

@@ -1,0 +1,296 @@
+"""Write a whole database as a bootstrap dump."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from changemanager.location import Resolver
+from changemanager.uri import EncodedUri
+from hms_bridge.errors import NoSuchObjectError, ReplError
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.catalog import Partition, Table, TableType
+from hms_bridge.model.event import EventType
+from hms_bridge.model.ids import EventId
+from hms_bridge.model.partition_name import partition_name
+from hms_bridge.repl.dump.event_source import EventRange, is_of, read_events
+from hms_bridge.repl.dump.external import (
+    external_directories,
+    external_list_text,
+    partitions_of,
+)
+from hms_bridge.repl.dump.snapshot_wait import DatabaseSnapshot
+from hms_bridge.repl.dump.table_files import TableSnapshot, snapshot_files
+from hms_bridge.repl.file_pool import FilePool
+from hms_bridge.repl.format.event_payload import Payload, message_json
+from hms_bridge.repl.format.external_list import ExternalDirectory
+from hms_bridge.repl.format.files_list import format_files
+from hms_bridge.repl.format.hashed_texts import NotedTexts
+from hms_bridge.repl.format.layout import DumpPaths
+from hms_bridge.repl.format.object_metadata import (
+    SCOPE_ALL,
+    SCOPE_METADATA,
+    DatabaseMetadata,
+    ReplicationSpec,
+    TableMetadata,
+)
+from hms_bridge.repl.format.passed_kinds import CONSTRAINTS, FUNCTIONS, refusal
+from hms_bridge.repl.target_objects import (
+    LAST_EVENT,
+    is_external,
+    is_view,
+    owned_database,
+    replicated_parameters,
+)
+from hms_bridge.wire.object_json import (
+    database_to_json,
+    partition_from_json,
+    partition_to_json,
+    table_from_json,
+    table_to_json,
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TableFiles:
+    """What was dumped of one table."""
+
+    table_name: str
+    partition_count: int
+    files: tuple[EncodedUri, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Place:
+    """A directory of a table or of its partition ``name``; ``location`` None: without files.
+
+    ``error``: why the table's partitions could not be asked for.
+    """
+
+    table: Table
+    partitions: tuple[Partition, ...] = ()
+    name: str | None = None
+    location: str | None = None
+    error: Exception | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Found:
+    """What one place holds at the snapshot, or why that could not be found out."""
+
+    place: _Place
+    files: tuple[EncodedUri, ...] = ()
+    error: Exception | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Whole:
+    """A table of which everything was found."""
+
+    table: Table
+    partitions: tuple[Partition, ...]
+    files: tuple[EncodedUri, ...]
+
+
+class BootstrapDump:
+    """Writes the objects and file lists of a database at one snapshot."""
+
+    def __init__(
+        self,
+        source: Metastore,
+        resolve: Resolver,
+        paths: DumpPaths,
+        texts: NotedTexts,
+        *,
+        event_id: EventId,
+        snapshot: DatabaseSnapshot,
+        cm_root: str | None,
+        external_base: str | None,
+    ) -> None:
+        self._source = source
+        self._resolve = resolve
+        self._paths = paths
+        self._texts = texts
+        self._event_id = event_id
+        self._snapshot = snapshot
+        self._cm_root = cm_root
+        self._external_base = external_base
+        self._external: list[ExternalDirectory] = []
+
+    def write_tables(self, tables: tuple[Table, ...]) -> Iterator[TableFiles]:
+        """Each table with its partitions and files.
+
+        A table that is dropped meanwhile is left out: the drop is an event of the next dump.
+        """
+        with FilePool() as pool:
+            places = pool.each(self._write_files, self._places(tables))
+            for _, found in groupby(places, key=lambda one: one.place.table.name):
+                whole = self._joined(tuple(found))
+                if whole is not None:
+                    pool.begin(self._write_metadata, whole)
+                    yield TableFiles(
+                        table_name=whole.table.name,
+                        partition_count=len(whole.partitions),
+                        files=whole.files,
+                    )
+            pool.finish()
+
+    def write_external_list(self) -> None:
+        """Directories of external tables, if their data is to be copied."""
+        self._texts.write(external_list_text(self._paths, self._external))
+
+    def _is_same_table(self, table: Table) -> bool:
+        try:
+            now = self._source.get_table(table.database_name, table.name)
+        except NoSuchObjectError:
+            return False
+        return (now.id, now.create_time) == (table.id, table.create_time)
+
+    def _places(self, tables: tuple[Table, ...]) -> Iterator[_Place]:
+        """Every directory to look into, at least one for each table; also where there is none."""
+        for table in tables:
+            if table.type == TableType.MATERIALIZED_VIEW.value:
+                continue
+            try:
+                partitions = partitions_of(self._source, table)
+            except NoSuchObjectError as error:
+                yield _Place(table=table, error=error)
+                continue
+            has_files = not is_view(table) and not is_external(table)
+            own = table.storage.location if has_files and not table.is_partitioned else None
+            yield _Place(table=table, partitions=partitions, location=own)
+            for one in partitions if has_files else ():
+                name = partition_name(table.partition_columns, one.values)
+                yield _Place(
+                    table=table, partitions=partitions, name=name, location=one.storage.location
+                )
+
+    def _write_files(self, place: _Place) -> _Found:
+        """The file list of one directory. What vanished may belong to a dropped table."""
+        table = place.table
+        if place.location is None:
+            return _Found(place=place, error=place.error)
+        snapshot = TableSnapshot(
+            metastore=self._source,
+            table=table,
+            txns=self._snapshot.txns,
+            write_ids=self._snapshot.write_ids.get(table.full_name),
+        )
+        try:
+            files = snapshot_files(self._resolve(place.location), snapshot, self._cm_root)
+        except FileNotFoundError as error:
+            return _Found(place=place, error=error)
+        path = self._paths.table_files(table.database_name, table.name, place.name)
+        self._texts.write({path: format_files(files)})
+        return _Found(place=place, files=files)
+
+    def _joined(self, found: tuple[_Found, ...]) -> _Whole | None:
+        """None for a table that was dropped, or made anew, since it was listed."""
+        table, partitions = found[0].place.table, found[0].place.partitions
+        error = next((one.error for one in found if one.error is not None), None)
+        if not self._is_same_table(table):
+            return None
+        if error is not None:
+            raise error
+        if is_external(table) and self._external_base is not None:
+            self._external += external_directories(
+                self._resolve, table, partitions, self._external_base
+            )
+        files = tuple(file for one in found for file in one.files)
+        return _Whole(table=table, partitions=partitions, files=files)
+
+    def _write_metadata(self, whole: _Whole) -> None:
+        table = whole.table
+        write_ids = self._snapshot.write_ids.get(table.full_name)
+        spec = ReplicationSpec(
+            scope=SCOPE_METADATA if is_view(table) else SCOPE_ALL,
+            last_event_id=self._event_id,
+            is_replace=True,
+            valid_write_ids=None if write_ids is None else write_ids.format(),
+            valid_txns=None if write_ids is None else self._snapshot.txns.format(),
+        )
+        metadata = TableMetadata(
+            spec=spec,
+            table=table_to_json(replace(table, parameters=self._parameters(table.parameters))),
+            partitions=tuple(
+                partition_to_json(replace(one, parameters=self._parameters(one.parameters)))
+                for one in whole.partitions
+            ),
+        )
+        path = self._paths.table_metadata(table.database_name, table.name)
+        self._texts.write({path: metadata.format()})
+
+    def _parameters(self, parameters: object) -> dict[str, str]:
+        found = dict(parameters) if isinstance(parameters, dict) else {}
+        return replicated_parameters(found) | {LAST_EVENT: str(self._event_id)}
+
+
+def write_database(
+    source: Metastore, texts: NotedTexts, paths: DumpPaths, name: str, event_id: EventId
+) -> None:
+    """The database object of a bootstrap dump."""
+    database = source.get_database(name)
+    parameters = replicated_parameters(database.parameters)
+    parameters |= {
+        "hive.repl.is.custom.db.loc": "false",
+        "hive.repl.is.custom.db.managedloc": "false",
+        LAST_EVENT: str(event_id),
+    }
+    text = database_to_json(owned_database(replace(database, parameters=parameters)))
+    path = paths.database_metadata(name)
+    texts.write({path: DatabaseMetadata(database=text).format()})
+
+
+def require_no_functions(source: Metastore, database: str, passed_kinds: frozenset[str]) -> None:
+    """Raises ReplError for a database with functions: their code would have to come along."""
+    found = () if FUNCTIONS in passed_kinds else source.get_functions(database)
+    if found:
+        names = ", ".join(one.name for one in found)
+        raise refusal(f"database {database}", FUNCTIONS, f"function {names}")
+
+
+def require_no_constraints(
+    source: Metastore, tables: Iterable[Table], passed_kinds: frozenset[str]
+) -> None:
+    """Raises ReplError for tables with constraints, which no replica of ours can keep."""
+    if CONSTRAINTS in passed_kinds:
+        return
+    for table in tables:
+        try:
+            found = source.get_constraint_names(table.database_name, table.name)
+        except NoSuchObjectError:
+            continue  # it was dropped since it was listed
+        if found:
+            names = ", ".join(found)
+            raise refusal(f"table {table.full_name}", CONSTRAINTS, f"constraint {names}")
+
+
+def require_no_rename(source: Metastore, database: str, wanted: EventRange) -> None:
+    """Raises ReplError if a table or partition was renamed while it was dumped.
+
+    A drop and a new object of the same name are healed by their events; a renamed object may have
+    been missed under both names.
+    """
+    for event in read_events(source, wanted):
+        if not is_of(event, database):
+            continue
+        where = f"event {event.id} ({event.type})"
+        if event.type == EventType.ALTER_TABLE.value:
+            payload = Payload.parse(message_json(event), where)
+            before = table_from_json(payload.text("tableObjBeforeJson"))
+            is_renamed = before.name != table_from_json(payload.text("tableObjAfterJson")).name
+        elif event.type == EventType.ALTER_PARTITION.value:
+            payload = Payload.parse(message_json(event), where)
+            if "partitionObjBeforeJson" not in payload.fields:
+                continue
+            before_values = partition_from_json(payload.text("partitionObjBeforeJson")).values
+            after = partition_from_json(payload.text("partitionObjAfterJson"))
+            is_renamed = before_values != after.values
+        else:
+            continue
+        if is_renamed:
+            raise ReplError(
+                f"{where}: a table or partition was renamed while database {database} was dumped, "
+                "and may be missing; dump again"
+            )

@@ -1,0 +1,490 @@
+"""Write one event of the notification log as an event directory of a dump.
+
+Kind, payload and objects are those that Hive 4.2 writes for the same event (docs/format/dump.md).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from changemanager.errors import ChangeManagerError
+from changemanager.uri import EncodedUri, decode_uri, encode_uri
+from hms_bridge.errors import MetaError, ReplError
+from hms_bridge.model.catalog import Table, TableType, asks_to_keep
+from hms_bridge.model.compaction import CompactionType
+from hms_bridge.model.event import EventType, NotificationEvent
+from hms_bridge.model.partition_name import partition_name
+from hms_bridge.model.txn import WriteEvent
+from hms_bridge.repl.format.dump_metadata import DumpMetadata, DumpType
+from hms_bridge.repl.format.event_payload import (
+    AbortTxnPayload,
+    AllocWriteIdPayload,
+    CommitTxnPayload,
+    OpenTxnPayload,
+    Payload,
+    message_json,
+)
+from hms_bridge.repl.format.layout import EventPaths
+from hms_bridge.repl.format.object_metadata import (
+    SCOPE_ALL,
+    SCOPE_METADATA,
+    DatabaseMetadata,
+    ReplicationSpec,
+    TableMetadata,
+)
+from hms_bridge.repl.format.passed_kinds import PASSED_BY_DEFAULT, PLACES, refusal
+from hms_bridge.repl.format.side_texts import format_names
+from hms_bridge.repl.partition_places import require_usual_places
+from hms_bridge.repl.remedies import begin_anew, bring_anew
+from hms_bridge.repl.target_objects import (
+    has_moved,
+    is_external,
+    is_view,
+    owned_database,
+    require_files_of_hive,
+)
+from hms_bridge.wire.object_json import (
+    database_from_json,
+    database_to_json,
+    partition_from_json,
+    table_from_json,
+)
+
+_PASSED_ON: Mapping[str, str] = {
+    **{
+        f"ADD_{kind}": f"EVENT_ADD_{kind}"
+        for kind in (
+            "PRIMARYKEY",
+            "FOREIGNKEY",
+            "UNIQUECONSTRAINT",
+            "NOTNULLCONSTRAINT",
+            "DEFAULTCONSTRAINT",
+            "CHECKCONSTRAINT",
+        )
+    },
+    "DROP_CONSTRAINT": "EVENT_DROP_CONSTRAINT",
+    "DROP_FUNCTION": "EVENT_DROP_FUNCTION",
+    "UPDATE_TBL_COL_STAT_EVENT": "EVENT_UPDATE_TABLE_COL_STAT",
+    "DELETE_TBL_COL_STAT_EVENT": "EVENT_DELETE_TABLE_COL_STAT",
+    "UPDATE_PART_COL_STAT_EVENT": "EVENT_UPDATE_PART_COL_STAT",
+    "DELETE_PART_COL_STAT_EVENT": "EVENT_DELETE_PART_COL_STAT",
+}
+
+_OF_QUEUE = frozenset({EventType.REQUEST_COMPACTION.value, EventType.FAIL_COMPACTION.value})
+"""Of our own metastore; they tell of a queue that a replica has not."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DumpedList:
+    """A file list to write."""
+
+    path: str
+    files: tuple[EncodedUri, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EventTexts:
+    """What the directory of one event holds: texts by path, and file lists."""
+
+    type: str
+    texts: Mapping[str, str]
+    lists: tuple[DumpedList, ...] = ()
+
+    @property
+    def files(self) -> tuple[EncodedUri, ...]:
+        """All files that the event names."""
+        return tuple(file for one in self.lists for file in one.files)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EventWriter:
+    """Turns events of one database into texts. Pure: what a commit wrote is handed in.
+
+    ``has_checksums`` False: references name neither checksum nor archive. ``passed_kinds``: events
+    that are left out although nothing carries them over.
+    """
+
+    database_name: str
+    cm_root: str | None
+    has_checksums: bool = True
+    passed_kinds: frozenset[str] = PASSED_BY_DEFAULT
+
+    def write(
+        self,
+        event: NotificationEvent,
+        paths: EventPaths,
+        writes: Sequence[WriteEvent] = (),
+        emptied: Collection[tuple[str, str]] = (),
+    ) -> EventTexts | None:
+        """The texts of an event; None for one that Hive does not dump either. ``emptied``: tables
+        and partitions of which the commit's write left an empty base.
+
+        Raises ReplError for one that no incremental dump can carry: leaving it out would lose rows.
+        """
+        if event.type == EventType.COMMIT_TXN.value:
+            return self._commit(event, paths, writes, emptied)
+        writer = _WRITERS.get(event.type)
+        if writer is not None:
+            return writer(self, event, paths)
+        if event.type in _PASSED_ON:
+            return self._payload_only(event, paths, _PASSED_ON[event.type])
+        if event.type == EventType.DROP_DATABASE.value:
+            raise _not_dumped(event, f"database {self.database_name} was dropped", ())
+        if event.type in _OF_QUEUE or event.type in self.passed_kinds:
+            return None
+        raise refusal(_where(event), event.type, "an event of this kind")
+
+    def _texts(
+        self,
+        event: NotificationEvent,
+        paths: EventPaths,
+        type_text: str,
+        payload: str | None,
+        *,
+        metadata: str | None = None,
+        lists: tuple[DumpedList, ...] = (),
+        more: Mapping[str, str] | None = None,
+    ) -> EventTexts:
+        dump_metadata = DumpMetadata(
+            type=type_text,
+            from_event_id=event.id,
+            to_event_id=event.id,
+            cm_root=self.cm_root,
+            payload=payload,
+        )
+        texts = {paths.dump_metadata: dump_metadata.format(), **(more or {})}
+        if metadata is not None:
+            texts[paths.object_metadata] = metadata
+        return EventTexts(type=type_text, texts=texts, lists=lists)
+
+    def _payload_only(
+        self, event: NotificationEvent, paths: EventPaths, type_text: str
+    ) -> EventTexts:
+        return self._texts(event, paths, type_text, _compact(event))
+
+    def _open(self, event: NotificationEvent, paths: EventPaths) -> EventTexts:
+        payload = OpenTxnPayload.parse(message_json(event), _where(event))
+        return self._texts(event, paths, DumpType.OPEN_TXN.value, payload.format())
+
+    def _allocate(self, event: NotificationEvent, paths: EventPaths) -> EventTexts:
+        payload = AllocWriteIdPayload.parse(message_json(event), _where(event))
+        return self._texts(event, paths, DumpType.ALLOC_WRITE_ID.value, payload.format())
+
+    def _abort(self, event: NotificationEvent, paths: EventPaths) -> EventTexts:
+        payload = AbortTxnPayload.parse(message_json(event), _where(event))
+        return self._texts(event, paths, DumpType.ABORT_TXN.value, payload.format())
+
+    def _commit(
+        self,
+        event: NotificationEvent,
+        paths: EventPaths,
+        writes: Sequence[WriteEvent],
+        emptied: Collection[tuple[str, str]],
+    ) -> EventTexts:
+        """The message gets what the transaction wrote, and each table a directory of its own."""
+        commit = CommitTxnPayload.parse(message_json(event), _where(event))
+        ours = tuple(
+            one if self.has_checksums else _without_checksums(event, one)
+            for one in writes
+            if one.database_name == self.database_name
+        )
+        payload = CommitTxnPayload(
+            txn_id=commit.txn_id,
+            timestamp_seconds=commit.timestamp_seconds,
+            server=commit.server,
+            service_principal=commit.service_principal,
+            write_ids=(*commit.write_ids, *(one.write_id for one in ours)),
+            databases=(*commit.databases, *(one.database_name for one in ours)),
+            writes=ours or commit.writes,
+        )
+        texts: dict[str, str] = {}
+        lists: list[DumpedList] = []
+        for name in dict.fromkeys(one.table_name for one in ours):
+            below = paths.table(self.database_name, name)
+            group = tuple(one for one in ours if one.table_name == name)
+            texts[below.object_metadata] = _commit_metadata(event, group)
+            empty = [partition for table, partition in emptied if table == name]
+            if empty:
+                texts[below.emptied] = format_names(empty)
+            lists += [
+                DumpedList(
+                    path=below.files(one.partition or None), files=_decoded(event, one.files)
+                )
+                for one in group
+            ]
+        return self._texts(
+            event,
+            paths,
+            DumpType.COMMIT_TXN.value,
+            payload.format(),
+            lists=tuple(lists),
+            more=texts,
+        )
+
+    def _create_database(self, event: NotificationEvent, paths: EventPaths) -> EventTexts:
+        payload = Payload.parse(message_json(event), _where(event))
+        metadata = DatabaseMetadata(database=payload.text("dbJson")).format()
+        return self._texts(
+            event, paths, DumpType.CREATE_DATABASE.value, _compact(event), metadata=metadata
+        )
+
+    def _alter_database(self, event: NotificationEvent, paths: EventPaths) -> EventTexts:
+        fields = dict(Payload.parse(message_json(event), _where(event)).fields)
+        for key in ("dbObjBeforeJson", "dbObjAfterJson"):
+            database = database_from_json(str(fields.get(key)))
+            if database.owner_name is None:
+                fields[key] = database_to_json(owned_database(database))
+        payload = json.dumps(fields, separators=(",", ":"))
+        return self._texts(event, paths, DumpType.ALTER_DATABASE.value, payload)
+
+    def _create_table(self, event: NotificationEvent, paths: EventPaths) -> EventTexts | None:
+        payload = Payload.parse(message_json(event), _where(event))
+        text = payload.text("tableObjJson")
+        table = table_from_json(text)
+        if _is_materialized(table):
+            return None
+        require_files_of_hive(table)
+        _require_no_rows(event, table, table.parameters)
+        files: tuple[EncodedUri, ...] = ()
+        if not (table.is_transactional or is_external(table) or table.is_partitioned):
+            files = _decoded(event, [one for one in payload.texts("files") if one])
+        return self._texts(
+            event,
+            paths,
+            DumpType.CREATE_TABLE.value,
+            None,
+            metadata=_ddl_metadata(event, table, text, is_data_included=not is_view(table)),
+            lists=(DumpedList(path=paths.files(), files=files),),
+        )
+
+    def _alter_table(self, event: NotificationEvent, paths: EventPaths) -> EventTexts | None:
+        payload = Payload.parse(message_json(event), _where(event))
+        before = table_from_json(payload.text("tableObjBeforeJson"))
+        text = payload.text("tableObjAfterJson")
+        after = table_from_json(text)
+        if _is_materialized(after):
+            return None
+        require_files_of_hive(after)
+        if before.database_name != after.database_name:
+            own = [one for one in (before, after) if one.database_name == self.database_name]
+            names = [one.name for one in own]
+            raise _not_dumped(event, f"{before.full_name} was renamed to {after.full_name}", names)
+        if payload.is_true("isTruncateOp"):
+            return self._payload_only(event, paths, DumpType.TRUNCATE_TABLE.value)
+        if before.name != after.name:
+            return self._payload_only(event, paths, DumpType.RENAME_TABLE.value)
+        if before.type != after.type or before.is_transactional != after.is_transactional:
+            raise _not_dumped(
+                event,
+                f"{after.full_name} was converted ({_kind(before)} to {_kind(after)})",
+                [after.name],
+            )
+        if not is_external(after) and has_moved(before, after):
+            raise _not_dumped(event, f"{after.full_name} was given another place", [after.name])
+        return self._texts(
+            event,
+            paths,
+            DumpType.ALTER_TABLE.value,
+            _compact(event),
+            metadata=_ddl_metadata(event, after, text, is_data_included=False),
+        )
+
+    def _drop_table(self, event: NotificationEvent, paths: EventPaths) -> EventTexts | None:
+        payload = Payload.parse(message_json(event), _where(event))
+        if payload.fields.get("tableType") == TableType.MATERIALIZED_VIEW.value:
+            return None
+        return self._payload_only(event, paths, DumpType.DROP_TABLE.value)
+
+    def _add_partition(self, event: NotificationEvent, paths: EventPaths) -> EventTexts:
+        payload = Payload.parse(message_json(event), _where(event))
+        text = payload.text("tableObjJson")
+        table = table_from_json(text)
+        partitions = tuple(one for one in payload.texts("partitionListJson") if one)
+        for one in partitions:
+            _require_no_rows(event, table, partition_from_json(one).parameters)
+        lists: tuple[DumpedList, ...] = ()
+        if not is_external(table):
+            files = _partition_files(payload)
+            lists = tuple(
+                DumpedList(
+                    path=paths.files(name),
+                    files=() if table.is_transactional else _decoded(event, files.get(name, ())),
+                )
+                for name in (_partition_name(event, table, one) for one in partitions)
+            )
+        return self._texts(
+            event,
+            paths,
+            DumpType.ADD_PARTITION.value,
+            None,
+            metadata=_ddl_metadata(event, table, text, partitions, is_data_included=True),
+            lists=lists,
+        )
+
+    def _alter_partition(self, event: NotificationEvent, paths: EventPaths) -> EventTexts:
+        payload = Payload.parse(message_json(event), _where(event))
+        if payload.is_true("isTruncateOp"):
+            return self._payload_only(event, paths, DumpType.TRUNCATE_PARTITION.value)
+        text = payload.text("tableObjJson")
+        table = table_from_json(text)
+        if event.type == EventType.ALTER_PARTITIONS.value:
+            partitions = tuple(one for one in payload.texts("partitionListJson") if one)
+            if PLACES not in self.passed_kinds:
+                changed = (partition_from_json(one) for one in partitions)
+                require_usual_places(table, changed, _where(event))
+        else:
+            partitions = (payload.text("partitionObjAfterJson"),)
+            before = partition_from_json(payload.text("partitionObjBeforeJson"))
+            after = partition_from_json(partitions[0])
+            if before.values != after.values:
+                return self._payload_only(event, paths, DumpType.RENAME_PARTITION.value)
+            if has_moved(before, after) and not is_external(table):
+                name = f"{'/'.join(after.values)} of {event.table_name}"
+                what = f"partition {name} was given another place"
+                raise _not_dumped(event, what, [event.table_name or ""])
+        return self._texts(
+            event,
+            paths,
+            DumpType.ALTER_PARTITION.value,
+            _compact(event),
+            metadata=_ddl_metadata(event, table, text, partitions, is_data_included=False),
+        )
+
+    def _drop_partition(self, event: NotificationEvent, paths: EventPaths) -> EventTexts:
+        return self._payload_only(event, paths, DumpType.DROP_PARTITION.value)
+
+    def _compaction(self, event: NotificationEvent, paths: EventPaths) -> EventTexts:
+        """Carried as Hive does, who knows no such kind; the rows are the same, unless rebalanced.
+
+        Raises ReplError then: later deletes name rows by ids that they do not have on the replica.
+        """
+        payload = Payload.parse(message_json(event), _where(event))
+        if payload.fields.get("type") == CompactionType.REBALANCE.name:
+            raise _not_dumped(
+                event,
+                f"{event.database_name}.{event.table_name} was rebalanced: its rows have other "
+                "ids now",
+                [event.table_name or ""],
+            )
+        return self._texts(event, paths, DumpType.UNKNOWN.value, _one_line(event.message))
+
+    def _insert(self, event: NotificationEvent, _: EventPaths) -> EventTexts | None:
+        """Files of external tables are copied whole, those of ACID tables come with the commit."""
+        payload = Payload.parse(message_json(event), _where(event))
+        table = table_from_json(payload.text("tableObjJson"))
+        if is_external(table) or table.is_transactional:
+            return None
+        raise ReplError(
+            f"{_where(event)}: rows were written to {table.full_name}, which is managed but not "
+            "transactional: no event carries them. Make it transactional or external, or bring it "
+            "whole after each such write. " + bring_anew(table.database_name, [table.name])
+        )
+
+
+_WRITERS = {
+    EventType.OPEN_TXN.value: EventWriter._open,
+    EventType.ALLOC_WRITE_ID.value: EventWriter._allocate,
+    EventType.ABORT_TXN.value: EventWriter._abort,
+    EventType.CREATE_DATABASE.value: EventWriter._create_database,
+    EventType.ALTER_DATABASE.value: EventWriter._alter_database,
+    EventType.CREATE_TABLE.value: EventWriter._create_table,
+    EventType.ALTER_TABLE.value: EventWriter._alter_table,
+    EventType.DROP_TABLE.value: EventWriter._drop_table,
+    EventType.ADD_PARTITION.value: EventWriter._add_partition,
+    EventType.ALTER_PARTITION.value: EventWriter._alter_partition,
+    EventType.ALTER_PARTITIONS.value: EventWriter._alter_partition,
+    EventType.DROP_PARTITION.value: EventWriter._drop_partition,
+    EventType.INSERT.value: EventWriter._insert,
+    EventType.COMMIT_COMPACTION.value: EventWriter._compaction,
+}
+
+
+def _where(event: NotificationEvent) -> str:
+    return f"event {event.id} ({event.type})"
+
+
+def _not_dumped(event: NotificationEvent, what: str, tables: Sequence[str]) -> ReplError:
+    database = event.database_name or "DATABASE"
+    return ReplError(
+        f"{_where(event)}: {what}, which no event carries, and leaving it out would lose rows. "
+        + (bring_anew(database, tables) if tables else begin_anew(database))
+    )
+
+
+def _require_no_rows(event: NotificationEvent, table: Table, parameters: Mapping[str, str]) -> None:
+    """Raises ReplError for what was adopted: the writes of its rows are in no event."""
+    if table.is_transactional and asks_to_keep(parameters):
+        what = f"{table.full_name} was adopted with the rows of its files"
+        raise _not_dumped(event, what, [table.name])
+
+
+def _compact(event: NotificationEvent) -> str:
+    fields = Payload.parse(message_json(event), _where(event)).fields
+    return json.dumps(fields, separators=(",", ":"))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _kind(table: Table) -> str:
+    return f"{'transactional ' if table.is_transactional else ''}{table.type}"
+
+
+def _is_materialized(table: Table) -> bool:
+    return table.type == TableType.MATERIALIZED_VIEW.value
+
+
+def _decoded(event: NotificationEvent, files: Sequence[str]) -> tuple[EncodedUri, ...]:
+    try:
+        return tuple(decode_uri(one) for one in files)
+    except ChangeManagerError as error:
+        raise ReplError(f"{_where(event)}: {error}") from error
+
+
+def _without_checksums(event: NotificationEvent, write: WriteEvent) -> WriteEvent:
+    files = _decoded(event, write.files)
+    plain = (replace(one, checksum=None, cmroot=None) for one in files)
+    return replace(write, files=tuple(encode_uri(one) for one in plain))
+
+
+def _ddl_metadata(
+    event: NotificationEvent,
+    table: Table,
+    text: str,
+    partitions: tuple[str, ...] = (),
+    *,
+    is_data_included: bool,
+) -> str:
+    has_data = is_data_included and not is_view(table)
+    spec = ReplicationSpec(
+        scope=SCOPE_ALL if has_data else SCOPE_METADATA,
+        event_id=event.id,
+        last_event_id=event.id,
+        is_replace=True,
+    )
+    return TableMetadata(spec=spec, table=text, partitions=partitions).format()
+
+
+def _commit_metadata(event: NotificationEvent, writes: tuple[WriteEvent, ...]) -> str:
+    spec = ReplicationSpec(event_id=event.id, last_event_id=event.id, is_replace=False)
+    partitions = tuple(one.partition_object for one in writes if one.partition_object)
+    return TableMetadata(spec=spec, table=writes[-1].table_object, partitions=partitions).format()
+
+
+def _partition_name(event: NotificationEvent, table: Table, text: str) -> str:
+    try:
+        return partition_name(table.partition_columns, partition_from_json(text).values)
+    except MetaError as error:
+        raise ReplError(f"{_where(event)}: {error}") from error
+
+
+def _partition_files(payload: Payload) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for one in payload.fields.get("partitionFiles") or []:
+        if not isinstance(one, dict) or not isinstance(one.get("partitionName"), str):
+            raise payload.wrong("partitionFiles names no partition")
+        found[one["partitionName"]] = tuple(str(file) for file in one.get("files") or [])
+    return found

@@ -1,0 +1,83 @@
+"""Which directories of external tables a dump asks to copy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from changemanager.location import Resolver
+from hms_bridge.errors import NoSuchObjectError
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.catalog import Partition, Table
+from hms_bridge.repl.format.external_list import (
+    ExternalDirectory,
+    external_target,
+    format_external_list,
+)
+from hms_bridge.repl.format.layout import DumpPaths
+from hms_bridge.repl.target_objects import is_external
+
+_PARTITIONS_AT_ONCE = 1000
+
+
+def partitions_of(source: Metastore, table: Table) -> tuple[Partition, ...]:
+    """All partitions of a table, in the order of their names."""
+    if not table.is_partitioned:
+        return ()
+    names = source.get_partition_names(table.database_name, table.name)
+    found: list[Partition] = []
+    for start in range(0, len(names), _PARTITIONS_AT_ONCE):
+        found += source.get_partitions_by_names(
+            table.database_name, table.name, names[start : start + _PARTITIONS_AT_ONCE]
+        )
+    return tuple(found)
+
+
+def external_directories(
+    resolve: Resolver, table: Table, partitions: Sequence[Partition], base: str
+) -> tuple[ExternalDirectory, ...]:
+    """The directory of an external table, and those of its partitions outside of it."""
+    root = table.storage.location
+    if root is None:
+        return ()
+    top = resolve(root).uri
+    outside = (resolve(one.storage.location).uri for one in partitions if one.storage.location)
+    places = [top, *(uri for uri in outside if uri != top and not uri.startswith(f"{top}/"))]
+    return tuple(
+        ExternalDirectory(source=uri, target=external_target(base, uri), table_name=table.name)
+        for uri in places
+    )
+
+
+def list_external(
+    source: Metastore, resolve: Resolver, database: str, base: str
+) -> tuple[ExternalDirectory, ...]:
+    """The directories of all external tables of a database, as they are now.
+
+    An incremental dump lists them all: no event tells of their data.
+    """
+    return tuple(
+        one
+        for table in _external_tables(source, database)
+        for one in external_directories(resolve, table, _partitions_now(source, table), base)
+    )
+
+
+def external_list_text(
+    paths: DumpPaths, directories: Sequence[ExternalDirectory]
+) -> Mapping[str, str]:
+    """The list by its path; nothing for no directories."""
+    return {paths.external_file_list: format_external_list(directories)} if directories else {}
+
+
+def _external_tables(source: Metastore, database: str) -> Iterator[Table]:
+    names = source.get_tables(database)
+    tables = source.get_tables_by_names(database, names) if names else ()
+    return (one for one in tables if is_external(one))
+
+
+def _partitions_now(source: Metastore, table: Table) -> tuple[Partition, ...]:
+    """A table that is dropped meanwhile has none; its directory may be gone, which is no error."""
+    try:
+        return partitions_of(source, table)
+    except NoSuchObjectError:
+        return ()

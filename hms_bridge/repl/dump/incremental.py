@@ -1,0 +1,330 @@
+"""Write the events of a range as an incremental dump."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from changemanager.location import Resolver
+from changemanager.manifest import ArchiveManifest
+from changemanager.uri import EncodedUri
+from hms_bridge.errors import EventGapError
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.event import EventType, NotificationEvent
+from hms_bridge.model.ids import TxnId
+from hms_bridge.model.txn import OpenTxns, TxnState, TxnType, WriteEvent
+from hms_bridge.repl.dump.event_source import EventRange, concerns, left_out_events, read_events
+from hms_bridge.repl.dump.events import EventTexts, EventWriter
+from hms_bridge.repl.dump.partition_changes import (
+    PartitionChanges,
+    WriteVisibility,
+    changed_under_writer,
+)
+from hms_bridge.repl.dump.table_names import TableNames
+from hms_bridge.repl.dump.table_writes import Archive
+from hms_bridge.repl.dump.tables_anew import names_of_event
+from hms_bridge.repl.dump.unreported_writes import (
+    UnreportedWrites,
+    earlier_allocations,
+    lost_writes,
+)
+from hms_bridge.repl.file_pool import FilePool
+from hms_bridge.repl.format.event_payload import (
+    AbortTxnPayload,
+    AllocWriteIdPayload,
+    CommitTxnPayload,
+    OpenTxnPayload,
+    message_json,
+)
+from hms_bridge.repl.format.events_dump import EventsDump
+from hms_bridge.repl.format.files_list import format_files
+from hms_bridge.repl.format.hashed_texts import NotedTexts
+from hms_bridge.repl.format.layout import DumpPaths
+from hms_bridge.repl.format.passed_kinds import PASSED_BY_DEFAULT
+from hms_bridge.repl.format.replays import Replays, still_open
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IncrementalRules:
+    """How events are written. ``batch_size`` None: each directly below, as
+    hive.repl.batch.incremental.events=false. ``is_filtered``: leave out transactions of others.
+    ``is_unknown_empty``: a write of which nobody knows any more what it wrote wrote nothing.
+    ``passed_kinds``: what a replica can do without."""
+
+    batch_size: int | None = 10_000
+    is_filtered: bool = True
+    is_unknown_empty: bool = False
+    passed_kinds: frozenset[str] = PASSED_BY_DEFAULT
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EventCounts:
+    """What a range holds. ``dumped`` by dumped kind; ``passed``: of the database, but without a
+    place in a dump; ``left_out_count``: of other databases and their transactions.
+    ``assumed_empty``: writes that were dumped as empty although they may not have been."""
+
+    dumped: Mapping[str, int] = field(default_factory=dict)
+    passed: Mapping[str, int] = field(default_factory=dict)
+    left_out_count: int = 0
+    assumed_empty: tuple[str, ...] = ()
+
+
+class IncrementalDump:
+    """The events of one range, for one database; without those of tables that come ``anew``."""
+
+    def __init__(
+        self,
+        source: Metastore,
+        *,
+        database_name: str,
+        wanted: EventRange,
+        cm_root: str | None,
+        rules: IncrementalRules,
+        anew: frozenset[str] = frozenset(),
+        has_checksums: bool = True,
+        manifest: ArchiveManifest | None = None,
+        txns_before: OpenTxns | None = None,
+        replays_before: Replays | None = None,
+    ) -> None:
+        """``txns_before``: the source's, asked for before the end of the range was chosen;
+        ``replays_before``: what the dump before tells."""
+        self._txns_before = txns_before
+        self._replays_before = replays_before or Replays()
+        self._source = source
+        self._database_name = database_name
+        self._wanted = wanted
+        self._rules = rules
+        self._anew = anew
+        self._has_checksums = has_checksums
+        self._manifest = manifest
+        self._writer = EventWriter(
+            database_name=database_name,
+            cm_root=cm_root,
+            has_checksums=has_checksums,
+            passed_kinds=rules.passed_kinds,
+        )
+        self._partition_changes = PartitionChanges(source, database_name)
+        self._passed: Counter[str] = Counter()
+        self._left_out_count = 0
+        self._opened: set[TxnId] = set()
+        self._allocated: set[TxnId] = set()
+        self._ended: set[TxnId] = set()
+
+    def count(self) -> EventCounts:
+        """Go through the range without writing. Raises as ``write`` does."""
+        dumped = Counter(texts.type for texts in self._texts(DumpPaths("/plan"), None))
+        return self._counts(dumped)
+
+    def write(
+        self, resolve: Resolver, paths: DumpPaths, texts: NotedTexts
+    ) -> tuple[EventCounts, list[EncodedUri]]:
+        """Write every event, then the progress file. Returns also the files that are named.
+
+        Raises EventGapError if events are gone, ReplError for one that no dump can carry, and for
+        a write whose files were compacted away without a trace.
+        """
+        dumped: Counter[str] = Counter()
+        files: list[EncodedUri] = []
+        unreported = UnreportedWrites(
+            self._source,
+            resolve,
+            self._database_name,
+            Archive(cmroot=self._writer.cm_root, manifest=self._manifest),
+            TableNames(self._source, self._database_name, self._wanted.after),
+            self._anew,
+        )
+        with FilePool() as pool:
+            noted = self._noted(self._texts(paths, unreported), dumped, files)
+            pool.all(texts.write, noted)
+        if unreported.unknown_writes and not self._rules.is_unknown_empty:
+            tables = unreported.unknown_tables
+            raise lost_writes(self._database_name, unreported.unknown_writes, tables)
+        progress = EventsDump(
+            last_event_id=self._wanted.until,
+            event_count=sum(dumped.values()),
+            is_batched=self._rules.batch_size is not None,
+        )
+        texts.write({paths.open_txns: f"{self._open_txns()}\n"})
+        if self._txns_before is not None:
+            known = self._replays_before.all | self._opened | self._allocated
+            texts.write(
+                {paths.replays: still_open(known - self._ended, self._txns_before).format()}
+            )
+        texts.write({paths.events_dump: progress.format()})
+        counts = replace(self._counts(dumped), assumed_empty=tuple(unreported.unknown_writes))
+        return counts, files
+
+    def _noted(
+        self, events: Iterable[EventTexts], dumped: Counter[str], files: list[EncodedUri]
+    ) -> Iterator[Mapping[str, str]]:
+        """The texts of each event by path, which is counted and its files added."""
+        for texts in events:
+            dumped[texts.type] += 1
+            files += texts.files
+            yield {one.path: format_files(one.files) for one in texts.lists} | dict(texts.texts)
+
+    def _counts(self, dumped: Counter[str]) -> EventCounts:
+        return EventCounts(
+            dumped=dict(dumped), passed=dict(self._passed), left_out_count=self._left_out_count
+        )
+
+    def _texts(self, paths: DumpPaths, unreported: UnreportedWrites | None) -> Iterator[EventTexts]:
+        left_out = left_out_events(
+            self._source, self._wanted, self._database_name, is_filtered=self._rules.is_filtered
+        )
+        self._passed, self._left_out_count = Counter(), 0
+        self._opened, self._allocated, self._ended = set(), set(), set()
+        size, written = self._rules.batch_size, 0
+        for event in read_events(self._source, self._wanted):
+            if event.id in left_out or not concerns(event, self._database_name):
+                self._left_out_count += 1
+                continue
+            if self._anew and names_of_event(event, self._database_name) & self._anew:
+                self._left_out_count += 1
+                continue
+            batch = None if size is None else written // size + 1
+            writes = self._writes(event, unreported)
+            texts = self._writer.write(
+                event,
+                paths.event(int(event.id), batch),
+                writes,
+                self._emptied(event, writes, unreported),
+            )
+            if texts is None:
+                self._passed[event.type] += 1
+                continue
+            written += 1
+            yield texts
+
+    def _writes(
+        self, event: NotificationEvent, unreported: UnreportedWrites | None
+    ) -> tuple[WriteEvent, ...]:
+        """What a commit wrote and the source shows; nothing for an event of another kind."""
+        if event.type != EventType.COMMIT_TXN.value:
+            self._note_txns(event, unreported)
+            return ()
+        commit = CommitTxnPayload.parse(message_json(event), f"event {event.id} ({event.type})")
+        self._ended.add(commit.txn_id)
+        notified = self._source.get_write_events(commit.txn_id, self._database_name)
+        reported = tuple(one for one in notified if one.table_name not in self._anew)
+        if unreported is None:
+            return reported
+        if commit.txn_id not in self._opened:
+            self._note_earlier(commit, reported, unreported)
+        found = unreported.find(event, commit.txn_id, notified)
+        shown = (
+            self._whole(event, one, unreported)
+            for one in reported
+            if self._is_of_table(event, commit.txn_id, one, unreported)
+            and self._is_seen(event, commit.txn_id, one, unreported)
+        )
+        return (*shown, *(one for one in found if one.table_name not in self._anew))
+
+    def _note_txns(self, event: NotificationEvent, unreported: UnreportedWrites | None) -> None:
+        """Transactions that an event opens, aborts or allocates write ids for."""
+        where = f"event {event.id} ({event.type})"
+        if event.type == EventType.OPEN_TXN.value:
+            self._opened.update(OpenTxnPayload.parse(message_json(event), where).txn_ids)
+        elif event.type == EventType.ABORT_TXN.value:
+            self._ended.add(AbortTxnPayload.parse(message_json(event), where).txn_id)
+        elif event.type == EventType.ALLOC_WRITE_ID.value and unreported is not None:
+            payload = AllocWriteIdPayload.parse(message_json(event), where)
+            unreported.note(event.id, payload.table_name, payload.allocated)
+            self._allocated.update(one.txn_id for one in payload.allocated)
+
+    def _whole(
+        self, event: NotificationEvent, write: WriteEvent, unreported: UnreportedWrites
+    ) -> WriteEvent:
+        """A write that was reported before the database was a source came without checksums; its
+        files may be in the archive since, where they are found by checksum only."""
+        if not self._has_checksums or self._writer.cm_root is None:
+            return write
+        return unreported.with_checksums(event, write)
+
+    def _is_of_table(
+        self,
+        event: NotificationEvent,
+        txn_id: TxnId,
+        write: WriteEvent,
+        unreported: UnreportedWrites,
+    ) -> bool:
+        """Not if its table was dropped under it. Raises ReplError if it was renamed: what was
+        written before is seen under the new name, what was written after is not."""
+        allocated = unreported.allocated_at(txn_id, write)
+        if allocated is None:
+            return True
+        name = unreported.name_at(write.table_name, allocated, event.id)
+        if name in (None, write.table_name):
+            return name is not None
+        if name in self._anew:
+            return False
+        raise changed_under_writer(event, write.database_name, write.table_name, str(name))
+
+    def _emptied(
+        self,
+        commit: NotificationEvent,
+        writes: Sequence[WriteEvent],
+        unreported: UnreportedWrites | None,
+    ) -> tuple[tuple[str, str], ...]:
+        """Tables and partitions that were overwritten with nothing."""
+        if unreported is None:
+            return ()
+        return tuple(
+            (one.table_name, one.partition)
+            for one in writes
+            if not one.files and unreported.is_emptied(commit, one)
+        )
+
+    def _is_seen(
+        self,
+        event: NotificationEvent,
+        txn_id: TxnId,
+        write: WriteEvent,
+        unreported: UnreportedWrites,
+    ) -> bool:
+        """Not if its partition was dropped under it. Raises ReplError where that is not sure."""
+        if not write.partition:
+            return True
+        where = f"{write.table_name}/{write.partition}"
+        allocated = unreported.allocated_at(txn_id, write)
+        try:
+            if allocated is None:
+                allocated = self._wanted.after
+            visibility = self._partition_changes.visibility(
+                write.table_name, write.partition, allocated, event.id
+            )
+        except EventGapError as error:
+            raise changed_under_writer(event, write.database_name, where) from error
+        if visibility is WriteVisibility.UNKNOWN:
+            raise changed_under_writer(event, write.database_name, where)
+        return visibility is WriteVisibility.VISIBLE
+
+    def _note_earlier(
+        self,
+        commit: CommitTxnPayload,
+        reported: Sequence[WriteEvent],
+        unreported: UnreportedWrites,
+    ) -> None:
+        """A transaction from before the range: it may have got write ids there."""
+        try:
+            for event_id, payload in earlier_allocations(
+                self._source, self._database_name, commit.txn_id, self._wanted.after
+            ):
+                own = [one for one in payload.allocated if one.txn_id == commit.txn_id]
+                unreported.note(event_id, payload.table_name, own)
+        except EventGapError:
+            if not reported:
+                unreported.unknown_writes.append(
+                    f"transaction {commit.txn_id} (the notification log does not go back to where "
+                    f"transaction {commit.txn_id} was opened)"
+                )
+
+    def _open_txns(self) -> str:
+        """Source transactions that are open now: what a target keeps open after the load."""
+        opened = self._source.get_open_txns()
+        return ",".join(
+            str(one.id)
+            for one in opened.txns
+            if one.state is TxnState.OPEN and one.type is TxnType.DEFAULT
+        )

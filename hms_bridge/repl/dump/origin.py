@@ -1,0 +1,85 @@
+"""`_hms_bridge_origin`: which events a dump of ours begins and ends at, by hash.
+
+Events are counted from 1 in every metastore. One that was restored from a backup counts again from
+there, and another one that `--metastore` names by mistake has events of these numbers too: what
+follows on the number alone would leave out what happened, without a word.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from changemanager.location import Resolver
+from hms_bridge.errors import EventGapError
+from hms_bridge.metadata_store import NotificationStore
+from hms_bridge.model.event import NotificationRequest
+from hms_bridge.model.ids import EventId
+from hms_bridge.repl.dump.event_source import EventRange
+from hms_bridge.repl.format.directories import DumpDirectory
+from hms_bridge.repl.format.hashed_texts import NotedTexts
+from hms_bridge.repl.format.layout import DumpPaths
+from hms_bridge.repl.format.side_texts import holding
+from hms_bridge.repl.format.texts import read_text_if_there
+from hms_bridge.repl.remedies import begin_anew
+
+_TEXT_BYTES_MAX = 1 << 16
+
+
+def write_origin(
+    source: NotificationStore, texts: NotedTexts, paths: DumpPaths, first: EventId, last: EventId
+) -> None:
+    """Note the events in a new dump, as far as the log still has them."""
+    hashes = {str(event_id): _hash(source, event_id) for event_id in (first, last)}
+    texts.write({paths.origin: json.dumps({"events": hashes}) + "\n"})
+
+
+def read_origin(resolve: Resolver, paths: DumpPaths) -> str | None:
+    """The text, None in dumps of Hive's and of earlier versions."""
+    return read_text_if_there(resolve(paths.origin), _TEXT_BYTES_MAX)
+
+
+def require_same_log(
+    source: NotificationStore, resolve: Resolver, previous: DumpDirectory, wanted: EventRange
+) -> None:
+    """Raises EventGapError if the log ends before the event at which a dump ended, or has another
+    one there.
+
+    An event that was purged since tells nothing, nor does a dump that did not note it.
+    """
+    after, paths = wanted.after, previous.paths
+    if wanted.until < after:
+        raise EventGapError(
+            f"the last dump ended at event {after}, the notification log at {wanted.until}: the "
+            "metastore was restored or replaced. " + _begin_anew(previous)
+        )
+    noted = _noted(read_origin(resolve, paths), after, paths)
+    found = _hash(source, after)
+    if noted is not None and found is not None and noted != found:
+        raise EventGapError(
+            f"event {after}, at which the last dump ended, is another one in this metastore: it is "
+            "not the one that was dumped (look at --metastore), or it was restored from a backup. "
+            + _begin_anew(previous)
+        )
+
+
+def _begin_anew(previous: DumpDirectory) -> str:
+    scope = previous.metadata.scope if previous.metadata else None
+    return begin_anew(scope.database_name if scope else "DATABASE")
+
+
+def _noted(text: str | None, event_id: EventId, paths: DumpPaths) -> str | None:
+    with holding("hashes of events", paths.origin, "dump --bootstrap"):
+        noted = json.loads(text or '{"events": {}}')["events"].get(str(event_id))
+        return None if noted is None else str(noted)
+
+
+def _hash(source: NotificationStore, event_id: EventId) -> str | None:
+    if event_id < 1:
+        return None
+    request = NotificationRequest(last_event_id=EventId(event_id - 1), max_events=1)
+    found = source.get_next_notification(request)
+    if not found or found[0].id != event_id:
+        return None
+    event = found[0]
+    return hashlib.sha256(f"{event.time_seconds} {event.type} {event.message}".encode()).hexdigest()

@@ -1,0 +1,196 @@
+"""What became of a partition that an open transaction had written to, before and after its commit.
+
+DROP and RENAME PARTITION of Hive lock writers out; clients without locks (Spark, thrift) do not.
+A commit then tells of files of a partition that the source has no more: on a replica it would come
+back with its rows. The log from the write id's event until now tells what the source shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from hms_bridge.errors import NoSuchObjectError, ReplError
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.catalog import Table
+from hms_bridge.model.event import EventType, NotificationEvent
+from hms_bridge.model.ids import EventId
+from hms_bridge.model.partition_name import parse_partition_name
+from hms_bridge.repl.dump.event_source import EventRange, is_of, read_events
+from hms_bridge.repl.format.event_payload import Payload, message_json
+from hms_bridge.repl.remedies import bring_anew
+from hms_bridge.wire.object_json import partition_from_json, table_from_json
+
+PartitionKey = frozenset[tuple[str, str]]
+"""Values by column, as no order of columns is known in a DROP."""
+
+
+class PartitionChange(Enum):
+    """What an event does to the name of a partition."""
+
+    CREATED = "created"
+    DROPPED = "dropped"
+    RENAMED = "renamed"
+
+
+class WriteVisibility(Enum):
+    """Whether the source shows what a commit says was written to a partition."""
+
+    VISIBLE = "visible"
+    DROPPED = "dropped"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Change:
+    """A change of a partition (``key``), or of a table (without)."""
+
+    event_id: EventId
+    table_name: str
+    key: PartitionKey | None = None
+    kind: PartitionChange | None = None
+    new_table_name: str | None = None
+
+
+class PartitionChanges:
+    """Follows partitions of a database through the log; read once, and on as it grows."""
+
+    def __init__(self, source: Metastore, database_name: str) -> None:
+        self._source = source
+        self._database_name = database_name
+        self._first: EventId | None = None
+        self._last = EventId(0)
+        self._changes: list[_Change] = []
+
+    def visibility(
+        self, table: str, partition: str, allocated: EventId, committed: EventId
+    ) -> WriteVisibility:
+        """What the source shows of a write whose id was allocated and committed at these events.
+
+        Asked whether it is there now, it may change meanwhile: so the log is read on afterwards.
+        Raises EventGapError if the log does not go back so far any more.
+        """
+        key = _keyed(parse_partition_name(partition))
+        self._read(allocated)
+        now = self._name_now(table, allocated)
+        is_there = now is None or self._is_there(now, partition)
+        self._read(allocated)
+        if self._name_now(table, allocated) != now:
+            return self.visibility(table, partition, allocated, committed)
+        changes = list(self._of(table, key, allocated))
+        is_gone = not is_there and not any(one.event_id > committed for one in changes)
+        under_writer = {one.kind for one in changes if one.event_id < committed}
+        if not under_writer & {PartitionChange.DROPPED, PartitionChange.RENAMED}:
+            return WriteVisibility.VISIBLE
+        if under_writer == {PartitionChange.DROPPED} and is_gone:
+            return WriteVisibility.DROPPED
+        return WriteVisibility.UNKNOWN
+
+    def _is_there(self, table: str, partition: str) -> bool:
+        values = [value for _, value in parse_partition_name(partition)]
+        try:
+            self._source.get_partition(self._database_name, table, values)
+        except NoSuchObjectError:
+            return False
+        return True
+
+    def _name_now(self, table: str, since: EventId) -> str | None:
+        """None for a table that was dropped."""
+        name: str | None = table
+        for change in self._changes:
+            if change.event_id > since and change.key is None and change.table_name == name:
+                name = change.new_table_name
+        return name
+
+    def _of(self, table: str, key: PartitionKey, since: EventId) -> Iterator[_Change]:
+        name: str | None = table
+        for change in self._changes:
+            if change.event_id <= since or change.table_name != name:
+                continue
+            if change.key is None:
+                name = change.new_table_name
+            elif change.key == key:
+                yield change
+
+    def _read(self, since: EventId) -> None:
+        if self._first is None or since < self._first:
+            self._first = self._last = since
+            self._changes = []
+        wanted = EventRange(after=self._last, until=self._source.get_current_event_id())
+        for event in read_events(self._source, wanted):
+            self._last = event.id
+            if is_of(event, self._database_name):
+                self._changes += _changes(event)
+
+
+def changed_under_writer(
+    event: NotificationEvent, database: str, what: str, name_now: str | None = None
+) -> ReplError:
+    """The refusal where rows may have gone with a table or partition, or come back with it.
+    ``what``: ``table`` or ``table/partition``."""
+    changed = f"renamed (to {name_now})" if name_now else "renamed, or dropped and made again,"
+    return ReplError(
+        f"event {event.id} ({event.type}): {database}.{what} was {changed} while a transaction "
+        "that wrote to it was open (clients without locks do so), and no event tells which of its "
+        "rows the source shows. " + bring_anew(database, [name_now or what.partition("/")[0]])
+    )
+
+
+def _keyed(values: Iterable[tuple[str, str]]) -> PartitionKey:
+    return frozenset((column.lower(), value) for column, value in values)
+
+
+def _changes(event: NotificationEvent) -> Iterator[_Change]:
+    name = (event.table_name or "").lower()
+    if event.type == EventType.DROP_TABLE.value:
+        yield _Change(event_id=event.id, table_name=name)
+    elif event.type == EventType.ALTER_TABLE.value:
+        payload = _payload(event)
+        before = table_from_json(payload.text("tableObjBeforeJson"))
+        after = table_from_json(payload.text("tableObjAfterJson"))
+        if before.full_name != after.full_name:
+            is_here = before.database_name == after.database_name
+            yield _Change(
+                event_id=event.id,
+                table_name=before.name,
+                new_table_name=after.name if is_here else None,
+            )
+    else:
+        for key, kind in _partition_changes(event):
+            yield _Change(event_id=event.id, table_name=name, key=key, kind=kind)
+
+
+def _partition_changes(
+    event: NotificationEvent,
+) -> Iterator[tuple[PartitionKey, PartitionChange]]:
+    """Which partitions an event makes, drops or renames."""
+    if event.type == EventType.DROP_PARTITION.value:
+        for values in _payload(event).objects("partitions"):
+            yield _keyed(values.items()), PartitionChange.DROPPED
+    elif event.type == EventType.ADD_PARTITION.value:
+        payload = _payload(event)
+        table = table_from_json(payload.text("tableObjJson"))
+        for text in payload.texts("partitionListJson"):
+            if text:
+                yield _key(table, text), PartitionChange.CREATED
+    elif event.type == EventType.ALTER_PARTITION.value:
+        payload = _payload(event)
+        if "partitionObjBeforeJson" not in payload.fields:
+            return
+        table = table_from_json(payload.text("tableObjJson"))
+        before = _key(table, payload.text("partitionObjBeforeJson"))
+        after = _key(table, payload.text("partitionObjAfterJson"))
+        if before != after:
+            yield before, PartitionChange.RENAMED
+            yield after, PartitionChange.CREATED
+
+
+def _key(table: Table, text: str) -> PartitionKey:
+    values = partition_from_json(text).values
+    names = (column.name for column in table.partition_columns)
+    return _keyed(zip(names, values, strict=True))
+
+
+def _payload(event: NotificationEvent) -> Payload:
+    return Payload.parse(message_json(event), f"event {event.id} ({event.type})")

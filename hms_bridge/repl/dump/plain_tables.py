@@ -1,0 +1,198 @@
+"""Managed tables without transactions: a client that logs no INSERT event writes to them unseen.
+
+Spark is one. No event then tells of the files, and a replica would never have them. So each dump
+notes what their directories hold, and the next one compares: what is other, and is not what an
+event between the two told, stops it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from changemanager.errors import ChangeManagerError
+from changemanager.filesystem.volume import FileKind
+from changemanager.location import Location, Resolver
+from changemanager.uri import decode_uri
+from hms_bridge.acid.names import is_hidden
+from hms_bridge.errors import NoSuchObjectError
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.catalog import Table
+from hms_bridge.model.event import EventType, NotificationEvent
+from hms_bridge.model.partition_name import partition_name
+from hms_bridge.repl.dump.event_source import EventRange, is_of, read_events
+from hms_bridge.repl.dump.external import partitions_of
+from hms_bridge.repl.format.data_tree import list_data
+from hms_bridge.repl.format.event_payload import Payload, message_json
+from hms_bridge.repl.format.hashed_texts import NotedTexts
+from hms_bridge.repl.format.layout import DumpPaths
+from hms_bridge.repl.format.passed_kinds import refusal
+from hms_bridge.repl.format.side_texts import holding
+from hms_bridge.repl.format.texts import read_text_if_there
+from hms_bridge.repl.remedies import bring_anew
+from hms_bridge.repl.target_objects import is_external, is_view
+from hms_bridge.wire.object_json import partition_from_json, table_from_json
+
+PLAIN_TABLES = "PLAIN_TABLES"
+"""As a kind that may be let pass: writes to managed tables without transactions."""
+
+
+_TEXT_BYTES_MAX = 256 << 20
+_FORGETTING = frozenset(
+    {
+        EventType.DROP_TABLE.value,
+        EventType.DROP_PARTITION.value,
+        EventType.ALTER_PARTITION.value,
+    }
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlainPlace:
+    """Hashes of the data files of a table or partition: by path, length and time (empty: only names
+    are known), and by name."""
+
+    files: str
+    names: str
+
+
+PlainPlaces = Mapping[str, PlainPlace]
+"""By ``table`` or ``table/partition``."""
+
+
+def plain_places(source: Metastore, resolve: Resolver, tables: Iterable[Table]) -> PlainPlaces:
+    """What the directories of plain managed tables hold now."""
+    return {
+        name: _look(resolve(location))
+        for table in tables
+        if not (table.is_transactional or is_external(table) or is_view(table))
+        for name, location in _locations(source, table)
+    }
+
+
+def write_plain(texts: NotedTexts, paths: DumpPaths, places: PlainPlaces) -> None:
+    """Note them in a new dump; nothing for none."""
+    if places:
+        fields = {name: [one.files, one.names] for name, one in places.items()}
+        texts.write({paths.plain_tables: json.dumps(fields) + "\n"})
+
+
+def read_plain(resolve: Resolver, paths: DumpPaths) -> PlainPlaces:
+    """What an earlier dump noted; none if it did not, as Hive's. Raises ReplError if damaged."""
+    text = read_text_if_there(resolve(paths.plain_tables), _TEXT_BYTES_MAX)
+    with holding("hashes of tables", paths.plain_tables, "dump --bootstrap"):
+        return {
+            str(name): PlainPlace(files=str(files), names=str(names))
+            for name, (files, names) in json.loads(text or "{}").items()
+        }
+
+
+def require_reported(
+    source: Metastore, database: str, before: PlainPlaces, now: PlainPlaces, wanted: EventRange
+) -> None:
+    """Raises ReplError for a place that changed between two dumps and is not as an event told."""
+    known = dict(before)
+    if not now:
+        return
+    for event in read_events(source, wanted):
+        if is_of(event, database):
+            _follow(event, known)
+    for name, place in now.items():
+        noted = known.get(name)
+        if noted is None or (place.names == noted.names and noted.files in ("", place.files)):
+            continue
+        raise refusal(
+            f"database {database}",
+            PLAIN_TABLES,
+            f"a write to {name}, a managed table without transactions, of which no event tells "
+            "(Spark logs none),",
+            bring_anew(database, [name.partition("/")[0]]),
+        )
+
+
+def _follow(event: NotificationEvent, known: dict[str, PlainPlace]) -> None:
+    """What an event tells of files is known from then on; what it changes unsaid is not."""
+    name = (event.table_name or "").lower()
+    if event.type in (EventType.ALTER_TABLE.value, EventType.ALTER_PARTITIONS.value):
+        payload = Payload.parse(message_json(event), _where(event))
+        if payload.is_true("isTruncateOp") or _is_rename(event, payload):
+            _forget(known, name)
+    elif event.type in _FORGETTING:
+        _forget(known, name)
+    elif event.type in (EventType.CREATE_TABLE.value, EventType.ADD_PARTITION.value):
+        for place, files in _reported(event):
+            known[place] = PlainPlace(files="", names=_hash(files))
+
+
+def _forget(known: dict[str, PlainPlace], table: str) -> None:
+    for name in [one for one in known if one == table or one.startswith(f"{table}/")]:
+        del known[name]
+
+
+def _is_rename(event: NotificationEvent, payload: Payload) -> bool:
+    if event.type != EventType.ALTER_TABLE.value:
+        return False
+    before = table_from_json(payload.text("tableObjBeforeJson"))
+    return before.full_name != table_from_json(payload.text("tableObjAfterJson")).full_name
+
+
+def _reported(event: NotificationEvent) -> Iterator[tuple[str, list[str]]]:
+    payload = Payload.parse(message_json(event), _where(event))
+    table = table_from_json(payload.text("tableObjJson"))
+    if event.type == EventType.CREATE_TABLE.value:
+        if not table.is_partitioned:
+            yield table.name, _paths(payload, payload.texts("files"))
+        return
+    listed = {
+        str(one.get("partitionName")): one.get("files") or []
+        for one in payload.fields.get("partitionFiles") or []
+        if isinstance(one, dict)
+    }
+    for text in payload.texts("partitionListJson"):
+        if text:
+            name = partition_name(table.partition_columns, partition_from_json(text).values)
+            yield f"{table.name}/{name}", _paths(payload, listed.get(name, ()))
+
+
+def _paths(payload: Payload, files: Iterable[object]) -> list[str]:
+    try:
+        return [decode_uri(str(one)).uri.rpartition("/")[2] for one in files if one]
+    except ChangeManagerError as error:
+        raise payload.wrong(str(error)) from error
+
+
+def _locations(source: Metastore, table: Table) -> Iterator[tuple[str, str]]:
+    if not table.is_partitioned:
+        if table.storage.location is not None:
+            yield table.name, table.storage.location
+        return
+    try:
+        partitions = partitions_of(source, table)
+    except NoSuchObjectError:
+        return
+    for one in partitions:
+        if one.storage.location is not None:
+            name = partition_name(table.partition_columns, one.values)
+            yield f"{table.name}/{name}", one.storage.location
+
+
+def _look(root: Location) -> PlainPlace:
+    found = [
+        one
+        for one in list_data(root)
+        if one.kind is FileKind.FILE and not any(is_hidden(part) for part in one.path.split("/"))
+    ]
+    return PlainPlace(
+        files=_hash([f"{one.path} {one.size_bytes} {one.mtime_ms}" for one in found]),
+        names=_hash([one.path.rpartition("/")[2] for one in found]),
+    )
+
+
+def _hash(texts: list[str]) -> str:
+    return hashlib.sha256("\n".join(sorted(texts)).encode()).hexdigest()
+
+
+def _where(event: NotificationEvent) -> str:
+    return f"event {event.id} ({event.type})"

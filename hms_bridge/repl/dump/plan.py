@@ -1,0 +1,108 @@
+"""What a dump is asked for, what it will do, and what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from hms_bridge.model.ids import EventId, TxnId
+from hms_bridge.repl.dump.incremental import EventCounts, IncrementalRules
+from hms_bridge.repl.dump.snapshot_wait import WaitRules
+from hms_bridge.repl.format.untrusted import checked_name
+from hms_bridge.repl.lease import LeaseRules
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DumpRequest:
+    """Dump a database below ``root``.
+
+    ``cm_root`` is the archive that file references name; None without ChangeManager.
+    ``is_archive_elsewhere_allowed``: it may be on another file system. ``policy`` becomes the value
+    of ``repl.source.for`` if the database has none. ``is_bootstrap_forced`` begins anew although a
+    dump exists. ``has_checksums`` False leaves checksums and archive out of file references: a real
+    Hive that loads from a file system without checksums of its own (local, S3) takes a file whose
+    reference has one for changed. Then only files at their source are found.
+    ``external_base``: copy data of external tables to this place of the target, with each dump;
+    None dumps their metadata only. ``is_previous_kept`` keeps older dumps. ``tables_anew``: tables
+    that an incremental dump brings whole instead of their events.
+    """
+
+    root: str
+    database: str
+    cm_root: str | None = None
+    is_archive_elsewhere_allowed: bool = False
+    policy: str = "hms-bridge"
+    is_bootstrap_forced: bool = False
+    is_previous_kept: bool = False
+    has_checksums: bool = True
+    external_base: str | None = None
+    tables_anew: tuple[str, ...] = ()
+    wait: WaitRules = field(default_factory=WaitRules)
+    lease: LeaseRules = field(default_factory=LeaseRules)
+    events: IncrementalRules = field(default_factory=IncrementalRules)
+    user: str = "hive"
+    host: str = "localhost"
+
+    @property
+    def database_name(self) -> str:
+        """The database in lower case. Raises ReplError for what is no name."""
+        return checked_name(self.database, "database")
+
+    @property
+    def anew(self) -> frozenset[str]:
+        """``tables_anew`` in lower case. Raises ReplError for what is no name."""
+        return frozenset(checked_name(one, "table") for one in self.tables_anew)
+
+
+class DumpKind(Enum):
+    """What a dump will do."""
+
+    BOOTSTRAP = "bootstrap"
+    INCREMENTAL = "incremental"
+    NOTHING = "nothing"
+    BLOCKED = "blocked"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DumpPlan:
+    """What a dump will do, found out without changing anything.
+
+    ``previous``: the dump it follows on. ``tables``: names, for a bootstrap. ``events``: what an
+    incremental dump holds now. ``removed``: older dump directories that go when it is finished.
+    ``waits_for``: open writers that a bootstrap will have to wait for, in words. ``anew``: names of
+    tables that are brought whole beside the events. ``previous_event_id``: where ``previous`` ends.
+    """
+
+    kind: DumpKind
+    request: DumpRequest
+    reason: str
+    previous: str | None = None
+    after_event_id: EventId | None = None
+    until_event_id: EventId | None = None
+    tables: tuple[str, ...] = ()
+    events: EventCounts = field(default_factory=EventCounts)
+    removed: tuple[str, ...] = ()
+    waits_for: str = ""
+    anew: tuple[str, ...] = ()
+    previous_event_id: EventId | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DumpReport:
+    """What a dump did. ``directory`` and ``last_event_id`` are what REPL DUMP answers.
+
+    ``idle_txn_ids``: transactions that were open at the bootstrap without a trace in the database.
+    """
+
+    kind: DumpKind
+    reason: str
+    directory: str | None = None
+    from_event_id: EventId | None = None
+    to_event_id: EventId | None = None
+    last_event_id: EventId | None = None
+    tables: Mapping[str, int] = field(default_factory=dict)
+    events: EventCounts = field(default_factory=EventCounts)
+    file_count: int = 0
+    idle_txn_ids: tuple[TxnId, ...] = ()
+    removed: tuple[str, ...] = ()

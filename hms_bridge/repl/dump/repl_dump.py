@@ -1,0 +1,446 @@
+"""REPL DUMP: a bootstrap or the events since the last dump, in Hive 4's layout.
+
+Dump and load alternate: a dump that is not loaded yet blocks the next one. The finish marker is
+written last; without it nobody reads the dump (docs/format/dump.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from changemanager.errors import ChangeManagerError
+from changemanager.uri import EncodedUri
+from changemanager.whereabouts import LocatedFile, locate
+from hms_bridge.errors import ReplError, SourceFileMissingError
+from hms_bridge.model.catalog import Database, Table
+from hms_bridge.model.counted import counted
+from hms_bridge.model.ids import EventId
+from hms_bridge.model.txn import OpenTxns
+from hms_bridge.repl.dump.archive import named_archive
+from hms_bridge.repl.dump.bootstrap import (
+    require_no_constraints,
+    require_no_functions,
+)
+from hms_bridge.repl.dump.event_source import EventRange
+from hms_bridge.repl.dump.external import external_list_text, list_external
+from hms_bridge.repl.dump.incremental import IncrementalDump
+from hms_bridge.repl.dump.origin import require_same_log, write_origin
+from hms_bridge.repl.dump.plain_tables import (
+    PLAIN_TABLES,
+    plain_places,
+    read_plain,
+    require_reported,
+    write_plain,
+)
+from hms_bridge.repl.dump.plan import DumpKind, DumpPlan, DumpReport, DumpRequest
+from hms_bridge.repl.dump.snapshot_wait import look
+from hms_bridge.repl.dump.tables import TablesDump, WrittenTables, transactional_names
+from hms_bridge.repl.dump.tables_anew import (
+    is_replaceable,
+    linked_names,
+    read_names,
+    require_known_names,
+    without_tables,
+)
+from hms_bridge.repl.dump.verb import DumpVerb
+from hms_bridge.repl.file_pool import FilePool
+from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps, newest_finished
+from hms_bridge.repl.format.dump_metadata import DumpType
+from hms_bridge.repl.format.hashed_texts import NotedTexts
+from hms_bridge.repl.format.layout import DumpPaths, database_directory
+from hms_bridge.repl.format.manifest import FinishMark
+from hms_bridge.repl.format.replays import Replays
+from hms_bridge.repl.format.side_texts import format_names
+from hms_bridge.repl.format.texts import ensure_content
+from hms_bridge.repl.lease import Lease
+from hms_bridge.repl.pins import DumpPins
+from hms_bridge.repl.remedies import begin_anew, bring_anew
+from hms_bridge.repl.target_objects import (
+    FIRST_INCREMENTAL_PENDING,
+    SOURCE_FOR,
+    TARGET_FOR,
+    is_replica,
+    require_files_of_hive,
+    with_parameters,
+)
+
+_NAMED_IN_MESSAGE = 5
+
+
+class ReplDump(DumpVerb):
+    """Dumps from one metastore."""
+
+    def plan(self, request: DumpRequest) -> DumpPlan:
+        """Choose between bootstrap, incremental and nothing. Changes nothing.
+
+        Raises EventGapError if events are gone, ReplError if the database cannot be dumped.
+        """
+        try:
+            return self._plan(request)
+        except (OSError, ChangeManagerError) as error:
+            raise _unreachable(request, error) from error
+
+    def run(self, plan: DumpPlan) -> DumpReport:
+        """Carry a plan out. Raises ReplError if dumps have come or gone since it was made, or if
+        another dump of the database is at work.
+
+        A dump that fails leaves an unfinished directory behind, which nobody reads and the next
+        dump removes.
+        """
+        if plan.kind in (DumpKind.NOTHING, DumpKind.BLOCKED):
+            return DumpReport(kind=plan.kind, reason=plan.reason, directory=plan.previous)
+        try:
+            with self._alone(plan.request) as lease:
+                return self._run(plan, lease)
+        except (OSError, ChangeManagerError) as error:
+            raise _unreachable(plan.request, error) from error
+
+    def _plan(self, request: DumpRequest) -> DumpPlan:
+        name = request.database_name
+        database = self._source.get_database(name)
+        _require_source(database)
+        request = self._with_archive(request, database)
+        dumps = list_dumps(self._resolve, request.root, name)
+        previous = newest_finished(dumps)
+        removed = () if request.is_previous_kept else tuple(dump.paths.root for dump in dumps)
+        if previous is None:
+            return self._plan_bootstrap(request, None, removed)
+        is_redone = bool(request.anew) and is_replaceable(previous)
+        if previous.state is DumpState.FINISHED and not is_redone:
+            return _blocked(request, previous)
+        if is_redone:
+            removed = removed or (previous.paths.root,)
+        if request.is_bootstrap_forced:
+            return self._plan_bootstrap(request, previous, removed)
+        return self._plan_incremental(request, previous, removed)
+
+    def _with_archive(self, request: DumpRequest, database: Database) -> DumpRequest:
+        cm_root = named_archive(
+            self._resolve,
+            request.cm_root,
+            database,
+            is_elsewhere_allowed=request.is_archive_elsewhere_allowed or not request.has_checksums,
+        )
+        return replace(request, cm_root=cm_root)
+
+    def _plan_bootstrap(
+        self, request: DumpRequest, previous: DumpDirectory | None, removed: tuple[str, ...]
+    ) -> DumpPlan:
+        require_no_functions(self._source, request.database_name, request.events.passed_kinds)
+        tables = self._tables(request.database_name)
+        require_no_constraints(self._source, tables, request.events.passed_kinds)
+        for table in tables:
+            require_files_of_hive(table)
+        _, writers = look(self._source, request.database_name, transactional_names(tables))
+        return DumpPlan(
+            kind=DumpKind.BOOTSTRAP,
+            request=request,
+            reason="a bootstrap was asked for"
+            if request.is_bootstrap_forced
+            else "there is no earlier dump to go on from",
+            previous=None if previous is None else previous.paths.root,
+            tables=tuple(one.name for one in tables),
+            removed=removed,
+            waits_for="" if writers is None else writers.text,
+        )
+
+    def _plan_incremental(
+        self, request: DumpRequest, previous: DumpDirectory, removed: tuple[str, ...]
+    ) -> DumpPlan:
+        if previous.metadata is None:
+            raise ReplError(
+                f"{previous.paths.metadata} is missing. " + begin_anew(request.database_name)
+            )
+        after = previous.metadata.last_event_id
+        until = self._source.get_current_event_id()
+        wanted = EventRange(after=after, until=until)
+        require_same_log(self._source, self._resolve, previous, wanted)
+        anew = request.anew
+        if until == after and not anew:
+            return DumpPlan(
+                kind=DumpKind.NOTHING,
+                request=request,
+                reason=f"no event since the last dump, which ended at {after}",
+                previous=previous.paths.root,
+                after_event_id=after,
+                until_event_id=until,
+            )
+        reason = f"events after {after}"
+        if previous.state is DumpState.FINISHED:
+            after = previous.metadata.from_event_id
+            anew |= read_names(self._resolve, previous.paths)
+            reason = f"in place of {previous.paths.root}: events after {after}"
+        wanted = EventRange(after=after, until=until)
+        if anew:
+            require_known_names(self._source, request.database_name, wanted, anew)
+            reason += f", and anew {', '.join(sorted(anew))}"
+        dump = self._incremental(
+            request, wanted, linked_names(self._source, request.database_name, wanted, anew)
+        )
+        return DumpPlan(
+            kind=DumpKind.INCREMENTAL,
+            request=request,
+            reason=reason,
+            previous=previous.paths.root,
+            after_event_id=after,
+            until_event_id=until,
+            events=dump.count(),
+            removed=removed,
+            anew=tuple(sorted(anew)),
+            previous_event_id=previous.metadata.last_event_id,
+        )
+
+    def _incremental(
+        self,
+        request: DumpRequest,
+        wanted: EventRange,
+        anew: frozenset[str],
+        *,
+        txns_before: OpenTxns | None = None,
+        replays_before: Replays | None = None,
+    ) -> IncrementalDump:
+        return IncrementalDump(
+            self._source,
+            database_name=request.database_name,
+            wanted=wanted,
+            cm_root=request.cm_root,
+            rules=request.events,
+            anew=anew,
+            has_checksums=request.has_checksums,
+            manifest=self._manifest,
+            txns_before=txns_before,
+            replays_before=replays_before,
+        )
+
+    def _tables(self, database: str) -> tuple[Table, ...]:
+        names = self._source.get_tables(database)
+        return self._source.get_tables_by_names(database, names) if names else ()
+
+    def _run(self, plan: DumpPlan, lease: Lease) -> DumpReport:
+        request = plan.request
+        name = request.database_name
+        dumps = self._dumps_as_planned(plan)
+        pins = self._pins(name)
+        above = self._resolve(database_directory(request.root, name))
+        pins.release_loaded(dumps, above.uri)
+        began_at_ms = self._clock.now_ms()
+        self._show_pins(request.cm_root)
+        pins.begin()
+        self._mark_source(request)
+        paths = DumpPaths(above.child(self._new_name()).uri)
+        texts = NotedTexts(self._resolve, paths)
+        if plan.kind is DumpKind.BOOTSTRAP:
+            report, files = self._run_bootstrap(plan, paths, texts)
+        else:
+            report, files = self._run_incremental(plan, paths, texts)
+        self._secure(pins, paths, files, name)
+        try:
+            lease.check()
+            self._dumps_as_planned(plan)
+        except ReplError:
+            pins.release(paths.root)
+            raise
+        newest_ms = max((one.time_ms for one in dumps), default=0)
+        mark = FinishMark(
+            manifest_digest=texts.manifest(len(files)),
+            time_ms=max(self._clock.now_ms(), newest_ms + 1),
+        )
+        ensure_content(self._resolve(paths.finished_dump), mark.format().encode())
+        pins.finish(began_at_ms)
+        for directory in plan.removed:
+            pins.release(directory)
+        self._remove_older(name, plan.removed)
+        return report
+
+    def _dumps_as_planned(self, plan: DumpPlan) -> tuple[DumpDirectory, ...]:
+        """All dumps. Raises ReplError if another one was finished since the plan.
+
+        Asked again before this one is finished: the other took it for abandoned and removed what
+        it had written so far, so that tables or events may be missing in it.
+        """
+        request = plan.request
+        name = request.database_name
+        dumps = list_dumps(self._resolve, request.root, name)
+        newest = newest_finished(dumps)
+        if (None if newest is None else newest.paths.root) != plan.previous:
+            raise ReplError(f"dumps of {name} have changed since the plan; plan the dump again")
+        return dumps
+
+    def _mark_source(self, request: DumpRequest) -> None:
+        """From now on replaced files of the database are archived (I4)."""
+        database = self._source.get_database(request.database_name)
+        _require_source(database)
+        if not database.is_replication_source:
+            self._source.alter_database(
+                request.database_name, with_parameters(database, {SOURCE_FOR: request.policy})
+            )
+
+    def _run_bootstrap(
+        self, plan: DumpPlan, paths: DumpPaths, texts: NotedTexts
+    ) -> tuple[DumpReport, list[EncodedUri]]:
+        """The event id comes before the snapshot: events between are in both, and may be."""
+        request = plan.request
+        name = request.database_name
+        event_id = self._source.get_current_event_id()
+        require_no_functions(self._source, name, request.events.passed_kinds)
+        tables = self._tables(name)
+        write_plain(texts, paths, plain_places(self._source, self._resolve, tables))
+        work = self._tables_dump(request, paths, texts, event_id)
+        work.write_database()
+        written = work.write(tables, request.external_base)
+        write_origin(self._source, texts, paths, event_id, written.until)
+        texts.write_metadata(DumpType.BOOTSTRAP, name, request.cm_root, event_id, written.until)
+        report = DumpReport(
+            kind=plan.kind,
+            reason=plan.reason,
+            directory=paths.root,
+            from_event_id=event_id,
+            to_event_id=written.until,
+            last_event_id=event_id,
+            tables=written.counts,
+            file_count=len(written.all_files),
+            idle_txn_ids=written.idle_txn_ids,
+            removed=plan.removed,
+        )
+        return report, written.all_files
+
+    def _tables_dump(
+        self, request: DumpRequest, paths: DumpPaths, texts: NotedTexts, event_id: EventId
+    ) -> TablesDump:
+        return TablesDump(
+            self._source, self._resolve, self._clock, request, paths, texts, event_id=event_id
+        )
+
+    def _run_incremental(
+        self, plan: DumpPlan, paths: DumpPaths, texts: NotedTexts
+    ) -> tuple[DumpReport, list[EncodedUri]]:
+        request = plan.request
+        name = request.database_name
+        after = plan.after_event_id or EventId(0)
+        now = plain_places(self._source, self._resolve, self._tables(name))
+        write_plain(texts, paths, now)
+        txns_before = self._source.get_open_txns()
+        until = self._source.get_current_event_id()
+        wanted = EventRange(after=after, until=until)
+        anew = linked_names(self._source, name, wanted, plan.anew)
+        previous = None if plan.previous is None else DumpPaths(plan.previous)
+        dump = self._incremental(
+            request,
+            wanted,
+            anew,
+            txns_before=txns_before,
+            replays_before=None if previous is None else Replays.read(self._resolve, previous),
+        )
+        if previous is not None and PLAIN_TABLES not in request.events.passed_kinds:
+            before = read_plain(self._resolve, previous)
+            seen = EventRange(after=plan.previous_event_id or after, until=until)
+            require_reported(self._source, name, before, without_tables(now, anew), seen)
+        write_origin(self._source, texts, paths, after, until)
+        counts, files = dump.write(self._resolve, paths, texts)
+        written = self._write_anew(request, paths, texts, until, anew)
+        if written is not None:
+            files += written.all_files
+        if request.external_base is not None:
+            directories = list_external(self._source, self._resolve, name, request.external_base)
+            texts.write(external_list_text(paths, directories))
+        texts.write_metadata(DumpType.INCREMENTAL, name, request.cm_root, after, until)
+        report = DumpReport(
+            kind=plan.kind,
+            reason=plan.reason,
+            directory=paths.root,
+            from_event_id=after,
+            to_event_id=until,
+            last_event_id=until,
+            tables={} if written is None else written.counts,
+            events=counts,
+            file_count=len(files),
+            removed=plan.removed,
+        )
+        return report, files
+
+    def _write_anew(
+        self,
+        request: DumpRequest,
+        paths: DumpPaths,
+        texts: NotedTexts,
+        until: EventId,
+        names: frozenset[str],
+    ) -> WrittenTables | None:
+        """The tables that the dump brings whole; None if there are none."""
+        if not names:
+            return None
+        work = self._tables_dump(request, paths.tables_anew, texts, until)
+        tables = [table for table in self._tables(request.database_name) if table.name in names]
+        written = work.write(tables, None)
+        texts.write({paths.names_anew: format_names(names)})
+        return written
+
+    def _secure(
+        self, pins: DumpPins, paths: DumpPaths, files: list[EncodedUri], database: str
+    ) -> None:
+        """Pin first, then look: a dump whose files are gone already is no dump.
+
+        Raises SourceFileMissingError. Real Hive finishes such a dump and loses the rows.
+        """
+        pins.hold(paths.root, files)
+        find = partial(locate, resolve=self._resolve, is_content_checked=False)
+        with FilePool() as pool:
+            gone = [one for one in pool.each(find, dict.fromkeys(files)) if one.location is None]
+        missing = [f"{one.file.uri} ({one.reason})" for one in gone]
+        if missing:
+            pins.release(paths.root)
+            raise SourceFileMissingError(
+                f"lost: {counted(len(missing), 'file')} that the dump should name: "
+                f"{'; '.join(missing[:_NAMED_IN_MESSAGE])}. Bring them back, and dump more often "
+                f"than hive.repl.cm.retain. {self._way_out(database, gone)}",
+                missing=tuple(missing),
+            )
+
+    def _way_out(self, database: str, lost: Sequence[LocatedFile]) -> str:
+        """The tables whose files are lost come whole; of one that is not there nobody can tell."""
+        places = {
+            one.name: self._resolve(one.storage.location).uri.rstrip("/") + "/"
+            for one in self._tables(database)
+            if one.storage.location is not None
+        }
+        owners = {
+            next((name for name, place in places.items() if one.file.uri.startswith(place)), None)
+            for one in lost
+        }
+        names = sorted(name for name in owners if name is not None)
+        return begin_anew(database) if None in owners else bring_anew(database, names)
+
+
+def _blocked(request: DumpRequest, previous: DumpDirectory) -> DumpPlan:
+    return DumpPlan(
+        kind=DumpKind.BLOCKED,
+        request=request,
+        reason=(
+            f"{previous.paths.root} is not loaded yet; load it first (repl load), or, if nobody "
+            f"wants it, end it (repl dump {request.database_name} --discard); then dump again"
+        ),
+        previous=previous.paths.root,
+    )
+
+
+def _require_source(database: Database) -> None:
+    """Raises ReplError for a replica whose first incremental load has not come yet, or any."""
+    if database.parameters.get(FIRST_INCREMENTAL_PENDING, "").lower() == "true":
+        raise ReplError(
+            f"database {database.name} was bootstrapped itself and waits for its first "
+            "incremental load; load it, then dump"
+        )
+    if is_replica(database.parameters):
+        raise ReplError(
+            f"database {database.name} is a replica ({TARGET_FOR}); dump its source instead, or, "
+            f"after a failover, make it a database of its own: repl end {database.name}"
+        )
+
+
+def _unreachable(request: DumpRequest, error: Exception) -> ReplError:
+    return ReplError(
+        f"dumping {request.database} below {request.root}: {error}. Check the file systems of the "
+        "warehouse, the archive and the dump, then dump again"
+    )

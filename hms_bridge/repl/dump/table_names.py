@@ -1,0 +1,84 @@
+"""What became of a table after an event: it kept its name, got another one, or was dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hms_bridge.metadata_store import NotificationStore
+from hms_bridge.model.event import EventType, NotificationEvent
+from hms_bridge.model.ids import EventId
+from hms_bridge.repl.dump.event_source import EventRange, concerns, read_events
+from hms_bridge.repl.format.event_payload import Payload, message_json
+from hms_bridge.wire.object_json import table_from_json
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Change:
+    event_id: EventId
+    name: str
+    new_name: str | None
+
+
+class TableNames:
+    """Follows the tables of a database through the log, from an event until now; read once.
+
+    ``after`` may be moved back by a question about an earlier event.
+    """
+
+    def __init__(self, store: NotificationStore, database_name: str, after: EventId) -> None:
+        self._store = store
+        self._database_name = database_name
+        self._after = after
+        self._changes: tuple[_Change, ...] | None = None
+
+    def name_now(self, name: str, at: EventId) -> str | None:
+        """The name now of what had a name at an event; None if it was dropped since."""
+        return self.name_at(name, at, None)
+
+    def name_at(self, name: str, at: EventId, until: EventId | None) -> str | None:
+        """The name, after a later event, of what had a name at an earlier one; None if it was
+        dropped between. ``until`` None: now.
+
+        Raises EventGapError if the log does not go back so far any more.
+        """
+        if self._changes is not None and at < self._after:
+            self._changes = None
+        self._after = min(self._after, at)
+        for change in self._read():
+            if until is not None and change.event_id > until:
+                break
+            if change.event_id > at and change.name == name:
+                if change.new_name is None:
+                    return None
+                name = change.new_name
+        return name
+
+    def read_again(self) -> None:
+        """Ask the log anew with the next question: the world has moved on."""
+        self._changes = None
+
+    def _read(self) -> tuple[_Change, ...]:
+        if self._changes is None:
+            wanted = EventRange(after=self._after, until=self._store.get_current_event_id())
+            self._changes = tuple(
+                change
+                for event in read_events(self._store, wanted)
+                if concerns(event, self._database_name)
+                for change in _changes(event)
+            )
+        return self._changes
+
+
+def _changes(event: NotificationEvent) -> Iterator[_Change]:
+    if event.type == EventType.DROP_TABLE.value and event.table_name:
+        yield _Change(event_id=event.id, name=event.table_name.lower(), new_name=None)
+    if event.type == EventType.ALTER_TABLE.value:
+        payload = Payload.parse(message_json(event), f"event {event.id} ({event.type})")
+        before = table_from_json(payload.text("tableObjBeforeJson"))
+        after = table_from_json(payload.text("tableObjAfterJson"))
+        if before.full_name != after.full_name:
+            is_here = before.database_name == after.database_name
+            yield _Change(
+                event_id=event.id, name=before.name, new_name=after.name if is_here else None
+            )

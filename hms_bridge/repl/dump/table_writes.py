@@ -1,0 +1,367 @@
+"""What the source still has of single writes to a table: their directories, or archived files.
+
+A write's own directories go when a compaction has rewritten them and a cleaner came by. The archive
+then has the files, and its manifest knows where they were. Where neither shows anything, the write
+either put no files there (ALTER, ADD PARTITION, an UPDATE without a match), or its files were taken
+away by a cleaner that does not record. The first is proven
+
+* if nothing compacted stands there that covers the write id; nothing was taken away then;
+* if what covers it was not cleaned after yet, as the compaction queue tells;
+* if the manifest has other files that the same clean-up took away: it would have this write's too.
+
+Else it stays unknown. What wrote no file may have been an INSERT OVERWRITE with an empty result
+all the same (``emptied``): it is taken for one where older rows went after it and the compacted
+base that covers it has none either. Directories are listed first, then transactions, queue, open
+intents and entries of the manifest are read, in this order: a cleaner makes an intent, moves the
+file, records it and closes the intent, so what the list lacks is in one of those that are read
+later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from changemanager.filesystem.volume import FileKind
+from changemanager.location import Location, Resolver
+from changemanager.manifest import ArchiveCause, ArchiveEntry, ArchiveManifest, IntentState
+from changemanager.uri import EncodedUri
+from hms_bridge.acid.markers import METADATA_FILE, DataFormat, parse_metadata
+from hms_bridge.acid.names import DirectoryName, is_hidden
+from hms_bridge.errors import AcidFormatError
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.catalog import Partition, Table
+from hms_bridge.model.compaction import Compaction, CompactionState, ShowCompactionsRequest
+from hms_bridge.model.ids import WriteId
+from hms_bridge.model.partition_name import partition_name
+from hms_bridge.repl.format.data_tree import list_data
+from hms_bridge.repl.format.emptied import is_emptied, oldest_row
+from hms_bridge.repl.format.texts import read_text
+
+_CLOCKS_APART_MS = 60_000
+_MARKER_BYTES_MAX = 1 << 16
+_NOT_CLEANED = frozenset({CompactionState.WORKING, CompactionState.READY_FOR_CLEANING})
+_ENDED_BY_CLEANER = frozenset({CompactionState.SUCCEEDED, CompactionState.FAILED})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Archive:
+    """The archive that dumps name. Without ``manifest`` nobody knows where its files came from."""
+
+    cmroot: str | None
+    manifest: ArchiveManifest | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether one can look for files by where they were."""
+        return self.cmroot is not None and self.manifest is not None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WrittenFiles:
+    """What is known of one write to a table, or to a partition (``partition`` not None).
+
+    ``is_emptied``: it left a base without a file. ``maybe_in`` is the compacted directory that may
+    have taken up files that nobody knows any more.
+    """
+
+    partition: Partition | None
+    files: tuple[EncodedUri, ...]
+    maybe_in: str | None
+    is_emptied: bool = False
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether the write did nothing here, as far as can be told."""
+        return not (self.files or self.is_emptied) and self.maybe_in is None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Place:
+    """A directory of a table or partition, as it was listed. ``own``: files of single writes by
+    write id, paths below the place; a write without files has an empty list."""
+
+    root: Location
+    partition: Partition | None
+    partition_name: str | None
+    own: dict[WriteId, list[str]] = field(default_factory=dict)
+    compacted: list[DirectoryName] = field(default_factory=list)
+
+    def covering(self, write_id: WriteId) -> list[DirectoryName]:
+        """The compacted directories that have the write's rows, if it wrote any."""
+        return [name for name in self.compacted if _covers(name, write_id)]
+
+    def written(
+        self,
+        files: tuple[EncodedUri, ...] = (),
+        maybe_in: DirectoryName | None = None,
+        *,
+        is_emptied: bool = False,
+    ) -> WrittenFiles:
+        """What is known of one write here."""
+        return WrittenFiles(
+            partition=self.partition,
+            files=files,
+            maybe_in=None if maybe_in is None else f"{self.root.uri}/{maybe_in.format()}",
+            is_emptied=is_emptied,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Archived:
+    """A file that a cleaner took away from a place; ``directory`` None: one of before ACID."""
+
+    directory: DirectoryName | None
+    file: EncodedUri
+    is_data: bool
+
+
+class TableWrites:
+    """Everything about one table, looked up once."""
+
+    def __init__(
+        self, source: Metastore, resolve: Resolver, table: Table, archive: Archive
+    ) -> None:
+        self._resolve = resolve
+        self._archive = archive
+        self._places = [
+            _listed(root, partition, name)
+            for root, partition, name in _roots(source, resolve, table)
+        ]
+        not_committed = frozenset(one.id for one in source.get_open_txns().txns)
+        for place in self._places:
+            place.compacted[:] = [
+                one for one in place.compacted if one.visibility_txn_id not in not_committed
+            ]
+        is_compacted = any(one.compacted for one in self._places)
+        self._queue = _queue(source, table) if is_compacted else ()
+        self._victims = self._open_victims()
+        self._root = resolve(table.storage.location or "")
+        self._entries: dict[str, tuple[ArchiveEntry, ...]] = {}
+        self._oldest: dict[str, WriteId | None] = {}
+
+    def of(self, write_id: WriteId, committed_ms: int) -> Iterator[WrittenFiles]:
+        """What there is of a committed write, for each place where there is something, or may have
+        been."""
+        for place in self._places:
+            written = self._written(place, write_id, committed_ms)
+            if not written.is_nothing:
+                yield written
+
+    def emptied(self, partition: str, write_id: WriteId) -> WrittenFiles | None:
+        """What a write that told of no files did to a partition ("": the table): None if nothing,
+        or if the partition is gone."""
+        place = next((one for one in self._places if (one.partition_name or "") == partition), None)
+        if place is None or place.own.get(write_id):
+            return None
+        if is_emptied(place.root, write_id):
+            return place.written(is_emptied=True)
+        written = self._overwritten(place, write_id)
+        return None if written.is_nothing else written
+
+    def _written(self, place: _Place, write_id: WriteId, committed_ms: int) -> WrittenFiles:
+        """Its files; else that it left a base without any, now or before a compaction."""
+        archived = list(self._archived(place, committed_ms))
+        own = [one for one in archived if _is_single(one.directory, write_id)]
+        is_seen = bool(own) or write_id in place.own
+        taken_up = (
+            name
+            for name in place.covering(write_id)
+            if not self._is_uncleaned(name, place, committed_ms)
+            and not self._is_recorded(name, place, archived, is_seen=is_seen)
+        )
+        maybe_in = next(taken_up, None)
+        files = self._files(place, place.own.get(write_id, ()), own)
+        if files or is_emptied(place.root, write_id):
+            return place.written(files, maybe_in, is_emptied=not files)
+        if maybe_in is None and any(_is_older(one, write_id) for one in archived):
+            return self._overwritten(place, write_id)
+        return place.written(maybe_in=maybe_in)
+
+    def _overwritten(self, place: _Place, write_id: WriteId) -> WrittenFiles:
+        """Whether the newest compacted base has no row from before a write without files."""
+        base = _newest_base(place.covering(write_id))
+        if base is None:
+            return place.written()
+        try:
+            oldest = self._oldest_row(place.root.child(base.format()))
+        except AcidFormatError:
+            return place.written(maybe_in=base)
+        return place.written(is_emptied=oldest is None or oldest >= write_id)
+
+    def _oldest_row(self, base: Location) -> WriteId | None:
+        if base.uri not in self._oldest:
+            self._oldest[base.uri] = oldest_row(base)
+        return self._oldest[base.uri]
+
+    def _is_recorded(
+        self, name: DirectoryName, place: _Place, archived: Sequence[_Archived], *, is_seen: bool
+    ) -> bool:
+        """Whether the archive would have the write's files, had a cleaner taken any away once the
+        compacted directory stood."""
+        is_busy = any(_is_below(victim, place.root) for victim in self._victims)
+        if is_busy or not self._archive.is_known:
+            return False
+        return is_seen or any(_is_input(one.directory, name) for one in archived)
+
+    def _files(
+        self, place: _Place, standing: Sequence[str], archived: Sequence[_Archived]
+    ) -> tuple[EncodedUri, ...]:
+        found = {one.file.uri: one.file for one in archived if one.is_data}
+        for path in standing:
+            file = place.root.child(path)
+            if file.uri not in found:
+                cmroot = self._archive.cmroot
+                found[file.uri] = EncodedUri(
+                    uri=file.uri,
+                    checksum=None if cmroot is None else file.checksum(),
+                    cmroot=cmroot,
+                    sub_directory=path.rpartition("/")[0],
+                )
+        return tuple(found[uri] for uri in sorted(found))
+
+    def _is_uncleaned(self, name: DirectoryName, place: _Place, committed_ms: int) -> bool:
+        """Whether no cleaner has been here since the write, so that nothing was taken away."""
+        own = [one for one in self._queue if one.partition_name == place.partition_name]
+        if any(_was_cleaned(one, committed_ms) for one in own):
+            return False
+        waiting = {one.txn_id for one in own if one.state in _NOT_CLEANED}
+        return bool(name.visibility_txn_id) and name.visibility_txn_id in waiting
+
+    def _archived(self, place: _Place, since_ms: int) -> Iterator[_Archived]:
+        """What a cleaner took away from a place after compactions; earlier tables of
+        the name had the same directories, so only what came after the write counts."""
+        is_below = _is_below(place.root.uri, self._root)
+        for entry in self._entries_below(self._root if is_below else place.root):
+            for origin in entry.origins:
+                if origin.context.cause is not ArchiveCause.OBSOLETE:
+                    continue
+                path = _path_below(origin.uri, place.root)
+                if path is None or origin.archived_at_ms < since_ms:
+                    continue
+                name = DirectoryName.parse(path.partition("/")[0])
+                if name is None and "/" in path:
+                    continue  # of a partition of the table, or of nothing that ACID knows
+                yield _Archived(
+                    directory=name,
+                    file=EncodedUri(
+                        uri=origin.uri,
+                        checksum=entry.checksum,
+                        cmroot=self._archive.cmroot,
+                        sub_directory=path.rpartition("/")[0],
+                    ),
+                    is_data=not any(is_hidden(part) for part in path.split("/")),
+                )
+
+    def _open_victims(self) -> tuple[str, ...]:
+        """What a cleaner is taking away, or was when it was killed."""
+        manifest = self._archive.manifest
+        if manifest is None:
+            return ()
+        states = [state for state in IntentState if state.is_open]
+        return tuple(self._resolve(one.victim).uri for one in manifest.intents(states))
+
+    def _entries_below(self, root: Location) -> tuple[ArchiveEntry, ...]:
+        """Asked for once: a partition may lie anywhere, but most lie below their table."""
+        if self._archive.cmroot is None or self._archive.manifest is None:
+            return ()
+        if root.uri not in self._entries:
+            cmroot = self._resolve(self._archive.cmroot).uri
+            self._entries[root.uri] = self._archive.manifest.archived_below(cmroot, root.uri)
+        return self._entries[root.uri]
+
+
+def _roots(
+    source: Metastore, resolve: Resolver, table: Table
+) -> Iterator[tuple[Location, Partition | None, str | None]]:
+    if table.storage.location is None:
+        return
+    if not table.is_partitioned:
+        yield resolve(table.storage.location), None, None
+        return
+    for one in source.get_partitions(table.database_name, table.name):
+        if one.storage.location is not None:
+            name = partition_name(table.partition_columns, one.values)
+            yield resolve(one.storage.location), one, name
+
+
+def _listed(root: Location, partition: Partition | None, name: str | None) -> _Place:
+    place = _Place(root=root, partition=partition, partition_name=name)
+    if root.status() is None:
+        return place
+    for child in root.volume.children(root.path):
+        parsed = None if child.kind is FileKind.FILE else DirectoryName.parse(child.name)
+        if parsed is None:
+            continue
+        if _is_compacted(parsed, root.child(child.name)):
+            place.compacted.append(parsed)
+            continue
+        files = place.own.setdefault(parsed.max_write_id, [])
+        files += (
+            f"{child.name}/{one.path}"
+            for one in list_data(root.child(child.name))
+            if one.kind is FileKind.FILE and not any(is_hidden(x) for x in one.path.split("/"))
+        )
+    return place
+
+
+def _is_compacted(name: DirectoryName, directory: Location) -> bool:
+    """Whether a compactor wrote it. Bases of Hive 3's, and those of a replica, have no suffix."""
+    if name.visibility_txn_id or name.min_write_id != name.max_write_id:
+        return True
+    marker = directory.child(METADATA_FILE)
+    if not name.is_base or marker.status() is None:
+        return False
+    content = read_text(marker, _MARKER_BYTES_MAX).encode()
+    return parse_metadata(content, marker.uri) is DataFormat.COMPACTED
+
+
+def _queue(source: Metastore, table: Table) -> tuple[Compaction, ...]:
+    return source.show_compactions(
+        ShowCompactionsRequest(database_name=table.database_name, table_name=table.name)
+    )
+
+
+def _was_cleaned(entry: Compaction, committed_ms: int) -> bool:
+    """Whether a cleaner may have been at a compaction's target since a time."""
+    if entry.cleaner_started_ms is not None or entry.retry_retention_ms:
+        return True
+    if entry.state not in _ENDED_BY_CLEANER:
+        return False
+    return entry.ended_ms is None or entry.ended_ms >= committed_ms - _CLOCKS_APART_MS
+
+
+def _covers(name: DirectoryName, write_id: WriteId) -> bool:
+    return name.max_write_id >= write_id and (name.is_base or name.min_write_id <= write_id)
+
+
+def _newest_base(names: Sequence[DirectoryName]) -> DirectoryName | None:
+    bases = [one for one in names if one.is_base]
+    return max(bases, key=lambda one: (one.max_write_id, one.visibility_txn_id), default=None)
+
+
+def _is_older(archived: _Archived, write_id: WriteId) -> bool:
+    name = archived.directory
+    return archived.is_data and (name is None or name.max_write_id < write_id)
+
+
+def _is_single(name: DirectoryName | None, write_id: WriteId) -> bool:
+    if name is None:
+        return False
+    return name.min_write_id == name.max_write_id == write_id and not name.visibility_txn_id
+
+
+def _is_input(name: DirectoryName | None, compacted: DirectoryName) -> bool:
+    """Whether a compaction took a directory up; files of before ACID do not count."""
+    if name is None or name.max_write_id > compacted.max_write_id:
+        return False
+    return compacted.is_base or name.min_write_id >= compacted.min_write_id
+
+
+def _path_below(uri: str, root: Location) -> str | None:
+    prefix = root.uri.rstrip("/") + "/"
+    return uri.removeprefix(prefix) if uri.startswith(prefix) else None
+
+
+def _is_below(uri: str, root: Location) -> bool:
+    return uri == root.uri or _path_below(uri, root) is not None

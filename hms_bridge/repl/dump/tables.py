@@ -1,0 +1,128 @@
+"""Write tables at one snapshot: a whole database, or those that an incremental dump brings anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from changemanager.location import Resolver
+from changemanager.uri import EncodedUri
+from hms_bridge.clock import Clock
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.catalog import Table
+from hms_bridge.model.ids import EventId, TxnId
+from hms_bridge.repl.dump.bootstrap import (
+    BootstrapDump,
+    require_no_constraints,
+    require_no_rename,
+    write_database,
+)
+from hms_bridge.repl.dump.event_source import EventRange
+from hms_bridge.repl.dump.plan import DumpRequest
+from hms_bridge.repl.dump.read_txn import ReadTxn
+from hms_bridge.repl.dump.snapshot_wait import wait_for_snapshot
+from hms_bridge.repl.format.hashed_texts import NotedTexts
+from hms_bridge.repl.format.layout import DumpPaths
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WrittenTables:
+    """The files that were named, by table; the last event when it was done; transactions that were
+    open without a trace in the database."""
+
+    files: Mapping[str, Sequence[EncodedUri]]
+    until: EventId
+    idle_txn_ids: tuple[TxnId, ...]
+
+    @property
+    def all_files(self) -> list[EncodedUri]:
+        """Those of all tables."""
+        return [file for files in self.files.values() for file in files]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many files each table has."""
+        return {table: len(named) for table, named in self.files.items()}
+
+
+class TablesDump:
+    """Writes tables as they are at a snapshot after ``event_id``; later events may be in both."""
+
+    def __init__(
+        self,
+        source: Metastore,
+        resolve: Resolver,
+        clock: Clock,
+        request: DumpRequest,
+        paths: DumpPaths,
+        texts: NotedTexts,
+        *,
+        event_id: EventId,
+    ) -> None:
+        self._source = source
+        self._resolve = resolve
+        self._clock = clock
+        self._request = request
+        self._paths = paths
+        self._texts = texts
+        self._event_id = event_id
+
+    def write_database(self) -> None:
+        """The database object."""
+        name = self._request.database_name
+        write_database(self._source, self._texts, self._paths, name, self._event_id)
+
+    def write(self, tables: Sequence[Table], external_base: str | None) -> WrittenTables:
+        """Register as a reader, then take the snapshot, then write what it sees (I3).
+
+        Raises ReplError if writers do not end in time, or a name changed meanwhile.
+        """
+        request = self._request
+        reader = ReadTxn(self._source, self._clock, user=request.user, host=request.host)
+        try:
+            files, idle = self._write(tuple(tables), external_base, reader)
+            reader.check()
+        except BaseException:
+            reader.give_up()
+            raise
+        reader.end()
+        until = self._source.get_current_event_id()
+        wanted = EventRange(after=self._event_id, until=until)
+        require_no_rename(self._source, request.database_name, wanted)
+        return WrittenTables(files=files, until=until, idle_txn_ids=idle)
+
+    def _write(
+        self, tables: tuple[Table, ...], external_base: str | None, reader: ReadTxn
+    ) -> tuple[Mapping[str, Sequence[EncodedUri]], tuple[TxnId, ...]]:
+        request = self._request
+        require_no_constraints(self._source, tables, request.events.passed_kinds)
+        reader.register(transactional_names(tables))
+        snapshot = wait_for_snapshot(
+            self._source,
+            self._clock,
+            request.database_name,
+            transactional_names(tables),
+            request.wait,
+            keep_alive=reader.keep_alive,
+        )
+        dump = BootstrapDump(
+            self._source,
+            self._resolve,
+            self._paths,
+            self._texts,
+            event_id=self._event_id,
+            snapshot=snapshot,
+            cm_root=request.cm_root if request.has_checksums else None,
+            external_base=external_base,
+        )
+        files: dict[str, Sequence[EncodedUri]] = {}
+        for table in dump.write_tables(tables):
+            files[table.table_name] = table.files
+            reader.keep_alive()
+        dump.write_external_list()
+        return files, snapshot.idle_txn_ids
+
+
+def transactional_names(tables: Sequence[Table]) -> tuple[str, ...]:
+    """``db.table`` of those with transactions."""
+    return tuple(one.full_name for one in tables if one.is_transactional)

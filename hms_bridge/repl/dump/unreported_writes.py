@@ -1,0 +1,273 @@
+"""Writes that nobody told the metastore about: a client that adds no write notification.
+
+The log then has write id and commit, but no files (docs/hive/metastore.md §19), and Hive's dump
+carries an empty commit: the rows are never on the replica. What the write left behind is looked
+for: its own directories, or once they were compacted and cleaned its files in the archive
+(``table_writes``). A commit that wrote no files (TRUNCATE, ALTER, ADD PARTITION) left nothing.
+Where the two cannot be told apart, the dump refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from changemanager.location import Resolver
+from changemanager.uri import decode_uri, encode_uri
+from hms_bridge.errors import EventGapError, NoSuchObjectError, ReplError
+from hms_bridge.metadata_store import NotificationStore
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.catalog import Table
+from hms_bridge.model.event import EventType, NotificationEvent, NotificationRequest
+from hms_bridge.model.ids import EventId, TxnId, WriteId
+from hms_bridge.model.partition_name import partition_name
+from hms_bridge.model.txn import TxnToWriteId, WriteEvent
+from hms_bridge.repl.dump.table_names import TableNames
+from hms_bridge.repl.dump.table_writes import Archive, TableWrites, WrittenFiles
+from hms_bridge.repl.format.emptied import is_emptied
+from hms_bridge.repl.format.event_payload import AllocWriteIdPayload, OpenTxnPayload, message_json
+from hms_bridge.repl.remedies import begin_anew, bring_anew
+from hms_bridge.repl.target_objects import is_external, is_view
+from hms_bridge.wire.object_json import (
+    partition_from_json,
+    partition_to_json,
+    table_from_json,
+    table_to_json,
+)
+
+_NAMED_IN_MESSAGE = 5
+_LOOK_BACK_EVENTS = 1000
+_NO_EVENT = "the table is not there, and the log tells of no drop or rename"
+
+
+def earlier_allocations(
+    store: NotificationStore, database: str, txn_id: TxnId, until: EventId
+) -> Iterator[tuple[EventId, AllocWriteIdPayload]]:
+    """The ALLOC_WRITE_ID events (id and payload) of the database from ``until`` back to where a
+    transaction was opened. One that was open at the last dump got its write ids in events that no
+    later range holds. Raises EventGapError where the log does not go back so far, once all that it
+    has is told.
+    """
+    is_opened, upper = False, until
+    while not is_opened and upper > 0:
+        lower = EventId(max(0, upper - _LOOK_BACK_EVENTS))
+        page = store.get_next_notification(
+            NotificationRequest(last_event_id=lower, max_events=upper - lower)
+        )
+        for event in page:
+            if event.id > upper:
+                break
+            if event.type == EventType.OPEN_TXN.value:
+                opened = OpenTxnPayload.parse(message_json(event), _where(event))
+                is_opened = is_opened or txn_id in opened.txn_ids
+            elif event.type == EventType.ALLOC_WRITE_ID.value:
+                payload = AllocWriteIdPayload.parse(message_json(event), _where(event))
+                if payload.database_name == database:
+                    yield event.id, payload
+        if not page or page[0].id != lower + 1:
+            break
+        upper = lower
+    if not is_opened:
+        raise EventGapError(
+            f"the notification log does not go back to where transaction {txn_id} was opened. "
+            + begin_anew(database)
+        )
+
+
+def _where(event: NotificationEvent) -> str:
+    return f"event {event.id} ({event.type})"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Allocated:
+    """A write id, and the name that its table had when it was allocated."""
+
+    table_name: str
+    event_id: EventId
+    write_id: WriteId
+
+
+class UnreportedWrites:
+    """Remembers which write ids a range of events allocates, and looks for what they wrote.
+
+    ``unknown_writes``: those whose files may have been compacted and cleaned without a trace, in
+    words.
+    """
+
+    def __init__(
+        self,
+        source: Metastore,
+        resolve: Resolver,
+        database_name: str,
+        archive: Archive,
+        names: TableNames,
+        anew: frozenset[str] = frozenset(),
+    ) -> None:
+        self._source = source
+        self._resolve = resolve
+        self._database_name = database_name
+        self._archive = archive
+        self._names = names
+        self._anew = anew
+        self._allocated: dict[TxnId, list[_Allocated]] = {}
+        self._tables: dict[str, tuple[Table, TableWrites] | None] = {}
+        self.unknown_writes: list[str] = []
+        self._unknown_tables: list[str] = []
+
+    def note(self, event_id: EventId, table_name: str, allocated: Iterable[TxnToWriteId]) -> None:
+        """Transactions got write ids of a table, as an event tells."""
+        for one in allocated:
+            self._allocated.setdefault(one.txn_id, []).append(
+                _Allocated(table_name=table_name, event_id=event_id, write_id=one.write_id)
+            )
+
+    def allocated_at(self, txn_id: TxnId, write: WriteEvent) -> EventId | None:
+        """The event that allocated the id of a write; None if no event that was seen did."""
+        found = (
+            one
+            for one in self._allocated.get(txn_id, ())
+            if (one.table_name, one.write_id) == (write.table_name, write.write_id)
+        )
+        return next((one.event_id for one in found), None)
+
+    def find(
+        self, commit: NotificationEvent, txn_id: TxnId, reported: Sequence[WriteEvent]
+    ) -> tuple[WriteEvent, ...]:
+        """What a committed transaction wrote to tables of which it reported nothing."""
+        known = {one.table_name for one in reported}
+        return tuple(
+            event
+            for allocated in self._allocated.get(txn_id, ())
+            if allocated.table_name not in known
+            for event in self._writes(commit, allocated, known)
+        )
+
+    @property
+    def unknown_tables(self) -> frozenset[str]:
+        """The tables of all unknown writes; none if one of them is of no table that is there."""
+        is_each_known = len(self._unknown_tables) == len(self.unknown_writes)
+        return frozenset(self._unknown_tables if is_each_known else ())
+
+    def name_at(self, name: str, allocated: EventId, commit: EventId) -> str | None:
+        """The name, at a commit, of the table that a write id was allocated for; None: dropped."""
+        return self._names.name_at(name, allocated, commit)
+
+    def with_checksums(self, commit: NotificationEvent, write: WriteEvent) -> WriteEvent:
+        """The same write; a reference without checksum gets that of the file, or of the archived
+        one, if it is in either place."""
+        files = [decode_uri(one) for one in write.files]
+        if all(one.checksum is not None for one in files):
+            return write
+        found = self._writes_to(write.table_name, commit.id, write.write_id)
+        if found is None:
+            return write
+        traced = {
+            one.uri: one
+            for written in found[1].of(write.write_id, commit.time_seconds * 1000)
+            for one in written.files
+        }
+        whole = (one if one.checksum is not None else traced.get(one.uri, one) for one in files)
+        return replace(write, files=tuple(encode_uri(one) for one in whole))
+
+    def is_emptied(self, commit: NotificationEvent, write: WriteEvent) -> bool:
+        """Whether a write without files left an empty base where its table or partition is."""
+        text = write.partition_object
+        place = table_from_json(write.table_object).storage.location
+        if text is not None:
+            place = partition_from_json(text).storage.location
+        if place is not None and is_emptied(self._resolve(place), write.write_id):
+            return True
+        found = self._writes_to(write.table_name, commit.id, write.write_id)
+        written = None if found is None else found[1].emptied(write.partition, write.write_id)
+        if written is not None and written.maybe_in is not None:
+            self._note_unknown(write.table_name, write.write_id, written.maybe_in)
+        return written is not None and written.is_emptied
+
+    def _writes(
+        self, commit: NotificationEvent, allocated: _Allocated, known: Collection[str]
+    ) -> Iterator[WriteEvent]:
+        """A rename or drop may stand between the write id and the commit, in the transaction
+        itself too (Hive's DDLTask): the name is followed from where the write id was allocated.
+        The replica knows the table by the name that it has when the commit is replayed.
+        """
+        name = self._names.name_at(allocated.table_name, allocated.event_id, commit.id)
+        if name is None or name in known or name in self._anew:
+            return
+        found = self._writes_to(name, commit.id, allocated.write_id)
+        if found is None:
+            return
+        table, writes = found
+        for written in writes.of(allocated.write_id, commit.time_seconds * 1000):
+            if written.maybe_in is not None:
+                self._note_unknown(name, allocated.write_id, written.maybe_in)
+            if written.files or written.is_emptied:
+                yield _event(replace(table, name=name), allocated.write_id, written)
+
+    def _note_unknown(self, name: str, write_id: WriteId, why: str) -> None:
+        full_name = f"{self._database_name}.{name}"
+        if why != _NO_EVENT:
+            self._unknown_tables.append(name)
+        self.unknown_writes.append(f"write id {write_id} of {full_name} ({why})")
+
+    def _writes_to(
+        self, name: str, at: EventId, write_id: WriteId
+    ) -> tuple[Table, TableWrites] | None:
+        """None for a table that was dropped since, and for one whose files do not come along."""
+        for is_last in (False, True):
+            now = self._names.name_now(name, at)
+            if now is None:
+                return None
+            try:
+                return self._writes_once(now)
+            except NoSuchObjectError:
+                if is_last:
+                    self._note_unknown(name, write_id, _NO_EVENT)
+            self._names.read_again()  # it may have been dropped or renamed since the log was read
+        return None
+
+    def _writes_once(self, name: str) -> tuple[Table, TableWrites] | None:
+        """Looked up once for each table; None for one whose files do not come with commits."""
+        if name not in self._tables:
+            self._tables[name] = self._look(name)
+        return self._tables[name]
+
+    def _look(self, name: str) -> tuple[Table, TableWrites] | None:
+        table = self._source.get_table(self._database_name, name)
+        if is_view(table) or is_external(table) or table.storage.location is None:
+            return None
+        return table, TableWrites(self._source, self._resolve, table, self._archive)
+
+
+def _event(table: Table, write_id: WriteId, written: WrittenFiles) -> WriteEvent:
+    partition = written.partition
+    if partition is not None:
+        partition = replace(partition, table_name=table.name)
+    return WriteEvent(
+        write_id=write_id,
+        database_name=table.database_name,
+        table_name=table.name,
+        partition=(
+            "" if partition is None else partition_name(table.partition_columns, partition.values)
+        ),
+        table_object=table_to_json(table),
+        partition_object=None if partition is None else partition_to_json(partition),
+        files=tuple(encode_uri(one) for one in written.files),
+    )
+
+
+def lost_writes(database_name: str, writes: Sequence[str], tables: Collection[str]) -> ReplError:
+    """The refusal of a dump that may lack rows. ``tables``: names, where they are known."""
+    ways_out = bring_anew(database_name, sorted(tables)) if tables else begin_anew(database_name)
+    return ReplError(
+        f"{counted_writes(writes)} of database {database_name} came from clients that did not "
+        f"tell which files they wrote: {'; '.join(writes[:_NAMED_IN_MESSAGE])}. A compacted "
+        "directory named here may have taken up those files since, and they are neither at their "
+        "place nor known to the archive, or the table itself is gone without a word: the replica "
+        f"would lack their rows. {ways_out}. Or, if you know that those statements wrote nothing "
+        "(ALTER, ADD PARTITION, an UPDATE without a match), dump with --assume-empty"
+    )
+
+
+def counted_writes(writes: Sequence[str]) -> str:
+    """For messages."""
+    return "1 write" if len(writes) == 1 else f"{len(writes)} writes"

@@ -1,0 +1,140 @@
+"""What making and ending a dump have in common: one source, one of them at a time, removals."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from changemanager.filesystem.volume import FileKind
+from changemanager.journal import tell
+from changemanager.location import Location, Resolver
+from changemanager.manifest import ArchiveManifest
+from changemanager.sharing import tell_of
+from hms_bridge.clock import Clock
+from hms_bridge.metastore import Metastore
+from hms_bridge.repl.format.layout import HIVE_DIRECTORY, NON_RECOVERABLE, DumpPaths
+from hms_bridge.repl.format.texts import remove_tree
+from hms_bridge.repl.lease import Lease, LeaseKind, LeaseRequest, LeaseRules, held_lease
+from hms_bridge.repl.pins import DumpPins
+
+_LOG = logging.getLogger(__name__)
+_ABOVE_HIVE = frozenset({HIVE_DIRECTORY, NON_RECOVERABLE, "ranger", "atlas"})
+"""Hive dumps Ranger's and Atlas' data beside its own."""
+_IN_HIVE = re.compile(r"(\.cm-part-)?\.?_.*|\d+|events_batch_\d+|metadata|data|\..*\.crc")
+
+
+class DumpWork(Protocol):
+    """What is asked of one of the two, as far as both are asked the same."""
+
+    @property
+    def database_name(self) -> str:
+        """The source database, in lower case."""
+        ...
+
+    @property
+    def user(self) -> str:
+        """Who asks, for SHOW LOCKS."""
+        ...
+
+    @property
+    def host(self) -> str:
+        """From where."""
+        ...
+
+    @property
+    def lease(self) -> LeaseRules:
+        """When another one at work counts as dead."""
+        ...
+
+
+class DumpVerb:
+    """``new_name`` gives each dump a directory name of its own; ``on_waiting`` is told why this
+    waits for another one. Without a ``manifest`` nothing is pinned."""
+
+    def __init__(
+        self,
+        source: Metastore,
+        resolve: Resolver,
+        clock: Clock,
+        new_name: Callable[[], str],
+        manifest: ArchiveManifest | None = None,
+        *,
+        on_waiting: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._source = source
+        self._resolve = resolve
+        self._clock = clock
+        self._new_name = new_name
+        self._manifest = manifest
+        self._on_waiting = on_waiting
+
+    def _alone(self, work: DumpWork) -> AbstractContextManager[Lease]:
+        """The lease of the database's dumps. Raises ReplError if another one is at work."""
+        wanted = LeaseRequest(
+            kind=LeaseKind.DUMP,
+            database_name=work.database_name,
+            user=work.user,
+            host=work.host,
+            rules=work.lease,
+            on_waiting=self._on_waiting,
+        )
+        return held_lease(self._source, self._clock, wanted)
+
+    def _pins(self, database: str) -> DumpPins:
+        return DumpPins(manifest=self._manifest, clock=self._clock, database=database)
+
+    def _remove_older(self, database: str, directories: Sequence[str]) -> None:
+        """Remove dumps that a newer one makes needless; what may be somebody else's stays."""
+        for directory in directories:
+            strange = what_is_strange(self._resolve(directory))
+            if strange:
+                _LOG.warning(
+                    "%s is left alone: it does not look like a dump (%s)", directory, strange
+                )
+            else:
+                self._remove(database, directory, reason="a newer one is finished")
+
+    def _show_pins(self, cm_root: str | None) -> None:
+        """Purges of other metastores that share the archive see that this one pins files there."""
+        if self._manifest is None or cm_root is None:
+            return
+        try:
+            tell_of(self._resolve(cm_root), self._manifest.store_id(self._new_name()))
+        except OSError as error:
+            _LOG.warning(
+                "%s: no file of ours can be put there (%s); a purge by another metastore that "
+                "shares this archive would not see what this one needs",
+                cm_root,
+                error,
+            )
+
+    def _remove(self, database: str, directory: str, *, reason: str) -> None:
+        """Remove a dump's directory, and log it.
+
+        Without its finish marker nobody reads what is left of it, whatever happens now.
+        """
+        marker = self._resolve(DumpPaths(directory).finished_dump)
+        if marker.status() is not None:
+            marker.volume.remove_file(marker.path)
+        remove_tree(self._resolve(directory))
+        tell(_LOG, "dump removed", database=database, path=directory, reason=reason)
+
+
+def what_is_strange(place: Location) -> str:
+    """What a directory holds that dumps do not, or that it has nothing of a dump; empty for a dump.
+
+    An empty directory is one, too: a removal was killed just before its end.
+    """
+    above = {child.name: child.kind for child in place.volume.children(place.path)}
+    if not above:
+        return ""
+    hive = place.child(HIVE_DIRECTORY)
+    if above.get(HIVE_DIRECTORY) is not FileKind.DIRECTORY:
+        return "it has no directory hive"
+    strange = sorted(above.keys() - _ABOVE_HIVE)
+    within = (child.name for child in hive.volume.children(hive.path))
+    strange += sorted(f"{HIVE_DIRECTORY}/{name}" for name in within if not _IN_HIVE.fullmatch(name))
+    return f"it holds {', '.join(strange[:3])}" if strange else ""

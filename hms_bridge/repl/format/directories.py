@@ -1,0 +1,107 @@
+"""The dumps of a database: which are finished, which are loaded, which comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from changemanager.location import Resolver
+from hms_bridge.errors import DumpIncompleteError, ReplError
+from hms_bridge.repl.format.dump_metadata import DumpMetadata
+from hms_bridge.repl.format.layout import DumpPaths, database_directory
+from hms_bridge.repl.format.manifest import FinishMark
+from hms_bridge.repl.format.texts import child_directories, is_there, read_text_if_there
+
+_METADATA_BYTES_MAX = 1 << 20
+
+
+class DumpState(Enum):
+    """How far a dump has come."""
+
+    UNFINISHED = "unfinished"
+    FINISHED = "finished"
+    LOADED = "loaded"
+    NON_RECOVERABLE = "non-recoverable"
+    DAMAGED = "damaged"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DumpDirectory:
+    """One dump. ``metadata`` is None while it is unfinished; ``time_ms`` orders dumps."""
+
+    paths: DumpPaths
+    state: DumpState
+    time_ms: int
+    metadata: DumpMetadata | None = None
+
+
+def list_dumps(resolve: Resolver, root: str, database: str) -> tuple[DumpDirectory, ...]:
+    """All dumps of a database, newest first.
+
+    Dumps of ours say in their finish marker when they were finished. Hive goes by the directory's
+    modification time (docs/hive/replication.md §10), which an object store does not have; for its
+    dumps it is the marker's. Between dumps of one moment the event range decides.
+    """
+    above = resolve(database_directory(root, database))
+    found = [
+        _describe(resolve, DumpPaths(above.child(name).uri))
+        for name in child_directories(above)
+        if not name.startswith((".", "_"))
+    ]
+    return tuple(sorted(found, key=_age, reverse=True))
+
+
+def _age(dump: DumpDirectory) -> tuple[int, int, str]:
+    last = dump.metadata.to_event_id if dump.metadata else -1
+    return (dump.time_ms, last, dump.paths.root)
+
+
+def _state(resolve: Resolver, paths: DumpPaths, *, is_finished: bool) -> DumpState:
+    if is_there(resolve(paths.non_recoverable)):
+        return DumpState.NON_RECOVERABLE
+    if not is_finished:
+        return DumpState.UNFINISHED
+    if not is_there(resolve(paths.metadata)):
+        return DumpState.DAMAGED
+    return DumpState.LOADED if is_there(resolve(paths.finished_load)) else DumpState.FINISHED
+
+
+def _describe(resolve: Resolver, paths: DumpPaths) -> DumpDirectory:
+    marker = resolve(paths.finished_dump)
+    status = marker.status()
+    state = _state(resolve, paths, is_finished=status is not None)
+    if status is None:
+        status = resolve(paths.root).status()
+        return DumpDirectory(
+            paths=paths, state=state, time_ms=(status.mtime_ms or 0) if status else 0
+        )
+    where = resolve(paths.metadata)
+    mark = FinishMark.parse(read_text_if_there(marker, _METADATA_BYTES_MAX) or "", marker.uri)
+    text = read_text_if_there(where, _METADATA_BYTES_MAX)
+    return DumpDirectory(
+        paths=paths,
+        state=state,
+        time_ms=(status.mtime_ms or 0) if mark.time_ms is None else mark.time_ms,
+        metadata=None if text is None else DumpMetadata.parse(text, where.uri),
+    )
+
+
+def newest_finished(dumps: Sequence[DumpDirectory]) -> DumpDirectory | None:
+    """The newest dump that is finished, loaded or not. Raises ReplError for a blocking marker,
+    DumpIncompleteError for a dump that lost what it holds."""
+    for dump in dumps:
+        if dump.state is DumpState.NON_RECOVERABLE:
+            raise ReplError(
+                f"{dump.paths.non_recoverable} marks an error that a person must look at; "
+                "read it, repair the cause, remove the file, then try again"
+            )
+        if dump.state is DumpState.DAMAGED:
+            raise DumpIncompleteError(
+                f"{dump.paths.metadata} is missing, though the dump was finished: it was removed "
+                "by half, or a copy lost it. Copy it again, or end it at the source ('repl dump "
+                f"DATABASE --discard {dump.paths.root}') and dump again"
+            )
+        if dump.state is not DumpState.UNFINISHED:
+            return dump
+    return None

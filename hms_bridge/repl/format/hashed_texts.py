@@ -1,0 +1,131 @@
+"""The texts of a dump, hashed as they are written, and checked against it as they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from changemanager.location import Resolver
+from hms_bridge.errors import DumpIncompleteError, ReplError
+from hms_bridge.model.ids import EventId
+from hms_bridge.repl.file_pool import FilePool
+from hms_bridge.repl.format.dump_metadata import DumpMetadata, DumpType, ReplScope
+from hms_bridge.repl.format.layout import DumpPaths
+from hms_bridge.repl.format.manifest import DumpManifest, FinishMark, text_digest
+from hms_bridge.repl.format.texts import read_text, read_text_if_there, write_fresh, write_text
+
+_MARK_BYTES_MAX = 1 << 16
+
+
+class NotedTexts:
+    """Writes the texts of a new dump, each once, and remembers their hashes.
+
+    Several threads may write at the same time.
+    """
+
+    def __init__(self, resolve: Resolver, paths: DumpPaths) -> None:
+        self._resolve = resolve
+        self._paths = paths
+        self._prefix = f"{paths.hive}/"
+        self._digests: dict[str, str] = {}
+
+    def write(self, texts: Mapping[str, str]) -> None:
+        """Write texts by path; the directories above them are made."""
+        places = {self._resolve(path): text for path, text in texts.items()}
+        for directory in dict.fromkeys(place.parent for place in places):
+            directory.volume.make_directory(directory.path)
+        for place, text in places.items():
+            write_fresh(place, text)
+        for path, text in texts.items():
+            self._digests[path.removeprefix(self._prefix)] = text_digest(text)
+
+    def write_metadata(
+        self, kind: DumpType, database: str, cm_root: str | None, first: EventId, last: EventId
+    ) -> None:
+        """What the dump holds, at its top."""
+        metadata = DumpMetadata(
+            type=kind.value,
+            from_event_id=first,
+            to_event_id=last,
+            cm_root=cm_root,
+            scope=ReplScope(database_name=database),
+        )
+        self.write({self._paths.metadata: metadata.format()})
+
+    def manifest(self, reference_count: int) -> str:
+        """Write the manifest of all that was written; its hash."""
+        text = DumpManifest(digests=self._digests, reference_count=reference_count).format()
+        write_text(self._resolve(self._paths.manifest), text)
+        return text_digest(text)
+
+
+class CheckedTexts:
+    """Reads the texts of a finished dump. Each must be as its manifest says, if it has one.
+
+    Raises DumpIncompleteError for what is missing, ReplError for what is other than it was.
+    """
+
+    def __init__(self, resolve: Resolver, paths: DumpPaths, bytes_max: int) -> None:
+        self._resolve = resolve
+        self._prefix = f"{paths.hive}/"
+        self._bytes_max = bytes_max
+        marker = read_text_if_there(resolve(paths.finished_dump), _MARK_BYTES_MAX)
+        if marker is None:
+            raise DumpIncompleteError(
+                f"{paths.finished_dump} is missing: the dump is not finished; let it finish or "
+                "dump again"
+            )
+        mark = FinishMark.parse(marker, paths.finished_dump)
+        self.manifest = self._manifest(paths, mark)
+
+    def _manifest(self, paths: DumpPaths, mark: FinishMark) -> DumpManifest | None:
+        text = read_text_if_there(self._resolve(paths.manifest), self._bytes_max)
+        if text is None:
+            if mark.manifest_digest is None:
+                return None
+            raise DumpIncompleteError(
+                f"{paths.manifest} is missing, which the dump had when it was finished; copy the "
+                "dump again"
+            )
+        if mark.manifest_digest not in (None, text_digest(text)):
+            raise ReplError(
+                f"{paths.manifest} is not the one that {paths.finished_dump} names; copy the dump "
+                "again"
+            )
+        return DumpManifest.parse(text, paths.manifest)
+
+    def read(self, path: str) -> str:
+        """A text that must be there."""
+        text = read_text(self._resolve(path), self._bytes_max)
+        self._check(path, text)
+        return text
+
+    def read_if_there(self, path: str) -> str | None:
+        """A text; None where the dump has none."""
+        text = read_text_if_there(self._resolve(path), self._bytes_max)
+        self._check(path, text)
+        return text
+
+    def check_all(self) -> None:
+        """Read every text that the manifest names: none may be missing, cut or changed."""
+        if self.manifest is not None:
+            with FilePool() as pool:
+                pool.all(lambda name: self.read(self._prefix + name), self.manifest.digests)
+
+    def _check(self, path: str, text: str | None) -> None:
+        if self.manifest is None:
+            return
+        noted = self.manifest.digests.get(path.removeprefix(self._prefix))
+        if text is None and noted is not None:
+            raise DumpIncompleteError(
+                f"{path} is missing, which the dump had when it was finished; copy the dump again"
+            )
+        if text is not None and noted is None:
+            raise ReplError(
+                f"{path} is not of this dump: its manifest does not name it; copy the dump again "
+                "to an empty directory"
+            )
+        if text is not None and text_digest(text) != noted:
+            raise ReplError(
+                f"{path} is not as it was when the dump was finished: cut or changed; copy the "
+                "dump again"
+            )

@@ -1,0 +1,1 @@
+"""REPL LOAD: a dump brought to its replica."""

@@ -1,0 +1,126 @@
+"""Replay of tables: create, alter, rename, truncate, drop."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hms_bridge.errors import ReplError
+from hms_bridge.model.catalog import Table
+from hms_bridge.repl.format.event_payload import Payload
+from hms_bridge.repl.format.reader import DumpedEvent
+from hms_bridge.repl.format.untrusted import checked_name
+from hms_bridge.repl.load.events.context import ReplayContext
+from hms_bridge.repl.load.events.place import moved_place
+from hms_bridge.repl.load.events.truncate import truncate_directory
+from hms_bridge.repl.target_objects import (
+    is_external,
+    last_event_of,
+    replay_environment,
+    target_table,
+)
+from hms_bridge.wire.object_json import table_from_json
+
+
+def create_table(context: ReplayContext, event: DumpedEvent) -> None:
+    """Create it if it is not there (a bootstrap may have brought it), with files if not ACID."""
+    dumped = context.reader.event_table(event)
+    replica = context.replica
+    replica.note(dumped.table)
+    table = replica.find_table(dumped.table.name)
+    if table is None:
+        replica.metastore.create_table(
+            target_table(
+                dumped.table,
+                replica.names.target_database,
+                last_event=event.id,
+                external_base=replica.names.external_base,
+            )
+        )
+        table = replica.find_table(dumped.table.name)
+        if table is not None:
+            replica.require_own_place(table, dumped.table)
+    elif last_event_of(table.parameters) is None:
+        raise ReplError(
+            f"{event.where}: table {table.full_name} is on the target, and no load made it; its "
+            "columns need not be the source's. To keep it, give it another name (repl open "
+            f"{table.database_name} --definitions lets you), then load again. Else it goes: "
+            + replica.bring_anew(table.name)
+        )
+    if table is not None and replica.owns_files(table):
+        replica.copy(dumped.files, table.storage.location, table.full_name)
+
+
+def alter_table(context: ReplayContext, event: DumpedEvent) -> None:
+    """Replace what the metastore knows of the table; the place of a managed one stays."""
+    dumped = context.reader.event_table(event)
+    table = context.table_or_gone(dumped.table.name, event)
+    replica = context.replica
+    if table is None or replica.is_newer(table.parameters, event.id):
+        return
+    replica.note(dumped.table)
+    if table.type != dumped.table.type:
+        raise ReplError(
+            f"{event.where}: makes {table.full_name} a {dumped.table.type}, which is a "
+            f"{table.type} here. " + replica.bring_anew(table.name)
+        )
+    new = target_table(
+        dumped.table, replica.names.target_database, last_event=event.id, existing=table
+    )
+    place = moved_place(event, replica.names.external_base)
+    if place is not None:
+        new = replace(new, storage=replace(new.storage, location=place))
+    replica.metastore.alter_table(
+        replica.names.target_database, table.name, new, environment=replay_environment(new)
+    )
+
+
+def rename_table(context: ReplayContext, event: DumpedEvent) -> None:
+    """Rename it; nothing if the new name is there and the old one is not (done before)."""
+    payload = Payload.parse(event.payload, event.where)
+    before = table_from_json(payload.text("tableObjBeforeJson"))
+    after = table_from_json(payload.text("tableObjAfterJson"))
+    replica = context.replica
+    if before.database_name != after.database_name:
+        raise ReplError(
+            f"{event.where}: moves {before.full_name} to another database ({after.full_name}). "
+            + replica.begin_anew
+        )
+    old = replica.find_table(checked_name(before.name, "table"))
+    if old is None or replica.is_newer(old.parameters, event.id):
+        return
+    if replica.find_table(checked_name(after.name, "table")) is not None:
+        raise ReplError(
+            f"{event.where}: {after.name} is there already beside {before.name}, which gets its "
+            "name. " + replica.bring_anew(after.name)
+        )
+    new = target_table(after, replica.names.target_database, last_event=event.id, existing=old)
+    replica.metastore.alter_table(
+        replica.names.target_database, old.name, replace(new, name=after.name)
+    )
+
+
+def truncate_table(context: ReplayContext, event: DumpedEvent) -> None:
+    """Empty the table, or all partitions of it, as the source's TRUNCATE did."""
+    payload = Payload.parse(event.payload, event.where)
+    table = context.table_or_gone(checked_name(payload.text("table"), "table"), event)
+    if table is None or is_external(table):
+        return
+    write_id = payload.number("writeId")
+    for directory in _directories(context, table):
+        truncate_directory(context.replica.resolve(directory), table, write_id, event.where)
+
+
+def _directories(context: ReplayContext, table: Table) -> tuple[str, ...]:
+    if not table.is_partitioned:
+        return (context.replica.table_root(table).uri,)
+    partitions = context.replica.metastore.get_partitions(table.database_name, table.name)
+    return tuple(one.storage.location for one in partitions if one.storage.location)
+
+
+def drop_table(context: ReplayContext, event: DumpedEvent) -> None:
+    """Drop it with its files, unless it is of a later incarnation."""
+    payload = Payload.parse(event.payload, event.where)
+    replica = context.replica
+    table = replica.find_table(checked_name(payload.text("table"), "table"))
+    if table is not None and not replica.is_newer(table.parameters, event.id):
+        replica.metastore.drop_table(replica.names.target_database, table.name)

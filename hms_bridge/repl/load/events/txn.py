@@ -1,0 +1,282 @@
+"""Replay of transactions: open, write ids, commit with its files, abort.
+
+Ids of transactions differ between source and target, write ids are the same. Every step can be
+repeated: an opened source transaction keeps its target transaction, write ids that the target has
+are not allocated again, copied files are compared, a commit moves ``repl.last.id`` with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from changemanager.uri import EncodedUri, encode_uri
+from hms_bridge.errors import DumpIncompleteError, ReplError
+from hms_bridge.model.catalog import Partition, Table, TableType
+from hms_bridge.model.ids import TxnId
+from hms_bridge.model.partition_name import parse_partition_name
+from hms_bridge.model.txn import (
+    CommitTxnRequest,
+    ReplLastId,
+    TxnToWriteId,
+    TxnType,
+    WriteEvent,
+)
+from hms_bridge.repl.format.emptied import was_emptied
+from hms_bridge.repl.format.event_payload import (
+    AbortTxnPayload,
+    AllocWriteIdPayload,
+    CommitTxnPayload,
+    OpenTxnPayload,
+)
+from hms_bridge.repl.format.passed_kinds import EMPTY_WRITES, refusal
+from hms_bridge.repl.format.reader import DumpedEvent, DumpedPartition, DumpedTable
+from hms_bridge.repl.format.untrusted import DumpedFile
+from hms_bridge.repl.load.events.context import ObjectChange, ReplayContext, partition_key
+from hms_bridge.repl.load.events.partition import ensure_partition
+from hms_bridge.repl.load.events.truncate import truncate_directory
+from hms_bridge.repl.load.write_id_owner import require_own
+from hms_bridge.wire.object_json import partition_to_json, table_to_json
+
+
+def open_txn(context: ReplayContext, event: DumpedEvent) -> None:
+    """Open a transaction for each one of the source."""
+    context.replica.open_together(OpenTxnPayload.parse(event.payload, event.where).txn_ids)
+
+
+def allocate_write_ids(context: ReplayContext, event: DumpedEvent) -> None:
+    """Give the source's write ids to its transactions here.
+
+    Ids up to the target's own maximum must have come with the bootstrap, or with an earlier try.
+    CREATE TABLE AS SELECT takes its write id before the table exists. A
+    transaction that the dump does not open (it was open at the bootstrap, or the source filters
+    transactions) is opened now: its rows must not get lost.
+    """
+    payload = AllocWriteIdPayload.parse(event.payload, event.where)
+    replica = context.replica
+    if payload.database_name != replica.names.source_database:
+        return
+    target, name = replica.names.target_database, payload.table_name
+    is_gone = context.changes.next_change(name, event.id) is ObjectChange.GONE
+    if is_gone and replica.find_table(name) is None:
+        return
+    known = replica.metastore.get_max_allocated_write_id(target, name)
+    old = tuple(one for one in payload.allocated if one.write_id <= known)
+    require_own(replica, name, old, event.where, is_committed=False)
+    new = tuple(one for one in payload.allocated if one.write_id > known)
+    if not new:
+        return
+    if new[0].write_id != known + 1:
+        raise ReplError(
+            f"{event.where}: begins with write id {new[0].write_id} of {target}.{name}, "
+            f"which stands at {known}; what was written between is not in any dump. "
+            + replica.bring_anew(name)
+        )
+    replica.ensure_open(one.txn_id for one in new)
+    given = replica.give(name, new)
+    if {one.write_id for one in given} != {one.write_id for one in new}:
+        raise ReplError(
+            f"{event.where}: the target did not give write ids {new[0].write_id} to "
+            f"{new[-1].write_id} of {target}.{name} to the source's transactions; is another load "
+            "running? If not: " + replica.bring_anew(name)
+        )
+
+
+def commit_txn(context: ReplayContext, event: DumpedEvent) -> None:
+    """Copy what the transaction wrote, then commit it together with the database's progress."""
+    payload = CommitTxnPayload.parse(event.payload, event.where)
+    replica = context.replica
+    names = replica.names
+    writes = tuple(
+        one for one in payload.writes or () if one.database_name == names.source_database
+    )
+    tables = {one.table.name: one for one in context.reader.commit_tables(event)}
+    _require_all_dumped(event, writes, tables)
+    written = [
+        write
+        for name, dumped in tables.items()
+        if dumped.table.type != TableType.MATERIALIZED_VIEW.value  # replicas have none
+        for write in _copy_table(context, event, payload.txn_id, dumped, _of_table(writes, name))
+    ]
+    if written:
+        replica.ensure_open([payload.txn_id])
+    replica.metastore.commit_txn(
+        CommitTxnRequest(
+            txn_id=payload.txn_id,
+            type=TxnType.REPL_CREATED,
+            repl_policy=names.policy,
+            write_events=tuple(written),
+            repl_last_id=ReplLastId(
+                database_name=names.target_database, last_repl_id=int(event.id)
+            ),
+        )
+    )
+    if written:
+        replica.recorded_with_commit(event.id)
+
+
+def abort_txn(context: ReplayContext, event: DumpedEvent) -> None:
+    """Abort the transaction here; nothing if it was never opened or is aborted already."""
+    context.replica.abort(AbortTxnPayload.parse(event.payload, event.where).txn_id)
+
+
+def _of_table(writes: tuple[WriteEvent, ...], table: str) -> tuple[WriteEvent, ...]:
+    return tuple(one for one in writes if one.table_name == table)
+
+
+def _require_all_dumped(
+    event: DumpedEvent, writes: tuple[WriteEvent, ...], tables: dict[str, DumpedTable]
+) -> None:
+    """The payload and the directories tell the same, or a copy of the dump lost something."""
+    named: dict[str, int] = {}
+    for one in writes:
+        key = f"{one.table_name}/{one.partition}".rstrip("/")
+        named[key] = named.get(key, 0) + len(one.files)
+    dumped_counts: dict[str, int] = {}
+    for name, dumped in tables.items():
+        if not dumped.table.is_partitioned:
+            dumped_counts[name] = len(dumped.files)
+        for part in dumped.partitions:
+            key = f"{name}/{part.name}"
+            dumped_counts[key] = dumped_counts.get(key, 0) + len(part.files)
+    if named != dumped_counts:
+        raise DumpIncompleteError(
+            f"{event.where}: its payload names files of {_counts(named)}, its directories of "
+            f"{_counts(dumped_counts)}; copy the dump again, or make a new one"
+        )
+
+
+def _counts(files: dict[str, int]) -> str:
+    return ", ".join(f"{name} ({count})" for name, count in sorted(files.items())) or "no table"
+
+
+def _copy_table(
+    context: ReplayContext,
+    event: DumpedEvent,
+    txn_id: TxnId,
+    dumped: DumpedTable,
+    writes: tuple[WriteEvent, ...],
+) -> tuple[WriteEvent, ...]:
+    replica = context.replica
+    table = context.table_or_gone(dumped.table.name, event)
+    if table is None:
+        return ()
+    known = replica.metastore.get_max_allocated_write_id(table.database_name, table.name)
+    highest = max(one.write_id for one in writes)
+    if highest > known:
+        raise ReplError(
+            f"{event.where}: commits write id {highest} of {table.full_name}, which was never "
+            f"allocated there (it stands at {known}). " + replica.bring_anew(dumped.table.name)
+        )
+    own = sorted({one.write_id for one in writes})
+    pairs = [TxnToWriteId(txn_id=txn_id, write_id=one) for one in own]
+    require_own(replica, table.name, pairs, event.where, is_committed=True)
+    places = _copy_files(context, event, table, dumped)
+    emptied = dumped.emptied | _emptied_at_source(context, event, dumped, writes)
+    for name in emptied & places.keys():
+        root = replica.resolve(places[name].root)
+        truncate_directory(root, table, highest, event.where)
+    return tuple(_on_target(table, one, places) for one in writes if one.partition in places)
+
+
+def _emptied_at_source(
+    context: ReplayContext,
+    event: DumpedEvent,
+    dumped: DumpedTable,
+    writes: tuple[WriteEvent, ...],
+) -> frozenset[str]:
+    """What a commit in a Hive's dump overwrote with nothing, which its format cannot name: the
+    source's directories tell. Raises ReplError where they do not any more."""
+    if context.reader.has_manifest:
+        return frozenset()
+    places = {"": dumped.table.storage.location}
+    places |= {part.name: part.partition.storage.location for part in dumped.partitions}
+    found = set()
+    for write in writes:
+        place = None if write.files else places.get(write.partition)
+        if place is None or EMPTY_WRITES in context.reader.rules.passed_kinds:
+            continue
+        verdict = was_emptied(context.replica.resolve(place), write.write_id)
+        if verdict is None:
+            raise refusal(
+                event.where,
+                EMPTY_WRITES,
+                f"write id {write.write_id} of {dumped.table.full_name} has no files; it may have "
+                f"overwritten {place} with nothing, and what a compaction left does not tell. This",
+            )
+        if verdict:
+            found.add(write.partition)
+    return frozenset(found)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Place:
+    """Where files of a table or partition went. ``partition`` is None for the table itself."""
+
+    root: str
+    files: tuple[DumpedFile, ...]
+    partition: Partition | None = None
+
+
+def _copy_files(
+    context: ReplayContext, event: DumpedEvent, table: Table, dumped: DumpedTable
+) -> Mapping[str, _Place]:
+    """Copy everything; the places by partition name, "" for an unpartitioned table."""
+    replica = context.replica
+    places = {}
+    if not table.is_partitioned:
+        replica.copy(dumped.files, table.storage.location, table.full_name)
+        places[""] = _Place(root=table.storage.location or "", files=dumped.files)
+    for part in dumped.partitions:
+        if _is_gone(context, event, table, part):
+            continue
+        partition = ensure_partition(context, event, table, part)
+        location = partition.storage.location
+        replica.copy(part.files, location, f"{table.full_name}/{part.name}")
+        places[part.name] = _Place(root=location or "", files=part.files, partition=partition)
+    return places
+
+
+def _is_gone(
+    context: ReplayContext, event: DumpedEvent, table: Table, part: DumpedPartition
+) -> bool:
+    """Whether the source dropped a partition while the transaction was open, or will before a
+    bootstrap could dump it. Dumps of ours leave out what the source does not show; a real Hive
+    makes the partition anew, with rows. Raises ReplError where neither is told.
+    """
+    if context.reader.has_manifest:
+        return False
+    if context.replica.find_partition(table, part.name) is not None:
+        return False
+    key = partition_key(table.name, parse_partition_name(part.name))
+    before = context.changes.last_change(key, event.id)
+    after = context.changes.next_change(key, event.id)
+    if before is ObjectChange.CREATED:
+        return False
+    if before is ObjectChange.GONE and after is None:
+        return True
+    if before is not ObjectChange.RENAMED and after is ObjectChange.GONE:
+        return True
+    raise ReplError(
+        f"{event.where}: partition {part.name} of {table.full_name} is not on the target, and no "
+        "event makes it: the source dropped or renamed it while the transaction was open, or "
+        "somebody dropped it here. " + context.replica.bring_anew(table.name)
+    )
+
+
+def _on_target(table: Table, write: WriteEvent, places: Mapping[str, _Place]) -> WriteEvent:
+    """What was written here: a real Hive metastore wants to be told file by file."""
+    place = places[write.partition]
+    root = place.root.rstrip("/")
+    return replace(
+        write,
+        database_name=table.database_name,
+        table_object=table_to_json(table),
+        partition_object=None if place.partition is None else partition_to_json(place.partition),
+        files=tuple(
+            encode_uri(
+                EncodedUri(uri=f"{root}/{one.relative_path}", sub_directory=one.sub_directory)
+            )
+            for one in place.files
+        ),
+    )

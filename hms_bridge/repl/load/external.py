@@ -1,0 +1,84 @@
+"""Copy the data of external tables. No archive protects it: what is there now is what is copied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from changemanager.filesystem.volume import FileKind
+from changemanager.location import Resolver
+from hms_bridge.errors import ReplError
+from hms_bridge.repl.format.data_tree import list_data
+from hms_bridge.repl.format.external_list import ExternalDirectory, external_target
+from hms_bridge.repl.format.untrusted import DumpedFile
+from hms_bridge.repl.load.copy import Copier, CopyReport
+
+
+def copy_external(
+    resolve: Resolver,
+    directories: tuple[ExternalDirectory, ...],
+    base: str | None,
+    before_each: Callable[[], None] = lambda: None,
+) -> CopyReport:
+    """Make each directory on the target like its source: new files copied, others removed.
+
+    ``before_each`` is called before a file or directory is touched, and may raise.
+    Raises ReplError without a base directory for such data.
+    """
+    report = CopyReport()
+    for one in directories:
+        if base is None:
+            raise ReplError(
+                f"the dump asks to copy data of the external table {one.table_name}: say where to "
+                "(hive.repl.replica.external.table.base.dir), then load again"
+            )
+        before_each()
+        require_there(resolve, (one,))
+        report += _mirror(resolve, one.source, external_target(base, one.source), before_each)
+    return report
+
+
+def require_there(resolve: Resolver, directories: tuple[ExternalDirectory, ...]) -> None:
+    """Raises ReplError if a directory to copy is not there: nobody can tell a table without files
+    from one whose file system is away, and the replica would keep the old ones without a word."""
+    for one in directories:
+        if resolve(one.source).status() is None:
+            raise ReplError(
+                f"{one.source}, where the dump says that data of the external table "
+                f"{one.table_name} is, is not there. Nothing was changed on the target. Is its "
+                "file system mounted and reachable from here? If the table has no files, make the "
+                "empty directory; if it was dropped since, discard the dump (repl dump --discard) "
+                "and dump again; then load again"
+            )
+
+
+def _mirror(
+    resolve: Resolver, source_uri: str, target_uri: str, before_each: Callable[[], None]
+) -> CopyReport:
+    source, target = resolve(source_uri), resolve(target_uri)
+    files = {one.path: one for one in list_data(source) if one.kind is FileKind.FILE}
+    target.volume.make_directory(target.path)
+    for there in list_data(target):
+        wanted = files.get(there.path)
+        if there.kind is not FileKind.FILE:
+            continue
+        place = target.child(there.path)
+        if (
+            wanted is None
+            or wanted.size_bytes != there.size_bytes
+            or (place.checksum() != source.child(there.path).checksum())
+        ):
+            place.volume.remove_file(place.path)
+    copier = Copier(resolve, before_each=before_each)
+    return copier.copy_all(
+        tuple(
+            DumpedFile(
+                uri=source.child(path).uri,
+                checksum=None,
+                cmroot=None,
+                sub_directory=path.rpartition("/")[0],
+                source_directory=path.rpartition("/")[0],
+            )
+            for path in sorted(files)
+        ),
+        target,
+    )

@@ -1,0 +1,222 @@
+"""Replay the events of an incremental dump, in order, each whole or not at all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from hms_bridge.model.catalog import TableType
+from hms_bridge.model.ids import EventId
+from hms_bridge.model.partition_name import parse_partition_name
+from hms_bridge.repl.format.dump_metadata import DumpType
+from hms_bridge.repl.format.event_payload import (
+    AbortTxnPayload,
+    AllocWriteIdPayload,
+    CommitTxnPayload,
+    OpenTxnPayload,
+    Payload,
+)
+from hms_bridge.repl.format.passed_kinds import is_harmless_compaction, refusal
+from hms_bridge.repl.format.reader import DumpedEvent, DumpReader
+from hms_bridge.repl.format.relevance import TxnStep, unrelated_events
+from hms_bridge.repl.format.untrusted import DumpRules, checked_name
+from hms_bridge.repl.load.events import database, function, partition, table, txn
+from hms_bridge.repl.load.events.context import (
+    ObjectChange,
+    ObjectChanges,
+    ReplayContext,
+    partition_key,
+)
+from hms_bridge.repl.load.events.place import refuse_moved
+from hms_bridge.repl.load.replica import Replica
+from hms_bridge.wire.object_json import partition_from_json, table_from_json
+
+_Replay = Callable[[ReplayContext, DumpedEvent], None]
+
+_REPLAYS: Mapping[str, _Replay] = {
+    DumpType.OPEN_TXN.value: txn.open_txn,
+    DumpType.ALLOC_WRITE_ID.value: txn.allocate_write_ids,
+    DumpType.COMMIT_TXN.value: txn.commit_txn,
+    DumpType.ABORT_TXN.value: txn.abort_txn,
+    DumpType.CREATE_DATABASE.value: database.create_database,
+    DumpType.ALTER_DATABASE.value: database.alter_database,
+    DumpType.DROP_FUNCTION.value: function.drop_function,
+    DumpType.CREATE_TABLE.value: table.create_table,
+    DumpType.ALTER_TABLE.value: table.alter_table,
+    DumpType.RENAME_TABLE.value: table.rename_table,
+    DumpType.TRUNCATE_TABLE.value: table.truncate_table,
+    DumpType.DROP_TABLE.value: table.drop_table,
+    DumpType.ADD_PARTITION.value: partition.add_partition,
+    DumpType.ALTER_PARTITION.value: partition.alter_partition,
+    DumpType.RENAME_PARTITION.value: partition.rename_partition,
+    DumpType.TRUNCATE_PARTITION.value: partition.truncate_partition,
+    DumpType.DROP_PARTITION.value: partition.drop_partition,
+}
+
+_ALTERED = frozenset({DumpType.ALTER_TABLE.value, DumpType.ALTER_PARTITION.value})
+_RECORDED_AT_ONCE = frozenset(
+    {
+        DumpType.CREATE_TABLE.value,
+        DumpType.RENAME_TABLE.value,
+        DumpType.DROP_TABLE.value,
+        DumpType.RENAME_PARTITION.value,
+        DumpType.DROP_PARTITION.value,
+    }
+)
+"""Events after which earlier ones cannot be repeated, because names mean other objects now."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IncrementalPlan:
+    """What an incremental load will do, found out without touching the target.
+
+    ``left_out``: transactions of others. ``changes``: when tables and partitions come and go.
+    ``counts``: events by kind that will be applied; ``passed``: kinds that have no effect here.
+    """
+
+    left_out: frozenset[EventId]
+    changes: ObjectChanges
+    counts: Mapping[str, int]
+    passed: Mapping[str, int]
+
+
+def plan_incremental(reader: DumpReader, after: EventId) -> IncrementalPlan:
+    """Read all events once. Raises ReplError for one that cannot be replayed here."""
+    source = reader.source_database
+    steps: list[TxnStep] = []
+    changes: dict[str, list[tuple[EventId, ObjectChange]]] = {}
+    counts: Counter[str] = Counter()
+    passed: Counter[str] = Counter()
+    ids: dict[EventId, str] = {}
+    for event in reader.events():
+        for name, change in _table_changes(reader, event):
+            changes.setdefault(name, []).append((event.id, change))
+        if event.id <= after:
+            continue
+        if event.type in _ALTERED:
+            refuse_moved(event, reader.rules)
+        ids[event.id] = event.type
+        step = _txn_step(event, source)
+        if step is not None:
+            steps.append(step)
+        elif _is_passed(event, reader.rules):
+            passed[event.type] += 1
+    left_out = unrelated_events(steps)
+    for event_id, event_type in ids.items():
+        if event_type in _REPLAYS and event_id not in left_out:
+            counts[event_type] += 1
+    return IncrementalPlan(
+        left_out=left_out,
+        changes=ObjectChanges(by_name={name: tuple(found) for name, found in changes.items()}),
+        counts=counts,
+        passed=passed,
+    )
+
+
+def _is_passed(event: DumpedEvent, rules: DumpRules) -> bool:
+    """Whether an event has no effect here. Raises ReplError if it must have one and cannot."""
+    if event.type in _REPLAYS:
+        return False
+    if event.type in rules.passed_kinds:
+        return True
+    if event.type == DumpType.INSERT.value:
+        table_type = Payload.parse(event.payload, event.where).fields.get("tableType")
+        if table_type == TableType.EXTERNAL_TABLE.value:
+            return True
+    elif event.type == DumpType.UNKNOWN.value and is_harmless_compaction(event.payload):
+        return True
+    raise refusal(event.where, event.type, "an event of this kind")
+
+
+def _table_changes(reader: DumpReader, event: DumpedEvent) -> tuple[tuple[str, ObjectChange], ...]:
+    if event.type == DumpType.CREATE_TABLE.value:
+        return ((reader.event_table(event).table.name, ObjectChange.CREATED),)
+    if event.type == DumpType.DROP_TABLE.value:
+        payload = Payload.parse(event.payload, event.where)
+        return ((checked_name(payload.text("table"), "table"), ObjectChange.GONE),)
+    if event.type == DumpType.RENAME_TABLE.value:
+        payload = Payload.parse(event.payload, event.where)
+        before = table_from_json(payload.text("tableObjBeforeJson"))
+        after = table_from_json(payload.text("tableObjAfterJson"))
+        return (
+            (checked_name(before.name, "table"), ObjectChange.GONE),
+            (checked_name(after.name, "table"), ObjectChange.CREATED),
+        )
+    return _partition_changes(reader, event)
+
+
+def _partition_changes(
+    reader: DumpReader, event: DumpedEvent
+) -> tuple[tuple[str, ObjectChange], ...]:
+    if event.type == DumpType.ADD_PARTITION.value:
+        dumped = reader.event_table(event)
+        return tuple(
+            (partition_key(dumped.table.name, parse_partition_name(one.name)), ObjectChange.CREATED)
+            for one in dumped.partitions
+        )
+    if event.type == DumpType.DROP_PARTITION.value:
+        payload = Payload.parse(event.payload, event.where)
+        name = checked_name(payload.text("table"), "table")
+        return tuple(
+            (partition_key(name, values.items()), ObjectChange.GONE)
+            for values in payload.objects("partitions")
+        )
+    if event.type == DumpType.RENAME_PARTITION.value:
+        payload = Payload.parse(event.payload, event.where)
+        changed = table_from_json(payload.text("tableObjJson"))
+        columns = [one.name for one in changed.partition_columns]
+        keys = (
+            partition_key(changed.name, zip(columns, partition_from_json(text).values, strict=True))
+            for text in (
+                payload.text("partitionObjBeforeJson"),
+                payload.text("partitionObjAfterJson"),
+            )
+        )
+        return tuple(zip(keys, (ObjectChange.RENAMED, ObjectChange.CREATED), strict=True))
+    return ()
+
+
+def _txn_step(event: DumpedEvent, source: str) -> TxnStep | None:
+    if event.type == DumpType.OPEN_TXN.value:
+        opened = OpenTxnPayload.parse(event.payload, event.where)
+        return TxnStep(event_id=event.id, opened=opened.txn_ids)
+    if event.type == DumpType.ALLOC_WRITE_ID.value:
+        allocated = AllocWriteIdPayload.parse(event.payload, event.where)
+        is_ours = allocated.database_name == source
+        txn_ids = tuple(one.txn_id for one in allocated.allocated)
+        return TxnStep(event_id=event.id, touched=txn_ids if is_ours else ())
+    if event.type == DumpType.COMMIT_TXN.value:
+        commit = CommitTxnPayload.parse(event.payload, event.where)
+        is_ours = any(one.database_name == source for one in commit.writes or ())
+        touched = (commit.txn_id,) if is_ours else ()
+        return TxnStep(event_id=event.id, ended=commit.txn_id, touched=touched)
+    if event.type == DumpType.ABORT_TXN.value:
+        aborted = AbortTxnPayload.parse(event.payload, event.where)
+        return TxnStep(event_id=event.id, ended=aborted.txn_id)
+    return None
+
+
+def replay(reader: DumpReader, replica: Replica, plan: IncrementalPlan) -> None:
+    """Apply the events after the replica's own. Stopped anywhere, it goes on from there.
+
+    A stop leaves ``repl.last.id`` at an event up to which everything is applied whole; what was
+    applied beyond it is not seen, or is repeated without harm.
+    """
+    context = ReplayContext(reader=reader, replica=replica, changes=plan.changes)
+    after = replica.recorded
+    for event in _pending(reader, after):
+        replica.check_lease()
+        replay_one = None if event.id in plan.left_out else _REPLAYS.get(event.type)
+        if replay_one is not None:
+            if event.type in _RECORDED_AT_ONCE:
+                replica.record()
+            replay_one(context, event)
+        if event.id > replica.recorded:
+            replica.reached(event.id)
+        if event.type in _RECORDED_AT_ONCE:
+            replica.record()
+
+
+def _pending(reader: DumpReader, after: EventId) -> Iterator[DumpedEvent]:
+    return (event for event in reader.events() if event.id > after)

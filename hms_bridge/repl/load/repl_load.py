@@ -1,0 +1,486 @@
+"""REPL LOAD: bring the newest dump of a database to its replica.
+
+Plan first: which dump, what it holds, whether every file can be had. Then carry it out; a stop at
+any point is healed by loading again (docs/format/dump.md). Hive's load: docs/hive/replication.md
+§18, §20 and §24.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from itertools import islice
+
+from changemanager.errors import ChangeManagerError
+from changemanager.location import Resolver
+from hms_bridge.clock import Clock, SystemClock
+from hms_bridge.errors import EventGapError, ReplError
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.catalog import Table
+from hms_bridge.model.ids import EventId
+from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps, newest_finished
+from hms_bridge.repl.format.dump_metadata import DumpType
+from hms_bridge.repl.format.layout import database_directory
+from hms_bridge.repl.format.reader import DumpReader
+from hms_bridge.repl.format.texts import write_text
+from hms_bridge.repl.format.untrusted import DumpRules, checked_name
+from hms_bridge.repl.lease import LeaseKind, LeaseRequest, LeaseRules, held_lease
+from hms_bridge.repl.load.bootstrap import (
+    check_bootstrap,
+    check_tables,
+    check_tables_anew,
+    lacks_tables,
+    load_bootstrap,
+    replace_tables,
+)
+from hms_bridge.repl.load.copy import CopyReport
+from hms_bridge.repl.load.external import copy_external, require_there
+from hms_bridge.repl.load.incremental import IncrementalPlan, plan_incremental, replay
+from hms_bridge.repl.load.own_source import (
+    FORGOTTEN,
+    is_unloaded_source,
+    own_source,
+    refuse_own_source,
+)
+from hms_bridge.repl.load.replica import Replica, ReplicaNames
+from hms_bridge.repl.remedies import begin_anew
+from hms_bridge.repl.target_objects import (
+    CHECKPOINT,
+    FIRST_INCREMENTAL_PENDING,
+    FIRST_INCREMENTAL_TABLES,
+    INCOMPATIBLE,
+    LAST_EVENT,
+    TARGET_LAST_EVENT,
+    last_event_of,
+)
+from hms_bridge.repl.verify import VerifyReport, verify_reader
+
+_TABLES_COMPARED = 10
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LoadRequest:
+    """Load the newest dump of ``source_database`` below ``root`` into ``target_database``.
+
+    ``target_database`` None: the same name. ``external_base``: where data of external tables goes.
+    ``is_preflight_quick`` looks for every file by name only, instead of reading its bytes first;
+    the bytes are then checked as they are copied. ``retain_ms``: the source's hive.repl.cm.retain,
+    for forecasts. ``lease``: how one load of the database is kept alone.
+    """
+
+    root: str
+    source_database: str
+    target_database: str | None = None
+    external_base: str | None = None
+    user: str = "hive"
+    host: str = "localhost"
+    rules: DumpRules = field(default_factory=DumpRules)
+    lease: LeaseRules = field(default_factory=LeaseRules)
+    is_preflight_quick: bool = False
+    retain_ms: int | None = None
+
+    @property
+    def names(self) -> ReplicaNames:
+        """Who replicates what into what, in lower case."""
+        source = checked_name(self.source_database, "database")
+        return ReplicaNames(
+            source_database=source,
+            target_database=checked_name(self.target_database or source, "database"),
+            external_base=self.external_base,
+            user=self.user,
+            host=self.host,
+        )
+
+
+class LoadKind(Enum):
+    """What a load will do."""
+
+    BOOTSTRAP = "bootstrap"
+    INCREMENTAL = "incremental"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LoadPlan:
+    """What a load will do, found out without changing anything.
+
+    ``stands_at`` is the target's ``repl.last.id``, None before the bootstrap. ``tables``: that come
+    whole. ``events``: how many of each kind an incremental load applies; ``passed``: kinds
+    without effect here; ``left_out_count``: events of other databases' transactions. ``state`` of
+    the dump: one that is loaded is loaded again into a replica that is behind it.
+    """
+
+    kind: LoadKind
+    request: LoadRequest
+    reason: str
+    directory: str
+    state: DumpState = DumpState.FINISHED
+    stands_at: EventId | None = None
+    last_event_id: EventId | None = None
+    tables: tuple[str, ...] = ()
+    events: Mapping[str, int] = field(default_factory=dict)
+    passed: Mapping[str, int] = field(default_factory=dict)
+    left_out_count: int = 0
+    files: VerifyReport | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LoadReport:
+    """What a load did. ``notes``: what differs from the source all the same, for people."""
+
+    kind: LoadKind
+    reason: str
+    directory: str
+    target_database: str
+    last_event_id: EventId | None
+    copied: CopyReport = field(default_factory=CopyReport)
+    events: Mapping[str, int] = field(default_factory=dict)
+    passed: Mapping[str, int] = field(default_factory=dict)
+    tables: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class ReplLoad:
+    """Loads dumps into one metastore. ``resolve`` must reach dumps, source, archive and target.
+
+    ``on_copied`` is told the bytes of each file as it is there, ``on_waiting`` why a load waits for
+    another one.
+    """
+
+    def __init__(
+        self,
+        target: Metastore,
+        resolve: Resolver,
+        *,
+        clock: Clock | None = None,
+        on_copied: Callable[[int], None] = lambda _: None,
+        on_waiting: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._target = target
+        self._resolve = resolve
+        self._clock = clock or SystemClock()
+        self._on_copied = on_copied
+        self._on_waiting = on_waiting
+
+    def plan(self, request: LoadRequest) -> LoadPlan:
+        """Choose the dump and prove that it can be loaded. Changes nothing.
+
+        Raises SourceFileMissingError if a file is lost, EventGapError if the dump does not follow
+        on what was loaded, DumpIncompleteError, ReplError.
+        """
+        try:
+            return self._plan(request)
+        except (OSError, ChangeManagerError) as error:
+            raise _unreachable(request, error) from error
+
+    def run(self, plan: LoadPlan) -> LoadReport:
+        """Carry a plan out. Raises ReplError if the dumps or the target have changed since, or if
+        another load into the database is at work.
+
+        A load that was stopped is continued by planning and running again.
+        """
+        if plan.kind is LoadKind.NOTHING:
+            return self._report(plan, self._replica(plan.request), plan.stands_at)
+        request = plan.request
+        wanted = LeaseRequest(
+            kind=LeaseKind.LOAD,
+            database_name=request.names.target_database,
+            user=request.user,
+            host=request.host,
+            rules=request.lease,
+            on_waiting=self._on_waiting,
+        )
+        try:
+            with held_lease(self._target, self._clock, wanted) as lease:
+                return self._run(plan, lease.check)
+        except (OSError, ChangeManagerError) as error:
+            raise _unreachable(plan.request, error) from error
+
+    def _plan(self, request: LoadRequest) -> LoadPlan:
+        dump = self._newest(request)
+        if dump.state is DumpState.LOADED:
+            stands_at = self._stands_at(request)
+            if stands_at is None:
+                raise self._loaded_elsewhere(request, dump.paths.root)
+            if self._has_all(request, dump, stands_at):
+                return LoadPlan(
+                    kind=LoadKind.NOTHING,
+                    request=request,
+                    reason=f"{dump.paths.root} is loaded already, and there is no newer dump",
+                    directory=dump.paths.root,
+                    stands_at=stands_at,
+                )
+            # Another replica loaded it, or this one was restored to an earlier state since.
+        reader = DumpReader(self._resolve, dump.paths, request.rules)
+        if reader.source_database != request.names.source_database:
+            raise ReplError(
+                f"{dump.paths.root} is a dump of {reader.source_database}, not of "
+                f"{request.names.source_database}"
+            )
+        reader.require_known()
+        if reader.is_bootstrap:
+            return replace(self._plan_bootstrap(request, reader), state=dump.state)
+        return replace(self._plan_incremental(request, reader), state=dump.state)
+
+    def _has_all(self, request: LoadRequest, dump: DumpDirectory, stands_at: EventId) -> bool:
+        """Whether the target has what a loaded dump brought; whole tables need no event for it."""
+        if dump.metadata is None or stands_at != dump.metadata.last_event_id:
+            return dump.metadata is None or stands_at > dump.metadata.last_event_id
+        reader = DumpReader(self._resolve, dump.paths, request.rules)
+        return reader.is_bootstrap or not lacks_tables(reader, self._replica(request))
+
+    def _loaded_elsewhere(self, request: LoadRequest, directory: str) -> ReplError:
+        database = self._replica(request).find_database()
+        if is_unloaded_source(database):
+            return own_source(directory, request.names.target_database)
+        return ReplError(
+            f"{directory} was loaded, but not into database {request.names.target_database} of "
+            f"this metastore; {FORGOTTEN} If this is another replica, make another dump for it, at "
+            f"the source: repl dump {request.names.source_database} --bootstrap"
+        )
+
+    def _newest(self, request: LoadRequest) -> DumpDirectory:
+        names = request.names
+        dump = newest_finished(list_dumps(self._resolve, request.root, names.source_database))
+        if dump is None:
+            raise ReplError(
+                f"no finished dump of {names.source_database} below "
+                f"{database_directory(request.root, names.source_database)}; run repl dump first"
+            )
+        return dump
+
+    def _stands_at(self, request: LoadRequest) -> EventId | None:
+        database = self._replica(request).find_database()
+        return None if database is None else last_event_of(database.parameters)
+
+    def _replica(
+        self, request: LoadRequest, check_lease: Callable[[], None] = lambda: None
+    ) -> Replica:
+        return Replica(self._target, self._resolve, request.names, self._on_copied, check_lease)
+
+    def _verify(
+        self, request: LoadRequest, reader: DumpReader, after: EventId | None = None
+    ) -> VerifyReport:
+        report = verify_reader(
+            self._resolve,
+            reader,
+            after=after,
+            retain_ms=request.retain_ms,
+            is_quick=request.is_preflight_quick,
+        )
+        report.require_complete(request.names.target_database)
+        return report
+
+    def _plan_bootstrap(self, request: LoadRequest, reader: DumpReader) -> LoadPlan:
+        replica = self._replica(request)
+        database = replica.find_database()
+        stands_at = None if database is None else last_event_of(database.parameters)
+        begun = None if database is None else database.parameters.get(CHECKPOINT)
+        if begun == reader.paths.hive and stands_at is not None:
+            return self._plan_markers(request, reader, stands_at)
+        tables = self._target.get_tables(request.names.target_database) if database else ()
+        if database is not None and begun != reader.paths.hive:
+            common = (name for name in reader.table_names() if name in tables)
+            dumped = (reader.table(name).table for name in common)
+            refuse_own_source(
+                reader.paths.root, database, dumped, replica.find_table, self._resolve
+            )
+        check_bootstrap(reader, database, len(tables))
+        self._require_external(request, reader)
+        names = check_tables(reader, request.external_base)
+        return LoadPlan(
+            kind=LoadKind.BOOTSTRAP,
+            request=request,
+            reason=(
+                "goes on with a bootstrap that was stopped"
+                if begun
+                else "first dump of the database"
+            ),
+            directory=reader.paths.root,
+            last_event_id=reader.metadata.last_event_id,
+            tables=names,
+            files=self._verify(request, reader),
+        )
+
+    def _plan_incremental(self, request: LoadRequest, reader: DumpReader) -> LoadPlan:
+        self._refuse_own_events(request, reader)
+        stands_at = self._incremental_start(request, reader)
+        if stands_at >= reader.metadata.to_event_id and not reader.names_anew:
+            return self._plan_markers(request, reader, stands_at)
+        self._require_external(request, reader)
+        check_tables_anew(reader, request.external_base)
+        events = plan_incremental(reader, stands_at)
+        return LoadPlan(
+            kind=LoadKind.INCREMENTAL,
+            request=request,
+            reason=f"events after {stands_at}",
+            directory=reader.paths.root,
+            stands_at=stands_at,
+            last_event_id=reader.metadata.last_event_id,
+            tables=tuple(sorted(reader.names_anew)),
+            events=events.counts,
+            passed=events.passed,
+            left_out_count=len(events.left_out),
+            files=self._verify(request, reader, after=stands_at),
+        )
+
+    def _require_external(self, request: LoadRequest, reader: DumpReader) -> None:
+        directories = reader.external_directories()
+        if directories and request.external_base is None:
+            raise ReplError(
+                f"the dump asks to copy data of external tables ({directories[0].table_name} …): "
+                "say where to (hive.repl.replica.external.table.base.dir), then load again"
+            )
+        require_there(self._resolve, directories)
+
+    def _refuse_own_events(self, request: LoadRequest, reader: DumpReader) -> None:
+        """A replica may be a source, too; the first tables of the dump tell whether of this one."""
+        replica = self._replica(request)
+        database = replica.find_database()
+        if database is None or not database.is_replication_source:
+            return
+        some = islice(_tables_of_events(reader), _TABLES_COMPARED)
+        refuse_own_source(reader.paths.root, database, some, replica.find_table, self._resolve)
+
+    def _incremental_start(self, request: LoadRequest, reader: DumpReader) -> EventId:
+        """Where the target stands. Raises ReplError, EventGapError if the dump does not follow."""
+        target = request.names.target_database
+        database = self._replica(request).find_database()
+        stands_at = None if database is None else last_event_of(database.parameters)
+        if database is None or stands_at is None:
+            raise ReplError(
+                f"database {target} was not bootstrapped, but {reader.paths.root} is an "
+                "incremental dump; load a bootstrap dump first"
+            )
+        if database.parameters.get(INCOMPATIBLE, "").lower() == "true":
+            raise ReplError(
+                f"database {target} is marked {INCOMPATIBLE}: a replayed transaction was aborted "
+                "there, so later events do not fit. "
+                + begin_anew(request.names.source_database, target)
+            )
+        first = reader.metadata.from_event_id
+        if first > stands_at:
+            raise EventGapError(
+                f"{reader.paths.root} begins after event {first}, database {target} stands at "
+                f"{stands_at}: the events between are in no dump. "
+                + begin_anew(request.names.source_database, target)
+            )
+        return stands_at
+
+    def _plan_markers(
+        self, request: LoadRequest, reader: DumpReader, stands_at: EventId
+    ) -> LoadPlan:
+        is_bootstrap = reader.is_bootstrap
+        if not is_bootstrap:
+            self._require_external(request, reader)
+        return LoadPlan(
+            kind=LoadKind.BOOTSTRAP if is_bootstrap else LoadKind.INCREMENTAL,
+            request=request,
+            reason="is loaded already up to its marks; they are written now",
+            directory=reader.paths.root,
+            stands_at=stands_at,
+            last_event_id=reader.metadata.last_event_id,
+        )
+
+    def _run(self, plan: LoadPlan, check_lease: Callable[[], None]) -> LoadReport:
+        """Under the lease, so that what is checked now stays as it is."""
+        request = plan.request
+        replica = self._replica(request, check_lease)
+        dump = self._newest(request)
+        if dump.paths.root != plan.directory or dump.state is not plan.state:
+            raise ReplError(
+                f"{plan.directory} is not the newest dump to load any more; plan the load again"
+            )
+        if self._stands_at(request) != plan.stands_at:
+            raise ReplError(
+                f"database {request.names.target_database} has moved on since the load was "
+                "planned: another load has run. Plan it again"
+            )
+        reader = DumpReader(self._resolve, dump.paths, request.rules)
+        if plan.kind is LoadKind.BOOTSTRAP:
+            self._run_bootstrap(plan, reader, replica)
+        else:
+            self._run_incremental(plan, reader, replica)
+        check_lease()
+        self._mark_loaded(reader)
+        return self._report(plan, replica, _reached(plan))
+
+    def _run_bootstrap(self, plan: LoadPlan, reader: DumpReader, replica: Replica) -> None:
+        if plan.stands_at is not None:
+            return
+        load_bootstrap(reader, replica, plan.tables)
+        self._copy_external(plan, reader, replica)
+        replica.set_parameters(
+            {
+                LAST_EVENT: str(plan.last_event_id),
+                TARGET_LAST_EVENT: str(self._target.get_current_event_id()),
+            }
+        )
+
+    def _run_incremental(self, plan: LoadPlan, reader: DumpReader, replica: Replica) -> None:
+        stands_at = plan.stands_at or EventId(0)
+        if stands_at < reader.metadata.to_event_id:
+            replica.start_at(stands_at)
+            events: IncrementalPlan = plan_incremental(reader, stands_at)
+            replay(reader, replica, events)
+        replace_tables(reader, replica)
+        for txn_id in sorted(reader.replays().ended):
+            replica.abort(txn_id)
+        self._copy_external(plan, reader, replica)  # also where a stop came after the last event
+        replica.set_parameters(
+            {
+                LAST_EVENT: str(_reached(plan)),
+                TARGET_LAST_EVENT: str(self._target.get_current_event_id()),
+                FIRST_INCREMENTAL_PENDING: None,
+                FIRST_INCREMENTAL_TABLES: ",".join(sorted(reader.names_anew)) or None,
+            }
+        )
+
+    def _copy_external(self, plan: LoadPlan, reader: DumpReader, replica: Replica) -> None:
+        directories = reader.external_directories()
+        replica.copied += copy_external(
+            self._resolve, directories, plan.request.external_base, replica.check_lease
+        )
+
+    def _mark_loaded(self, reader: DumpReader) -> None:
+        event_id = self._target.get_current_event_id()
+        write_text(self._resolve(reader.paths.load_metadata), f"{event_id}\n")
+        write_text(self._resolve(reader.paths.finished_load), "")
+
+    def _report(
+        self, plan: LoadPlan, replica: Replica, last_event_id: EventId | None
+    ) -> LoadReport:
+        return LoadReport(
+            kind=plan.kind,
+            reason=plan.reason,
+            directory=plan.directory,
+            target_database=plan.request.names.target_database,
+            last_event_id=last_event_id,
+            copied=replica.copied,
+            events=plan.events,
+            passed=plan.passed,
+            tables=plan.tables,
+            notes=tuple(replica.notes),
+        )
+
+
+def _reached(plan: LoadPlan) -> EventId:
+    """Where the database stands after the load: never before where it stood already."""
+    return max(plan.last_event_id or EventId(0), plan.stands_at or EventId(0))
+
+
+def _tables_of_events(reader: DumpReader) -> Iterator[Table]:
+    """The source's tables, as the events that write to them or make them tell."""
+    for event in reader.events():
+        if event.type == DumpType.COMMIT_TXN.value:
+            yield from (dumped.table for dumped in reader.commit_tables(event))
+        elif event.type == DumpType.CREATE_TABLE.value:
+            yield reader.event_table(event).table
+
+
+def _unreachable(request: LoadRequest, error: Exception) -> ReplError:
+    return ReplError(
+        f"loading {request.source_database} below {request.root}: {error}. What was loaded stays; "
+        "check the file systems of both clusters, then load again"
+    )

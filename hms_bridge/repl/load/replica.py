@@ -1,0 +1,296 @@
+"""The target side of a load: the replicated database, its progress, its objects, its files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from changemanager.location import Location, Resolver
+from hms_bridge.errors import NoSuchObjectError, ReplError
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.catalog import Database, Partition, Table
+from hms_bridge.model.ids import EventId, TxnId
+from hms_bridge.model.partition_name import parse_partition_name
+from hms_bridge.model.txn import (
+    AbortReason,
+    AbortTxnRequest,
+    AllocateWriteIdsRequest,
+    OpenTxnsRequest,
+    TxnToWriteId,
+    TxnType,
+)
+from hms_bridge.repl.format.reader import DumpedPartition
+from hms_bridge.repl.format.untrusted import DumpedFile
+from hms_bridge.repl.load.copy import Copier, CopyReport
+from hms_bridge.repl.load.own_source import is_same_place
+from hms_bridge.repl.remedies import begin_anew, bring_anew
+from hms_bridge.repl.target_objects import (
+    FIRST_INCREMENTAL_PENDING,
+    FIRST_INCREMENTAL_TABLES,
+    LAST_EVENT,
+    foreign_view_note,
+    is_external,
+    last_event_of,
+    with_parameters,
+)
+
+_OPEN_TOGETHER_MAX = 500
+"""Below the batch limit of any metastore (hive.txn.max.open.batch is 1000)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReplicaNames:
+    """Who replicates what into what. ``external_base`` is where data of external tables goes."""
+
+    source_database: str
+    target_database: str
+    external_base: str | None = None
+    user: str
+    host: str
+
+    @property
+    def policy(self) -> str:
+        """The name under which Hive maps the source's transactions to the target's."""
+        return f"{self.target_database}.*"
+
+
+class Replica:
+    """The target of one load."""
+
+    def __init__(
+        self,
+        metastore: Metastore,
+        resolve: Resolver,
+        names: ReplicaNames,
+        on_copied: Callable[[int], None] = lambda _: None,
+        check_lease: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._metastore = metastore
+        self._check_lease = check_lease
+        self.names = names
+        self.resolve = resolve
+        self._copier = Copier(resolve, on_copied, check_lease)
+        self._opened: set[TxnId] = set()
+        self._targets: dict[TxnId, TxnId] = {}
+        self._given: set[tuple[str, TxnToWriteId]] = set()
+        self._is_first_incremental = False
+        self._first_tables: frozenset[str] | None = None
+        self._recorded: EventId | None = None
+        self._reached: EventId | None = None
+        self.copied = CopyReport()
+        self.notes: list[str] = []
+
+    def check_lease(self) -> None:
+        """Raises ReplError if this is not the only load any more."""
+        self._check_lease()
+
+    @property
+    def metastore(self) -> Metastore:
+        """The target's metastore, for one call: whoever takes it is still the only load (or
+        ReplError is raised), so no write of a load that lost its lease reaches the target."""
+        self._check_lease()
+        return self._metastore
+
+    @property
+    def begin_anew(self) -> str:
+        """The commands for a replica that cannot go on."""
+        return begin_anew(self.names.source_database, self.names.target_database)
+
+    def bring_anew(self, table: str) -> str:
+        """The commands for a table that cannot go on."""
+        return bring_anew(self.names.source_database, [table], self.names.target_database)
+
+    def note(self, defined: Table) -> None:
+        """Keep what there is to say of an object of the source that is defined here."""
+        text = foreign_view_note(defined, self.names.target_database)
+        if text is not None and text not in self.notes:
+            self.notes.append(text)
+
+    def find_database(self) -> Database | None:
+        """The target database; None before the bootstrap."""
+        try:
+            return self.metastore.get_database(self.names.target_database)
+        except NoSuchObjectError:
+            return None
+
+    def database(self) -> Database:
+        """The target database. Raises NoSuchObjectError."""
+        return self.metastore.get_database(self.names.target_database)
+
+    def set_parameters(self, changes: Mapping[str, str | None]) -> None:
+        """Set parameters of the target database, or remove them (None), in one step.
+
+        Raises ReplError where that would set ``repl.last.id`` back.
+        """
+        database = self.database()
+        stands_at, wanted = last_event_of(database.parameters), last_event_of(_set_only(changes))
+        if stands_at is not None and wanted is not None and wanted < stands_at:
+            raise ReplError(
+                f"database {database.name} stands at source event {stands_at}, beyond {wanted} "
+                "that this load has come to: somebody else moved it on. Let other loads end, then "
+                "load again"
+            )
+        changed = with_parameters(database, changes)
+        if changed != database:
+            self.metastore.alter_database(self.names.target_database, changed)
+
+    def start_at(self, event_id: EventId) -> None:
+        """The event that the database stands at when the load begins."""
+        self._recorded = self._reached = event_id
+
+    @property
+    def recorded(self) -> EventId:
+        """The event that the database stands at, as its ``repl.last.id`` says."""
+        return self._recorded or EventId(0)
+
+    def reached(self, event_id: EventId) -> None:
+        """An event is applied; it is recorded later, as it may be applied again without harm."""
+        self._reached = event_id
+
+    def recorded_with_commit(self, event_id: EventId) -> None:
+        """A commit moved ``repl.last.id`` in its own database transaction."""
+        self._recorded = self._reached = event_id
+
+    def record(self) -> None:
+        """Write down how far the load has come."""
+        if self._reached is not None and self._reached != self._recorded:
+            self.set_parameters({LAST_EVENT: str(self._reached)})
+            self._recorded = self._reached
+
+    def find_table(self, name: str) -> Table | None:
+        """A table of the target; None if it is not there."""
+        try:
+            return self.metastore.get_table(self.names.target_database, name)
+        except NoSuchObjectError:
+            return None
+
+    def require_own_place(self, table: Table, source: Table) -> None:
+        """Raises ReplError if a table that this load made lies where its source does, links
+        followed, and takes it back: compacting, cleaning or dropping the replica would take the
+        source's files."""
+        if not self.owns_files(table) or not is_same_place(table, source, self.resolve):
+            return
+        database = self.names.target_database
+        self.metastore.drop_table(database, table.name, is_data_deleted=False)
+        raise ReplError(
+            f"table {table.full_name} of the replica would lie where the source's is, in "
+            f"{table.storage.location}: both sides have one warehouse. No file was touched. Give "
+            "the replica's metastore a hive.metastore.warehouse.dir of its own (with sqlite: and "
+            f"other database URLs: --set), drop the empty database {database} there, load again"
+        )
+
+    def find_partition(self, table: Table, name: str) -> Partition | None:
+        """A partition of the target, by its name; None if it is not there."""
+        values = [value for _, value in parse_partition_name(name)]
+        try:
+            return self.metastore.get_partition(self.names.target_database, table.name, values)
+        except NoSuchObjectError:
+            return None
+
+    def is_newer(self, parameters: Mapping[str, str], event_id: EventId) -> bool:
+        """Whether an object is of a later incarnation than an event."""
+        last = last_event_of(parameters)
+        return last is not None and last >= event_id
+
+    def open_together(self, source_txn_ids: Sequence[TxnId]) -> None:
+        """Open transactions for those that the source opened together.
+
+        If any of them is open here the others are not opened: they have ended here already.
+        """
+        for start in range(0, len(source_txn_ids), _OPEN_TOGETHER_MAX):
+            some = tuple(source_txn_ids[start : start + _OPEN_TOGETHER_MAX])
+            opened = self.metastore.open_txns(
+                OpenTxnsRequest(
+                    count=len(some),
+                    user=self.names.user,
+                    host=self.names.host,
+                    type=TxnType.REPL_CREATED,
+                    repl_policy=self.names.policy,
+                    repl_source_txn_ids=some,
+                )
+            )
+            self._opened.update(some)
+            if len(some) == 1:
+                self._targets[some[0]] = opened[0]
+
+    def ensure_open(self, source_txn_ids: Iterable[TxnId]) -> None:
+        """Every source transaction has an open one here; those that have one keep it.
+
+        One by one: of several, a metastore opens none if any has one.
+        """
+        for one in source_txn_ids:
+            if one not in self._opened:
+                self.open_together([one])
+
+    def target_txn(self, source_txn_id: TxnId) -> TxnId:
+        """The open transaction here for one of the source's, opened if it has none."""
+        if source_txn_id not in self._targets:
+            self.open_together([source_txn_id])
+        return self._targets[source_txn_id]
+
+    def abort(self, source_txn_id: TxnId) -> None:
+        """Abort the transaction here for one of the source's; nothing if there is none open."""
+        self.metastore.abort_txn(
+            AbortTxnRequest(
+                txn_id=source_txn_id,
+                repl_policy=self.names.policy,
+                type=TxnType.REPL_CREATED,
+                reason=AbortReason.REPL_DEFAULT,
+            )
+        )
+
+    def give(self, table: str, pairs: Sequence[TxnToWriteId]) -> tuple[TxnToWriteId, ...]:
+        """Give the source's write ids to its transactions, all open here; what the metastore
+        answers, with ids of the target's transactions."""
+        given = self.metastore.allocate_table_write_ids(
+            AllocateWriteIdsRequest(
+                database_name=self.names.target_database,
+                table_name=table,
+                repl_policy=self.names.policy,
+                repl_source=tuple(pairs),
+            )
+        )
+        if {one.write_id for one in given} == {one.write_id for one in pairs}:
+            self._given.update((table, one) for one in pairs)
+        return given
+
+    def was_given(self, table: str, pair: TxnToWriteId) -> bool:
+        """Whether this load itself gave the source's write id to its transaction."""
+        return (table, pair) in self._given
+
+    def is_first_incremental(self, table: str) -> bool:
+        """Whether nothing was loaded into a table since a dump brought it whole."""
+        if self._first_tables is None:
+            parameters = self.database().parameters
+            self._is_first_incremental = (
+                parameters.get(FIRST_INCREMENTAL_PENDING, "").lower() == "true"
+            )
+            self._first_tables = frozenset(parameters.get(FIRST_INCREMENTAL_TABLES, "").split(","))
+        return self._is_first_incremental or table in self._first_tables
+
+    def copy(self, files: tuple[DumpedFile, ...], directory: str | None, what: str) -> None:
+        """Copy files below a table's or partition's directory, verified. Nothing for no files."""
+        if not files:
+            return
+        if directory is None:
+            raise ReplError(f"{what} has no location on the target; give it one and load again")
+        self.copied += self._copier.copy_all(files, self.resolve(directory))
+
+    def copy_parts(self, parts: Iterable[DumpedPartition], root: Location) -> None:
+        """Copy the files of partitions to their directories below a table's, verified."""
+        groups = [(part.files, root.child(part.name)) for part in parts if part.files]
+        self.copied += self._copier.copy_groups(groups)
+
+    def table_root(self, table: Table) -> Location:
+        """The directory of a table that has files. Raises ReplError for one without."""
+        if table.storage.location is None:
+            raise ReplError(f"{table.full_name} has no location on the target")
+        return self.resolve(table.storage.location)
+
+    def owns_files(self, table: Table) -> bool:
+        """Whether files of the table are copied by its events (not those of external tables)."""
+        return not is_external(table) and table.storage.location is not None
+
+
+def _set_only(changes: Mapping[str, str | None]) -> Mapping[str, str]:
+    return {key: value for key, value in changes.items() if value is not None}
