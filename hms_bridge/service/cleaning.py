@@ -48,6 +48,11 @@ class CleaningVerbs(TransactionVerbs):
         """Whether a directory that no table owns any more may be deleted."""
         return self._transactions.read(lambda c: self._files.rule.verdicts(c, [location])[0])
 
+    def find_holder(self, location: str, database: str) -> str | None:  # noqa: ARG002 - the port
+        """The table or partition of any database and catalog in whose directory a place lies, or
+        whose directory it is; links are followed."""
+        return self._transactions.read(lambda c: self._files.rule.holder(c, location))
+
     def strangers_in(self, table: Table, directories: Sequence[str]) -> Mapping[str, str]:
         """Of directories of a table those in which, or around which, others lie too, and who."""
         owner = Owner(table=table)
