@@ -23,7 +23,7 @@ from hms_bridge.model.compaction import (
     ShowCompactionsRequest,
 )
 from hms_bridge.model.ids import TxnId
-from hms_bridge.model.txn import TxnState
+from hms_bridge.model.txn import AbortedSince, TxnState
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.rows.listing import find_acid_roots, list_acid_directory
 
@@ -32,10 +32,12 @@ _NO_CLEANUP = "no_cleanup"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CleanerLists:
-    """What may be judged: transactions as every open reader sees them, write ids as they are."""
+    """What may be judged: transactions as every open reader sees them, write ids as they are, and
+    when those were opened that are aborted."""
 
     txns: ValidTxnList
     write_ids: ValidWriteIdList
+    since: AbortedSince
 
 
 def scope_of(entry: Compaction, target: CleaningTarget) -> CleaningScope:
@@ -117,7 +119,8 @@ class CleaningPlanner:
         write_ids = self._metastore.get_all_write_ids(name, txns)
         if is_for_everyone:
             txns = txns.cleaner_view(watermark, self._ended_late(target, watermark))
-        return CleanerLists(txns=txns, write_ids=write_ids)
+        since = self._metastore.aborted_since(name)
+        return CleanerLists(txns=txns, write_ids=write_ids, since=since)
 
     def _ended_late(self, target: CleaningTarget, watermark: TxnId) -> tuple[TxnId, ...]:
         """Compactions of the table that began before the oldest open reader and ended after.
@@ -160,6 +163,7 @@ class CleaningPlanner:
                 write_ids=chosen.write_ids,
                 highest_write_id=entry.highest_write_id,
                 scope=scope,
+                since=chosen.since,
             )
             roots.append(RootPlan(location=root.uri, plan=plan))
         return EntryPlan(entry=entry, target=target, roots=tuple(roots))
