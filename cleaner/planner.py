@@ -25,6 +25,7 @@ from hms_bridge.model.compaction import (
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.txn import AbortedSince, TxnState
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
+from hms_bridge.rows.known_ids import require_known_ids
 from hms_bridge.rows.listing import find_acid_roots, list_acid_directory
 
 _NO_CLEANUP = "no_cleanup"
@@ -146,7 +147,10 @@ class CleaningPlanner:
     def plan(
         self, entry: Compaction, target: CleaningTarget, lists: CleanerLists | None = None
     ) -> EntryPlan:
-        """What may go. With `lists`, the directory is listed anew under lists taken before."""
+        """What may go. With `lists`, the directory is listed anew under lists taken before.
+
+        Raises AcidFormatError where the metastore is older than the table.
+        """
         chosen = lists or self.lists(target)
         scope = scope_of(entry, target)
         places: tuple[Location, ...] = (self._resolve(target.location),)
@@ -157,6 +161,7 @@ class CleaningPlanner:
             listing = list_acid_directory(
                 root.volume, root.path, is_insert_only=target.table.is_insert_only
             )
+            require_known_ids(self._metastore, target.table, listing, chosen.txns, chosen.write_ids)
             plan = plan_cleaning(
                 listing,
                 txns=chosen.txns,

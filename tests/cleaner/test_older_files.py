@@ -82,6 +82,23 @@ def test_an_older_directory_of_the_number_stays_and_is_told(
     assert (aborted_ids(world), queued(world)) == ((), [])
 
 
+def test_nothing_goes_where_numbers_were_never_given(world: CleaningWorld) -> None:
+    """However young the files are: the metastore is older than the table."""
+    world.write()
+    world.compact()
+    world.write_aborted()
+    world.write_directory(delta(4))
+    before = world.directories()
+    for outcome in world.cleaner().run_once():
+        assert outcome.state is CleaningState.POSTPONED
+        assert f"{delta(4)} is of write id 4, which this metastore" in outcome.message
+    assert world.directories() == before
+    shutil.rmtree(world.table / delta(4))
+    world.clock.advance(600_000)
+    assert {one.state for one in world.cleaner().run_once()} == {CleaningState.CLEANED}
+    assert len(world.directories()) == 1
+
+
 def test_so_does_one_of_which_only_a_file_is_older(world: CleaningWorld) -> None:
     world.write_aborted()
     new = world.table / delta(1) / "bucket_00001"
