@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from hms_bridge.acid.obsolete import CleaningPlan, Kept, Victim
+from hms_bridge.acid.obsolete import CleaningPlan, Kept, KeptReason, Victim
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.compaction import Compaction
 from hms_bridge.model.ids import WriteId
@@ -57,6 +57,16 @@ class EntryPlan:
     def leftovers(self) -> tuple[Kept, ...]:
         """What stays now, but may go later: the entry must stay, too."""
         return tuple(kept for root in self.roots for kept in root.plan.leftovers)
+
+    @property
+    def older(self) -> tuple[str, ...]:
+        """Directories that bear the number of something aborted, and are not of it."""
+        return tuple(
+            f"{root.location}/{kept.path}"
+            for root in self.roots
+            for kept in root.plan.kept
+            if kept.reason is KeptReason.OLDER
+        )
 
     @property
     def has_uncompacted_aborts(self) -> bool:

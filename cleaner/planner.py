@@ -23,8 +23,9 @@ from hms_bridge.model.compaction import (
     ShowCompactionsRequest,
 )
 from hms_bridge.model.ids import TxnId
-from hms_bridge.model.txn import TxnState
+from hms_bridge.model.txn import AbortedSince, TxnState
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
+from hms_bridge.rows.known_ids import require_known_ids
 from hms_bridge.rows.listing import find_acid_roots, list_acid_directory
 
 _NO_CLEANUP = "no_cleanup"
@@ -32,10 +33,12 @@ _NO_CLEANUP = "no_cleanup"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CleanerLists:
-    """What may be judged: transactions as every open reader sees them, write ids as they are."""
+    """What may be judged: transactions as every open reader sees them, write ids as they are, and
+    when those were opened that are aborted."""
 
     txns: ValidTxnList
     write_ids: ValidWriteIdList
+    since: AbortedSince
 
 
 def scope_of(entry: Compaction, target: CleaningTarget) -> CleaningScope:
@@ -117,7 +120,8 @@ class CleaningPlanner:
         write_ids = self._metastore.get_all_write_ids(name, txns)
         if is_for_everyone:
             txns = txns.cleaner_view(watermark, self._ended_late(target, watermark))
-        return CleanerLists(txns=txns, write_ids=write_ids)
+        since = self._metastore.aborted_since(name)
+        return CleanerLists(txns=txns, write_ids=write_ids, since=since)
 
     def _ended_late(self, target: CleaningTarget, watermark: TxnId) -> tuple[TxnId, ...]:
         """Compactions of the table that began before the oldest open reader and ended after.
@@ -143,7 +147,10 @@ class CleaningPlanner:
     def plan(
         self, entry: Compaction, target: CleaningTarget, lists: CleanerLists | None = None
     ) -> EntryPlan:
-        """What may go. With `lists`, the directory is listed anew under lists taken before."""
+        """What may go. With `lists`, the directory is listed anew under lists taken before.
+
+        Raises AcidFormatError where the metastore is older than the table.
+        """
         chosen = lists or self.lists(target)
         scope = scope_of(entry, target)
         places: tuple[Location, ...] = (self._resolve(target.location),)
@@ -154,12 +161,14 @@ class CleaningPlanner:
             listing = list_acid_directory(
                 root.volume, root.path, is_insert_only=target.table.is_insert_only
             )
+            require_known_ids(self._metastore, target.table, listing, chosen.txns, chosen.write_ids)
             plan = plan_cleaning(
                 listing,
                 txns=chosen.txns,
                 write_ids=chosen.write_ids,
                 highest_write_id=entry.highest_write_id,
                 scope=scope,
+                since=chosen.since,
             )
             roots.append(RootPlan(location=root.uri, plan=plan))
         return EntryPlan(entry=entry, target=target, roots=tuple(roots))

@@ -10,6 +10,7 @@ from hms_bridge.model.catalog import Table
 from hms_bridge.model.compaction import Compaction, PotentialCompaction, Readers
 from hms_bridge.model.deletion import DeletionVerdict
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
+from hms_bridge.model.txn import AbortedSince
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 
 
@@ -70,6 +71,11 @@ class CleaningStore(Protocol):
         ``get_valid_write_ids`` ends at the lowest invalid id where none is valid, as Hive does;
         whoever drops abort records by it drops those of files that are still there.
         """
+        ...
+
+    def aborted_since(self, full_table_name: str) -> AbortedSince:
+        """When the transactions that are aborted now were opened, those too that took write ids of
+        a table. Asked after the lists: who is aborted in them stays so until its files are gone."""
         ...
 
     def min_open_txn_watermark(self, database: str | None = None) -> TxnId:

@@ -165,6 +165,19 @@ class ConstraintStore(Protocol):
         ...
 
 
+class PlaceStore(Protocol):
+    """Who lies where."""
+
+    def find_holder(self, location: str, database: str) -> str | None:
+        """The table or partition in whose directory a place lies, or whose directory it is, as a
+        text for people; None if there is none.
+
+        Over its own database: of any database and catalog, links followed. Over thrift no call
+        tells: of the tables of ``database``, as their locations are written.
+        """
+        ...
+
+
 class MaterializedViewStore(Protocol):
     """Of which tables, and of which state of them, materialized views are."""
 

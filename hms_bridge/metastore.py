@@ -1,6 +1,6 @@
 """The port: what every room that needs a metastore sees of it.
 
-``Metastore`` is the sum of nine protocols, of which five stand in
+``Metastore`` is the sum of ten protocols, of which six stand in
 :mod:`hms_bridge.metadata_store`. It is implemented by ``service.MetastoreService`` (over SQL), by
 ``client.ThriftMetastoreClient`` (ours or a real Hive metastore), and both pass the same behaviour
 suite. ``LocalMetastore`` adds what Hive offers to its own threads only
@@ -22,6 +22,7 @@ from hms_bridge.metadata_store import (
     FunctionStore,
     MaterializedViewStore,
     NotificationStore,
+    PlaceStore,
     StatisticsStore,
 )
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Partition, Table
@@ -419,6 +420,7 @@ class Metastore(
     FunctionStore,
     ConstraintStore,
     MaterializedViewStore,
+    PlaceStore,
     Protocol,
 ):
     """All that a remote metastore offers."""

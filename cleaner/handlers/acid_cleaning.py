@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 
 from cleaner.errors import CleanerError, CleaningRefusedError, TargetChangedError
 from cleaner.plan import CleaningOutcome, CleaningState, CleaningTarget, EntryPlan
 from cleaner.planner import CleaningPlanner
 from cleaner.remover import RemovalReport, Remover
+from hms_bridge.acid.obsolete import KeptReason
 from hms_bridge.errors import NoSuchCompactionError, NoSuchObjectError
 from hms_bridge.metastore import LocalMetastore
-from hms_bridge.model.compaction import Compaction
+from hms_bridge.model.compaction import Compaction, CompactionType
 from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import WriteId
 
+_LOG = logging.getLogger(__name__)
 _NO_WRITE = WriteId(-1)
 """Below every write id: the abort records of all of them stay."""
 _SHOWN_MAX = 3
@@ -69,12 +72,14 @@ class AcidCleaning:
         archived = (
             f", {counted(report.archived_count, 'file')} archived" if target.is_archived else ""
         )
-        return _outcome(
-            entry,
-            CleaningState.CLEANED,
-            f"{counted(report.victim_count, 'directory', 'directories')} removed{archived}",
-            report,
-        )
+        removed = f"{counted(report.victim_count, 'directory', 'directories')} removed{archived}"
+        if not after.older:
+            return _outcome(entry, CleaningState.CLEANED, removed, report)
+        older = _older(after)
+        _LOG.warning("%s: %s", entry.target, older)
+        is_cleanup = entry.type is CompactionType.ABORT_TXN_CLEANUP
+        state = CleaningState.WAITING if is_cleanup else CleaningState.CLEANED
+        return _outcome(entry, state, f"{removed}; {older}", report)
 
     def _require_alone(self, plan: EntryPlan) -> None:
         """Raises CleanerError if someone else lies in a directory that would go."""
@@ -120,6 +125,18 @@ class AcidCleaning:
             self._metastore.mark_cleaned(entry)
         except NoSuchCompactionError:
             return
+
+
+def _older(plan: EntryPlan) -> str:
+    """What stays because it may be rows that were committed before, and what a person can do."""
+    shown = ", ".join(plan.older[:_SHOWN_MAX])
+    more = len(plan.older) - _SHOWN_MAX
+    return (
+        f"left where it is: {shown}{f' and {more} more' if more > 0 else ''}, which "
+        f"{KeptReason.OLDER.value}. If the metastore was restored from an older backup, these are "
+        "rows that were committed since: adopt the table into a new one (table adopt). If they are "
+        "of the aborted write (LOAD DATA moves older files in), delete the directory"
+    )
 
 
 def _told(entry: Compaction, report: RemovalReport) -> str:

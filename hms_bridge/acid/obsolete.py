@@ -3,6 +3,10 @@
 A directory goes only if no reader that exists or can come will ever read it: it is covered by a
 published base or delta that everyone sees, or all of its writes (or its compaction) were aborted
 (docs/hive/acid.md §8; docs/hive/compaction.md §16).
+
+Safer than Hive: what was aborted goes only if its files can be of that transaction. After the
+metastore's database was restored from an older backup it gives numbers again that directories of
+committed rows bear; the abort of a new write is none of theirs.
 """
 
 from __future__ import annotations
@@ -13,7 +17,11 @@ from enum import Enum
 from hms_bridge.acid.directory import AcidState, Shadowed, resolve
 from hms_bridge.acid.listing import DirectoryListing, ListedDirectory, ListedFile
 from hms_bridge.model.ids import MAX_ID, WriteId
+from hms_bridge.model.txn import AbortedSince
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
+
+CLOCKS_APART_MS = 5 * 60_000
+"""So far apart the clocks of database and storage may be: what Kerberos bears."""
 
 
 class CleaningScope(Enum):
@@ -45,6 +53,7 @@ class KeptReason(Enum):
     NOT_READ = "not read by this snapshot, and not proven dead"
     UNKNOWN = "not part of the ACID format"
     HIDDEN = "marker, staging or temporary"
+    OLDER = "has files from before the transaction that aborted was opened"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +105,7 @@ def plan_cleaning(
     write_ids: ValidWriteIdList,
     highest_write_id: WriteId | None = None,
     scope: CleaningScope = CleaningScope.OBSOLETE_AND_ABORTED,
+    since: AbortedSince | None = None,
 ) -> CleaningPlan:
     """Decide what may be deleted below a root.
 
@@ -103,11 +113,13 @@ def plan_cleaning(
     (ValidTxnList.cleaner_view). `write_ids`: the table's state now, uncapped. `highest_write_id`:
     what the compaction reached; every write up to it must have ended before the oldest open reader
     of the table took its snapshot (the cleaner's gate). The listing must be taken after the lists.
+    `since`: with it, what is aborted stays if it has a file that is older than the transaction by
+    more than CLOCKS_APART_MS, or of an age that nobody knows.
     """
     capped = write_ids.cleaner_view(highest_write_id)
     highest = WriteId(MAX_ID) if highest_write_id is None else highest_write_id
     state = resolve(listing, txns=txns, write_ids=capped, requires_history=False)
-    judge = _Judge(state, txns=txns, write_ids=write_ids, highest=highest, scope=scope)
+    judge = _Judge(state, txns=txns, write_ids=write_ids, highest=highest, scope=scope, since=since)
     judge.judge_directories()
     judge.judge_originals()
     return judge.plan()
@@ -124,8 +136,10 @@ class _Judge:
         write_ids: ValidWriteIdList,
         highest: WriteId,
         scope: CleaningScope,
+        since: AbortedSince | None,
     ) -> None:
         self._state = state
+        self._since = since
         self._txns = txns
         self._write_ids = write_ids
         self._end = write_ids.cleaner_view(highest).high_watermark
@@ -204,11 +218,33 @@ class _Judge:
 
     def _judge_aborted(self, directory: ListedDirectory) -> None:
         if self._txns.is_aborted(directory.name.visibility_txn_id):
-            self._delete(directory, VictimReason.ABORTED_COMPACTION)
+            self._delete_its_own(directory, VictimReason.ABORTED_COMPACTION)
         elif directory.name.max_write_id > self._highest:
             self._keep(directory, KeptReason.BEYOND)
         else:
-            self._delete(directory, VictimReason.ABORTED_WRITES)
+            self._delete_its_own(directory, VictimReason.ABORTED_WRITES)
+
+    def _delete_its_own(self, directory: ListedDirectory, reason: VictimReason) -> None:
+        if self._since is not None and self._is_older(directory, reason, self._since):
+            self._keep(directory, KeptReason.OLDER)
+        else:
+            self._delete(directory, reason)
+
+    def _is_older(
+        self, directory: ListedDirectory, reason: VictimReason, since: AbortedSince
+    ) -> bool:
+        """Whether a file of it may be from before all of the transactions that aborted."""
+        name = directory.name
+        if reason is VictimReason.ABORTED_COMPACTION:
+            opened_ms = [since.txns.get(name.visibility_txn_id)]
+        else:
+            ids = self._write_ids.aborted_between(name.min_write_id, name.max_write_id)
+            opened_ms = [since.write_ids.get(one) for one in ids]
+        known_ms = [one for one in opened_ms if one is not None]
+        earliest_ms = min(known_ms, default=MAX_ID) - CLOCKS_APART_MS
+        return any(
+            file.modified_ms is None or file.modified_ms < earliest_ms for file in directory.files
+        )
 
     def _is_proven(self, directory: ListedDirectory, by: ListedDirectory) -> bool:
         """Whether what covers a directory certainly took its rows over.

@@ -24,7 +24,7 @@ from changemanager.location import is_below, is_inside, parse_uri, spellings
 from hms_bridge.backend.batches import batches
 from hms_bridge.backend.schema.catalog_tables import DBS, PARTITIONS, SDS, TBLS
 from hms_bridge.catalog.patterns import ESCAPE
-from hms_bridge.model.catalog import Table
+from hms_bridge.model.catalog import DEFAULT_CATALOG, Table
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,6 +99,31 @@ def strangers(connection: Connection, wanted: Sequence[str], owner: Owner | None
                 found[place] = how
                 break
     return found
+
+
+def holder(connection: Connection, wanted: Sequence[str]) -> Tenant | None:
+    """The table or partition in whose directory one of the places lies, or whose it is."""
+    found = _above(connection, [f"{place.rstrip('/')}/within" for place in wanted])
+    return next((one for one in found if one.table_id is not None), None)
+
+
+def on_local_disks(connection: Connection) -> Iterator[Tenant]:
+    """The tables and partitions whose places may lead elsewhere by links."""
+    is_local = or_(SDS.c.LOCATION.like("file:%"), SDS.c.LOCATION.like("/%"))
+    found = map(_tenant, connection.execute(_with_places().where(is_local)))
+    return (one for one in found if one.table_id is not None)
+
+
+def shown(connection: Connection, tenant: Tenant) -> str:
+    """A table or partition, with its table's database and place."""
+    row = connection.execute(
+        select(DBS.c.CTLG_NAME, DBS.c.NAME, TBLS.c.TBL_NAME)
+        .join_from(TBLS, DBS, DBS.c.DB_ID == TBLS.c.DB_ID)
+        .where(TBLS.c.TBL_ID == tenant.table_id)
+    ).one()
+    catalog = "" if row.CTLG_NAME == DEFAULT_CATALOG else f"{row.CTLG_NAME}."
+    part = "" if tenant.partition is None else f"partition {tenant.partition} of "
+    return f"{part}table {catalog}{row.NAME}.{row.TBL_NAME} ({tenant.place})"
 
 
 def _how_in_the_way(tenant: Tenant, place: str) -> str | None:

@@ -6,9 +6,9 @@ from types import TracebackType
 
 from hms_bridge.client.addresses import parse_addresses
 from hms_bridge.client.caller import Caller, CallSettings
-from hms_bridge.client.catalog_client import CatalogClient
 from hms_bridge.client.constraint_client import ConstraintClient
 from hms_bridge.client.object_client import FunctionClient, MaterializedViewClient
+from hms_bridge.client.place_client import PlaceClient
 from hms_bridge.client.queue_client import CompactionClient, NotificationClient
 from hms_bridge.client.statistics_client import StatisticsClient
 from hms_bridge.client.txn_client import LockClient, TransactionClient
@@ -16,7 +16,7 @@ from hms_bridge.clock import Clock, SystemClock
 
 
 class ThriftMetastoreClient(
-    CatalogClient,
+    PlaceClient,
     TransactionClient,
     LockClient,
     CompactionClient,

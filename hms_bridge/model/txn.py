@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, IntEnum, StrEnum
 
@@ -110,6 +111,19 @@ class TxnInfo:
     meta: str | None = None
     started_ms: int
     last_heartbeat_ms: int
+
+
+ANY_TIME_MS = 0
+"""Of a write that another metastore aborted: its files are older than the transaction here."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AbortedSince:
+    """When the transactions that are aborted now were opened, by the database's clock: all of them
+    by their ids, and those that took write ids of one table by these."""
+
+    txns: Mapping[TxnId, int]
+    write_ids: Mapping[WriteId, int]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,6 +10,7 @@ from hms_bridge.model.catalog import Table
 from hms_bridge.model.compaction import Compaction, PotentialCompaction, Readers
 from hms_bridge.model.deletion import DeletionVerdict
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
+from hms_bridge.model.txn import AbortedSince
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.notification import event_log, events
 from hms_bridge.service.transactions import TransactionVerbs
@@ -47,6 +48,11 @@ class CleaningVerbs(TransactionVerbs):
     def may_be_deleted(self, location: str) -> DeletionVerdict:
         """Whether a directory that no table owns any more may be deleted."""
         return self._transactions.read(lambda c: self._files.rule.verdicts(c, [location])[0])
+
+    def find_holder(self, location: str, database: str) -> str | None:  # noqa: ARG002 - the port
+        """The table or partition of any database and catalog in whose directory a place lies, or
+        whose directory it is; links are followed."""
+        return self._transactions.read(lambda c: self._files.rule.holder(c, location))
 
     def strangers_in(self, table: Table, directories: Sequence[str]) -> Mapping[str, str]:
         """Of directories of a table those in which, or around which, others lie too, and who."""
@@ -97,6 +103,11 @@ class CleaningVerbs(TransactionVerbs):
         return self._transactions.read(
             lambda c: valid_write_ids.get_all_write_ids(c, full_table_name, valid_txns)
         )
+
+    def aborted_since(self, full_table_name: str) -> AbortedSince:
+        """When the transactions that are aborted now were opened, those too that took write ids of
+        a table."""
+        return self._transactions.read(lambda c: valid_write_ids.aborted_since(c, full_table_name))
 
     def min_open_txn_watermark(self, database: str | None = None) -> TxnId:
         """Every transaction below it has ended and none can appear below it any more; with a

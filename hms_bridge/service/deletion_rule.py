@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from changemanager.location import is_below, is_inside
+from changemanager.location import is_below, is_inside, parse_uri
 from hms_bridge.backend.connection import Connection
 from hms_bridge.catalog import places
 from hms_bridge.catalog.places import Owner
@@ -57,6 +57,16 @@ class DeletionRule:
         led = {place: to for place, to in real.items() if not is_below(place, to)}
         behind = places.strangers(connection, list(led.values()), owner) if led else {}
         return {place: behind[to] for place, to in led.items() if to in behind} | found
+
+    def holder(self, connection: Connection, place: str) -> str | None:
+        """The table or partition with which a place may be deleted, because it lies in its
+        directory; links on the way to either are followed."""
+        real = self.real_place(place)
+        found = places.holder(connection, [place, real])
+        if found is None and parse_uri(real).file_system[0] == "file":
+            local = places.on_local_disks(connection)
+            found = next((one for one in local if is_below(real, self.real_place(one.place))), None)
+        return None if found is None else places.shown(connection, found)
 
 
 def _verdict(place: str, root: str | None, stranger: str | None) -> DeletionVerdict:

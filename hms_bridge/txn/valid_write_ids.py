@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, case, func, select
 
-from hms_bridge.backend.schema.txn_tables import TXN_TO_WRITE_ID
+from hms_bridge.backend.schema.txn_tables import TXN_TO_WRITE_ID, TXNS
 from hms_bridge.clock import Clock
 from hms_bridge.config.settings import TxnSettings
 from hms_bridge.errors import MetaError
 from hms_bridge.model.ids import NO_TXN, TxnId, WriteId
-from hms_bridge.model.txn import OpenTxns, TxnState
+from hms_bridge.model.txn import ANY_TIME_MS, AbortedSince, AbortReason, OpenTxns, TxnState
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.txn.open_txns import get_open_txns
 from hms_bridge.txn.write_ids import get_max_allocated_write_id, of_table
@@ -57,6 +57,27 @@ def get_all_write_ids(
     not know of aborted writes beyond. Raises MetaError for a name that is not ``database.table``.
     """
     return _valid_of(connection, _split(full_table_name), valid_txns, is_cut=False)
+
+
+def aborted_since(connection: Connection, full_table_name: str) -> AbortedSince:
+    """When those were opened that are aborted now. Raises MetaError for a name that is not
+    ``database.table``.
+
+    The transactions that took over a replication source's aborted write ids say nothing of files.
+    """
+    taken_over = TXNS.c.TXN_META_INFO == AbortReason.REPL_WRITE_ID.text
+    since = case((taken_over, ANY_TIME_MS), else_=TXNS.c.TXN_STARTED)
+    is_aborted = TXNS.c.TXN_STATE == TxnState.ABORTED.value
+    txns = connection.execute(select(TXNS.c.TXN_ID, since).where(is_aborted))
+    owned = connection.execute(
+        select(_W.T2W_WRITEID, since)
+        .join_from(TXN_TO_WRITE_ID, TXNS, TXNS.c.TXN_ID == _W.T2W_TXNID)
+        .where(of_table(*_split(full_table_name)), is_aborted)
+    )
+    return AbortedSince(
+        txns={TxnId(txn_id): opened_ms for txn_id, opened_ms in txns},
+        write_ids={WriteId(write_id): opened_ms for write_id, opened_ms in owned},
+    )
 
 
 def snapshot(open_txns: OpenTxns, current_txn: TxnId = NO_TXN) -> ValidTxnList:

@@ -11,9 +11,10 @@ from hms_bridge.acid.directory import resolve
 from hms_bridge.acid.listing import DirectoryListing, ListedDirectory, ListedFile
 from hms_bridge.acid.markers import DataFormat
 from hms_bridge.acid.names import DirectoryName
-from hms_bridge.acid.obsolete import plan_cleaning
+from hms_bridge.acid.obsolete import CLOCKS_APART_MS, CleaningPlan, KeptReason, plan_cleaning
 from hms_bridge.errors import NotEnoughHistoryError
 from hms_bridge.model.ids import TxnId, WriteId
+from hms_bridge.model.txn import AbortedSince
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 
 WRITE_IDS = range(1, 8)
@@ -21,6 +22,7 @@ TXN_IDS = range(11, 16)
 STATES = st.sampled_from([*["committed"] * 6, "open", "aborted"])
 LATER_STATES = st.sampled_from(["committed", "open"])
 ABORTED_LATER = st.sampled_from(["aborted", "open"])
+FILE_TIMES = st.none() | st.integers(0, 10).map(lambda one: one * CLOCKS_APART_MS)
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,13 @@ def worlds(draw: st.DrawFn) -> World:
     formats = st.sampled_from([None, None, DataFormat.COMPACTED])
     directories = [
         ListedDirectory(
-            path=name.format(), name=name, data_format=draw(formats) if name.is_base else None
+            path=name.format(),
+            name=name,
+            files=tuple(
+                ListedFile(path=f"{name.format()}/{index}", size_bytes=1, modified_ms=one)
+                for index, one in enumerate(draw(st.lists(FILE_TIMES, max_size=2)))
+            ),
+            data_format=draw(formats) if name.is_base else None,
         )
         for name in names
     ]
@@ -151,3 +159,44 @@ def test_every_reader_finds_the_same(world: World, data: st.DataObject) -> None:
     )
     reader = data.draw(readers(world))
     assert _current(rest, reader) == _current(world.listing, reader)
+
+
+@given(world=worlds(), data=st.data())
+@settings(max_examples=600, deadline=None)
+def test_what_is_older_than_all_who_aborted_is_not_theirs(
+    world: World, data: st.DataObject
+) -> None:
+    times = st.integers(0, 10).map(lambda one: one * CLOCKS_APART_MS)
+    since = AbortedSince(
+        txns={TxnId(one): data.draw(times) for one in _ids(world.txns, "aborted")},
+        write_ids={WriteId(one): data.draw(times) for one in _ids(world.writes, "aborted")},
+    )
+    free, bound = (_plan(world, one) for one in (None, since))
+    older = {one.path for one in bound.kept if one.reason is KeptReason.OLDER}
+    assert {one.path for one in bound.victims} == {one.path for one in free.victims} - older
+    files = {one.path: one for one in world.listing.directories}
+    for victim in free.victims:
+        if victim.by is not None:
+            assert victim.path not in older
+            continue
+        directory = files[victim.path]
+        opened = [since.write_ids[one] for one in victim.write_ids] or [
+            since.txns[directory.name.visibility_txn_id]
+        ]
+        is_of_it = [
+            one.modified_ms is not None and one.modified_ms >= min(opened) - CLOCKS_APART_MS
+            for one in directory.files
+        ]
+        assert (victim.path in older) is not all(is_of_it)
+        if victim.path in older and victim.write_ids:
+            assert not set(victim.write_ids) & set(bound.forgettable_write_ids)
+
+
+def _plan(world: World, since: AbortedSince | None) -> CleaningPlan:
+    return plan_cleaning(
+        world.listing,
+        txns=world.cleaner_txns,
+        write_ids=world.write_ids,
+        highest_write_id=WriteId(world.highest),
+        since=since,
+    )

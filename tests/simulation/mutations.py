@@ -71,6 +71,29 @@ MUTATIONS = (
         is_simulated=True,
     ),
     Mutation(
+        name="the cleaner takes older files for those of an aborted write",
+        file="cleaner/planner.py",
+        old="                since=chosen.since,\n",
+        new="",
+        test="tests/cleaner/test_older_files.py::"
+        "test_an_older_directory_of_the_number_stays_and_is_told",
+    ),
+    Mutation(
+        name="the cleaner goes on where the metastore is older than the table",
+        file="cleaner/planner.py",
+        old="            require_known_ids(self._metastore, target.table, listing, chosen.txns, "
+        "chosen.write_ids)\n",
+        new="",
+        test="tests/cleaner/test_older_files.py::test_nothing_goes_where_numbers_were_never_given",
+    ),
+    Mutation(
+        name="dumps go into the directory of a table",
+        file="hms_bridge/repl/dump/repl_dump.py",
+        old="        self._require_lasting(request)\n",
+        new="",
+        test="tests/repl/test_dump_place.py::test_a_table",
+    ),
+    Mutation(
         name="what was forgotten counts as open when the clock is set back",
         file="hms_bridge/txn/housekeeping.py",
         old=".where(_T.TXN_ID.in_(some)).values(TXN_STARTED=0)",

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from changemanager.errors import ChangeManagerError
+from changemanager.location import parse_uri
 from changemanager.uri import EncodedUri
 from changemanager.whereabouts import LocatedFile, locate
 from hms_bridge.errors import ReplError, SourceFileMissingError
@@ -101,6 +102,7 @@ class ReplDump(DumpVerb):
         name = request.database_name
         database = self._source.get_database(name)
         _require_source(database)
+        self._require_lasting(request)
         request = self._with_archive(request, database)
         dumps = list_dumps(self._resolve, request.root, name)
         previous = newest_finished(dumps)
@@ -115,6 +117,19 @@ class ReplDump(DumpVerb):
         if request.is_bootstrap_forced:
             return self._plan_bootstrap(request, previous, removed)
         return self._plan_incremental(request, previous, removed)
+
+    def _require_lasting(self, request: DumpRequest) -> None:
+        """Raises ReplError where dumps would go with a table: in its directory."""
+        root = self._resolve(request.root)
+        real = parse_uri(root.uri).prefix + root.volume.real_path(root.path)
+        for place in dict.fromkeys((root.uri, real)):
+            holder = self._source.find_holder(place, request.database_name)
+            if holder is not None:
+                raise ReplError(
+                    f"dumps below {root.uri} would go with {holder}, in whose directory they are; "
+                    "set hive.repl.rootdir (or --root) to another directory, outside of the "
+                    "warehouse"
+                )
 
     def _with_archive(self, request: DumpRequest, database: Database) -> DumpRequest:
         cm_root = named_archive(
