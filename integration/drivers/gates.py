@@ -1,4 +1,4 @@
-"""A file system that holds the first Spark task that wants to write, until it is let go.
+"""A volume that holds the first Spark task that wants to write, until it is let go.
 
 Cases arm a gate, run a statement, and know then which process of which executor is in the middle
 of its work. Sent to executors by value: they cannot see this checkout.
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 ARMED, TAKEN, HELD, RELEASED = "armed", "taken", "held", "released"
-_HELD_CALLS = frozenset({"makedirs", "open", "make_directory", "write_new"})
+_HELD_CALLS = frozenset({"make_working_directory", "make_directory", "open_output", "write_new"})
 
 
 class GatedResolver:
@@ -32,7 +32,7 @@ class GatedResolver:
 
 
 class _Gated:
-    """A volume or file system behind the gate."""
+    """A volume behind the gate."""
 
     def __init__(self, inner: Any, folder: str) -> None:
         self._inner = inner
@@ -40,15 +40,11 @@ class _Gated:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._inner, name)
-        if name == "fs":
-            return _Gated(found, self._folder)
         if name not in _HELD_CALLS:
             return found
 
         def held(*arguments: Any, **options: Any) -> Any:
-            mode = options.get("mode", arguments[1] if len(arguments) > 1 else "rb")
-            if name != "open" or "w" in str(mode):
-                _pass(self._folder, str(arguments[0]))
+            _pass(self._folder, str(arguments[0]))
             return found(*arguments, **options)
 
         return held
