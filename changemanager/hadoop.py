@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from changemanager.errors import ChangeManagerConfigError
 
@@ -63,7 +62,7 @@ class HadoopConfig:
         """Whether bare paths are files of this machine."""
         return self.default_fs.startswith("file:")
 
-    @cached_property
+    @property
     def umask(self) -> int:
         """Permissions that new files and directories do not have.
 

@@ -18,10 +18,12 @@ class CrashError(BaseException):
 
 
 class SlowError(Exception):
-    """An actor made more steps than any honest one."""
+    """An actor made more steps than any honest one, or none at all."""
 
 
 STEPS_MAX = 20_000
+STANDSTILL_SECONDS = 300.0
+"""Of real time: so long no actor computes between two points."""
 
 
 def _closed_gate() -> threading.Lock:
@@ -63,7 +65,9 @@ class Actor:
         self.budget = budget
         self._scheduler.current = self
         self._go.release()
-        self._scheduler.handed_back.acquire()
+        if not self._scheduler.handed_back.acquire(timeout=STANDSTILL_SECONDS):
+            self.error = SlowError(f"waits for another actor, which stalls: {self.label}")
+            self.is_done = True
         self._scheduler.current = None
 
     def wait(self) -> None:

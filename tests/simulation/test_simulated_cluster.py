@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import os
 import sys
+import threading
 
 import pytest
 
 from tests.simulation.run import Tally, play, search, the_cluster
 from tests.simulation.schedule import Weather, make_schedule
+from tests.simulation.scheduler import Scheduler, SlowError
 
 MANY = 10
 SECONDS = float(os.environ.get("HMS_BRIDGE_SIMULATION_SECONDS", "40"))
@@ -45,3 +47,18 @@ def test_a_seed_replays_all():
         files = [(path, file.data) for path, file in the_cluster().disk.files("/")]
         found.append((tally.points, tally.kills, sorted(files)))
     assert found[0] == found[1]
+
+
+def test_who_waits_for_a_stalled_one_is_noticed(monkeypatch):
+    """Real time alone tells: a lock of Python's own, on the way, is no point of the schedule."""
+    monkeypatch.setattr("tests.simulation.scheduler.STANDSTILL_SECONDS", 0.2)
+    scheduler, lock = Scheduler(), threading.Lock()
+
+    def work():
+        with lock:
+            scheduler.point("read", "f")
+
+    first, second = (scheduler.spawn(number, f"reader {number}", work) for number in (1, 2))
+    first.resume(0)  # stalls before it has read
+    second.resume(1)
+    assert isinstance(second.error, SlowError)

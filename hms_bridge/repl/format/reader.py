@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TypeVar
 
 from changemanager.location import Resolver
@@ -91,6 +90,7 @@ class DumpReader:
         self.paths = paths
         self.rules = rules
         self._texts = CheckedTexts(resolve, paths, rules.text_bytes_max)
+        self._names_anew: frozenset[str] | None = None
         self.metadata = DumpMetadata.parse(self._read(paths.metadata), paths.metadata)
 
     @property
@@ -121,11 +121,14 @@ class DumpReader:
         parts = (name for name in child_directories(root) if name.startswith("_"))
         return tuple(name for name in parts if root.volume.children(root.child(name).path))
 
-    @cached_property
+    @property
     def names_anew(self) -> frozenset[str]:
-        """Names that an incremental dump of ours brings anew, or that the source has no more."""
-        path = self.paths.names_anew
-        return parse_table_names(self._texts.read_if_there(path), path)
+        """Names that an incremental dump of ours brings anew, or that the source has no more; read
+        once."""
+        if self._names_anew is None:
+            path = self.paths.names_anew
+            self._names_anew = parse_table_names(self._texts.read_if_there(path), path)
+        return self._names_anew
 
     def replays(self) -> Replays:
         """Which transactions a replica may keep open, and which have ended without an event."""
