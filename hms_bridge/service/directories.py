@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable
 
+from changemanager.durable import settle_names
 from changemanager.errors import LocationError
 from changemanager.filesystem.volume import FileKind, Placement
 from changemanager.lease import never_lost
@@ -136,6 +137,7 @@ class Directories:
                 volume.rename(child.path, place.path)
             elif FileKind.DIRECTORY == status.kind == there.kind:
                 self._put_back(child, place, proceed)
+        settle_names(volume, new.path)  # before the old names are gone for good
         if not volume.children(old.path):
             volume.remove_empty_directory(old.path)
 

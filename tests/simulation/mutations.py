@@ -251,6 +251,15 @@ MUTATIONS = (
         weather="power",
     ),
     Mutation(
+        name="a partition that a load renames is not brought to the disk",
+        file="hms_bridge/repl/load/events/partition.py",
+        old="        settle_names(new.volume, directory)\n",
+        new="        pass\n",
+        test="tests/simulation/test_found.py::test_a_partition_renamed_on_the_replica_is_there_after_a_power_loss",
+        is_simulated=True,
+        weather="power",
+    ),
+    Mutation(
         name="the purge looks at no pin",
         file="hms_bridge/archive/purges.py",
         old="    if set(holders) - set(overridden_holders):\n",

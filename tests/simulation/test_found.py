@@ -51,6 +51,22 @@ def test_a_renamed_table_is_where_its_rows_say_after_a_power_loss(cluster, seed)
     cluster.check()
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_partition_renamed_on_the_replica_is_there_after_a_power_loss(cluster, seed):
+    """I1: the old names of its files were gone for good, the new ones not on the disk."""
+    daemons, alterations = Daemons(cluster), Alterations(cluster)
+    alterations.add_partition(random.Random(1))
+    (partition,) = cluster.model.tables["q"].partitions
+    Clients(cluster).insert_into("q", random.Random(1))
+    daemons.replicate(random.Random(1))
+    alterations.rename_partition(random.Random(1))
+    assert partition not in cluster.model.tables["q"].partitions
+    cluster.disk.sync_all()
+    daemons.replicate(random.Random(1))
+    cluster.disk.cut_power(random.Random(seed))
+    cluster.check()
+
+
 def insert(cluster: Cluster, count: int) -> None:
     for seed in range(count):
         Clients(cluster).insert_into("t", random.Random(seed))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from changemanager.durable import settle_names
 from changemanager.filesystem.volume import FileKind, Placement
 from changemanager.location import Location, list_tree
 from hms_bridge.errors import MetaError, ReplError
@@ -173,12 +174,16 @@ def _name_of(table: Table, values: dict[str, str], event: DumpedEvent) -> str:
 
 
 def _transfer(old: Location, new: Location) -> None:
-    """Give every file of a directory a name below another one, on the same file system."""
-    for listed in list_tree(old):
-        if listed.kind is not FileKind.FILE:
-            continue
-        source, target = old.child(listed.path), new.child(listed.path)
-        target.volume.make_directory(target.parent.path)
+    """Give every file of a directory a name below another one, on the same file system.
+
+    The new names are on the disk when this returns: the drop of the old ones comes next.
+    """
+    files = [listed.path for listed in list_tree(old) if listed.kind is FileKind.FILE]
+    directories = dict.fromkeys(new.child(path).parent.path for path in files)
+    for directory in directories:
+        new.volume.make_directory(directory)
+    for path in files:
+        source, target = old.child(path), new.child(path)
         if target.status() is not None:
             if target.checksum() != source.checksum():
                 raise ReplError(
@@ -188,3 +193,5 @@ def _transfer(old: Location, new: Location) -> None:
             continue
         if target.volume.place(source.path, target.path) is Placement.REFUSED:
             raise ReplError(f"{source.uri} and {target.uri} are on two devices; move them to one")
+    for directory in directories:
+        settle_names(new.volume, directory)
