@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hms_bridge.errors import AcidFormatError
-from hms_bridge.orc.arrow_types import arrow_schema, arrow_type, orc_schema, orc_type
+from hms_bridge.orc.arrow_types import arrow_type, orc_type
 from hms_bridge.orc.hive_types import hive_type_text, parse_column_list, parse_hive_type
 from hms_bridge.orc.timestamps import TimestampForm
 from hms_bridge.orc.types import OrcKind, OrcType, messages_of_tree, tree_of_messages
@@ -23,7 +23,7 @@ def test_arrow_schema_comes_back(children: list[OrcType]) -> None:
     from hms_bridge.orc.types import struct_type
 
     node = struct_type([f"c{at}" for at in range(len(children))], children)
-    assert orc_schema(arrow_schema(node)) == node
+    assert orc_type(arrow_type(node)) == node
 
 
 @pytest.mark.parametrize(

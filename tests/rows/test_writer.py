@@ -25,8 +25,9 @@ from hms_bridge.orc.hive_types import hive_type_text, parse_hive_type
 from hms_bridge.orc.tail import read_tail
 from hms_bridge.orc.types import OrcType
 from hms_bridge.rows.listing import list_acid_directory
-from hms_bridge.rows.reader import Projection, has_raw_rows, read_plan
+from hms_bridge.rows.reader import Projection, has_raw_rows
 from hms_bridge.snapshot.plan import ReadPlan, plan_read
+from tests.support.plan_rows import read_plan
 from tests.support.table_write import TableWrite
 
 TABLE = parse_hive_type("struct<a:int,s:string>")

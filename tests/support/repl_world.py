@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from changemanager.filesystem.volume import Volume
 from changemanager.location import FsspecResolver, Location
 from changemanager.manifest import ArchiveCause, ArchiveContext
 from changemanager.purge import Purge
+from hms_bridge.acid.directory import resolve
 from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
 from hms_bridge.compaction.worker import Worker, WorkerIdentity
 from hms_bridge.config.settings import ArchiveSettings, Settings, TxnSettings
@@ -46,9 +48,10 @@ from hms_bridge.model.txn import (
 from hms_bridge.repl.dump.plan import DumpReport, DumpRequest
 from hms_bridge.repl.dump.repl_dump import ReplDump
 from hms_bridge.repl.dump.snapshot_wait import WaitRules
-from hms_bridge.repl.dump.table_files import acid_state
 from hms_bridge.repl.lease import LeaseRules
 from hms_bridge.repl.load.repl_load import LoadReport, LoadRequest, ReplLoad
+from hms_bridge.rows.listing import list_acid_directory
+from hms_bridge.rows.reader import has_raw_rows
 from hms_bridge.rows.transaction import current_snapshot
 from hms_bridge.service.metastore_service import MetastoreService
 from hms_bridge.service.open import open_local_metastore
@@ -262,7 +265,10 @@ class ReplWorld:
             root = self.root(entry.table_name, entry.partition_name or "")
             txns = current_snapshot(self.source)
             (write_ids,) = self.source.get_valid_write_ids([f"src.{entry.table_name}"], txns)
-            state = acid_state(root, txns, write_ids, is_insert_only=False)
+            listing = list_acid_directory(
+                root.volume, root.path, has_raw_rows=partial(has_raw_rows, root.volume)
+            )
+            state = resolve(listing, txns=txns, write_ids=write_ids)
             for one in state.obsolete:
                 place = root.child(one.path)
                 context = ArchiveContext(

@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 
 from changemanager.location import Resolver
-from hms_bridge.acid.bucket_codec import bucket_id_of
 from hms_bridge.acid.names import DirectoryName
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
@@ -60,7 +59,7 @@ class TableWrite:
 
     def delete(self, victims: Iterable[RowId], partition: str = "", statement_id: int = 0) -> None:
         """Rows of one partition, in any order."""
-        rows = sorted((bucket_id_of(key[1]), *key) for key in victims)
+        rows = sorted((key[1] >> 16 & 0xFFF, *key) for key in victims)  # docs/hive/acid.md §12
         batch = pa.RecordBatch.from_arrays(
             [
                 pa.array([partition] * len(rows), pa.string()),
