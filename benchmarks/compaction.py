@@ -18,14 +18,16 @@ from hms_bridge.acid.directory import resolve
 from hms_bridge.compaction.executor import CompactionExecutor
 from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
 from hms_bridge.compaction.plan import CompactionPlan, plan_compaction
-from hms_bridge.model.catalog import Column
+from hms_bridge.config.settings import Settings
+from hms_bridge.connect import open_local
+from hms_bridge.model.catalog import ORC_INPUT_FORMAT, ORC_OUTPUT_FORMAT, Column, Storage, Table
 from hms_bridge.model.compaction import CompactionType, VerifyMode
 from hms_bridge.model.ids import TxnId, WriteId
+from hms_bridge.model.txn import AllocateWriteIdsRequest, OpenTxnsRequest
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.rows.listing import list_acid_directory
 from hms_bridge.rows.reader import has_raw_rows
-from hms_bridge.rows.scan import row_type
-from hms_bridge.rows.writer import DeltaTarget, write_insert_delta
+from tests.support.table_write import TableWrite
 
 DELTAS = 20
 BUCKETS = 2
@@ -84,17 +86,27 @@ def compaction_ratios(folder: Path, spark: Any) -> Iterator[Ratio]:
 
 def _write_table(root: Path) -> None:
     random = np.random.default_rng(7)
-    volume = LocalVolume()
-    for write_id in range(1, DELTAS + 1):
-        target = DeltaTarget(
-            root=str(root),
-            table=row_type(COLUMNS),
-            write_id=WriteId(write_id),
-            statement_id=0,
-            token=f"w{write_id}",
+    store = open_local(f"sqlite:///{root}.db", Settings(warehouse=str(root.parent)))
+    metastore = store.metastore
+    storage = Storage(
+        columns=COLUMNS, location=str(root),
+        input_format=ORC_INPUT_FORMAT, output_format=ORC_OUTPUT_FORMAT,
+    )  # fmt: skip
+    metastore.create_table(
+        Table(
+            name="t", database_name="default", storage=storage,
+            parameters={"transactional": "true"},
         )
-        batches = ((bucket, _rows(random, write_id)) for bucket in range(BUCKETS))
-        write_insert_delta(volume, target, batches, BUCKETS)
+    )  # fmt: skip
+    table = metastore.get_table("default", "t")
+    txns = metastore.open_txns(OpenTxnsRequest(user="u", host="h", count=DELTAS))
+    allocated = metastore.allocate_table_write_ids(
+        AllocateWriteIdsRequest(database_name="default", table_name="t", txn_ids=txns)
+    )
+    for given in allocated:
+        write = TableWrite(metastore, store.resolver, table, given.txn_id, given.write_id)
+        write.insert(*([_rows(random, given.write_id)] for _ in range(BUCKETS)))
+    metastore.close()
 
 
 def _rows(random: np.random.Generator, write_id: int) -> pa.RecordBatch:

@@ -124,11 +124,6 @@ class RecycleReport:
         """Files newly archived: what Hive's recycle returns."""
         return sum(kept.is_new for kept in self.kept)
 
-    @property
-    def archived_bytes(self) -> int:
-        """Bytes newly archived."""
-        return sum(kept.file.size_bytes for kept in self.kept if kept.is_new)
-
 
 class ChangeManager:
     """The archive in one cmroot.

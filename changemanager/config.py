@@ -114,32 +114,3 @@ class ChangeManagerConfig:
                 f"dfs.namenode.fs-limits.max-component-length {self.name_length_max} is below "
                 f"{NAME_LENGTH_MIN}: archived names would lose their checksum"
             )
-
-    @classmethod
-    def from_hive_texts(
-        cls,
-        *,
-        cmroot: str,
-        retain: str = "240h",
-        interval: str = "3600s",
-        name_length_max: str = str(NAME_LENGTH_MAX),
-        trash: str | None = None,
-    ) -> ChangeManagerConfig:
-        """Read the values of hive.repl.cmrootdir, hive.repl.cm.retain and hive.repl.cm.interval.
-
-        A bare number means hours in `retain` and seconds in `interval` (MetastoreConf;
-        docs/hive/replication.md §6).
-        """
-        try:
-            length_max = int(name_length_max)
-        except ValueError:
-            raise ChangeManagerConfigError(
-                f"dfs.namenode.fs-limits.max-component-length {name_length_max!r} is no number"
-            ) from None
-        return cls(
-            cmroot=cmroot,
-            retain_ms=parse_duration_ms(retain, DurationUnit.HOURS),
-            interval_seconds=parse_duration_ms(interval, DurationUnit.SECONDS) / 1000,
-            name_length_max=length_max,
-            trash=trash,
-        )

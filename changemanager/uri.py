@@ -9,7 +9,7 @@ Source: Hive's ReplChangeManager (docs/hive/replication.md §2, §8).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from changemanager.config import NAME_LENGTH_MAX
@@ -71,11 +71,6 @@ class EncodedUri:
     def base_name(self) -> str:
         """The file's own name."""
         return self.uri.rpartition("/")[2]
-
-    @property
-    def is_in_archive_form(self) -> bool:
-        """Whether the file may be looked up in the archive (ReplChangeManager.isCMFileUri)."""
-        return self.checksum is not None
 
 
 def java_split(text: str, separator: re.Pattern[str]) -> list[str]:
@@ -149,13 +144,3 @@ def split_uris(text: str) -> tuple[str, ...]:
     if not text.strip():
         return ()
     return tuple(java_split(text, _LIST_SEPARATOR))
-
-
-def decode_uris(text: str) -> tuple[EncodedUri, ...]:
-    """All references of a write event, read."""
-    return tuple(decode_uri(part) for part in split_uris(text))
-
-
-def encode_uris(files: Iterable[EncodedUri]) -> str:
-    """All references of a write event, written."""
-    return join_uris([encode_uri(file) for file in files])

@@ -7,25 +7,12 @@ version, 1 reserved, 12 bucket, 4 reserved, 12 statement. Source of the rule: Hi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from hms_bridge.errors import AcidFormatError
 
 BUCKET_ID_MAX = 4095
 STATEMENT_ID_MAX = 4095
 _VERSION_SHIFT = 29
 _BUCKET_SHIFT = 16
-_TWELVE_BITS = 0xFFF
-_INT32_MAX = 2**31 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class BucketProperty:
-    """A decoded bucket property."""
-
-    version: int
-    bucket_id: int
-    statement_id: int
 
 
 def encode_bucket(bucket_id: int, statement_id: int | None = None) -> int:
@@ -39,22 +26,3 @@ def encode_bucket(bucket_id: int, statement_id: int | None = None) -> int:
     if not 0 <= statement <= STATEMENT_ID_MAX:
         raise AcidFormatError(f"statement id {statement} is not in 0..{STATEMENT_ID_MAX}")
     return (1 << _VERSION_SHIFT) | (bucket_id << _BUCKET_SHIFT) | statement
-
-
-def decode_bucket(bucket_property: int) -> BucketProperty:
-    """Read a bucket property. Raises AcidFormatError if its version is neither 0 nor 1."""
-    version = bucket_property >> _VERSION_SHIFT
-    if not 0 <= bucket_property <= _INT32_MAX or version > 1:
-        raise AcidFormatError(f"bucket property {bucket_property} has an unknown codec version")
-    if version == 0:
-        return BucketProperty(0, bucket_property, 0)
-    return BucketProperty(
-        1,
-        (bucket_property >> _BUCKET_SHIFT) & _TWELVE_BITS,
-        bucket_property & _TWELVE_BITS,
-    )
-
-
-def bucket_id_of(bucket_property: int) -> int:
-    """The bucket (or writer) id in a bucket property: N of the `bucket_N` of the insert."""
-    return decode_bucket(bucket_property).bucket_id

@@ -67,16 +67,6 @@ class AcidState:
         """Base and deltas that the snapshot reads."""
         return self.deltas if self.base is None else (self.base, *self.deltas)
 
-    @property
-    def insert_deltas(self) -> tuple[ListedDirectory, ...]:
-        """The deltas that hold insert events."""
-        return tuple(one for one in self.deltas if one.name.kind is DirectoryKind.DELTA)
-
-    @property
-    def delete_deltas(self) -> tuple[ListedDirectory, ...]:
-        """The deltas that hold delete events."""
-        return tuple(one for one in self.deltas if one.name.is_delete)
-
 
 def resolve(
     listing: DirectoryListing,

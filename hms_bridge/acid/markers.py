@@ -52,14 +52,6 @@ def format_metadata(data_format: DataFormat) -> bytes:
     return json.dumps(fields, separators=(",", ":")).encode()
 
 
-def parse_acid_version(content: bytes, path: str = ACID_VERSION_FILE) -> int:
-    """Read `_orc_acid_version`. Raises AcidFormatError if it is no number."""
-    try:
-        return int(content)
-    except ValueError as error:
-        raise AcidFormatError(f"is no version number: {content[:20]!r}", path) from error
-
-
 def parse_flush_length(content: bytes, path: str) -> int:
     """How many bytes of a streaming bucket file may be read: the side file's last whole long.
 

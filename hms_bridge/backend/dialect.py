@@ -92,12 +92,6 @@ def lock_txns(connection: Connection, *, is_exclusive: bool) -> None:
         connection.execute(select(TXN_LOCK_TBL).with_for_update(read=not is_exclusive)).all()
 
 
-def lock_row(connection: Connection, table: Table, condition: ColumnElement[bool]) -> bool:
-    """Hold the rows that match until the transaction ends; whether there are any."""
-    first = next(iter(table.c))
-    return connection.execute(select(first).where(condition).with_for_update()).first() is not None
-
-
 def insert_generating_ids(
     connection: Connection,
     table: Table,

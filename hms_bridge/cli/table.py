@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import re
 import socket
 from typing import TYPE_CHECKING
 
@@ -27,7 +26,6 @@ from hms_bridge.model.valid_ids import ValidWriteIdList
 if TYPE_CHECKING:
     from hms_bridge.adoption.plan import AdoptionPlan
 
-_COLUMN = re.compile(r"(?<![^,])\s*(\w+)\s+")
 _WRITE_IDS = "db.t:9:9223372036854775807::3"
 
 
@@ -187,14 +185,12 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _columns(text: str | None) -> tuple[Column, ...]:
-    """``id int,name varchar(10)``: the commas inside of types do not count."""
     if not text:
         return ()
-    from hms_bridge.orc.hive_types import hive_type_text, parse_hive_type
+    from hms_bridge.orc.hive_types import hive_type_text, parse_column_list
 
-    fields = _COLUMN.sub(r"\1:", text)
     try:
-        row = parse_hive_type(f"struct<{fields}>")
+        row = parse_column_list(text)
     except AcidFormatError as error:
         raise click.UsageError(
             f"--columns takes names and types, as 'id int,name varchar(10)', not '{text}': {error}"

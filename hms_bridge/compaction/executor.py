@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -22,8 +22,6 @@ class WrittenFile:
     written_as: str
     row_count: int
     size_bytes: int
-    stripes_copied: int = 0
-    stripes_encoded: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,10 +66,6 @@ class TaskResult:
     rows_read: int
     delete_events_read: int = 0
     verification: Verification | None = None
-
-
-TaskFunction = Callable[[BucketTask, str, str], TaskResult]
-"""``compact_bucket(task, root, temporary)``: importable by name, so that Spark can ship it."""
 
 
 class CompactionExecutor(Protocol):

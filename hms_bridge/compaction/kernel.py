@@ -98,7 +98,7 @@ def _write_rows(
         with _new_file(volume, path) as sink:
             copy_stripes(volume, sources, sink)
         read = sum(source.tail.row_count for source in sources)
-        return _read_back(volume, output, path, is_copied=True), read
+        return _read_back(volume, output, path), read
     table = row_type(task.columns)
     projection = Projection(table=table, has_row_id=True, timestamps=TimestampForm.PARTS)
     reader = SnapshotReader(volume, task.write_ids, projection)
@@ -260,9 +260,7 @@ def _new_file(volume: Volume, path: str) -> Iterator[Any]:
     settle_file(volume, path)
 
 
-def _read_back(
-    volume: Volume, output: OutputFile, path: str, *, is_copied: bool = False
-) -> WrittenFile:
+def _read_back(volume: Volume, output: OutputFile, path: str) -> WrittenFile:
     """What is on disk now, not what was meant to be."""
     tail = read_tail(volume, path)
     if tail.row_count != sum(stripe.row_count for stripe in tail.stripes):
@@ -272,8 +270,6 @@ def _read_back(
         written_as="/".join(path.rsplit("/", 3)[-3:]),
         row_count=tail.row_count,
         size_bytes=tail.length_bytes,
-        stripes_copied=len(tail.stripes) if is_copied else 0,
-        stripes_encoded=0 if is_copied else len(tail.stripes),
     )
 
 

@@ -51,13 +51,25 @@ def refuse_more(tree: exp.Expr, *heeded: str, what: str | None = None) -> None:
             )
 
 
-def written(tree: exp.Expr, dialect: str = "hive") -> str:
-    """SQL of a tree. Raises DmlError for what the dialect has no words for: sqlglot would leave it
-    out."""
+def spark_sql(tree: exp.Expr) -> str:
+    """The text that Spark gets. Raises DmlError for what it has no words for: sqlglot would leave
+    it out."""
     try:
-        return tree.sql(dialect=dialect, unsupported_level=ErrorLevel.RAISE)
+        return tree.sql(dialect="spark", unsupported_level=ErrorLevel.RAISE)
     except UnsupportedError as error:
         raise DmlError(f"{str(error).splitlines()[0]}; leave it out") from error
+    except (LookupError, TypeError, ValueError) as error:  # arguments that sqlglot cannot place
+        raise DmlError(
+            f"cannot write the statement for Spark: {error}; see the arguments of its functions"
+        ) from error
+
+
+def typed(tree: exp.Expr) -> str:
+    """A part of a statement as a person types it, for messages; its kind if Hive has no words."""
+    try:
+        return tree.sql(dialect="hive", unsupported_level=ErrorLevel.RAISE)
+    except UnsupportedError:
+        return tree.key.upper()
 
 
 def not_supported(text: str) -> DmlError:

@@ -40,9 +40,9 @@ def require_known(
 
 
 def kept_value(
-    table: Table, constraints: Sequence[ColumnConstraint], column: str, expression: str
-) -> str:
-    """Spark's SQL for the value of a column, which fails where it must not be NULL."""
+    table: Table, constraints: Sequence[ColumnConstraint], column: str, value: exp.Expr
+) -> exp.Expr:
+    """The value of a column, which fails in Spark where it must not be NULL."""
     for constraint in constraints:
         if (
             constraint.is_enabled
@@ -53,9 +53,9 @@ def kept_value(
                 f"column {column} of {table.full_name} is NOT NULL (constraint "
                 f"{constraint.name}), but a row has no value there; nothing was written"
             )
-            literal = exp.Literal.string(message).sql(dialect="spark")
-            return f"COALESCE({expression}, RAISE_ERROR({literal}))"
-    return expression
+            error = exp.Anonymous(this="RAISE_ERROR", expressions=[exp.Literal.string(message)])
+            return exp.Coalesce(this=value, expressions=[error])
+    return value
 
 
 def _lower(name: str | None) -> str:

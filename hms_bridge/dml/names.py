@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from hms_bridge.dml.clauses import refuse_more, written
+from hms_bridge.dml.clauses import refuse_more, typed
 from hms_bridge.dml.statement import TableName
 from hms_bridge.errors import DmlError
 
@@ -18,9 +18,9 @@ def table_name(table: exp.Expr, *more: str) -> TableName:
     Raises DmlError for a name of three parts, and for whatever else stands at the name.
     """
     if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
-        raise DmlError(f"'{written(table)}' is no name of a table; write database.table")
+        raise DmlError(f"'{typed(table)}' is no name of a table; write database.table")
     if table.catalog:
-        raise DmlError(f"'{written(table)}' names a catalog; write database.table")
+        raise DmlError(f"'{typed(table)}' names a catalog; write database.table")
     refuse_more(table, "this", "db", *more)
     return TableName(database=table.db.lower() or None, name=table.name.lower())
 
@@ -28,7 +28,7 @@ def table_name(table: exp.Expr, *more: str) -> TableName:
 def database_name(table: exp.Expr) -> str:
     """Raises DmlError for a name of two parts: half of it would be passed over."""
     if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier) or table.db:
-        raise DmlError(f"'{written(table)}' is no name of a database; write one name")
+        raise DmlError(f"'{typed(table)}' is no name of a database; write one name")
     refuse_more(table, "this", what="DATABASE")
     return str(table.name).lower()
 
@@ -40,8 +40,8 @@ _IN_QUERY = ("alias", "joins", "laterals", "sample", "pivots", "hints")
 def table_names(tree: exp.Expr) -> tuple[TableName, ...]:
     """Tables that a statement names: not the names that its WITH clauses define.
 
-    Raises DmlError for a name that is one thing here and the other there, and for a clause of a
-    table that no reader heeds.
+    Raises DmlError for a name that is one thing here and the other there, for a clause of a table
+    that no reader heeds, and for INTO, with which Spark would make a table of its own.
     """
     clauses = list(tree.find_all(exp.CTE))
     defined = {clause.alias.lower() for clause in clauses}
@@ -52,6 +52,8 @@ def table_names(tree: exp.Expr) -> tuple[TableName, ...]:
     ]
     for clause in clauses:
         _refuse_shadowing(clause, tables)
+    if any(isinstance(table.parent, exp.Into) for table in tables):
+        raise DmlError("SELECT INTO is not supported; write INSERT INTO table SELECT …")
     names = {
         table_name(table, "partition", *_IN_QUERY)
         if table.parent is not None and isinstance(table.parent, exp.Insert | exp.Schema)

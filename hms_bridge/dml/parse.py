@@ -8,7 +8,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
 
-from hms_bridge.dml.clauses import not_supported, refuse_more, written
+from hms_bridge.dml.clauses import not_supported, refuse_more, typed
 from hms_bridge.dml.names import table_name, table_names
 from hms_bridge.dml.parse_ddl import parse_create, parse_describe, parse_drop, parse_use
 from hms_bridge.dml.statement import (
@@ -75,7 +75,7 @@ def parse_statement(text: str) -> Statement:
         return Show(what="partitions", table=name)
     try:
         tree = sqlglot.parse_one(text, read="hive")
-    except SqlglotError as error:
+    except (SqlglotError, LookupError, TypeError, ValueError) as error:
         raise DmlError(_message(error)) from error
     return _statement(tree, text)
 
@@ -87,7 +87,7 @@ def _bare(name: str | None) -> str | None:
 def _statement(tree: exp.Expr, text: str) -> Statement:
     match tree:
         case exp.Query():
-            return Select(text=_sql(tree), tables=table_names(tree))
+            return Select(query=tree, tables=table_names(tree))
         case exp.Insert():
             return _insert(tree)
         case exp.Update():
@@ -124,19 +124,14 @@ def _insert(tree: exp.Insert) -> Insert:
         table=table_name(target, "partition"),
         columns=columns,
         partition=_partition(target.args.get("partition")),
-        source=_sql(source),
+        source=source,
         source_tables=table_names(source),
-        value_counts=frozenset(
-            len(row.expressions) if isinstance(row, exp.Tuple) else 1 for row in source.expressions
-        )
-        if isinstance(source, exp.Values)
-        else frozenset(),
     )
 
 
 def _column_name(item: exp.Expr) -> str:
     if not isinstance(item, exp.Identifier):
-        raise DmlError(f"'{_sql(item)}' is no name of a column")
+        raise DmlError(f"'{typed(item)}' is no name of a column")
     return str(item.name).lower()
 
 
@@ -158,9 +153,9 @@ def _partition_value(item: exp.Expr) -> tuple[str, str | None]:
         value = item.expression
         if isinstance(value, exp.Literal):
             return column.name.lower(), value.name
-        if isinstance(value, exp.Neg) and isinstance(value.this, exp.Literal):
-            return column.name.lower(), _sql(value)
-    raise DmlError(f"'{_sql(item)}' cannot stand in PARTITION; write column='value'")
+        if isinstance(value, exp.Neg) and value.this.is_number:
+            return column.name.lower(), f"-{value.name}"
+    raise DmlError(f"'{typed(item)}' cannot stand in PARTITION; write column='value'")
 
 
 def _update(tree: exp.Update) -> Update:
@@ -169,10 +164,10 @@ def _update(tree: exp.Update) -> Update:
     assignments = []
     for item in tree.expressions:
         if not isinstance(item, exp.EQ) or not isinstance(item.this, exp.Column):
-            raise DmlError(f"'{_sql(item)}' is no assignment; write SET column = value")
+            raise DmlError(f"'{typed(item)}' is no assignment; write SET column = value")
         if item.this.table:  # else a field of a struct would be taken for a column of its name
-            raise DmlError(f"'{_sql(item.this)}' cannot be assigned; write a column's name alone")
-        assignments.append((item.this.name.lower(), _sql(item.expression)))
+            raise DmlError(f"'{typed(item.this)}' cannot be assigned; write a column's name alone")
+        assignments.append((item.this.name.lower(), item.expression))
     return Update(
         table=table,
         assignments=tuple(assignments),
@@ -191,33 +186,12 @@ def _delete(tree: exp.Delete) -> Delete:
     )
 
 
-def _where(tree: exp.Update | exp.Delete) -> str | None:
+def _where(tree: exp.Update | exp.Delete) -> exp.Expr | None:
     where = tree.args.get("where")
-    return _sql(where.this) if where else None
+    return where.this if where else None
 
 
-def _sql(tree: exp.Expr) -> str:
-    """Hive SQL. sqlglot would drop the names of NAMED_STRUCT."""
-    copy: exp.Expr = tree.copy()
-    for node in reversed(list(copy.find_all(exp.Struct))):
-        named = _named_struct(node)
-        if node is copy:
-            copy = named
-        else:
-            node.replace(named)
-    return written(copy)
-
-
-def _named_struct(node: exp.Struct) -> exp.Expr:
-    arguments: list[exp.Expr] = []
-    for number, item in enumerate(node.expressions, start=1):
-        is_named = isinstance(item, exp.PropertyEQ)
-        name = item.this.name if is_named else f"col{number}"
-        arguments += [exp.Literal.string(name), item.expression if is_named else item]
-    return exp.Anonymous(this="NAMED_STRUCT", expressions=arguments)
-
-
-def _message(error: SqlglotError) -> str:
+def _message(error: Exception) -> str:
     """What is wrong, where, and the words around it."""
     details = error.errors[0] if isinstance(error, ParseError) and error.errors else None
     if details is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from hms_bridge.dml.clauses import refuse_more, written
+from hms_bridge.dml.clauses import refuse_more, typed
 from hms_bridge.dml.hive_types import column_type
 from hms_bridge.dml.names import database_name, table_name
 from hms_bridge.dml.statement import (
@@ -105,7 +105,7 @@ def _create_database(tree: exp.Create) -> CreateDatabase:
     location = None
     for item in _properties(tree):
         if not isinstance(item, exp.LocationProperty):
-            raise DmlError(f"CREATE DATABASE with {_told(item)} is not supported; leave it out")
+            raise DmlError(f"CREATE DATABASE with {typed(item)} is not supported; leave it out")
         location = _text(item.this)
     return CreateDatabase(
         name=database_name(tree.this),
@@ -122,7 +122,7 @@ def _table_clauses(tree: exp.Create) -> _TableClauses:
             _set(clauses, *_property(item))
             continue
         if type(item) in seen:
-            raise DmlError(f"CREATE TABLE has {_told(item)} twice; leave one out")
+            raise DmlError(f"CREATE TABLE has {typed(item)} twice; leave one out")
         seen.add(type(item))
         _heed(clauses, item)
     return clauses
@@ -151,7 +151,7 @@ def _heed(clauses: _TableClauses, item: exp.Expr) -> None:
             is_external = isinstance(item, exp.ExternalProperty)
             raise DmlError(_not_managed("EXTERNAL" if is_external else "TEMPORARY"))
         case _:
-            raise DmlError(f"CREATE TABLE with {_told(item)} is not supported; {_BY_HIVE}")
+            raise DmlError(f"CREATE TABLE with {typed(item)} is not supported; {_BY_HIVE}")
 
 
 def _set(clauses: _TableClauses, name: str, value: str) -> None:
@@ -176,20 +176,20 @@ def _properties(tree: exp.Create) -> Sequence[exp.Expr]:
 
 def _property(item: exp.Property) -> tuple[str, str]:
     if not isinstance(item.this, exp.Literal):
-        raise DmlError(f"CREATE TABLE with {_told(item)} is not supported; {_BY_HIVE}")
+        raise DmlError(f"CREATE TABLE with {typed(item)} is not supported; {_BY_HIVE}")
     return item.this.name, _text(item.args["value"])
 
 
 def _text(value: exp.Expr | None) -> str:
     if not isinstance(value, exp.Literal):
-        raise DmlError(f"'{written(value) if value else ''}' is no text; write it in quotes")
+        raise DmlError(f"'{typed(value) if value else ''}' is no text; write it in quotes")
     return str(value.name)
 
 
 def _column(item: exp.Expr) -> Column:
     if not isinstance(item, exp.ColumnDef) or item.kind is None:
         raise DmlError(
-            f"'{written(item)}' is no column; write a name and a type. Constraints are not "
+            f"'{typed(item)}' is no column; write a name and a type. Constraints are not "
             "supported: nobody here would enforce them"
         )
     refuse_more(item, "this", "kind", "constraints", what=f"column {item.name}")
@@ -197,7 +197,7 @@ def _column(item: exp.Expr) -> Column:
     for constraint in item.constraints:
         if not isinstance(constraint.kind, exp.CommentColumnConstraint):
             raise DmlError(
-                f"column {item.name} with {written(constraint)} is not supported: nobody here "
+                f"column {item.name} with {typed(constraint)} is not supported: nobody here "
                 "would enforce it; leave it out"
             )
         comment = _text(constraint.kind.this)
@@ -206,7 +206,7 @@ def _column(item: exp.Expr) -> Column:
 
 def _bucket_column(item: exp.Expr) -> str:
     if not isinstance(item, exp.Column) or item.table:
-        raise DmlError(f"'{written(item)}' cannot stand in CLUSTERED BY; write a column")
+        raise DmlError(f"'{typed(item)}' cannot stand in CLUSTERED BY; write a column")
     return item.name.lower()
 
 
@@ -214,10 +214,3 @@ def _refuse_repeated(names: Sequence[str]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise DmlError(f"column {name} is declared twice")
-
-
-def _told(item: exp.Expr) -> str:
-    try:
-        return written(item)
-    except DmlError:  # a clause without words in Hive's dialect
-        return item.key.upper()

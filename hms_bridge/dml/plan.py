@@ -16,8 +16,9 @@ from enum import Enum
 
 from sqlglot import exp
 
+from hms_bridge.dml.clauses import spark_sql
 from hms_bridge.dml.constraints import kept_value, require_known
-from hms_bridge.dml.rewrite import SourceView, quote, rewrite_query
+from hms_bridge.dml.rewrite import SourceView, rewrite_query
 from hms_bridge.dml.spark_types import spark_type
 from hms_bridge.dml.statement import Delete, Insert, Select, TableName, Update
 from hms_bridge.errors import DmlError
@@ -31,7 +32,7 @@ _NAMED_ALIKE = frozenset(
     {"tinyint", "smallint", "int", "bigint", "boolean", "date", "string", "varchar"}
 )
 """Types of partition columns whose values have one text in Hive and here."""
-_NANOSECONDS = re.compile(r"'\s*\d+-\d+-\d+[ T]\d+:\d+:\d+\.\d{6}0*[1-9]\d*[^']*'")
+_NANOSECONDS = re.compile(r"\s*\d+-\d+-\d+[ T]\d+:\d+:\d+\.\d{6}0*[1-9]")
 _VARCHAR = re.compile(r"varchar\((\d+)\)")
 
 
@@ -75,8 +76,8 @@ class WritePlan:
 
 def plan_query(statement: Select, tables: Mapping[TableName, Table]) -> QueryPlan:
     """Raises DmlError for a column that a table lacks."""
-    query, sources = rewrite_query(statement.text, tables)
-    return QueryPlan(query=query, sources=sources)
+    query, sources = rewrite_query(statement.query, tables)
+    return QueryPlan(query=spark_sql(query), sources=sources)
 
 
 def plan_write(
@@ -105,14 +106,16 @@ def plan_write(
 
 def _refuse_nanoseconds(statement: Insert | Update | Delete) -> None:
     """Spark would cut the last digits off and write the rest."""
-    texts = [statement.source] if isinstance(statement, Insert) else [statement.where or ""]
+    trees = [statement.source if isinstance(statement, Insert) else statement.where]
     if isinstance(statement, Update):
-        texts += [expression for _, expression in statement.assignments]
-    for text in texts:
-        if found := _NANOSECONDS.search(text):
+        trees += [value for _, value in statement.assignments]
+    for literal in (
+        text for tree in trees if tree for text in tree.find_all(exp.Literal, exp.National)
+    ):
+        if _NANOSECONDS.match(literal.name):
             raise DmlError(
-                f"{found[0].strip(chr(39))} has more digits than microseconds, which Spark would "
-                "cut off; write at most six digits, or insert with Hive"
+                f"{literal.name} has more digits than microseconds, which Spark would cut off; "
+                "write at most six digits, or insert with Hive"
             )
 
 
@@ -126,40 +129,43 @@ def _plan_insert(
     _require_one_name_a_value(table)
     given = _insert_columns(statement, table)
     require_known(table, constraints, (*given, *statement.partition))
-    for count in statement.value_counts:
+    _require_counts(statement, table, given)
+    source, views = rewrite_query(statement.source, tables)
+    aliases = [f"c{at}" for at in range(len(given))]
+    sources = {name: _column(alias) for name, alias in zip(given, aliases, strict=True)}
+    constants = {
+        name: exp.Literal.string(constant)
+        for name, constant in statement.partition.items()
+        if constant is not None
+    }
+    values = [
+        _value(sources.get(column.name, exp.Null()), column, table, constraints)
+        for column in table.storage.columns
+    ]
+    values += [
+        _value(_cut((sources | constants)[column.name], column), column, table, ())
+        for column in table.partition_columns
+    ]
+    return WritePlan(
+        kind=Write.INSERT,
+        table=table,
+        query=spark_sql(_select_from(values, source, aliases)),
+        sources=views,
+        delete_statement_id=None,
+        insert_statement_id=0,
+    )
+
+
+def _require_counts(statement: Insert, table: Table, given: Sequence[str]) -> None:
+    """Each row of VALUES has a value for each column that is given."""
+    rows = statement.source.expressions if isinstance(statement.source, exp.Values) else ()
+    for row in rows:
+        count = len(row.expressions) if isinstance(row, exp.Tuple) else 1
         if count != len(given):
             raise DmlError(
                 f"{table.full_name} takes {len(given)} values here "
                 f"({', '.join(given)}) but a row has {count}"
             )
-    source, views = rewrite_query(statement.source, tables)
-    names = {name: f"c{index}" for index, name in enumerate(given)}
-    values = [
-        _value(
-            quote(names[column.name]) if column.name in names else "NULL",
-            column,
-            table,
-            constraints,
-        )
-        for column in table.storage.columns
-    ]
-    for column in table.partition_columns:
-        constant = statement.partition.get(column.name)
-        given_value = (
-            quote(names[column.name])
-            if constant is None
-            else exp.Literal.string(constant).sql(dialect="spark")
-        )
-        values.append(_value(_cut(given_value, column), column, table, ()))
-    columns = ", ".join(quote(alias) for alias in names.values())
-    return WritePlan(
-        kind=Write.INSERT,
-        table=table,
-        query=f"SELECT {', '.join(values)} FROM ({source}) AS source({columns})",
-        sources=views,
-        delete_statement_id=None,
-        insert_statement_id=0,
-    )
 
 
 def _require_known_buckets(table: Table) -> None:
@@ -185,10 +191,13 @@ def _require_one_name_a_value(table: Table) -> None:
             )
 
 
-def _cut(value: str, column: Column) -> str:
+def _cut(value: exp.Expr, column: Column) -> exp.Expr:
     """As Hive casts to varchar; the columns of rows are cut where they are written."""
     length = _VARCHAR.fullmatch(column.type.lower())
-    return f"SUBSTRING(CAST({value} AS STRING), 1, {length[1]})" if length else value
+    if not length:
+        return value
+    text, first = exp.cast(value, exp.DType.TEXT), exp.Literal.number(1)
+    return exp.Substring(this=text, start=first, length=exp.Literal.number(length[1]))
 
 
 def _insert_columns(statement: Insert, table: Table) -> tuple[str, ...]:
@@ -220,7 +229,7 @@ def _plan_update(
     columns = {column.name: column for column in table.storage.columns}
     keys = {column.name for column in table.partition_columns}
     require_known(table, constraints, [*columns, *keys])
-    new: dict[str, str] = {}
+    new: dict[str, exp.Expr] = {}
     for name, expression in statement.assignments:
         if name in keys or name in table.storage.bucket_columns:
             raise DmlError(
@@ -230,17 +239,15 @@ def _plan_update(
         _known(name, list(columns), f"column of {table.full_name}")
         if name in new:
             raise DmlError(f"column {name} is assigned twice")
-        new[name] = expression
-    alias = statement.table.name
-    values = [f"{new.get(name, f'`{alias}`.`{name}`')} AS `{name}`" for name in columns]
+        new[name] = expression.copy()
+    values = [_named(new.get(name, _column(name, statement.table.name)), name) for name in columns]
     rows, views = _rows_of(statement.table, values, statement.where, tables)
-    casts = [_value(quote(name), column, table, constraints) for name, column in columns.items()]
-    outputs = [quote(ROW_ID), quote(ROW_PARTITION), *casts]
-    query = f"SELECT {', '.join(outputs)} FROM ({rows}) AS source"
+    casts = [_value(_column(name), column, table, constraints) for name, column in columns.items()]
+    outputs = [_column(ROW_ID), _column(ROW_PARTITION), *casts]
     return WritePlan(
         kind=Write.UPDATE,
         table=table,
-        query=query,
+        query=spark_sql(_select_from(outputs, rows)),
         sources=views,
         delete_statement_id=0,
         insert_statement_id=1,
@@ -248,11 +255,11 @@ def _plan_update(
 
 
 def _plan_delete(statement: Delete, table: Table, tables: Mapping[TableName, Table]) -> WritePlan:
-    query, views = _rows_of(statement.table, [], statement.where, tables)
+    rows, views = _rows_of(statement.table, [], statement.where, tables)
     return WritePlan(
         kind=Write.DELETE,
         table=table,
-        query=query,
+        query=spark_sql(rows),
         sources=views,
         delete_statement_id=0,
         insert_statement_id=None,
@@ -260,24 +267,40 @@ def _plan_delete(statement: Delete, table: Table, tables: Mapping[TableName, Tab
 
 
 def _rows_of(
-    name: TableName, values: list[str], where: str | None, tables: Mapping[TableName, Table]
-) -> tuple[str, tuple[SourceView, ...]]:
+    name: TableName,
+    values: Sequence[exp.Expr],
+    where: exp.Expr | None,
+    tables: Mapping[TableName, Table],
+) -> tuple[exp.Expr, tuple[SourceView, ...]]:
     """A query for the identifiers and ``values`` of the rows that ``where`` selects."""
-    identity = [f"`{name.name}`.`{ROW_ID}`", f"`{name.name}`.`{ROW_PARTITION}`"]
-    selected = ", ".join([*identity, *values])
-    source = f"`{name.database}`.`{name.name}`" if name.database else f"`{name.name}`"
-    text = f"SELECT {selected} FROM {source}"
-    if where is not None:
-        text += f" WHERE {where}"
-    return rewrite_query(text, tables)
+    identity = [_column(ROW_ID, name.name), _column(ROW_PARTITION, name.name)]
+    source = exp.table_(name.name, db=name.database, quoted=True)
+    rows = exp.select(*identity, *values).from_(source)
+    return rewrite_query(rows.where(where) if where else rows, tables)
+
+
+def _select_from(
+    values: Sequence[exp.Expr], source: exp.Expr, columns: Sequence[str] = ()
+) -> exp.Select:
+    names = [exp.to_identifier(name, quoted=True) for name in columns]
+    alias = exp.TableAlias(this=exp.to_identifier("source"), columns=names)
+    return exp.select(*values).from_(exp.Subquery(this=source, alias=alias))
+
+
+def _named(value: exp.Expr, name: str) -> exp.Alias:
+    return exp.Alias(this=value, alias=exp.to_identifier(name, quoted=True))
+
+
+def _column(name: str, table: str | None = None) -> exp.Column:
+    return exp.column(name, table=table, quoted=True)
 
 
 def _value(
-    expression: str, column: Column, table: Table, constraints: Sequence[ColumnConstraint]
-) -> str:
-    cast = f"CAST({expression} AS {spark_type(column.type)})"
-    kept = kept_value(table, constraints, column.name, cast)
-    return f"{kept} AS {quote(column.name)}"
+    value: exp.Expr, column: Column, table: Table, constraints: Sequence[ColumnConstraint]
+) -> exp.Expr:
+    kind = exp.DataType(this=exp.DType.USERDEFINED, kind=spark_type(column.type))
+    kept = kept_value(table, constraints, column.name, exp.Cast(this=value, to=kind))
+    return _named(kept, column.name)
 
 
 def _known(name: str, names: list[str], what: str) -> None:

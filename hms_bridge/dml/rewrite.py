@@ -6,12 +6,10 @@ import difflib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
-from hms_bridge.dml.clauses import written
 from hms_bridge.dml.names import VIEW_PREFIX
 from hms_bridge.dml.statement import TableName
 from hms_bridge.dml.used_columns import UsedNames, used_names
@@ -49,18 +47,18 @@ def quote(name: str) -> str:
 
 
 def rewrite_query(
-    text: str, tables: Mapping[TableName, Table]
-) -> tuple[str, tuple[SourceView, ...]]:
-    """Spark SQL and the views that it reads. ROW__ID is offered only to queries that name it,
-    and, as in Hive, is not among the columns of ``*``.
+    query: exp.Expr, tables: Mapping[TableName, Table]
+) -> tuple[exp.Expr, tuple[SourceView, ...]]:
+    """The query for Spark and the views that it reads. ROW__ID is offered only to queries that name
+    it, and, as in Hive, is not among the columns of ``*``.
 
     Raises DmlError for a column that no table of a plain query has.
     """
+    tree = query.copy()
     try:
-        tree = sqlglot.parse_one(text, read="hive")
         _check_columns(tree, tables)
         views = _use_views(tree, tables)
-        return written(tree, "spark"), views
+        return tree, views
     except SqlglotError as error:
         raise DmlError(f"cannot read the SQL: {str(error).splitlines()[0]}") from error
 

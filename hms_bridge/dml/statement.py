@@ -1,10 +1,15 @@
-"""Statements, as records: what a person typed, understood but not yet checked against tables."""
+"""Statements, as records: what a person typed, understood but not yet checked against tables.
+
+Queries and expressions are sqlglot's trees as it reads Hive's SQL; nobody changes them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from sqlglot import exp
 
 from hms_bridge.model.catalog import Column
 
@@ -26,32 +31,31 @@ class TableName:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Select:
-    """A query. ``text`` is Hive SQL."""
+    """A query."""
 
-    text: str
+    query: exp.Expr
     tables: tuple[TableName, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Insert:
-    """INSERT INTO. ``partition`` maps a partition column to its value, or None for dynamic."""
+    """INSERT INTO. ``partition`` maps a partition column to its value, or None for dynamic;
+    ``source`` is a query or VALUES."""
 
     table: TableName
     columns: tuple[str, ...] = ()
     partition: Mapping[str, str | None] = field(default_factory=dict)
-    source: str
+    source: exp.Expr
     source_tables: tuple[TableName, ...] = ()
-    value_counts: frozenset[int] = frozenset()
-    """How many values each row of VALUES has; empty where the source is a query."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Update:
-    """UPDATE … SET … WHERE …; expressions are Hive SQL."""
+    """UPDATE … SET … WHERE …."""
 
     table: TableName
-    assignments: tuple[tuple[str, str], ...]
-    where: str | None = None
+    assignments: tuple[tuple[str, exp.Expr], ...]
+    where: exp.Expr | None = None
     source_tables: tuple[TableName, ...] = ()
 
 
@@ -60,7 +64,7 @@ class Delete:
     """DELETE FROM … WHERE …."""
 
     table: TableName
-    where: str | None = None
+    where: exp.Expr | None = None
     source_tables: tuple[TableName, ...] = ()
 
 

@@ -13,8 +13,3 @@ class DeletionVerdict:
     place: str
     root: str | None
     refusal: str | None = None
-
-    @property
-    def is_allowed(self) -> bool:
-        """Whether the directory may be deleted."""
-        return self.refusal is None and self.root is not None

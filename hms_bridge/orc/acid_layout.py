@@ -24,8 +24,6 @@ CURRENT_WRITE_ID: Final = "currentTransaction"
 ROW: Final = "row"
 ACID_COLUMNS: Final = (OPERATION, ORIGINAL_WRITE_ID, BUCKET, ROW_ID, CURRENT_WRITE_ID, ROW)
 """Names and order are part of the format; the case is not (query-based compaction lowers it)."""
-KEY_COLUMNS: Final = (ORIGINAL_WRITE_ID, BUCKET, ROW_ID)
-"""The identity of a row, and the order of rows."""
 
 EVENT_FIELDS: Final = (
     pa.field(OPERATION, pa.int32()),

@@ -62,11 +62,6 @@ def arrow_type(node: OrcType, form: TimestampForm = TimestampForm.MICROS) -> pa.
             return _PRIMITIVES[node.kind]
 
 
-def arrow_schema(root: OrcType, form: TimestampForm = TimestampForm.MICROS) -> pa.Schema:
-    """The Arrow schema of a struct's fields."""
-    return pa.schema(list(arrow_type(root, form)))
-
-
 def orc_type(arrow: pa.DataType) -> OrcType:
     """The ORC type that holds an Arrow type; raises AcidFormatError if there is none.
 
@@ -106,8 +101,3 @@ def plain_arrow_type(arrow: pa.DataType) -> pa.DataType:
     if pa.types.is_large_binary(arrow) or pa.types.is_binary_view(arrow):
         return pa.binary()
     return arrow
-
-
-def orc_schema(schema: pa.Schema) -> OrcType:
-    """The ORC struct of an Arrow schema."""
-    return struct_type(schema.names, [orc_type(one.type) for one in schema])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from hms_bridge.errors import AcidFormatError
@@ -30,6 +31,7 @@ _KINDS: Final[dict[str, OrcKind]] = {
 DECIMAL_PRECISION_MAX: Final = 38
 CHAR_LENGTH_MAX: Final = 255
 VARCHAR_LENGTH_MAX: Final = 65535
+_COLUMN: Final = re.compile(r"\s*(\w+)(?:\s*:|\s+)")
 
 
 def hive_type_text(node: OrcType) -> str:
@@ -62,9 +64,26 @@ class _HiveTypeParser:
 
     def parse(self) -> OrcType:
         node = self._type(0)
+        self._require_end()
+        return node
+
+    def columns(self) -> OrcType:
+        names: list[str] = []
+        children: list[OrcType] = []
+        while not names or self._peek() == ",":
+            self._at += bool(names)
+            column = _COLUMN.match(self._text, self._at)
+            if column is None:
+                raise self._error("a column's name and type are missing")
+            self._at = column.end()
+            names.append(column[1])
+            children.append(self._type(1))
+        self._require_end()
+        return struct_type(names, children)
+
+    def _require_end(self) -> None:
         if self._at != len(self._text):
             raise self._error("text after the type")
-        return node
 
     def _error(self, what: str) -> AcidFormatError:
         return AcidFormatError(f"type {self._text!r}: {what} at position {self._at}")
@@ -76,6 +95,8 @@ class _HiveTypeParser:
         if self._peek() != character:
             raise self._error(f"{character!r} is missing")
         self._at += 1
+        while self._peek().isspace():
+            self._at += 1
 
     def _until(self, stops: str) -> str:
         start = self._at
@@ -146,3 +167,11 @@ class _HiveTypeParser:
 def parse_hive_type(text: str) -> OrcType:
     """The type that Hive's text means. Raises AcidFormatError naming text and position."""
     return _HiveTypeParser(text).parse()
+
+
+def parse_column_list(text: str) -> OrcType:
+    """The struct of columns that a person lists: ``id int,name varchar(10)``, or with colons.
+
+    Raises AcidFormatError naming text and position.
+    """
+    return _HiveTypeParser(text).columns()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final
 
@@ -151,10 +151,3 @@ def messages_of_tree(root: OrcType) -> list[Any]:
             message.attributes.add(key=key, value=value)
         messages.append(message)
     return messages
-
-
-def without_attributes(node: OrcType) -> OrcType:
-    """The same tree without attributes."""
-    return replace(
-        node, attributes=(), children=tuple(without_attributes(child) for child in node.children)
-    )

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from changemanager.location import Resolver
 from hms_bridge.errors import AcidFormatError
-from hms_bridge.model.catalog import DEFAULT_PARTITION_VALUE, Column
+from hms_bridge.model.catalog import DEFAULT_PARTITION_VALUE, Column, Table
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.orc.assembly import OrcSettings
@@ -45,6 +45,22 @@ class EventFileSpec:
     bucket_columns: tuple[str, ...] = ()
     bucket_count: int = -1
     parameters: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of_table(
+        cls, table: Table, staging: str, write_id: WriteId, statement_id: int
+    ) -> EventFileSpec:
+        """What a statement writes to a table, below ``staging``."""
+        return cls(
+            staging=staging,
+            write_id=write_id,
+            statement_id=statement_id,
+            columns=table.storage.columns,
+            partition_columns=table.partition_columns,
+            bucket_columns=table.storage.bucket_columns,
+            bucket_count=table.storage.bucket_count,
+            parameters=dict(table.parameters),
+        )
 
     @property
     def row_type(self) -> OrcType:
@@ -144,13 +160,12 @@ def _write(
         seen.add(partition)
         location = resolver(f"{spec.staging}/{label}_{uuid4().hex}")
         volume = location.volume
+        volume.make_directory(location.parent.parent.path)  # the table's, if gone: it must last
         volume.make_working_directory(location.path)
         target = DeltaTarget(
-            root=spec.staging,
             table=spec.row_type,
             write_id=spec.write_id,
             statement_id=spec.statement_id,
-            token=label,
             settings=spec.settings,
         )
         writers = BucketWriters(volume, location.path, target, max(1, spec.bucket_count))

@@ -24,7 +24,7 @@ from hms_bridge.orc.types import OrcType
 from hms_bridge.rows.deletes import DeleteEvents
 from hms_bridge.rows.evolution import adapt
 from hms_bridge.rows.keys import Keys, found_in, is_valid_mask, key_bounds
-from hms_bridge.snapshot.plan import RawRows, ReadFile, ReadPlan, ReadSplit
+from hms_bridge.snapshot.plan import RawRows, ReadFile, ReadSplit
 
 ROW_ID_COLUMN: Final = "ROW__ID"
 ROW_ID_TYPE: Final = pa.struct(
@@ -208,13 +208,6 @@ class SnapshotReader:
             is_alive = pc.invert(found_in(stripe.keys, victims))
             mask = is_alive if mask is None else pc.and_(mask, is_alive)
         return mask
-
-
-def read_plan(volume: Volume, plan: ReadPlan, projection: Projection) -> Iterator[pa.RecordBatch]:
-    """All visible rows of a plan, file by file."""
-    reader = SnapshotReader(volume, plan.write_ids, projection)
-    for split in plan.file_splits():
-        yield from reader.read(split)
 
 
 def has_raw_rows(volume: Volume, path: str) -> bool:

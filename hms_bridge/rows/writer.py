@@ -1,19 +1,17 @@
-"""Writes insert and delete events of one transaction's write id."""
+"""Writes insert and delete events of one statement, a file a bucket."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import BinaryIO, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from changemanager.durable import settle_file
 from changemanager.filesystem.volume import Volume
-from hms_bridge.acid.bucket_codec import bucket_id_of, encode_bucket
-from hms_bridge.acid.names import BucketFileName, DirectoryName
+from hms_bridge.acid.bucket_codec import encode_bucket
+from hms_bridge.acid.names import BucketFileName
 from hms_bridge.errors import AcidFormatError
 from hms_bridge.model.ids import WriteId
 from hms_bridge.orc.acid_layout import EVENT_FIELDS, ROW, Operation
@@ -28,27 +26,20 @@ from hms_bridge.orc.assembly import OrcSettings
 from hms_bridge.orc.timestamps import PARTS_TYPE, TimestampForm
 from hms_bridge.orc.types import OrcKind, OrcType
 from hms_bridge.rows.evolution import adapt
-from hms_bridge.rows.keys import Keys, filter_keys, sort_keys
-from hms_bridge.rows.staging import StagedDirectory, discard, publish, stage_directory
+from hms_bridge.rows.keys import Keys
 
 MEMORY_BYTES: Final = 4 * DEFAULT_STRIPE_BYTES
 """What the open writers of one directory keep together."""
 _STRIPE_BYTES_MIN: Final = 1024 * 1024
-_DELETE_BATCH_ROWS: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeltaTarget:
-    """Where a statement writes: root (table or partition), columns as declared, ids, codec.
+    """What a statement writes: columns as declared, ids, codec."""
 
-    `token` names this writer apart from all others that ever write below the root.
-    """
-
-    root: str
     table: OrcType
     write_id: WriteId
     statement_id: int
-    token: str
     settings: OrcSettings = DEFAULT_SETTINGS
 
 
@@ -59,20 +50,6 @@ class WrittenBucket:
     path: str
     bucket_id: int
     file: WrittenFile
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WrittenDelta:
-    """A published delta or delete delta."""
-
-    path: str
-    buckets: tuple[WrittenBucket, ...]
-
-    @property
-    def event_count(self) -> int:
-        """Insert or delete events in it."""
-        stats = [bucket.file.stats for bucket in self.buckets]
-        return sum(one.inserts + one.updates + one.deletes for one in stats)
 
 
 class BucketWriters:
@@ -150,85 +127,8 @@ class BucketWriters:
         return self._writers[bucket_id][1]
 
 
-def write_insert_delta(
-    volume: Volume,
-    target: DeltaTarget,
-    batches: Iterable[tuple[int, pa.RecordBatch]],
-    bucket_count: int = 1,
-) -> WrittenDelta | None:
-    """Write rows, each batch for the bucket (or writer) id before it; None if there are no rows.
-
-    Columns stand in the table's order; types are adapted as Hive does. Row ids count from 0 in
-    each bucket. Raises AcidFormatError for values that the table's columns cannot take.
-    """
-    name = DirectoryName.delta(target.write_id, target.write_id, target.statement_id)
-    staged = stage_directory(volume, target.root, name, target.token)
-    writers = BucketWriters(volume, staged.path, target, bucket_count)
-    try:
-        for bucket_id, batch in batches:
-            writers.insert(bucket_id, batch)
-        return _published(volume, staged, writers.close())
-    except BaseException:
-        writers.abandon()
-        discard(volume, staged)
-        raise
-
-
-def write_delete_delta(
-    volume: Volume, target: DeltaTarget, victims: Iterable[pa.Array]
-) -> WrittenDelta | None:
-    """Write delete events for ROW__IDs (structs as the reader gives them), in any order.
-
-    Files are named after the bucket that the victims' bucket properties hold. Memory: all victims'
-    keys. None if there are no victims.
-    """
-    by_bucket = group_victims(victims)
-    name = DirectoryName.delete_delta(target.write_id, target.write_id, target.statement_id)
-    staged = stage_directory(volume, target.root, name, target.token)
-    try:
-        written: list[WrittenBucket] = []
-        for bucket_id, keys in sorted(by_bucket.items()):
-            writers = BucketWriters(volume, staged.path, target)
-            try:
-                for start in range(0, len(keys[0]), _DELETE_BATCH_ROWS):
-                    part = tuple(column.slice(start, _DELETE_BATCH_ROWS) for column in keys)
-                    writers.delete(bucket_id, (part[0], part[1], part[2]))
-                written += writers.close()
-            finally:
-                writers.abandon()
-        return _published(volume, staged, tuple(written))
-    except BaseException:
-        discard(volume, staged)
-        raise
-
-
-def group_victims(victims: Iterable[pa.Array]) -> dict[int, Keys]:
-    """Sorted keys of the victims by the bucket id of their bucket properties."""
-    parts = [array.flatten() for array in victims if len(array)]
-    if not parts:
-        return {}
-    columns = [pa.concat_arrays([part[at] for part in parts]) for at in range(3)]
-    if any(column.null_count for column in columns):
-        raise AcidFormatError("a ROW__ID is null; only stored rows can be deleted")
-    keys: Keys = (columns[0], columns[1], columns[2])
-    found: dict[int, list[int]] = {}
-    for bucket in pc.unique(keys[1]).to_pylist():
-        found.setdefault(bucket_id_of(bucket), []).append(bucket)
-    return {
-        bucket_id: sort_keys(
-            filter_keys(keys, pc.is_in(keys[1], value_set=pa.array(buckets, pa.int32())))
-        )
-        for bucket_id, buckets in found.items()
-    }
-
-
 def as_table_rows(rows: pa.RecordBatch, table: OrcType) -> pa.StructArray:
     """The rows as a struct of the table's columns. Raises AcidFormatError if they do not fit."""
-    if rows.num_columns != len(table.children):
-        names = ", ".join(table.names)
-        raise AcidFormatError(
-            f"{rows.num_columns} values for {len(table.children)} columns ({names})"
-        )
     arrays = []
     for name, array, target in zip(table.names, rows.columns, table.children, strict=True):
         try:
@@ -250,21 +150,3 @@ def _as_column(array: pa.Array, target: OrcType) -> pa.Array:
     plain = plain_arrow_type(array.type)
     given = array if array.type == plain else array.cast(plain)
     return adapt(given, orc_type(plain), target, TimestampForm.MICROS)
-
-
-def _published(
-    volume: Volume, staged: StagedDirectory, buckets: tuple[WrittenBucket, ...]
-) -> WrittenDelta | None:
-    if not buckets:
-        discard(volume, staged)
-        return None
-    publish(volume, staged)
-    moved = tuple(
-        WrittenBucket(
-            path=f"{staged.final_path}/{bucket.path.rpartition('/')[2]}",
-            bucket_id=bucket.bucket_id,
-            file=bucket.file,
-        )
-        for bucket in buckets
-    )
-    return WrittenDelta(path=staged.final_path, buckets=moved)

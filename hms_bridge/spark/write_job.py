@@ -21,6 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812  (the name everyone knows i
 from changemanager.location import Resolver
 from hms_bridge.acid.names import DirectoryName
 from hms_bridge.dml.plan import ROW_PARTITION, Write, WritePlan
+from hms_bridge.dml.rewrite import quote
 from hms_bridge.errors import DmlError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
@@ -114,7 +115,7 @@ class WriteJob:
     def _delete(
         self, plan: WritePlan, rows: DataFrame, staging: str, write_id: WriteId
     ) -> tuple[EventFile, ...]:
-        spec = _spec(plan, staging, write_id, plan.delete_statement_id or 0)
+        spec = EventFileSpec.of_table(plan.table, staging, write_id, plan.delete_statement_id or 0)
         keys = rows.select(
             F.col(ROW_PARTITION),
             F.col("row__id.writeid").alias("writeid"),
@@ -129,11 +130,11 @@ class WriteJob:
     def _insert(
         self, plan: WritePlan, rows: DataFrame, staging: str, write_id: WriteId
     ) -> tuple[EventFile, ...]:
-        spec = _spec(plan, staging, write_id, plan.insert_statement_id or 0)
+        spec = EventFileSpec.of_table(plan.table, staging, write_id, plan.insert_statement_id or 0)
         keys = [column.name for column in plan.table.partition_columns]
         order = [ROW_PARTITION] if ROW_PARTITION in rows.columns else keys
         if plan.table.storage.bucket_columns:
-            schema = f"{_ddl(rows)}, `{BUCKET_COLUMN}` int"
+            schema = f"{_ddl(rows)}, {quote(BUCKET_COLUMN)} int"
             rows = rows.mapInArrow(BucketTask(spec), schema).repartition(BUCKET_COLUMN)
             # A task may have several buckets: rows of one partition still come together.
             order = [*order, BUCKET_COLUMN]
@@ -166,20 +167,6 @@ def _changed(what: str) -> DmlError:
     )
 
 
-def _spec(plan: WritePlan, staging: str, write_id: WriteId, statement_id: int) -> EventFileSpec:
-    table = plan.table
-    return EventFileSpec(
-        staging=staging,
-        write_id=write_id,
-        statement_id=statement_id,
-        columns=table.storage.columns,
-        partition_columns=table.partition_columns,
-        bucket_columns=table.storage.bucket_columns,
-        bucket_count=table.storage.bucket_count,
-        parameters=dict(table.parameters),
-    )
-
-
 def _writer_of(bucket_property: Any) -> Any:
     """The writer's number in a bucket property (acid/bucket_codec.py), in Spark's words."""
     decoded = F.shiftright(bucket_property, 16).bitwiseAND(F.lit(0xFFF))
@@ -188,7 +175,7 @@ def _writer_of(bucket_property: Any) -> Any:
 
 
 def _ddl(frame: DataFrame) -> str:
-    return ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in frame.schema.fields)
+    return ", ".join(f"{quote(f.name)} {f.dataType.simpleString()}" for f in frame.schema.fields)
 
 
 def _collect(frame: DataFrame) -> tuple[EventFile, ...]:

@@ -117,18 +117,6 @@ def forget_partitions(
             )
 
 
-def rename_database(connection: Connection, old: str, new: str) -> None:
-    """The database has another name; nothing if only its case differs."""
-    if old.lower() == new.lower():
-        return
-    for named in _RENAMED:
-        connection.execute(
-            update(named.table)
-            .where(named.database == old.lower())
-            .values({named.database: new.lower()})
-        )
-
-
 def rename_table(connection: Connection, old: tuple[str, str], new: tuple[str, str]) -> None:
     """The table has another name, or lies in another database: (database, table) each."""
     before, after = _lower(old), _lower(new)

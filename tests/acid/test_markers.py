@@ -3,10 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hms_bridge.acid.markers import (
-    ACID_VERSION,
     DataFormat,
     format_metadata,
-    parse_acid_version,
     parse_flush_length,
     parse_metadata,
 )
@@ -43,12 +41,6 @@ def test_other_metadata_is_refused(content: bytes, why: str) -> None:
     with pytest.raises(AcidFormatError, match=why) as caught:
         parse_metadata(content, "t/base_1/_metadata_acid")
     assert caught.value.path == "t/base_1/_metadata_acid"
-
-
-def test_acid_version() -> None:
-    assert parse_acid_version(ACID_VERSION) == 2
-    with pytest.raises(AcidFormatError, match="no version number"):
-        parse_acid_version(b"two")
 
 
 @given(st.lists(st.integers(0, 2**63 - 1), min_size=1, max_size=5), st.binary(max_size=7))

@@ -119,10 +119,8 @@ def test_null_safe_equality(database: Database, value: str | None, found: list[i
         ).scalars().all() == (found)
 
 
-def test_locking_rows(database: Database) -> None:
+def test_locking_transactions(database: Database) -> None:
     with database.transaction(write=True) as connection:
-        assert dialect.lock_row(connection, TXNS, TXNS.c.TXN_ID == 0)
-        assert not dialect.lock_row(connection, TXNS, TXNS.c.TXN_ID == 5)
         dialect.lock_txns(connection, is_exclusive=False)
     with database.transaction(write=True) as connection:
         dialect.lock_txns(connection, is_exclusive=True)

@@ -26,10 +26,11 @@ from hms_bridge.model.valid_ids import ValidTxnList
 from hms_bridge.orc.timestamps import TimestampForm
 from hms_bridge.rows.listing import list_acid_directory
 from hms_bridge.rows.publish import publish_directory
-from hms_bridge.rows.reader import Projection, has_raw_rows, read_plan
+from hms_bridge.rows.reader import Projection, has_raw_rows
 from hms_bridge.rows.scan import row_type
 from hms_bridge.snapshot.plan import plan_read
 from tests.support.golden import GoldenStage, golden_stages
+from tests.support.plan_rows import read_plan
 
 pytestmark = pytest.mark.golden
 

@@ -23,19 +23,17 @@ from hms_bridge.config.settings import ArchiveSettings, Settings
 from hms_bridge.connect import LocalStore, open_local
 from hms_bridge.model.catalog import ORC_INPUT_FORMAT, ORC_OUTPUT_FORMAT, Column, Storage, Table
 from hms_bridge.model.compaction import CompactionType
-from hms_bridge.model.lock import DataOperation
 from hms_bridge.model.txn import (
     AllocateWriteIdsRequest,
     CommitTxnRequest,
     OpenTxnsRequest,
     TxnState,
 )
-from hms_bridge.rows.event_files import EventFileSpec, write_inserts
-from hms_bridge.rows.publication import Publication, WrittenDirectory
 from tests.support.cleaning_world import MovingClock
 from tests.support.compaction_world import COLUMNS, World
 from tests.support.databases import fresh_url
 from tests.support.power_loss import Loss, PoweredMetastore, PowerFailure, PowerLossDisk
+from tests.support.table_write import TableWrite
 
 STEPS_MAX = 200
 Rows = list[dict[str, Any]]
@@ -251,21 +249,9 @@ def test_a_committed_statement_survives_a_cut_at_any_step(
         (given,) = metastore.allocate_table_write_ids(
             AllocateWriteIdsRequest(database_name="default", table_name="p", txn_ids=(txn,))
         )
-        publication = Publication(metastore, store.resolver, table, txn, given.write_id)
-        spec = EventFileSpec(
-            staging=publication.staging, write_id=given.write_id, statement_id=0,
-            columns=COLUMNS, partition_columns=table.partition_columns,
-        )  # fmt: skip
-        batch = pa.record_batch(
-            [pa.array([value], pa.int32()), pa.array(["new"]), pa.array([f"k{value}"])],
-            names=["id", "v", "k"],
-        )
-        files = tuple(write_inserts(store.resolver, spec, [batch], 0, "1"))
-        name = DirectoryName.delta(given.write_id, given.write_id, 0)
-        try:
-            publication.publish([WrittenDirectory(name=name, files=files)], DataOperation.INSERT)
-        finally:
-            publication.discard_staging()
+        batch = pa.record_batch([pa.array([value], pa.int32()), pa.array(["new"])], ["id", "v"])
+        writing = TableWrite(metastore, store.resolver, table, txn, given.write_id)
+        writing.insert([batch], partition=f"k=k{value}")
         metastore.commit_txn(CommitTxnRequest(txn_id=txn))
 
     for step in range(1, STEPS_MAX):

@@ -433,7 +433,7 @@ def test_a_column_that_came_before_the_snapshot_is_kept(world: World) -> None:
             if name == "open_txns" and not self.is_altered:
                 self.is_altered = True
                 world.metastore.alter_table("default", "t", _with(table, columns=wide))
-                world.write(insert=[(77, "seven", "new")], columns=wide)
+                world.write(insert=[(77, "seven", "new")])
             return getattr(world.metastore, name)
 
     world.request()

@@ -14,7 +14,6 @@ from hms_bridge.model.event import EventType, NotificationRequest, WriteNotifica
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.lock import DataOperation
 from hms_bridge.model.txn import TxnType
-from hms_bridge.notification.message_text import read_message
 from tests.conformance.objects import (
     DS,
     abort,
@@ -27,6 +26,7 @@ from tests.conformance.objects import (
     partition,
     write,
 )
+from tests.support.event_messages import read_message
 
 
 def types_after(metastore: Metastore, last: int) -> list[str]:

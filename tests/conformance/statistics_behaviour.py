@@ -26,7 +26,6 @@ from hms_bridge.model.statistics import (
     StatisticsUpdate,
 )
 from hms_bridge.model.statistics_state import ACCURATE
-from hms_bridge.notification.message_text import read_message
 from tests.conformance.objects import (
     DS,
     acid_table,
@@ -39,6 +38,7 @@ from tests.conformance.objects import (
     partition,
     write_id,
 )
+from tests.support.event_messages import read_message
 
 EXTERNAL = {"type": TableType.EXTERNAL_TABLE.value, "parameters": {"EXTERNAL": "TRUE"}}
 KINDS = (

@@ -1,6 +1,7 @@
 """Plans: the rows to delete and insert, in Spark's SQL, and refusals before anything runs."""
 
 import pytest
+from sqlglot import Parser
 
 from hms_bridge.dml.parse import parse_statement
 from hms_bridge.dml.plan import QueryPlan, Write, WritePlan, plan_query, plan_write
@@ -77,14 +78,68 @@ def test_insert_fills_missing_columns_with_null() -> None:
     )
 
 
+def test_structs_keep_their_names() -> None:
+    query = "SELECT array(named_struct('k', map('x', named_struct('y z', id)))) AS q FROM t"
+    assert plan(query).query.startswith("SELECT ARRAY(STRUCT(MAP('x', STRUCT(id AS `y z`)) AS k))")
+    update = plan("UPDATE t SET s = named_struct('a', 1, 'b', struct(2, 3))")
+    assert "STRUCT(1 AS a, STRUCT(2 AS col1, 3 AS col2) AS b) AS `s`" in update.query
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "MONTHS_BETWEEN(at, at, FALSE)",
+        "ARRAY_JOIN(ARRAY(name, NULL), ',', '-')",
+        "LPAD(name, 3)",
+        "name ILIKE 'x%'",
+        "DATE_ADD(at, 'b')",
+    ],
+)
+def test_a_function_reaches_spark_as_it_was_typed(call: str) -> None:
+    assert plan(f"select {call} from t").query.startswith(f"SELECT {call} FROM ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select id from t where p in (select p from d.t)",
+        "insert into t partition (p='q') (name) select name from t",
+        "update t set name = upper(name) where id > 1",
+        "delete from t where id = 1",
+    ],
+)
+def test_sql_is_read_once(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan is made of the statement's trees, which stay as they are: it is made twice, before
+    the locks and under them."""
+    statement = parse_statement(text)
+    before = repr(statement)
+    monkeypatch.delattr(Parser, "parse")
+    planned = [
+        plan_query(statement, TABLES)
+        if isinstance(statement, Select)
+        else plan_write(statement, TABLES)  # type: ignore[arg-type]
+        for _ in range(2)
+    ]
+    assert planned[0] == planned[1]
+    assert repr(statement) == before
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("select regexp_replace(name, 'b') from t", "cannot write the statement for Spark"),
+        ("select map(select 'a', 1) from t", "cannot read the SQL"),
         ("select nam from t", "nam is no column of d.t; did you mean name"),
         ("select t.row__id.bogus from t", "ROW__ID has no field bogus"),
         ("update t set nam = 1", "nam is no column of d.t; did you mean name"),
         ("update t set name = nope(1), name = 2", "assigned twice"),
         ("update t set p = 'x'", "cannot be updated"),
+        ("update t set name = '2020-01-01 00:00:00.1234567'", "more digits than microseconds"),
+        ("delete from t where at = n'2020-01-01 00:00:00.1234567'", "more digits than micro"),
+        (
+            "insert into t select 1, 'x', timestamp '2020-01-01 0:0:0.123456001', null, 'p'",
+            "digits",
+        ),
         ("update t set id = 2", "cannot be updated"),
         ("delete from t where zzz = 1", "zzz is no column of d.t; it has id, name"),
         ("insert into t values (1, 'x')", r"takes 5 values here \(id, name, at, s, p\)"),

@@ -140,6 +140,8 @@ def test_a_part_that_the_parser_learns_tomorrow_is_refused() -> None:
     ("text", "named"),
     [
         ("select * from t for update", "FOR UPDATE.*not supported"),
+        ("select * into s from t", "SELECT INTO is not supported"),
+        ("insert into t select * into s from t", "SELECT INTO is not supported"),
         ("update t x set a = 1 where x.a = 2", "TABLE with ALIAS"),
         ("delete from t x where x.a = 2", "TABLE with ALIAS"),
         ("update t set s.a = 1", "s.a.* cannot be assigned"),
@@ -225,7 +227,9 @@ def test_what_is_carried_out_stays() -> None:
     assert parse_statement("show tables in `a b`") == Show(what="tables", database="a b")
     assert parse_statement("show schemas") == Show(what="databases")
     assert parse_statement("update t set a = 1 where t.a = 2") == Update(
-        table=TableName(database=None, name="t"), assignments=(("a", "1"),), where="t.a = 2"
+        table=TableName(database=None, name="t"),
+        assignments=(("a", exp.Literal.number(1)),),
+        where=exp.column("a", "t").eq(2),
     )
 
 

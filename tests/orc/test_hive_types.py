@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hms_bridge.errors import AcidFormatError
-from hms_bridge.orc.arrow_types import arrow_schema, arrow_type, orc_schema, orc_type
-from hms_bridge.orc.hive_types import hive_type_text, parse_hive_type
+from hms_bridge.orc.arrow_types import arrow_type, orc_type
+from hms_bridge.orc.hive_types import hive_type_text, parse_column_list, parse_hive_type
 from hms_bridge.orc.timestamps import TimestampForm
 from hms_bridge.orc.types import OrcKind, OrcType, messages_of_tree, tree_of_messages
 from tests.support.orc_values import orc_types
@@ -23,7 +23,7 @@ def test_arrow_schema_comes_back(children: list[OrcType]) -> None:
     from hms_bridge.orc.types import struct_type
 
     node = struct_type([f"c{at}" for at in range(len(children))], children)
-    assert orc_schema(arrow_schema(node)) == node
+    assert orc_type(arrow_type(node)) == node
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,20 @@ def test_hives_other_spellings(text: str, wanted: str) -> None:
 def test_malformed_texts_are_named(text: str) -> None:
     with pytest.raises(AcidFormatError, match="position"):
         parse_hive_type(text)
+
+
+def test_a_list_of_columns() -> None:
+    """Blanks inside of types are no new columns."""
+    text = " id int, m map<string, int >,d decimal(10, 2 ) ,s:struct<a:double precision, b:int>"
+    assert hive_type_text(parse_column_list(text)) == (
+        "struct<id:int,m:map<string,int>,d:decimal(10,2),s:struct<a:double,b:int>>"
+    )
+
+
+@pytest.mark.parametrize("text", ["", "id", "id int,", "id int name string", "id int>", ",id int"])
+def test_malformed_lists_of_columns_are_named(text: str) -> None:
+    with pytest.raises(AcidFormatError, match="position"):
+        parse_column_list(text)
 
 
 def test_timestamp_forms() -> None:

@@ -53,7 +53,7 @@ def test_a_partition_whose_directory_is_a_link_is_dumped(world):
     world.assert_same()
 
 
-@pytest.mark.parametrize("below", ["", "bucket_00000"])
+@pytest.mark.parametrize("below", ["", "bucket_00000_0"])
 def test_a_link_below_a_table_is_refused_by_name(world, below):
     root = Path(world.root("t").path)
     delta = next(one for one in sorted(root.iterdir()) if one.name.startswith("delta_0000001"))

@@ -17,10 +17,11 @@ from hms_bridge.orc.acid_writer import AcidOrcWriter
 from hms_bridge.orc.hive_types import parse_hive_type
 from hms_bridge.orc.timestamps import TimestampForm
 from hms_bridge.rows.listing import list_acid_directory
-from hms_bridge.rows.reader import Projection, SnapshotReader, has_raw_rows, read_plan
+from hms_bridge.rows.reader import Projection, SnapshotReader, has_raw_rows
 from hms_bridge.snapshot.plan import ReadPlan, plan_read
 from tests.support.acid_events import BUCKET, events
 from tests.support.orc_values import as_array
+from tests.support.plan_rows import read_plan
 
 LOCAL = LocalVolume()
 TABLE = parse_hive_type("struct<a:int,s:string>")

@@ -1,5 +1,8 @@
+"""What a statement's events hold on the disk, and who sees them when."""
+
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
@@ -10,149 +13,165 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from changemanager.filesystem.local import LocalVolume
 from changemanager.filesystem.opening import open_volume
-from changemanager.filesystem.volume import Volume
+from hms_bridge.config.settings import Settings
+from hms_bridge.connect import LocalStore, open_local
 from hms_bridge.errors import AcidFormatError
+from hms_bridge.model.catalog import ORC_INPUT_FORMAT, ORC_OUTPUT_FORMAT, Column, Storage, Table
 from hms_bridge.model.ids import WriteId
+from hms_bridge.model.txn import AllocateWriteIdsRequest, OpenTxnsRequest
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
-from hms_bridge.orc.hive_types import parse_hive_type
+from hms_bridge.orc.hive_types import hive_type_text, parse_hive_type
 from hms_bridge.orc.tail import read_tail
 from hms_bridge.orc.types import OrcType
 from hms_bridge.rows.listing import list_acid_directory
-from hms_bridge.rows.reader import Projection, has_raw_rows, read_plan
-from hms_bridge.rows.writer import DeltaTarget, write_delete_delta, write_insert_delta
+from hms_bridge.rows.reader import Projection, has_raw_rows
 from hms_bridge.snapshot.plan import ReadPlan, plan_read
+from tests.support.plan_rows import read_plan
+from tests.support.table_write import TableWrite
 
 TABLE = parse_hive_type("struct<a:int,s:string>")
-ROW_IDS = pa.struct([("writeid", pa.int64()), ("bucketid", pa.int32()), ("rowid", pa.int64())])
+Rows = dict[tuple[int, ...], tuple[Any, ...]]
+
+
+class Place:
+    """A table, and statements that write to it: write ids count from 1."""
+
+    def __init__(self, store: LocalStore, uri: str) -> None:
+        self.store = store
+        self.uri = uri
+        self.volume = store.resolver(uri).volume
+        self.create(TABLE)
+
+    def create(self, row: OrcType) -> None:
+        columns = (
+            Column(name=name, type=hive_type_text(kind))
+            for name, kind in zip(row.names, row.children, strict=True)
+        )
+        self.row = row
+        self.name = f"t{len(row.names)}"
+        self.location = self.store.resolver(f"{self.uri}/{self.name}")
+        self.store.metastore.create_table(
+            Table(
+                name=self.name, database_name="default", parameters={"transactional": "true"},
+                storage=Storage(
+                    columns=tuple(columns), location=self.location.uri,
+                    input_format=ORC_INPUT_FORMAT, output_format=ORC_OUTPUT_FORMAT,
+                ),
+            )
+        )  # fmt: skip
+
+    def write(self) -> TableWrite:
+        metastore = self.store.metastore
+        (txn,) = metastore.open_txns(OpenTxnsRequest(user="u", host="h"))
+        (given,) = metastore.allocate_table_write_ids(
+            AllocateWriteIdsRequest(database_name="default", table_name=self.name, txn_ids=(txn,))
+        )
+        table = metastore.get_table("default", self.name)
+        return TableWrite(metastore, self.store.resolver, table, txn, given.write_id)
+
+    def names(self, directory: str = "") -> set[str]:
+        place = self.location.child(directory) if directory else self.location
+        if place.status() is None:  # a file system without directories
+            return set()
+        return {status.name for status in self.volume.children(place.path)}
+
+    def plan(self, seen: ValidWriteIdList | None = None) -> ReadPlan:
+        look = partial(has_raw_rows, self.volume)
+        listing = list_acid_directory(self.volume, self.location.path, has_raw_rows=look)
+        return plan_read(
+            listing,
+            txns=ValidTxnList.everything(),
+            write_ids=seen or ValidWriteIdList.everything(),
+        )
+
+    def rows(self, seen: ValidWriteIdList | None = None) -> Rows:
+        projection = Projection(table=self.row, has_row_id=True)
+        found: Rows = {}
+        for one in read_plan(self.volume, self.plan(seen), projection):
+            for row in one.to_pylist():
+                key = tuple(row.pop("ROW__ID").values())
+                assert key not in found
+                found[key] = tuple(row.values())
+        return found
 
 
 @pytest.fixture(params=["file", "memory"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Volume, str]]:
-    volume = open_volume(request.param, "")
-    root = str(tmp_path / "t") if request.param == "file" else f"/{tmp_path.name}/t"
-    volume.make_working_directory(root)
-    yield volume, root
-    if request.param == "memory":
-        volume.remove_tree(f"/{tmp_path.name}")
+def place(request: pytest.FixtureRequest, tmp_path: Path, empty_database: Path) -> Iterator[Place]:
+    shutil.copy(empty_database, tmp_path / "m.db")
+    settings = Settings(warehouse=f"{tmp_path}/wh")
+    store = open_local(f"sqlite:///{tmp_path}/m.db", settings, is_created=False)
+    found = Place(store, f"{request.param}:{tmp_path}/wh")
+    yield found
+    if (root := store.resolver(found.uri)).status() is not None:
+        found.volume.remove_tree(root.path)
+    store.metastore.close()
 
 
-def target(root: str, write_id: int, statement_id: int = 0, table: OrcType = TABLE) -> DeltaTarget:
-    return DeltaTarget(
-        root=root,
-        table=table,
-        write_id=WriteId(write_id),
-        statement_id=statement_id,
-        token=f"w{write_id}s{statement_id}",
-    )
-
-
-def batch(*rows: tuple[Any, ...], table: OrcType = TABLE) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist([dict(zip(table.names, row, strict=True)) for row in rows])
-
-
-def plan(volume: Volume, root: str, seen: ValidWriteIdList | None = None) -> ReadPlan:
-    listing = list_acid_directory(volume, root, has_raw_rows=partial(has_raw_rows, volume))
-    return plan_read(
-        listing,
-        txns=ValidTxnList.everything(),
-        write_ids=seen or ValidWriteIdList.everything(),
-    )
-
-
-def rows(
-    volume: Volume, root: str, table: OrcType = TABLE, seen: ValidWriteIdList | None = None
-) -> dict[tuple[int, ...], tuple[Any, ...]]:
-    projection = Projection(table=table, has_row_id=True)
-    found: dict[tuple[int, ...], tuple[Any, ...]] = {}
-    for one in read_plan(volume, plan(volume, root, seen), projection):
-        for row in one.to_pylist():
-            key = tuple(row.pop("ROW__ID").values())
-            assert key not in found
-            found[key] = tuple(row.values())
-    return found
-
-
-def victims(*keys: tuple[int, int, int]) -> list[pa.Array]:
-    return [pa.array([dict(zip(ROW_IDS.names, key, strict=True)) for key in keys], ROW_IDS)]
+def batch(*rows: tuple[Any, ...]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([dict(zip(TABLE.names, row, strict=True)) for row in rows])
 
 
 B00, B01, B10 = 536870912, 536870913, 536936448
 
 
-def test_insert_update_delete(place: tuple[Volume, str]) -> None:
-    volume, root = place
-    first = write_insert_delta(
-        volume, target(root, 1), [(0, batch((1, "x"))), (1, batch((3, "z"))), (0, batch((2, "y")))]
-    )
-    assert first is not None
-    assert first.path == f"{root}/delta_0000001_0000001_0000"
-    assert [one.path.rpartition("/")[2] for one in first.buckets] == [
-        "bucket_00000",
-        "bucket_00001",
-    ]
-    assert first.event_count == 3
-    assert volume.read(f"{first.path}/_orc_acid_version") == b"2"
-    assert rows(volume, root) == {
+def test_insert_update_delete(place: Place) -> None:
+    place.write().insert([batch((1, "x")), batch((2, "y"))], [batch((3, "z"))])
+    delta = "delta_0000001_0000001_0000"
+    assert place.names() == {delta}
+    assert place.names(delta) == {"_orc_acid_version", "bucket_00000_0", "bucket_00001_0"}
+    version = place.location.child(f"{delta}/_orc_acid_version")
+    assert place.volume.read(version.path) == b"2"
+    assert place.rows() == {
         (1, B00, 0): (1, "x"),
         (1, B00, 1): (2, "y"),
         (1, B10, 0): (3, "z"),
     }
-    gone = write_delete_delta(volume, target(root, 2), victims((1, B10, 0), (1, B00, 0)))
-    write_insert_delta(volume, target(root, 2, 1), [(0, batch((30, "zz")))])
-    assert gone is not None
-    assert gone.path.endswith("/delete_delta_0000002_0000002_0000")
-    assert [one.bucket_id for one in gone.buckets] == [0, 1]
-    assert gone.event_count == 2
-    assert rows(volume, root) == {(1, B00, 1): (2, "y"), (2, B01, 0): (30, "zz")}
+    update = place.write()
+    update.delete([(1, B10, 0), (1, B00, 0)])
+    update.insert([batch((30, "zz"))], statement_id=1)
+    delete_delta = "delete_delta_0000002_0000002_0000"
+    assert place.names() == {delta, delete_delta, "delta_0000002_0000002_0001"}
+    assert place.names(delete_delta) == {"_orc_acid_version", "bucket_00000", "bucket_00001"}
+    assert place.rows() == {(1, B00, 1): (2, "y"), (2, B01, 0): (30, "zz")}
     before = ValidWriteIdList(table=None, high_watermark=WriteId(1))
-    assert len(rows(volume, root, seen=before)) == 3
-    assert not [one for one in volume.children(root) if "_tmp_" in one.name]
+    assert len(place.rows(before)) == 3
 
 
-def test_nothing_leaves_nothing(place: tuple[Volume, str]) -> None:
-    volume, root = place
-    assert write_insert_delta(volume, target(root, 1), []) is None
-    assert write_delete_delta(volume, target(root, 1), []) is None
-    assert write_delete_delta(volume, target(root, 1), victims()) is None
-    assert volume.children(root) == ()
+def test_nothing_leaves_nothing(place: Place) -> None:
+    place.write().insert([], [batch((1, "x")).slice(1)])
+    place.write().delete([])
+    assert place.names() == set()
 
 
-def test_a_failure_leaves_nothing(place: tuple[Volume, str]) -> None:
-    volume, root = place
-
-    def failing() -> Iterator[tuple[int, pa.RecordBatch]]:
-        yield 0, batch((1, "x"))
+def test_a_failure_leaves_nothing(place: Place) -> None:
+    def failing() -> Iterator[pa.RecordBatch]:
+        yield batch((1, "x"))
         raise RuntimeError("the source broke")
 
     with pytest.raises(RuntimeError, match="broke"):
-        write_insert_delta(volume, target(root, 1), failing())
-    with pytest.raises(AcidFormatError, match="ROW__ID is null"):
-        write_delete_delta(volume, target(root, 1), [pa.array([None], ROW_IDS)])
-    assert volume.children(root) == ()
+        place.write().insert(failing())
+    assert place.names() == set()
 
 
-def test_a_killed_writer_is_seen_by_nobody(tmp_path: Path) -> None:
-    volume, root = LocalVolume(), str(tmp_path)
-
-    def killed() -> Iterator[tuple[int, pa.RecordBatch]]:
-        yield 0, batch((1, "x"))
+def test_a_killed_writer_is_seen_by_nobody(place: Place) -> None:
+    def killed() -> Iterator[pa.RecordBatch]:
+        yield batch((1, "x"))
         # What a reader finds while the writer is at work, and after a kill at this point.
-        assert rows(volume, root) == {}
-        assert plan(volume, root).unread == ()
-        yield 0, batch((2, "y"))
+        assert place.rows() == {}
+        assert place.plan().unread == ()
+        yield batch((2, "y"))
 
-    write_insert_delta(volume, target(root, 1), killed())
-    assert len(rows(volume, root)) == 2
+    place.write().insert(killed())
+    assert len(place.rows()) == 2
 
 
-def test_a_delta_is_written_once(place: tuple[Volume, str]) -> None:
-    volume, root = place
-    write_insert_delta(volume, target(root, 1), [(0, batch((1, "x")))])
+def test_a_delta_is_written_once(place: Place) -> None:
+    write = place.write()
+    write.insert([batch((1, "x"))])
     with pytest.raises(AcidFormatError, match="written once"):
-        write_insert_delta(volume, target(root, 1), [(0, batch((2, "y")))])
-    assert rows(volume, root) == {(1, B00, 0): (1, "x")}
+        write.insert([batch((2, "y"))])
+    assert place.rows() == {(1, B00, 0): (1, "x")}
 
 
 def test_which_file_systems_rename() -> None:
@@ -166,8 +185,8 @@ WIDE = parse_hive_type(
 )
 
 
-def test_values_are_taken_as_the_table_wants_them(place: tuple[Volume, str]) -> None:
-    volume, root = place
+def test_values_are_taken_as_the_table_wants_them(place: Place) -> None:
+    place.create(WIDE)
     far = datetime(9999, 12, 31, 23, 59, 59, 999999)
     given = pa.record_batch(
         {
@@ -184,8 +203,8 @@ def test_values_are_taken_as_the_table_wants_them(place: tuple[Volume, str]) -> 
             ),
         }
     )
-    write_insert_delta(volume, target(root, 5, table=WIDE), [(0, given)])
-    assert list(rows(volume, root, WIDE).values()) == [
+    place.write().insert([given])
+    assert list(place.rows().values()) == [
         (
             1,
             Decimal("7.00"),
@@ -204,7 +223,6 @@ def test_values_are_taken_as_the_table_wants_them(place: tuple[Volume, str]) -> 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (pa.record_batch({"a": [1]}), "1 values for 2 columns"),
         (pa.record_batch({"a": ["x"], "s": ["y"]}), "column a: values of string"),
         (
             pa.record_batch({"a": [1], "s": pa.array([1], pa.duration("s"))}),
@@ -212,24 +230,19 @@ def test_values_are_taken_as_the_table_wants_them(place: tuple[Volume, str]) -> 
         ),
     ],
 )
-def test_what_does_not_fit_is_named(
-    given: pa.RecordBatch, message: str, place: tuple[Volume, str]
-) -> None:
-    volume, root = place
+def test_what_does_not_fit_is_named(given: pa.RecordBatch, message: str, place: Place) -> None:
     with pytest.raises(AcidFormatError, match=message):
-        write_insert_delta(volume, target(root, 1), [(0, given)])
-    assert volume.children(root) == ()
+        place.write().insert([given])
+    assert place.names() == set()
 
 
-def test_many_deletes_in_any_order(tmp_path: Path) -> None:
-    volume, root = LocalVolume(), str(tmp_path)
-    count = 5000
-    write_insert_delta(
-        volume, target(root, 1), [(at % 2, batch(*[(at, "s")] * 100)) for at in range(count // 100)]
-    )
-    keys = list(rows(volume, root))
+def test_many_deletes_in_any_order(place: Place) -> None:
+    parts = [batch(*[(at, "s")] * 100) for at in range(50)]
+    place.write().insert(parts[::2], parts[1::2])
+    keys = list(place.rows())
     chosen = [key for at, key in enumerate(keys) if at % 3 == 0][::-1]
-    write_delete_delta(volume, target(root, 2), victims(*chosen))
-    assert set(rows(volume, root)) == set(keys) - set(chosen)
-    tail = read_tail(volume, f"{root}/delete_delta_0000002_0000002_0000/bucket_00001")
+    place.write().delete(chosen)  # type: ignore[arg-type]
+    assert set(place.rows()) == set(keys) - set(chosen)
+    bucket = place.location.child("delete_delta_0000002_0000002_0000/bucket_00001")
+    tail = read_tail(place.volume, bucket.path)
     assert tail.user_metadata["hive.acid.stats"] == f"0,0,{tail.row_count}".encode()

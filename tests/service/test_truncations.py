@@ -13,7 +13,6 @@ from hms_bridge.errors import InvalidOperationError, MetaError, NoSuchObjectErro
 from hms_bridge.metastore import LocalMetastore
 from hms_bridge.model.catalog import Table, TableType
 from hms_bridge.model.ids import WriteId
-from hms_bridge.notification.message_text import read_message
 from hms_bridge.service.open import open_local_metastore
 from tests.conformance.objects import (
     DS,
@@ -25,6 +24,7 @@ from tests.conformance.objects import (
     write,
 )
 from tests.support.databases import fresh_url
+from tests.support.event_messages import read_message
 
 PLAIN = {"EXTERNAL": "TRUE"}
 TRUNCATED = b'{"thisFileVersion":"0","dataFormat":"truncated"}'

@@ -24,7 +24,7 @@ from hms_bridge.model.txn import (
 )
 from hms_bridge.rows.listing import list_acid_directory
 from hms_bridge.rows.min_history import register_reader
-from hms_bridge.rows.reader import ROW_ID_COLUMN, Projection, read_plan
+from hms_bridge.rows.reader import ROW_ID_COLUMN, Projection
 from hms_bridge.rows.transaction import current_snapshot
 from hms_bridge.snapshot.plan import plan_read
 from tests.simulation.cluster import Cluster, OpenReader, ViolationError
@@ -32,6 +32,7 @@ from tests.simulation.definitions import Columns
 from tests.simulation.model import Effect, Tables
 from tests.simulation.plain_reader import Row, Rows, trimmed
 from tests.simulation.statements import PAUSES, NotTodayError, Statement, row_type
+from tests.support.plan_rows import read_plan
 
 PARTITIONS = ("p=1", "p=2", "p=3")
 

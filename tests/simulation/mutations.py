@@ -521,8 +521,8 @@ MUTATIONS = (
     Mutation(
         name="a NOT NULL column takes NULL",
         file="hms_bridge/dml/constraints.py",
-        old='            return f"COALESCE({expression}, RAISE_ERROR({literal}))"\n',
-        new="            return expression\n",
+        old="            return exp.Coalesce(this=value, expressions=[error])\n",
+        new="            return value\n",
         test="tests/dml/test_constraints.py::test_a_null_in_a_not_null_column_fails_the_statement",
     ),
     Mutation(

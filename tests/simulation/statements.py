@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from hms_bridge.acid.names import DirectoryName
 from hms_bridge.model.event import WriteNotification
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.lock import (
@@ -27,13 +28,13 @@ from hms_bridge.model.txn import (
 from hms_bridge.orc.arrow_types import arrow_type
 from hms_bridge.orc.hive_types import parse_hive_type
 from hms_bridge.orc.types import OrcType, struct_type
-from hms_bridge.rows.writer import DeltaTarget, write_delete_delta, write_insert_delta
+from hms_bridge.rows.writer import DeltaTarget
 from tests.simulation.cluster import Cluster
 from tests.simulation.definitions import Columns
+from tests.simulation.foreign_files import write_bucket
 from tests.simulation.model import Effect, write_effect
 from tests.simulation.plain_reader import Row, RowId, Rows
 
-ROW_ID = pa.struct([("writeid", pa.int64()), ("bucketid", pa.int32()), ("rowid", pa.int64())])
 _WAITS_MAX = 6
 PAUSES = 8
 """Points at which a statement or a reader stands still: its other tasks are at work."""
@@ -124,22 +125,25 @@ class Statement:
         return self.cluster.source.columns(self.table)
 
     def insert(self, path: str, partition: str, rows: Sequence[Row], statement: int) -> None:
-        columns = self.columns()
-        target = self._target(path, statement, columns)
-        written = write_insert_delta(self.cluster.volume, target, [(0, _batch(rows, columns))])
-        assert written is not None
+        bucket = self._write_rows(path, rows, statement)
         ids = ((self.write_id, bucket_property(statement), at) for at in range(len(rows)))
         self.inserts.setdefault(partition, {}).update(zip(ids, rows, strict=True))
-        self._note(partition, [bucket.path for bucket in written.buckets])
+        self._note(partition, [bucket])
 
     def delete(self, path: str, partition: str, victims: Sequence[RowId], statement: int) -> None:
-        names = ("writeid", "bucketid", "rowid")
-        keys = [dict(zip(names, victim, strict=True)) for victim in victims]
-        target = self._target(path, statement, self.columns())
-        written = write_delete_delta(self.cluster.volume, target, [pa.array(keys, ROW_ID)])
-        assert written is not None
+        kinds = (pa.int64(), pa.int32(), pa.int64())
+        columns = zip(zip(*sorted(victims), strict=True), kinds, strict=True)
+        ids, buckets, rows = (pa.array(values, kind) for values, kind in columns)
+        bucket = write_bucket(
+            self.cluster.volume,
+            path,
+            DirectoryName.delete_delta(self.write_id, self.write_id, statement),
+            self._target(statement, self.columns()),
+            self._token,
+            lambda writers: writers.delete(0, (ids, buckets, rows)),
+        )
         self.deletes.setdefault(partition, set()).update(victims)
-        self._note(partition, [bucket.path for bucket in written.buckets])
+        self._note(partition, [bucket])
 
     def overwrite(self, path: str, partition: str, rows: Sequence[Row]) -> None:
         """A base of the write id, empty for no rows: as Hive's direct insert does it."""
@@ -154,11 +158,8 @@ class Statement:
             self._note(partition, [])
             return
         hidden = f"{path}/.hive-staging_{self.id}"
-        columns = self.columns()
-        target = self._target(hidden, 0, columns)
-        written = write_insert_delta(self.cluster.volume, target, [(0, _batch(rows, columns))])
-        assert written is not None
-        volume.rename(written.path, f"{path}/{name}")
+        bucket = self._write_rows(hidden, rows, 0)
+        volume.rename(bucket.rpartition("/")[0], f"{path}/{name}")
         volume.remove_tree(hidden)
         self.cluster.disk.settle(f"{path}/{name}")
         ids = ((self.write_id, bucket_property(0), at) for at in range(len(rows)))
@@ -199,14 +200,24 @@ class Statement:
     def abort(self) -> None:
         self.store.abort_txn(AbortTxnRequest(txn_id=self.id))
 
-    def _target(self, path: str, statement: int, columns: Columns) -> DeltaTarget:
-        return DeltaTarget(
-            root=path,
-            table=row_type(columns),
-            write_id=self.write_id,
-            statement_id=statement,
-            token=f"write_v{self.id:07d}",
+    def _write_rows(self, path: str, rows: Sequence[Row], statement: int) -> str:
+        columns = self.columns()
+        batch = _batch(rows, columns)
+        return write_bucket(
+            self.cluster.volume,
+            path,
+            DirectoryName.delta(self.write_id, self.write_id, statement),
+            self._target(statement, columns),
+            self._token,
+            lambda writers: writers.insert(0, batch),
         )
+
+    @property
+    def _token(self) -> str:
+        return f"write_v{self.id:07d}"
+
+    def _target(self, statement: int, columns: Columns) -> DeltaTarget:
+        return DeltaTarget(table=row_type(columns), write_id=self.write_id, statement_id=statement)
 
     def _note(self, partition: str, paths: Sequence[str]) -> None:
         self._written.append((partition, tuple(paths)))

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from hms_bridge.acid.names import DirectoryName
 from hms_bridge.errors import HmsBridgeError
 from hms_bridge.model.catalog import Database, Table, TableType
 from hms_bridge.model.txn import AllocateWriteIdsRequest, CommitTxnRequest, OpenTxnsRequest
 from hms_bridge.orc.hive_types import parse_hive_type
 from hms_bridge.orc.types import struct_type
-from hms_bridge.rows.writer import DeltaTarget, write_insert_delta
+from hms_bridge.rows.writer import DeltaTarget
 from tests.simulation.disk import Directory, File
+from tests.simulation.foreign_files import write_bucket
 from tests.simulation.plain_reader import Rows, events_of
 
 if TYPE_CHECKING:
@@ -48,15 +50,14 @@ def make_other_database(cluster: Cluster, table: Table) -> Rows:
     root = f"/source/{OTHER}.db/{OTHER_TABLE}"
     columns = [(column.name, parse_hive_type(column.type)) for column in table.storage.columns]
     target = DeltaTarget(
-        root=root,
         table=struct_type([name for name, _ in columns], [kind for _, kind in columns]),
         write_id=given.write_id,
         statement_id=0,
-        token=f"write_v{txn_id:07d}",
     )
     arrays = [pa.array([-1, -2], pa.int32()), pa.array(["x", "y"])]
     batch = pa.RecordBatch.from_arrays(arrays, names=[name for name, _ in columns])
-    assert write_insert_delta(cluster.volume, target, [(0, batch)]) is not None
+    name, token = DirectoryName.delta(given.write_id, given.write_id, 0), f"write_v{txn_id:07d}"
+    write_bucket(cluster.volume, root, name, target, token, lambda it: it.insert(0, batch))
     store.commit_txn(CommitTxnRequest(txn_id=txn_id))
     return {
         row_id: row

@@ -7,7 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from changemanager.filesystem.local import LocalVolume
 from changemanager.location import FsspecResolver
 from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
 from hms_bridge.compaction.worker import Worker, WorkerIdentity
@@ -27,12 +26,10 @@ from hms_bridge.model.txn import (
     OpenTxnsRequest,
 )
 from hms_bridge.orc.arrow_types import arrow_type
-from hms_bridge.rows.reader import ROW_ID_TYPE
 from hms_bridge.rows.scan import plan_scan, read_scan_split, row_type
 from hms_bridge.rows.transaction import current_snapshot
-from hms_bridge.rows.writer import DeltaTarget, write_delete_delta, write_insert_delta
+from tests.support.table_write import TableWrite
 
-LOCAL = LocalVolume()
 COLUMNS = (Column(name="id", type="int"), Column(name="v", type="string"))
 WHO = WorkerIdentity(worker_id="host-1", version="test", user="worker", host="host")
 
@@ -61,12 +58,7 @@ class World:
             self.write(insert=[(number * 10 + n, f"v{n}") for n in range(3)])
         self.write(delete=[1, 11])
 
-    def write(
-        self,
-        insert: list[Any] | None = None,
-        delete: list[int] | None = None,
-        columns: tuple[Column, ...] = COLUMNS,
-    ) -> None:
+    def write(self, insert: list[Any] | None = None, delete: list[int] | None = None) -> None:
         (txn,) = self.metastore.open_txns(OpenTxnsRequest(user="u", host="h"))
         operation = DataOperation.INSERT if insert else DataOperation.DELETE
         self.metastore.lock(
@@ -89,24 +81,19 @@ class World:
         (given,) = self.metastore.allocate_table_write_ids(
             AllocateWriteIdsRequest(database_name="default", table_name="t", txn_ids=(txn,))
         )
-        target = DeltaTarget(
-            root=self.root,
-            table=row_type(columns),
-            write_id=given.write_id,
-            statement_id=0,
-            token=f"w{given.write_id}",
-        )
+        table = self.metastore.get_table("default", "t")
+        writing = TableWrite(self.metastore, self.store.resolver, table, txn, given.write_id)
         if insert:
-            types = [arrow_type(one) for one in target.table.children]
+            row = row_type(table.storage.columns)
+            types = [arrow_type(one) for one in row.children]
             batch = pa.record_batch(
                 [pa.array(v, t) for v, t in zip(zip(*insert, strict=True), types, strict=True)],
-                names=list(target.table.names),
+                names=list(row.names),
             )
-            write_insert_delta(LOCAL, target, [(0, batch)])
+            writing.insert([batch])
         else:
             keys = {row["id"]: row["row__id"] for row in self.rows()}
-            victims = pa.array([keys[one] for one in delete or ()], ROW_ID_TYPE)
-            write_delete_delta(LOCAL, target, [victims])
+            writing.delete([tuple(keys[one].values()) for one in delete or ()])
         self.metastore.commit_txn(CommitTxnRequest(txn_id=txn))
 
     def rows(self, name: str = "t", columns: tuple[Column, ...] = COLUMNS) -> list[dict[str, Any]]:

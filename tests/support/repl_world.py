@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from changemanager.filesystem.volume import Volume
 from changemanager.location import FsspecResolver, Location
 from changemanager.manifest import ArchiveCause, ArchiveContext
 from changemanager.purge import Purge
+from hms_bridge.acid.directory import resolve
 from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
 from hms_bridge.compaction.worker import Worker, WorkerIdentity
 from hms_bridge.config.settings import ArchiveSettings, Settings, TxnSettings
@@ -33,38 +35,32 @@ from hms_bridge.model.catalog import (
     Table,
 )
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
-from hms_bridge.model.event import WriteNotification
 from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockRequest, LockType
-from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.model.txn import (
     AbortTxnRequest,
     AllocateWriteIdsRequest,
     CommitTxnRequest,
-    DynamicPartitions,
     OpenTxnsRequest,
     TxnState,
     TxnType,
 )
-from hms_bridge.orc.hive_types import parse_hive_type
-from hms_bridge.orc.types import struct_type
 from hms_bridge.repl.dump.plan import DumpReport, DumpRequest
 from hms_bridge.repl.dump.repl_dump import ReplDump
 from hms_bridge.repl.dump.snapshot_wait import WaitRules
-from hms_bridge.repl.dump.table_files import acid_state
 from hms_bridge.repl.lease import LeaseRules
 from hms_bridge.repl.load.repl_load import LoadReport, LoadRequest, ReplLoad
+from hms_bridge.rows.listing import list_acid_directory
+from hms_bridge.rows.reader import has_raw_rows
 from hms_bridge.rows.transaction import current_snapshot
-from hms_bridge.rows.writer import DeltaTarget, WrittenDelta, write_delete_delta, write_insert_delta
 from hms_bridge.service.metastore_service import MetastoreService
 from hms_bridge.service.open import open_local_metastore
 from tests.support.table_rows import acid_rows
+from tests.support.table_write import TableWrite
 
 DAY_MS = 86_400_000
 LEASE = LeaseRules(dead_after_seconds=30, heartbeat_seconds=10)
 COLUMNS = (Column(name="id", type="int"), Column(name="v", type="string"))
-ROW_TYPE = struct_type(["id", "v"], [parse_hive_type("int"), parse_hive_type("string")])
-ROW_ID = pa.struct([("writeid", pa.int64()), ("bucketid", pa.int32()), ("rowid", pa.int64())])
 
 
 class TestClock:
@@ -115,24 +111,20 @@ class OpenWrite:
     def insert(
         self, table: str, rows: Sequence[tuple[int, str]], partition: str = "", statement: int = 0
     ) -> None:
-        target = self._target(table, partition, statement)
         ids = pa.array([one for one, _ in rows], pa.int32())
         texts = pa.array([one for _, one in rows], pa.string())
         batch = pa.RecordBatch.from_arrays([ids, texts], names=["id", "v"])
-        written = write_insert_delta(self._world.volume, target, [(0, batch)])
-        self._notify(table, partition, target, written, DataOperation.INSERT)
+        self._writing(table).insert([batch], partition=partition, statement_id=statement)
 
     def delete(
         self, table: str, ids: Sequence[int], partition: str = "", statement: int = 0
     ) -> None:
-        rows = [
-            dict(zip(("writeid", "bucketid", "rowid"), row["row__id"], strict=True))
+        victims = [
+            tuple(row["row__id"])
             for row in self._world.rows("src", table)
             if row["id"] in ids and (not partition or f"p={row['p']}" == partition)
         ]
-        target = self._target(table, partition, statement)
-        written = write_delete_delta(self._world.volume, target, [pa.array(rows, ROW_ID)])
-        self._notify(table, partition, target, written, DataOperation.DELETE)
+        self._writing(table).delete(victims, partition=partition, statement_id=statement)
 
     def commit(self) -> None:
         self._world.source.commit_txn(CommitTxnRequest(txn_id=self.id))
@@ -140,54 +132,16 @@ class OpenWrite:
     def abort(self) -> None:
         self._world.source.abort_txn(AbortTxnRequest(txn_id=self.id))
 
-    def _target(self, table: str, partition: str, statement: int) -> DeltaTarget:
-        return DeltaTarget(
-            root=self._world.root(table, partition).path,
-            table=ROW_TYPE,
-            write_id=self.write_id(table),
-            statement_id=statement,
-            token=self._world.token(),
+    def _writing(self, table: str) -> TableWrite:
+        world = self._world
+        return TableWrite(
+            world.source,
+            world.resolve,
+            world.source.get_table("src", table),
+            self.id,
+            self.write_id(table),
+            is_reporting=self.is_reporting,
         )
-
-    def _notify(
-        self,
-        table: str,
-        partition: str,
-        target: DeltaTarget,
-        written: WrittenDelta | None,
-        operation: DataOperation,
-    ) -> None:
-        assert written is not None
-        resolve = self._world.resolve
-        files = [resolve(bucket.path) for bucket in written.buckets]
-        values = tuple(v for _, v in parse_partition_name(partition)) if partition else ()
-        if not self.is_reporting:
-            return
-        self._world.source.add_write_notifications(
-            [
-                WriteNotification(
-                    txn_id=self.id,
-                    write_id=target.write_id,
-                    database_name="src",
-                    table_name=table,
-                    partition_values=values,
-                    files=tuple(file.uri for file in files),
-                    checksums=tuple(file.checksum() for file in files),
-                    subdirectories=tuple(file.parent.name for file in files),
-                )
-            ]
-        )
-        if partition:
-            self._world.source.add_dynamic_partitions(
-                DynamicPartitions(
-                    txn_id=self.id,
-                    write_id=target.write_id,
-                    database_name="src",
-                    table_name=table,
-                    partition_names=(partition,),
-                    operation=operation,
-                )
-            )
 
 
 class ReplWorld:
@@ -311,7 +265,10 @@ class ReplWorld:
             root = self.root(entry.table_name, entry.partition_name or "")
             txns = current_snapshot(self.source)
             (write_ids,) = self.source.get_valid_write_ids([f"src.{entry.table_name}"], txns)
-            state = acid_state(root, txns, write_ids, is_insert_only=False)
+            listing = list_acid_directory(
+                root.volume, root.path, has_raw_rows=partial(has_raw_rows, root.volume)
+            )
+            state = resolve(listing, txns=txns, write_ids=write_ids)
             for one in state.obsolete:
                 place = root.child(one.path)
                 context = ArchiveContext(

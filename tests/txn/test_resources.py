@@ -115,17 +115,9 @@ def test_a_renamed_partition(world: TxnWorld) -> None:
         assert _names(world, "_PARTITION", table) == {"p=1", "p=2", "p=9"}, table.name
 
 
-def test_a_renamed_database(world: TxnWorld) -> None:
-    _fill(world)
-    world.do(lambda c: resources.rename_database(c, "db", "New"))
-    assert _names(world, "_DATABASE", *FORGOTTEN, *WRITE_IDS) == {"new"}
-    assert _names(world, "HL_DB", HIVE_LOCKS) == {"new"}
-
-
 def test_another_case_is_no_other_name(world: TxnWorld) -> None:
     _fill(world)
     before = world.rows(TXN_COMPONENTS)
     world.do(lambda c: resources.rename_table(c, ("db", "t"), ("DB", "T")))
-    world.do(lambda c: resources.rename_database(c, "db", "DB"))
     world.do(lambda c: resources.rename_partition(c, "db", "t", "p=1", "p=1"))
     assert world.rows(TXN_COMPONENTS) == before

@@ -84,13 +84,6 @@ def _below(directory: str, path: str) -> str:
     return path if path.startswith(f"{directory}/") else f"{directory}/{path}"
 
 
-def acid_state(
-    root: Location, txns: ValidTxnList, write_ids: ValidWriteIdList, *, is_insert_only: bool
-) -> AcidState:
-    """The directory's state under a snapshot. Raises ReplError if its history is gone."""
-    return _resolved(_acid_listing(root, is_insert_only=is_insert_only), txns, write_ids)
-
-
 def _acid_listing(root: Location, *, is_insert_only: bool) -> DirectoryListing:
     def data_format(path: str) -> DataFormat | None:
         marker = root.child(path)
