@@ -29,14 +29,8 @@ from changemanager.filesystem.volume import FileKind, Placement
 from changemanager.location import FsspecResolver, ListedFile, list_tree
 from changemanager.manifest import EntryState
 from changemanager.uri import archive_name
-from tests.support.archive_world import (
-    DAY_MS,
-    START_MS,
-    ArchiveWorld,
-    FarVolume,
-    LinklessVolume,
-    context,
-)
+from tests.support.archive_world import DAY_MS, START_MS, ArchiveWorld, context
+from tests.support.faults import FarVolume, LinklessVolume
 
 
 @pytest.fixture

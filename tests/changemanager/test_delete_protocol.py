@@ -26,14 +26,8 @@ from changemanager.filesystem.volume import FileKind
 from changemanager.location import ListedFile
 from changemanager.manifest import EntryState, IntentState
 from changemanager.uri import archive_name
-from tests.support.archive_world import (
-    ArchiveWorld,
-    CrashError,
-    FarVolume,
-    FaultyVolume,
-    LinklessVolume,
-    context,
-)
+from tests.support.archive_world import ArchiveWorld, context
+from tests.support.faults import CrashError, FarVolume, FaultyVolume, LinklessVolume
 
 VICTIM = {
     "_orc_acid_version": b"2",

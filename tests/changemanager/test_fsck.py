@@ -17,7 +17,8 @@ from changemanager.manifest import LEASE_MS, EntryState, Pin, PinKind
 from changemanager.retention import Disposition
 from changemanager.uri import archive_name
 from tests.support.archive_manifest import InMemoryManifest
-from tests.support.archive_world import DAY_MS, START_MS, ArchiveWorld, CrashError, context
+from tests.support.archive_world import DAY_MS, START_MS, ArchiveWorld, context
+from tests.support.faults import CrashError
 
 RETAIN_MS = 10 * DAY_MS
 

@@ -35,15 +35,8 @@ from changemanager.retention import (
 )
 from changemanager.transfer import PART_PREFIX
 from changemanager.uri import archive_name
-from tests.support.archive_world import (
-    DAY_MS,
-    START_MS,
-    ArchiveWorld,
-    CrashError,
-    FarVolume,
-    FaultyVolume,
-    context,
-)
+from tests.support.archive_world import DAY_MS, START_MS, ArchiveWorld, context
+from tests.support.faults import CrashError, FarVolume, FaultyVolume
 
 RETAIN_MS = 10 * DAY_MS
 CHECKSUM = "00000200" + "0" * 16 + "a" * 32

@@ -13,8 +13,8 @@ from cleaner.daemon import Cleaner, make_cleaner
 from cleaner.plan import CleaningState
 from cleaner.reaper import REVIVE_AFTER_MS, STRAY_AFTER_MS
 from hms_bridge.model.compaction import CompactionState, CompactionType
-from tests.support.archive_world import CrashError, FaultPlan, FaultyManifest
 from tests.support.cleaning_world import CleaningWorld
+from tests.support.faults import CrashError, FaultPlan, FaultyManifest
 
 
 def dying_cleaner(world: CleaningWorld, label: str) -> Cleaner:

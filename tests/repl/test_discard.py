@@ -12,9 +12,7 @@ from hms_bridge.model.compaction import CompactionType
 from hms_bridge.repl.dump.discard import DiscardPlan, DiscardRequest, ReplDiscard
 from hms_bridge.repl.dump.plan import DumpKind
 from hms_bridge.repl.format.directories import DumpState, list_dumps
-from tests.repl.test_dump_crash import faulty
-from tests.support.archive_world import CrashError, FaultPlan
-from tests.support.repl_metastore import FaultyMetastore
+from tests.support.faults import CrashError, FaultPlan, FaultyMetastore, faulty
 from tests.support.repl_world import DAY_MS, LEASE, ReplWorld
 
 
@@ -145,7 +143,7 @@ def test_it_may_be_killed_anywhere(world: ReplWorld) -> None:
         faults.crash_at = at
         job = ReplDiscard(
             FaultyMetastore(world.source, faults),
-            faulty(world, faults),
+            faulty(world.resolve, faults),
             world.clock,
             world.token,
             world.source.manifest,

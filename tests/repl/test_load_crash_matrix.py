@@ -8,12 +8,11 @@ import shutil
 
 import pytest
 
-from changemanager.location import Location
 from hms_bridge.repl.format.events_dump import EventsDump
 from hms_bridge.repl.load.repl_load import LoadKind, LoadRequest, ReplLoad
-from tests.support.archive_world import CrashError, FaultPlan, FaultyVolume
+from tests.support.faults import CrashError, FaultPlan, FaultyMetastore, faulty
 from tests.support.golden_repl import WITHOUT
-from tests.support.repl_metastore import FaultyMetastore, ReplMetastore
+from tests.support.repl_metastore import ReplMetastore
 
 TABLES = {"t_base", "t_part", "t_empty", "t_ren", "t_trunc", "t_pk"}
 EVENTS = {
@@ -42,15 +41,9 @@ class World:
         """Load; a crash shows in the fault plan."""
         faults = FaultPlan()
         faults.crash_at = crash_at
-        volumes: dict[int, FaultyVolume] = {}
-
-        def resolve(text: str) -> Location:
-            found = self.cycle.resolve(text)
-            if not found.path.startswith(str(self.folder)):
-                return found
-            volume = volumes.setdefault(id(found.volume), FaultyVolume(found.volume, faults))
-            return Location(found.uri, found.path, volume)
-
+        resolve = faulty(
+            self.cycle.resolve, faults, lambda place: place.path.startswith(str(self.folder))
+        )
         load = ReplLoad(
             FaultyMetastore(self.metastore, faults), resolve, clock=self.metastore.clock
         )

@@ -24,7 +24,7 @@ from hms_bridge.model.catalog import Database
 from hms_bridge.service.open import open_local_metastore
 from hms_bridge.service.task_leases import LEASE_MS
 from tests.conformance.objects import DS, acid_table, partition
-from tests.support.archive_world import CrashError
+from tests.support.faults import CrashError
 from tests.support.files_world import FILES, SOURCE, FilesWorld, SteppingClock
 
 OLD, NEW = "delta_1_1/bucket_00000", "delta_9_9/bucket_00000"

@@ -25,7 +25,7 @@ from hms_bridge.model.expression import (
 from hms_bridge.service.metastore_service import MetastoreService
 from hms_bridge.service.open import open_local_metastore
 from tests.conformance.objects import acid_table, events_after, partition
-from tests.support.archive_world import CrashError
+from tests.support.faults import CrashError
 
 KEYS = (Column(name="n", type="int"), Column(name="s", type="string"))
 VALUES = [("1", "a"), ("2", "b"), ("10", "it's"), ("x", "odd"), ("__HIVE_DEFAULT_PARTITION__", "d")]

@@ -28,7 +28,7 @@ from tests.conformance.objects import (
     partition,
     write_id,
 )
-from tests.support.archive_world import CrashError
+from tests.support.faults import CrashError
 from tests.support.files_world import FILES, SOURCE
 from tests.support.files_world import FilesWorld as World
 

@@ -27,7 +27,6 @@ from hypothesis.stateful import (
     rule,
 )
 
-from changemanager.location import Location
 from changemanager.manifest import LEASE_MS
 from cleaner.daemon import make_cleaner
 from hms_bridge.acid.directory import AcidState, resolve
@@ -37,8 +36,8 @@ from hms_bridge.model.ids import LockId, TxnId, WriteId
 from hms_bridge.model.txn import TxnState, TxnType
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.rows.listing import list_acid_directory
-from tests.support.archive_world import CrashError, FaultPlan, FaultyManifest, FaultyVolume
 from tests.support.cleaning_world import CleaningWorld
+from tests.support.faults import CrashError, FaultPlan, FaultyManifest, faulty
 
 NO_LOCK = LockId(0)
 
@@ -245,17 +244,9 @@ class Schedules(RuleBasedStateMachine):
         self.wait(60_000)
         faults = FaultPlan()
         faults.crash_at = crash_at
-        plain = self.world.store.resolver
-        volumes: dict[int, FaultyVolume] = {}
-
-        def resolver(text: str) -> Location:
-            place = plain(text)
-            volume = volumes.setdefault(id(place.volume), FaultyVolume(place.volume, faults))
-            return Location(place.uri, place.path, volume)
-
         store = replace(
             self.world.store,
-            resolver=resolver,
+            resolver=faulty(self.world.store.resolver, faults),
             manifest=FaultyManifest(self.world.store.manifest, faults),
         )
         with suppress(CrashError):

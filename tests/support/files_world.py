@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from changemanager.location import FsspecResolver, Location
+from changemanager.location import FsspecResolver
 from hms_bridge.config.settings import ArchiveSettings, Settings
 from hms_bridge.model.catalog import Database
 from hms_bridge.model.event import NotificationEvent
@@ -15,7 +15,7 @@ from hms_bridge.service.metastore_service import MetastoreService
 from hms_bridge.service.open import open_local_metastore
 from hms_bridge.service.task_leases import LEASE_MS
 from tests.conformance.objects import acid_table
-from tests.support.archive_world import CrashError, FaultPlan, FaultyVolume
+from tests.support.faults import CrashError, FaultPlan, faulty
 
 SOURCE = {"repl.source.for": "p1"}
 START_MS = 1_700_000_000_000
@@ -85,13 +85,7 @@ class FilesWorld:
     def start(self, *, crash_at: int | None = None, crash_label: str | None = None,
               die_after: str | None = None) -> MetastoreService:  # fmt: skip
         self.faults = FaultPlan()
-        plain = FsspecResolver()
-
-        def resolve(text: str) -> Location:
-            found = plain(text)
-            return Location(found.uri, found.path, self._faulty(found))
-
-        self._volumes: dict[int, FaultyVolume] = {}
+        resolve = faulty(FsspecResolver(), self.faults)
         self.metastore = open_local_metastore(
             self.url,
             settings=self.settings,
@@ -105,12 +99,6 @@ class FilesWorld:
         self.faults.crash_at = crash_at
         self.faults.crash_label = crash_label
         return self.metastore
-
-    def _faulty(self, found: Location) -> FaultyVolume:
-        key = id(found.volume)
-        if key not in self._volumes:
-            self._volumes[key] = FaultyVolume(found.volume, self.faults)
-        return self._volumes[key]
 
     def recover(self) -> None:
         """A new process, after every lease of the old one has run out, keeps house."""

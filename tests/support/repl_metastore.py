@@ -481,21 +481,3 @@ def _altered(database: Database) -> dict[str, object]:
         "owner_name": database.owner_name,
         "owner_type": database.owner_type,
     }
-
-
-class FaultyMetastore:
-    """A metastore that dies before or after each call that changes something."""
-
-    _READS = ("get_", "show_", "find_")
-
-    def __init__(self, metastore: object, faults: object) -> None:
-        self._metastore = metastore
-        self._faults = faults
-
-    def __getattr__(self, name: str) -> object:
-        method = getattr(self._metastore, name)
-        if name.startswith(self._READS) or not callable(method):
-            return method
-        return lambda *args, **kwargs: self._faults.around(  # type: ignore[attr-defined]
-            name, lambda: method(*args, **kwargs)
-        )
