@@ -158,7 +158,7 @@ def test_dying_at_every_step(
         else:
             break
         scene.assert_nothing_lost()
-        world.clock.advance(1000)
+        world.clock.advance_ms(1000)
         if is_second_crash:
             world.start(crash_at=1 + crash_at // 2)
             try:

@@ -38,7 +38,7 @@ def test_an_open_write_between_aborted_ones_keeps_its_directory(world: CleaningW
     assert delta(open_write) in world.directories()
     world.commit(open_txn)
     for _ in range(3):
-        world.clock.advance(60_000)
+        world.clock.advance_ms(60_000)
         world.cleaner().run_once()
         world.metastore.run_housekeeping()
     assert world.directories() == [
@@ -57,7 +57,7 @@ def test_an_aborted_overwrite_hides_nothing(world: CleaningWorld) -> None:
     for _ in range(3):
         world.cleaner().run_once()
         world.metastore.run_housekeeping()
-        world.clock.advance(60_000)
+        world.clock.advance_ms(60_000)
     assert world.directories() == [delta(1), delta(later)]
 
 
@@ -74,14 +74,14 @@ def test_abort_records_stay_as_long_as_aborted_rows_do(world: CleaningWorld) -> 
     for _ in range(3):
         world.cleaner().run_once()
         world.metastore.run_housekeeping()
-        world.clock.advance(600_000)
+        world.clock.advance_ms(600_000)
     assert aborted_ids(world) == (1,)
     assert world.directories() == ["delta_0000001_0000002"]
     entry = world.compact()
     for _ in range(2):
         world.cleaner().run_once()
         world.metastore.run_housekeeping()
-        world.clock.advance(60_000)
+        world.clock.advance_ms(60_000)
     assert world.directories() == [f"base_0000002_v{entry.txn_id:07d}"]
     assert aborted_ids(world) == ()
 
@@ -108,7 +108,7 @@ def test_a_write_that_aborts_during_a_pass_keeps_its_record(
     assert delta(open_write) in world.directories()
     assert open_write in aborted_ids(world)
     for _ in range(3):
-        world.clock.advance(600_000)
+        world.clock.advance_ms(600_000)
         world.cleaner().run_once()
         world.metastore.run_housekeeping()
     assert world.directories() == []
@@ -177,7 +177,7 @@ def test_an_entry_with_something_left_waits(world: CleaningWorld) -> None:
     assert delta(1) not in world.directories()
     assert world.cleaner().run_once() == ()
     world.abort(other)
-    world.clock.advance(60_000)
+    world.clock.advance_ms(60_000)
     (outcome,) = world.cleaner().run_once()
     assert outcome.state is CleaningState.CLEANED
     assert world.directories() == [f"base_0000001_v{entry.txn_id:07d}"]
@@ -197,7 +197,7 @@ def test_what_an_aborted_write_left_in_a_partition_elsewhere_goes_too(tmp_path: 
         shutil.copytree(world.table / delta(write_id), place / delta(write_id))
     shutil.rmtree(world.table / delta(write_id))
     world.abort(txn_id)
-    world.clock.advance(60_000)
+    world.clock.advance_ms(60_000)
     assert world.cleaner().run_once()[0].state is CleaningState.CLEANED
     assert world.directories("p=1") == []
     assert list(elsewhere.iterdir()) == []

@@ -79,7 +79,7 @@ def test_a_lock_taken_well_after_the_commit_blocks_nothing(world: CleaningWorld)
     near = read_lock(world)
     assert world.cleaner().run_once() == ()  # its snapshot may be older than the lock
     world.metastore.unlock(near)
-    world.clock.advance(300_001)
+    world.clock.advance_ms(300_001)
     read_lock(world)
     assert world.cleaner().run_once()[0].state is CleaningState.CLEANED
 
@@ -194,7 +194,7 @@ def test_of_two_bases_of_one_number_the_old_one_stays_for_its_readers(
     world.publish(entry, txn_id)
     world.commit(txn_id, TxnType.COMPACTION)
     world.write_aborted()
-    world.clock.advance(60_000)
+    world.clock.advance_ms(60_000)
     bases = [f"base_0000001_v{first.txn_id:07d}", f"base_0000001_v{txn_id:07d}"]
     (outcome,) = world.cleaner().run_once()
     assert outcome.entry.type is CompactionType.ABORT_TXN_CLEANUP

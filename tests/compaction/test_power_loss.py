@@ -32,10 +32,10 @@ from hms_bridge.model.txn import (
 )
 from hms_bridge.rows.event_files import EventFileSpec, write_inserts
 from hms_bridge.rows.publication import Publication, WrittenDirectory
-from tests.support.cleaning_world import MovingClock
 from tests.support.compaction_world import COLUMNS, World
 from tests.support.databases import fresh_url
 from tests.support.power_loss import Loss, PoweredMetastore, PowerFailure, PowerLossDisk
+from tests.support.simulated_clock import SimulatedClock
 
 STEPS_MAX = 200
 Rows = list[dict[str, Any]]
@@ -60,7 +60,7 @@ def store(folder: Path, disk: PowerLossDisk) -> Iterator[LocalStore]:
     settings = Settings(
         warehouse=f"{disk.root}/warehouse", archive=ArchiveSettings(root=f"{disk.root}/cm")
     )
-    opened = open_local(fresh_url(folder), settings, MovingClock())
+    opened = open_local(fresh_url(folder), settings, SimulatedClock())
     yield opened
     opened.metastore.close()
 
@@ -71,7 +71,7 @@ class PoweredWorld:
     def __init__(self, store: LocalStore, disk: PowerLossDisk) -> None:
         self.store, self.disk = store, disk
         self.clock = store.clock
-        assert isinstance(self.clock, MovingClock)
+        assert isinstance(self.clock, SimulatedClock)
         self.world = World(store)
         disk.settle()
 
@@ -169,7 +169,7 @@ def test_what_a_compaction_replaced_is_deleted_only_when_nothing_can_bring_it_ba
         assert outcome is not None
         assert outcome.state == "compacted", outcome.message
         # Nobody who began before can still come, and no dead cleaner's lease holds.
-        powered.clock.advance(2 * LEASE_MS)
+        powered.clock.advance_ms(2 * LEASE_MS)
 
     def clean() -> None:
         cleaner = make_cleaner(replace(powered.store, metastore=world.metastore))

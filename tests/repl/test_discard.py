@@ -13,7 +13,8 @@ from hms_bridge.repl.dump.discard import DiscardPlan, DiscardRequest, ReplDiscar
 from hms_bridge.repl.dump.plan import DumpKind
 from hms_bridge.repl.format.directories import DumpState, list_dumps
 from tests.support.faults import CrashError, FaultPlan, FaultyMetastore, faulty
-from tests.support.repl_world import DAY_MS, LEASE, ReplWorld
+from tests.support.repl_world import LEASE, ReplWorld
+from tests.support.simulated_clock import DAY_MS
 
 
 def request(world: ReplWorld, dump: str | None = None) -> DiscardRequest:
@@ -21,7 +22,7 @@ def request(world: ReplWorld, dump: str | None = None) -> DiscardRequest:
 
 
 def discarder(world: ReplWorld) -> ReplDiscard:
-    world.clock.time_ms += 1000
+    world.clock.advance_ms(1000)
     return ReplDiscard(world.source, world.resolve, world.clock, world.token, world.source.manifest)
 
 
@@ -74,12 +75,12 @@ def test_files_that_only_the_discarded_dump_named_stay_for_the_next(world: ReplW
     world.insert("t", (2, "b"))
     world.insert("t", (3, "c"))
     world.compact("t", CompactionType.MAJOR)
-    world.clock.time_ms += DAY_MS
+    world.clock.advance_ms(DAY_MS)
     world.clean()
-    world.clock.time_ms += DAY_MS
+    world.clock.advance_ms(DAY_MS)
     world.dump()
     discard(world)
-    world.clock.time_ms += 100 * DAY_MS
+    world.clock.advance_ms(100 * DAY_MS)
     assert world.purge() == 0
     world.dump()
     world.load()
@@ -149,11 +150,11 @@ def test_it_may_be_killed_anywhere(world: ReplWorld) -> None:
             world.source.manifest,
         )
         plan = job.plan(request(world))
-        world.clock.time_ms += 1000
+        world.clock.advance_ms(1000)
         try:
             job.run(plan)
         except CrashError:
-            world.clock.time_ms += 60_000
+            world.clock.advance_ms(60_000)
             if DumpState.FINISHED in states(world)[:1]:
                 discard(world)
         else:

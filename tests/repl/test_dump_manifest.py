@@ -173,7 +173,7 @@ def test_a_clock_that_steps_back_does_not_change_the_order(world):
     world.dump()
     world.load()
     world.insert("t", (3, "c"))
-    world.clock.time_ms -= 400 * 86_400_000
+    world.clock.set_back_ms(400 * 86_400_000)
     world.dump(is_previous_kept=True)
     world.load()
     world.assert_same()

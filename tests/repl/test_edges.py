@@ -629,7 +629,7 @@ def test_a_load_that_stops_at_a_change_of_names_goes_on(world, name):
         try:
             loader.run(loader.plan(world.load_request))
         except StoppedError:
-            world.clock.time_ms += 400_000
+            world.clock.advance_ms(400_000)
     world.load()
     world.assert_same()
     assert recorded

@@ -89,7 +89,7 @@ def world(fast_folder: Path):
 
 
 def dump(world: ReplWorld, gate: Gate) -> None:
-    world.clock.time_ms += 1000
+    world.clock.advance_ms(1000)
     dumper = ReplDump(world.source, gate.resolve, world.clock, world.token, world.source.manifest)
     dumper.run(dumper.plan(world.dump_request()))
 

@@ -79,7 +79,7 @@ def keep_alive(world, store, database="dst"):
     """While the other one waits, the holder's thread would beat."""
 
     def beat():
-        world.clock.time_ms += 1
+        world.clock.advance_ms(1)
         for one in leases(store, database)[:1]:
             store.heartbeat(0, one.lock_id)
 
@@ -164,7 +164,7 @@ def test_after_a_kill_the_next_load_waits_and_goes_on_by_itself(world):
         )
     )
     assert killed.state is LockState.ACQUIRED
-    world.clock.time_ms += 12_000
+    world.clock.advance_ms(12_000)
     told = []
     load = world.loader(on_waiting=told.append)
     report = load.run(load.plan(world.load_request))
@@ -189,7 +189,7 @@ def test_a_load_that_lost_its_lease_writes_nothing_more(world, call):
     def lose():
         for one in leases(world.target):
             world.target.unlock(one.lock_id)
-        world.clock.time_ms += 11_000
+        world.clock.advance_ms(11_000)
         stopped_at.append(len(target.changes))
 
     target = Interrupted(world.target, call, lose)

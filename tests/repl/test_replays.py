@@ -57,7 +57,7 @@ def test_a_time_out_that_nobody_logged_ends_the_replay(world, when):
     world.replicate()
     assert open_replays(world) == 0
     world.assert_same()
-    world.clock.time_ms += 12 * 86_400_000
+    world.clock.advance_ms(12 * 86_400_000)
     world.target.run_housekeeping()
     world.insert("t", (4, "d"))
     world.replicate()

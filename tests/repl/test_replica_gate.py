@@ -222,7 +222,7 @@ def test_a_dropped_replica_takes_its_replays_along(world):
     long.commit()
     world.dump(is_bootstrap_forced=True)
     world.load()
-    world.clock.time_ms += 12 * 86_400_000
+    world.clock.advance_ms(12 * 86_400_000)
     world.target.run_housekeeping()
     world.insert("t", (8, "h"))
     world.replicate()

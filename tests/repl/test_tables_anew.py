@@ -62,7 +62,7 @@ def carry_out(world: ReplWorld, error: Exception) -> None:
             "--set", f"hive.repl.cmrootdir={world.cmroot}",
         )  # fmt: skip
         assert answer.exit_code == 0, (words, answer.out, answer.err)
-    world.clock.time_ms += 1000
+    world.clock.advance_ms(1000)
 
 
 def go_on(world: ReplWorld) -> None:
@@ -199,7 +199,7 @@ def test_a_write_that_nobody_reported_and_another_program_cleaned(world):
     txn.insert("t", [(3, "silent")])
     txn.commit()
     world.compact("t", CompactionType.MAJOR)
-    world.clock.time_ms += 10_000
+    world.clock.advance_ms(10_000)
     for entry in world.source.find_ready_to_clean():
         for path in Path(world.root("t").path).iterdir():
             if "_v" not in path.name:
@@ -378,7 +378,7 @@ def test_a_load_that_is_killed_at_every_change_goes_on(world):
             loader.run(loader.plan(world.load_request))
             break
         except KilledError:
-            world.clock.time_ms += 400_000
+            world.clock.advance_ms(400_000)
     else:
         raise AssertionError("it never comes to its end")
     assert calls > 3

@@ -18,7 +18,8 @@ from hms_bridge.repl.dump.plan import DumpKind
 from hms_bridge.repl.dump.snapshot_wait import WaitRules
 from hms_bridge.repl.load.repl_load import LoadKind
 from hms_bridge.repl.verify import verify_dump
-from tests.support.repl_world import DAY_MS, OpenWrite, ReplWorld
+from tests.support.repl_world import OpenWrite, ReplWorld
+from tests.support.simulated_clock import DAY_MS
 
 
 @pytest.fixture
@@ -429,7 +430,7 @@ def test_the_purge_keeps_what_an_unloaded_dump_needs(world):
     report = world.dump()
     world.compact("t", CompactionType.MAJOR)
     world.clean()
-    world.clock.time_ms += 11 * DAY_MS
+    world.clock.advance_ms(11 * DAY_MS)
     assert world.purge() == 0
     world.load()
     world.assert_same()
@@ -445,7 +446,7 @@ def test_the_purge_keeps_what_the_next_dump_will_need(world):
     world.insert("t", (4, "d"))
     world.compact("t", CompactionType.MAJOR)
     world.clean()
-    world.clock.time_ms += 11 * DAY_MS
+    world.clock.advance_ms(11 * DAY_MS)
     assert world.purge() == 0
     world.replicate()
     world.assert_same()
@@ -456,7 +457,7 @@ def test_a_purge_against_the_pins_is_found_before_the_load(world):
     before = world.rows("src", "t")
     world.compact("t", CompactionType.MAJOR)
     world.clean()
-    world.clock.time_ms += 11 * DAY_MS
+    world.clock.advance_ms(11 * DAY_MS)
     holders = [pin.holder for pin in world.source.manifest.pins()]
     assert world.purge(holders) > 0
     lost = verify_dump(world.resolve, report.directory)
@@ -473,7 +474,7 @@ def test_a_purge_before_the_dump_is_found_by_the_dump(world):
     world.insert("t", (4, "d"))
     world.compact("t", CompactionType.MAJOR)
     world.clean()
-    world.clock.time_ms += 11 * DAY_MS
+    world.clock.advance_ms(11 * DAY_MS)
     world.purge([pin.holder for pin in world.source.manifest.pins()])
     with pytest.raises(SourceFileMissingError, match="lost: 1 file that the dump should name: "):
         world.dump()
@@ -533,7 +534,7 @@ def test_a_replica_that_was_down_for_too_long_begins_anew_and_lets_the_archive_g
     world.update("t", (2, "B"))
     world.compact("t", CompactionType.MAJOR)
     assert world.clean() >= 2
-    world.clock.time_ms += 12 * DAY_MS
+    world.clock.advance_ms(12 * DAY_MS)
     world.source.run_housekeeping()
     world.insert("t", (4, "d"))
     with pytest.raises(EventGapError, match=r"'repl dump --bootstrap' and 'repl load'"):
@@ -556,7 +557,7 @@ def test_a_purge_keeps_what_another_metastore_may_need(world):
     world.dump()
     world.compact("t", CompactionType.MAJOR)
     assert world.clean() >= 2
-    world.clock.time_ms += 12 * DAY_MS
+    world.clock.advance_ms(12 * DAY_MS)
     other = world.target.manifest
     archive = ChangeManager(world.archive.config, world.resolve, other, world.clock, world.token)
     job = Purge(archive, other, world.clock)

@@ -20,7 +20,8 @@ from hms_bridge.repl.dump.incremental import IncrementalRules
 from hms_bridge.repl.dump.plan import DumpKind
 from hms_bridge.repl.dump.repl_dump import ReplDump
 from hms_bridge.repl.dump.unreported_writes import earlier_allocations
-from tests.support.repl_world import DAY_MS, OpenWrite, ReplWorld
+from tests.support.repl_world import OpenWrite, ReplWorld
+from tests.support.simulated_clock import DAY_MS
 
 MAJOR, MINOR = CompactionType.MAJOR, CompactionType.MINOR
 
@@ -53,7 +54,7 @@ def wrote_nothing(world, table="t"):
 
 def clean_without_record(world, table="t", kept=()):
     """Another program deletes what is obsolete: no archive, no manifest."""
-    world.clock.time_ms += 10_000
+    world.clock.advance_ms(10_000)
     for entry in world.source.find_ready_to_clean():
         root = Path(world.root(table, entry.partition_name or "").path)
         for path in root.iterdir():
@@ -64,14 +65,14 @@ def clean_without_record(world, table="t", kept=()):
 
 def dump_remotely(world, **changes):
     """As over thrift: the manifest is out of reach."""
-    world.clock.time_ms += 1000
+    world.clock.advance_ms(1000)
     dumper = ReplDump(world.source, world.resolve, world.clock, world.token, None)
     return dumper.run(dumper.plan(world.dump_request(**changes)))
 
 
 def real_clean(world):
     """A pass of the cleaner itself."""
-    world.clock.time_ms += 10_000
+    world.clock.advance_ms(10_000)
     store = LocalStore(
         metastore=world.source,
         manifest=world.source.manifest,
@@ -154,7 +155,7 @@ def test_the_dump_pins_what_it_found_in_the_archive(world):
     world.compact("t", MAJOR)
     world.clean()
     world.dump()
-    world.clock.time_ms += 11 * DAY_MS
+    world.clock.advance_ms(11 * DAY_MS)
     world.purge(["policy:src"])
     world.load()
     world.assert_same()
@@ -164,7 +165,7 @@ def test_files_that_were_purged_are_named_as_lost(world):
     silently(world, ("insert", "t", [(3, "silent")]))
     world.compact("t", MAJOR)
     world.clean()
-    world.clock.time_ms += 11 * DAY_MS
+    world.clock.advance_ms(11 * DAY_MS)
     assert world.purge([pin.holder for pin in world.source.manifest.pins()]) > 0
     with pytest.raises(SourceFileMissingError, match="delta_0000002_0000002_0000"):
         world.dump()
@@ -257,7 +258,7 @@ def test_without_the_manifest_a_clean_up_that_began_leaves_a_doubt(world):
     wrote_nothing(world)
     world.insert("t", (3, "c"))
     world.compact("t", MAJOR)
-    world.clock.time_ms += 10_000
+    world.clock.advance_ms(10_000)
     (entry,) = world.source.find_ready_to_clean()
     world.source.mark_cleaning_started(entry.id)
     with pytest.raises(ReplError, match=r"write id 2 of src\.t"):
@@ -308,11 +309,11 @@ def test_files_of_an_earlier_life_of_the_table_are_not_taken(world):
     world.compact("t", MAJOR)
     world.clean()
     world.replicate()
-    world.clock.time_ms += DAY_MS
+    world.clock.advance_ms(DAY_MS)
     world.source.drop_table("src", "t")
     world.create_table("t")
     world.replicate()
-    world.clock.time_ms += DAY_MS
+    world.clock.advance_ms(DAY_MS)
     world.insert("t", (5, "e"))
     wrote_nothing(world)
     world.insert("t", (6, "f"))

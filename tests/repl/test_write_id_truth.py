@@ -151,7 +151,7 @@ class TestCutLists:
             lost = OpenWrite(world)
             lost.insert("t", [(row, "never")])
             lost.abort()
-        world.clock.time_ms += 100_000
+        world.clock.advance_ms(100_000)
         world.source.run_housekeeping()
         (cut,) = world.source.get_valid_write_ids(["src.t"])
         assert (cut.high_watermark, cut.aborted_ids) == (2, (2,))

@@ -49,7 +49,7 @@ def claim(world: CleaningWorld, worker: str = "w-1") -> tuple[Compaction, TxnId]
 
 
 def pass_ms(world: CleaningWorld, milliseconds: int) -> Compaction:
-    world.clock.advance(milliseconds)
+    world.clock.advance_ms(milliseconds)
     world.metastore.run_housekeeping()
     (entry,) = world.metastore.show_compactions()
     return entry

@@ -25,7 +25,8 @@ from hms_bridge.service.open import open_local_metastore
 from hms_bridge.service.task_leases import LEASE_MS
 from tests.conformance.objects import DS, acid_table, partition
 from tests.support.faults import CrashError
-from tests.support.files_world import FILES, SOURCE, FilesWorld, SteppingClock
+from tests.support.files_world import FILES, SOURCE, FilesWorld
+from tests.support.simulated_clock import SimulatedClock
 
 OLD, NEW = "delta_1_1/bucket_00000", "delta_9_9/bucket_00000"
 
@@ -119,7 +120,7 @@ def test_rows_stay_whatever_step_a_late_drop_dies_at(tmp_path: Path) -> None:
     shutil.rmtree(place / "delta_2_2")
     (place / "x").unlink()
     world.metastore.close()
-    world.clock.time_ms += LEASE_MS + 1
+    world.clock.advance_ms(LEASE_MS + 1)
     shutil.copytree(folder, before)
     for step in itertools.count(1):
         try:
@@ -150,7 +151,7 @@ def test_a_deletion_that_lost_its_claim_touches_nothing_more(tmp_path: Path) -> 
     world.database(parameters=SOURCE)
     place = dropped_by_a_dying_process(world)
     world.metastore.close()
-    world.clock.time_ms += LEASE_MS + 1
+    world.clock.advance_ms(LEASE_MS + 1)
     shutil.copytree(folder, before)
     tried = 0
     for step in itertools.count(1):
@@ -194,7 +195,7 @@ def stand_still_after(
 
 def taken_over(world: FilesWorld, place: Path) -> None:
     """Another process does the work once the claim has run out, and a writer comes then."""
-    world.clock.time_ms += LEASE_MS + 1
+    world.clock.advance_ms(LEASE_MS + 1)
     other = open_local_metastore(world.url, settings=world.settings, clock=world.clock)
     other.run_housekeeping()
     other.close()
@@ -241,7 +242,7 @@ class ObjectStore:
         *,
         is_writer_there: bool = False,
     ) -> None:
-        self.clock = SteppingClock()
+        self.clock = SimulatedClock()
         self._root = f"memory://{folder.name}-{uuid.uuid4().hex}"
         settings = Settings(warehouse=self._root, archive=ArchiveSettings(is_enabled=False))
         url = f"sqlite:///{folder}/metastore.db"
@@ -253,7 +254,7 @@ class ObjectStore:
 
         def slow(fs: MemoryFileSystem, old: str, new: str, **given: object) -> None:
             copy(fs, old, new, **given)
-            self.clock.time_ms += copy_ms
+            self.clock.advance_ms(copy_ms)
             if is_writer_there and old.endswith("/b"):
                 self._fs.pipe_file(f"{self._path}/t/late", b"late")
             monkeypatch.setattr(MemoryFileSystem, "cp_file", copy)

@@ -25,7 +25,7 @@ def test_a_worker_that_takes_too_long_loses_its_entry(tmp_path: Path) -> None:
         (timeout_ms, CompactionState.WORKING),
         (1, CompactionState.INITIATED),
     ):
-        world.clock.advance(milliseconds)
+        world.clock.advance_ms(milliseconds)
         metastore.heartbeat(txn_id, LockId(0))  # it is alive
         metastore.run_housekeeping()
         assert [one.state for one in metastore.show_compactions()] == [state]

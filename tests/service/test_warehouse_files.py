@@ -182,7 +182,7 @@ def test_a_place_that_another_process_still_deletes_is_busy(world: World) -> Non
     world.start()
     with pytest.raises(MetaError, match="still being deleted"):
         world.metastore.create_table(acid_table("db", "t"))
-    world.clock.time_ms += LEASE_MS + 1
+    world.clock.advance_ms(LEASE_MS + 1)
     world.metastore.create_table(acid_table("db", "t"))
 
 

@@ -227,7 +227,7 @@ class Schedules(RuleBasedStateMachine):
 
     def wait(self, milliseconds: int) -> None:
         """Time goes by; all that is open stays alive."""
-        self.world.clock.advance(milliseconds)
+        self.world.clock.advance_ms(milliseconds)
         running = [self.running.txn_id] if self.running else []
         for txn_id in (*self.open_readers, *self.open_writers, *running):
             self.world.metastore.heartbeat(txn_id, NO_LOCK)

@@ -12,22 +12,7 @@ from changemanager.manifest import ArchiveCause, ArchiveContext
 from changemanager.purge import Purge
 from tests.support.archive_manifest import InMemoryManifest
 from tests.support.faults import FaultPlan, FaultyManifest, FaultyVolume, faulty
-
-START_MS = 1_700_000_000_000
-DAY_MS = 86_400_000
-
-
-class StandingClock:
-    """Tells the time that it is given."""
-
-    def __init__(self, now_ms: int = START_MS) -> None:
-        self.time_ms = now_ms
-
-    def now_ms(self) -> int:
-        return self.time_ms
-
-    def advance(self, milliseconds: int) -> None:
-        self.time_ms += milliseconds
+from tests.support.simulated_clock import DAY_MS, SimulatedClock
 
 
 class ArchiveWorld:
@@ -48,7 +33,7 @@ class ArchiveWorld:
         self.cmroot = folder / "cmroot"
         self.trash = folder / "trash"
         self.warehouse.mkdir(exist_ok=True)
-        self.clock = StandingClock()
+        self.clock = SimulatedClock()
         self.store = InMemoryManifest()
         self.volume_class = volume_class
         self.is_cmroot_elsewhere = is_cmroot_elsewhere

@@ -31,24 +31,9 @@ from hms_bridge.model.txn import (
 )
 from hms_bridge.model.valid_ids import ValidTxnList
 from tests.support.databases import fresh_url
+from tests.support.simulated_clock import SimulatedClock
 
 WORKER = "worker-1"
-
-
-class MovingClock:
-    """A clock that stands still until it is moved."""
-
-    def __init__(self, now_ms: int = 1_700_000_000_000) -> None:
-        self.time_ms = now_ms
-
-    def now_ms(self) -> int:
-        return self.time_ms
-
-    def sleep_seconds(self, seconds: float) -> None:
-        self.time_ms += int(seconds * 1000)
-
-    def advance(self, milliseconds: int) -> None:
-        self.time_ms += milliseconds
 
 
 class CleaningWorld:
@@ -64,7 +49,7 @@ class CleaningWorld:
         parameters: dict[str, str] | None = None,
     ) -> None:
         self.folder = folder
-        self.clock = MovingClock()
+        self.clock = SimulatedClock()
         self.settings = Settings(
             warehouse=str(folder / "warehouse"),
             archive=ArchiveSettings(is_enabled=is_archive_on, root=str(folder / "cmroot")),
@@ -234,7 +219,7 @@ class CleaningWorld:
         entry, txn_id = self.start_compaction(kind, partition)
         self.publish(entry, txn_id)
         self.commit(txn_id, TxnType.COMPACTION)
-        self.clock.advance(60_000)
+        self.clock.advance_ms(60_000)
         return entry
 
     # -- what there is

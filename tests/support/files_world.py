@@ -16,23 +16,10 @@ from hms_bridge.service.open import open_local_metastore
 from hms_bridge.service.task_leases import LEASE_MS
 from tests.conformance.objects import acid_table
 from tests.support.faults import CrashError, FaultPlan, faulty
+from tests.support.simulated_clock import SimulatedClock
 
 SOURCE = {"repl.source.for": "p1"}
-START_MS = 1_700_000_000_000
 FILES = {"delta_1_1/bucket_00000": b"one", "delta_2_2/bucket_00000": b"two", "x": b"three"}
-
-
-class SteppingClock:
-    """Stands still, but for those who sleep."""
-
-    def __init__(self) -> None:
-        self.time_ms = START_MS
-
-    def now_ms(self) -> int:
-        return self.time_ms
-
-    def sleep_seconds(self, seconds: float) -> None:
-        self.time_ms += int(seconds * 1000)
 
 
 class DyingDirectories(Directories):
@@ -74,7 +61,7 @@ class FilesWorld:
     def __init__(self, folder: Path, *, is_archive_enabled: bool = True) -> None:
         self.folder = folder
         self.url = f"sqlite:///{folder}/metastore.db"
-        self.clock = SteppingClock()
+        self.clock = SimulatedClock()
         self.settings = Settings(
             warehouse=str(folder / "warehouse"),
             deletion_roots=(str(folder / "elsewhere"),),
@@ -102,7 +89,7 @@ class FilesWorld:
 
     def recover(self) -> None:
         """A new process, after every lease of the old one has run out, keeps house."""
-        self.clock.time_ms += LEASE_MS + 1
+        self.clock.advance_ms(LEASE_MS + 1)
         self.start().run_housekeeping()
 
     def database(self, name: str = "db", **given: object) -> None:

@@ -58,31 +58,13 @@ from hms_bridge.rows.transaction import current_snapshot
 from hms_bridge.rows.writer import DeltaTarget, WrittenDelta, write_delete_delta, write_insert_delta
 from hms_bridge.service.metastore_service import MetastoreService
 from hms_bridge.service.open import open_local_metastore
+from tests.support.simulated_clock import DAY_MS, SimulatedClock
 from tests.support.table_rows import acid_rows
 
-DAY_MS = 86_400_000
 LEASE = LeaseRules(dead_after_seconds=30, heartbeat_seconds=10)
 COLUMNS = (Column(name="id", type="int"), Column(name="v", type="string"))
 ROW_TYPE = struct_type(["id", "v"], [parse_hive_type("int"), parse_hive_type("string")])
 ROW_ID = pa.struct([("writeid", pa.int64()), ("bucketid", pa.int32()), ("rowid", pa.int64())])
-
-
-class TestClock:
-    """Stands still but for sleeping; `on_sleep` is called then."""
-
-    __test__ = False
-
-    def __init__(self) -> None:
-        # Files get the time of the machine, and the purge looks at both.
-        self.time_ms = time.time_ns() // 1_000_000
-        self.on_sleep = lambda: None
-
-    def now_ms(self) -> int:
-        return self.time_ms
-
-    def sleep_seconds(self, seconds: float) -> None:
-        self.time_ms += int(seconds * 1000)
-        self.on_sleep()
 
 
 class OpenWrite:
@@ -195,7 +177,8 @@ class ReplWorld:
 
     def __init__(self, folder: Path, *, clock: Any = None, txn: TxnSettings | None = None) -> None:
         self.folder = folder
-        self.clock = clock or TestClock()
+        # Files get the time of the machine, and the purge looks at both.
+        self.clock = clock or SimulatedClock(time.time_ns() // 1_000_000)
         self._txn = txn or TxnSettings()
         self.resolve = FsspecResolver()
         self.cmroot = folder / "cmroot"
@@ -306,7 +289,7 @@ class ReplWorld:
     def clean(self) -> int:
         """Archive and remove what compactions replaced; how many files were archived."""
         count = 0
-        self.clock.time_ms += 10_000
+        self.clock.advance_ms(10_000)
         for entry in self.source.find_ready_to_clean():
             root = self.root(entry.table_name, entry.partition_name or "")
             txns = current_snapshot(self.source)
@@ -349,7 +332,7 @@ class ReplWorld:
         )
 
     def dump(self, source: Any = None, **changes: Any) -> DumpReport:
-        self.clock.time_ms += 1000
+        self.clock.advance_ms(1000)
         dumper = self.dumper(source)
         return dumper.run(dumper.plan(self.dump_request(**changes)))
 
