@@ -6,11 +6,13 @@ import os
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from changemanager.filesystem.volume import Placement, Volume
 from changemanager.location import Location, Resolver
-from tests.support.archive_manifest import InMemoryManifest
+from changemanager.manifest import ArchiveManifest
+
+T = TypeVar("T")
 
 
 class CrashError(BaseException):
@@ -28,7 +30,7 @@ class FaultPlan:
         self.labels: list[str] = []
         self._lock = threading.Lock()
 
-    def around(self, label: str, action: Callable[[], Any]) -> Any:
+    def around(self, label: str, action: Callable[[], T]) -> T:
         """Two points for each step: just before it, and just after it."""
         self.point(f"before {label}")
         result = action()
@@ -78,7 +80,8 @@ class FaultyVolume:
         self._do("rename", source, target)
 
     def place(self, source: str, target: str) -> Placement:
-        return self._do("place", source, target)
+        placed: Placement = self._do("place", source, target)
+        return placed
 
     def remove_file(self, path: str) -> None:
         self._do("remove_file", path)
@@ -116,7 +119,7 @@ class FaultyManifest:
         }
     )
 
-    def __init__(self, manifest: InMemoryManifest, faults: FaultPlan) -> None:
+    def __init__(self, manifest: ArchiveManifest, faults: FaultPlan) -> None:
         self._manifest = manifest
         self._faults = faults
 
@@ -147,7 +150,8 @@ class FarVolume(FaultyVolume):
     def place(self, source: str, target: str) -> Placement:
         if Path(source).parent != Path(target).parent:
             return Placement.REFUSED
-        return self._do("place", source, target)
+        placed: Placement = self._do("place", source, target)
+        return placed
 
 
 class FaultyMetastore:
