@@ -67,7 +67,7 @@ def test_the_next_dump_begins_where_a_discarded_one_began(world: ReplWorld) -> N
     assert (again.kind, again.from_event_id) == (DumpKind.INCREMENTAL, unwanted.from_event_id)
     world.load()
     world.assert_same()
-    assert [row["id"] for row in world.rows("dst", "t")] == [1, 2, 3]
+    assert [row["id"] for row in world.replica.rows("t")] == [1, 2, 3]
 
 
 def test_files_that_only_the_discarded_dump_named_stay_for_the_next(world: ReplWorld) -> None:
@@ -163,7 +163,7 @@ def test_it_may_be_killed_anywhere(world: ReplWorld) -> None:
     world.dump()
     world.load()
     world.assert_same()
-    assert [row["id"] for row in world.rows("dst", "t")] == [1, 2]
+    assert [row["id"] for row in world.replica.rows("t")] == [1, 2]
 
 
 def test_a_finished_dump_removes_older_dumps_and_nothing_of_others(world: ReplWorld) -> None:

@@ -1,21 +1,9 @@
 from __future__ import annotations
 
-import pytest
-
 from hms_bridge.model.compaction import CompactionType
 from hms_bridge.repl.format.directories import DumpState
 from hms_bridge.repl.status import ReplStatus, StatusRequest
-from tests.support.repl_world import ReplWorld
 from tests.support.simulated_clock import DAY_MS
-
-
-@pytest.fixture
-def world(fast_folder):
-    world = ReplWorld(fast_folder)
-    world.create_table("t")
-    world.insert("t", (1, "a"))
-    yield world
-    world.close()
 
 
 def look(world, *, with_source=True, with_target=True, with_pins=True):
