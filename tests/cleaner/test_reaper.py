@@ -97,7 +97,7 @@ def test_a_failed_cleaning_that_a_later_one_made_good_stays_in_the_history(
     world: CleaningWorld,
 ) -> None:
     world.write()
-    failed = world.compact(CompactionType.MINOR)
+    failed = world.compact(kind=CompactionType.MINOR)
     world.metastore.mark_failed(replace(world.entry(failed), error_message="too often"))
     world.write()
     world.compact()
@@ -187,7 +187,7 @@ def test_history_is_forgotten(world: CleaningWorld) -> None:
     world.compact()
     world.cleaner().run_once()
     root, manifest = world.store.archive().cmroot.uri, world.store.manifest
-    name = world.archived()[0]
+    name = next(iter(world.archived()))
     clock = manifest.entries(root)[name].archived_at_ms
     manifest.claim_purge(
         root, name, seen_archived_at_ms=clock, overridden_holders=(), owner="o", now_ms=clock
@@ -205,7 +205,7 @@ def test_a_step_looks_at_few_directories_and_a_round_at_all(
     monkeypatch.setattr(temporaries, "DIRECTORIES_AT_ONCE", 2)
     world = CleaningWorld(tmp_path, is_partitioned=True)
     for value in "abc":
-        world.add_partition(value)
+        world.add_partition("t", value)
     dead = world.open()
     world.abort(dead)
     places = [world.table, *(world.table / f"p={value}" for value in "abc")]
@@ -225,7 +225,7 @@ def test_a_step_looks_at_few_directories_and_a_round_at_all(
 
 def test_temporaries_of_dead_transactions_go_and_those_of_live_ones_stay(tmp_path: Path) -> None:
     world = CleaningWorld(tmp_path, is_partitioned=True)
-    world.add_partition("1")
+    world.add_partition("t", "1")
     dead, alive = world.open(), world.open()
     world.abort(dead)
     for place in (world.table, world.table / "p=1"):

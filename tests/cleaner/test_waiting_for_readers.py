@@ -16,6 +16,7 @@ from hms_bridge.model.compaction import (
 from hms_bridge.model.ids import NO_TXN, LockId, TxnId, WriteId
 from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockRequest, LockType
 from hms_bridge.model.txn import TxnType
+from tests.conformance import objects
 from tests.support.cleaning_world import CleaningWorld, delta, keep_alive
 
 
@@ -131,11 +132,8 @@ def test_the_locks_of_a_writer_do_not_say_what_it_reads(world: CleaningWorld) ->
     world.metastore.create_database(Database(name="other"))
     world.write()
     writer = world.open()
-    component = LockComponent(
-        type=LockType.SHARED_READ, level=LockLevel.TABLE, database_name="other", table_name="t",
-        operation=DataOperation.INSERT, is_transactional=True,
-    )  # fmt: skip
-    world.metastore.lock(LockRequest(components=(component,), txn_id=writer, user="w", host="h"))
+    component = objects.component("other", operation=DataOperation.INSERT)
+    world.metastore.lock(objects.request(component, txn=writer))
     world.compact()
     assert world.cleaner().run_once() == ()
     keep_alive(world, writer)
