@@ -4,7 +4,7 @@ anything that it replaces is deleted (I1, I7)."""
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -19,23 +19,16 @@ from changemanager.transfer import give_new_name
 from cleaner.daemon import make_cleaner
 from hms_bridge.acid.markers import ACID_VERSION, ACID_VERSION_FILE
 from hms_bridge.acid.names import DirectoryName
-from hms_bridge.config.settings import ArchiveSettings, Settings
-from hms_bridge.connect import LocalStore, open_local
-from hms_bridge.model.catalog import ORC_INPUT_FORMAT, ORC_OUTPUT_FORMAT, Column, Storage, Table
 from hms_bridge.model.compaction import CompactionType
 from hms_bridge.model.lock import DataOperation
 from hms_bridge.model.txn import (
-    AllocateWriteIdsRequest,
-    CommitTxnRequest,
-    OpenTxnsRequest,
     TxnState,
 )
 from hms_bridge.rows.event_files import EventFileSpec, write_inserts
 from hms_bridge.rows.publication import Publication, WrittenDirectory
-from tests.support.compaction_world import COLUMNS, World
 from tests.support.databases import fresh_url
 from tests.support.power_loss import Loss, PoweredMetastore, PowerFailure, PowerLossDisk
-from tests.support.simulated_clock import SimulatedClock
+from tests.support.world import COLUMNS, World, world_to_compact
 
 STEPS_MAX = 200
 Rows = list[dict[str, Any]]
@@ -54,26 +47,12 @@ def disk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> PowerLossDisk:
     return PowerLossDisk(folder / "disk", monkeypatch)
 
 
-@pytest.fixture
-def store(folder: Path, disk: PowerLossDisk) -> Iterator[LocalStore]:
-    """The database is on a disk of its own, that keeps what was committed."""
-    settings = Settings(
-        warehouse=f"{disk.root}/warehouse", archive=ArchiveSettings(root=f"{disk.root}/cm")
-    )
-    opened = open_local(fresh_url(folder), settings, SimulatedClock())
-    yield opened
-    opened.metastore.close()
-
-
 class PoweredWorld:
     """A table on a disk that can lose power."""
 
-    def __init__(self, store: LocalStore, disk: PowerLossDisk) -> None:
-        self.store, self.disk = store, disk
-        self.clock = store.clock
-        assert isinstance(self.clock, SimulatedClock)
-        self.world = World(store)
-        disk.settle()
+    def __init__(self, world: World, disk: PowerLossDisk) -> None:
+        self.world, self.disk = world, disk
+        self.store, self.clock = world.store, world.clock
 
     def fail_at(
         self, step: int, work: Callable[[], Any], before: Callable[[], None] = lambda: None
@@ -108,7 +87,7 @@ class PoweredWorld:
         """Whether every base and delta tells the version of its format, as Hive wants to know."""
         found = [
             (path / ACID_VERSION_FILE).read_bytes()
-            for path in Path(self.world.root).iterdir()
+            for path in self.world.path().iterdir()
             if DirectoryName.parse(path.name)
         ]
         return len(found) > 0 and set(found) == {ACID_VERSION}
@@ -121,8 +100,11 @@ class PoweredWorld:
 
 
 @pytest.fixture
-def powered(store: LocalStore, disk: PowerLossDisk) -> PoweredWorld:
-    return PoweredWorld(store, disk)
+def powered(folder: Path, disk: PowerLossDisk) -> PoweredWorld:
+    """The database is on a disk of its own, that keeps what was committed."""
+    world = world_to_compact(World(disk.root, url=fresh_url(folder)))
+    disk.settle()
+    return PoweredWorld(world, disk)
 
 
 @pytest.mark.parametrize("kind", [CompactionType.MAJOR, CompactionType.MINOR])
@@ -132,7 +114,7 @@ def test_a_compaction_survives_a_cut_at_any_step(
     world = powered.world
     before = world.rows()
     for step in range(1, STEPS_MAX):
-        world.request(kind)
+        world.request_compaction(kind=kind)
         is_done = powered.fail_at(step, lambda: world.worker(metastore=world.metastore).run_once())
         for loss in Loss:
             assert powered.rows_after(loss) == before, (powered.disk.labels[-3:], loss)
@@ -143,8 +125,8 @@ def test_a_compaction_survives_a_cut_at_any_step(
         powered.go_on(step)
         while (again := world.worker().run_once()) is not None:
             assert again.state in ("compacted", "refused"), again.message
-        world.write(insert=[(100 + step, "more"), (300 + step, "more")])
-        world.write(delete=[300 + step])
+        world.insert("t", (100 + step, "more"), (300 + step, "more"))
+        world.delete("t", 300 + step)
         before = world.rows()
     pytest.fail("the worker never came to its end")
 
@@ -156,15 +138,15 @@ def test_what_a_compaction_replaced_is_deleted_only_when_nothing_can_bring_it_ba
     """The cleaner syncs its deletions: what they leave alone must be on the disk before."""
     world = powered.world
     if is_source:
-        database = world.metastore.get_database("default")
+        database = world.metastore.get_database("db")
         world.metastore.alter_database(
-            "default", replace(database, parameters={"repl.source.for": "policy"})
+            "db", replace(database, parameters={"repl.source.for": "policy"})
         )
     before = world.rows()
     held = _file_contents(powered.disk.root)
 
     def compact() -> None:
-        world.request(CompactionType.MAJOR)
+        world.request_compaction(kind=CompactionType.MAJOR)
         outcome = world.worker().run_once()
         assert outcome is not None
         assert outcome.state == "compacted", outcome.message
@@ -186,7 +168,7 @@ def test_what_a_compaction_replaced_is_deleted_only_when_nothing_can_bring_it_ba
             return
         powered.go_on(step)
         assert all(o.state.value == "cleaned" for o in make_cleaner(powered.store).run_once())
-        world.write(insert=[(100 + step, "more"), (300 + step, "more")])
+        world.insert("t", (100 + step, "more"), (300 + step, "more"))
         before = world.rows()
         held = _file_contents(powered.disk.root)
     pytest.fail("the cleaner never came to its end")
@@ -206,7 +188,7 @@ def test_a_committed_write_survives_a_cut_at_any_step(powered: PoweredWorld) -> 
     before = world.rows()
     for step in range(1, STEPS_MAX):
         new = {"id": 100 + step, "v": "new"}
-        is_done = powered.fail_at(step, lambda n=new: world.write(insert=[(n["id"], n["v"])]))
+        is_done = powered.fail_at(step, lambda n=new: world.insert("t", (n["id"], n["v"])))
         expected = [*_values(before), *([new] if is_done else [])]
         for loss in Loss:
             assert _values(powered.rows_after(loss)) == expected, (powered.disk.labels[-3:], loss)
@@ -219,8 +201,8 @@ def test_a_committed_write_survives_a_cut_at_any_step(powered: PoweredWorld) -> 
 def test_a_write_makes_a_missing_table_directory_for_good(powered: PoweredWorld) -> None:
     """Somebody removed it while the table was empty."""
     world = powered.world
-    shutil.rmtree(world.root)
-    assert powered.fail_at(STEPS_MAX, lambda: world.write(insert=[(7, "new")]))
+    shutil.rmtree(world.path())
+    assert powered.fail_at(STEPS_MAX, lambda: world.insert("t", (7, "new")))
     for loss in Loss:
         assert _values(powered.rows_after(loss)) == [{"id": 7, "v": "new"}]
 
@@ -230,49 +212,39 @@ def _values(rows: Rows) -> Rows:
 
 
 def test_a_committed_statement_survives_a_cut_at_any_step(
-    powered: PoweredWorld, store: LocalStore
+    powered: PoweredWorld,
 ) -> None:
     """As Spark's tasks and driver do it, into a partition that is not there yet."""
-    store.metastore.create_table(
-        Table(
-            name="p", database_name="default", partition_columns=(Column(name="k", type="string"),),
-            storage=Storage(
-                columns=COLUMNS, input_format=ORC_INPUT_FORMAT, output_format=ORC_OUTPUT_FORMAT
-            ),
-            parameters={"transactional": "true"},
-        )
-    )  # fmt: skip
-    table = store.metastore.get_table("default", "p")
+    world = powered.world
+    world.create_table("p", is_partitioned=True)
+    table = world.describe("p")
     powered.disk.settle()
 
     def insert(value: int) -> None:
-        metastore = powered.world.metastore
-        (txn,) = metastore.open_txns(OpenTxnsRequest(user="u", host="h"))
-        (given,) = metastore.allocate_table_write_ids(
-            AllocateWriteIdsRequest(database_name="default", table_name="p", txn_ids=(txn,))
-        )
-        publication = Publication(metastore, store.resolver, table, txn, given.write_id)
+        writer = world.begin()
+        write_id = writer.write_id("p")
+        publication = Publication(world.metastore, world.resolve, table, writer.id, write_id)
         spec = EventFileSpec(
-            staging=publication.staging, write_id=given.write_id, statement_id=0,
+            staging=publication.staging, write_id=write_id, statement_id=0,
             columns=COLUMNS, partition_columns=table.partition_columns,
         )  # fmt: skip
         batch = pa.record_batch(
             [pa.array([value], pa.int32()), pa.array(["new"]), pa.array([f"k{value}"])],
-            names=["id", "v", "k"],
+            names=["id", "v", "p"],
         )
-        files = tuple(write_inserts(store.resolver, spec, [batch], 0, "1"))
-        name = DirectoryName.delta(given.write_id, given.write_id, 0)
+        files = tuple(write_inserts(world.resolve, spec, [batch], 0, "1"))
+        name = DirectoryName.delta(write_id, write_id, 0)
         try:
             publication.publish([WrittenDirectory(name=name, files=files)], DataOperation.INSERT)
         finally:
             publication.discard_staging()
-        metastore.commit_txn(CommitTxnRequest(txn_id=txn))
+        writer.commit()
 
     for step in range(1, STEPS_MAX):
         is_done = powered.fail_at(step, lambda value=step: insert(value))
         for loss in Loss:
             powered.rows_after(loss)
-            rows = powered.world.rows("p")
+            rows = world.rows("p")
             expected = [{"id": step, "v": "new"}] if is_done else []
             assert _values(rows) == expected, (powered.disk.labels[-3:], loss)
         if is_done:
