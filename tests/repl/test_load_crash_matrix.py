@@ -16,7 +16,7 @@ from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.format.events_dump import EventsDump
 from hms_bridge.repl.load import copy
 from hms_bridge.repl.load.repl_load import LoadKind, LoadRequest, ReplLoad
-from tests.support.databases import MEMORY
+from tests.support.engines import MEMORY
 from tests.support.faults import CrashError, FaultPlan, FaultyMetastore, faulty
 from tests.support.golden_repl import WITHOUT
 from tests.support.world import World

@@ -19,9 +19,9 @@ from sqlalchemy import Connection, exists, inspect, literal, select, text, union
 from hms_bridge.backend.engine import Database, open_database
 from hms_bridge.backend.schema.all_tables import TABLES
 from hms_bridge.backend.schema.install import install, put_seeds
+from tests.support.engines import MEMORY, open_again, put_back
 
 SERVER_URL = os.environ.get("HMS_BRIDGE_TEST_DATABASE")
-MEMORY = "sqlite://"
 OTHER_URLS = os.environ.get("HMS_BRIDGE_TEST_DATABASES", "").split()
 
 
@@ -35,11 +35,11 @@ def fresh_database(folder: Path | None = None) -> Iterator[Database]:
         database = _server(SERVER_URL)
         _empty(database)
     else:
-        database = memory_database() if folder is None else open_database(sqlite_file(folder))
+        database = memory_database() if folder is None else open_again(sqlite_file(folder))
     try:
         yield database
     finally:
-        database.close()
+        put_back(database)
 
 
 def fresh_url(folder: Path) -> str:
@@ -63,7 +63,7 @@ def sqlite_file(folder: Path, name: str = "metastore.db") -> str:
 
 def memory_database() -> Database:
     """A new one that has the schema, and goes with its only connection."""
-    database = open_database(MEMORY)
+    database = open_again(MEMORY)
     with sqlite_connection(database) as raw:
         raw.deserialize(_schema())
     return database

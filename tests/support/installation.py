@@ -11,14 +11,14 @@ from sqlalchemy import insert, select
 
 from changemanager.filesystem.volume import Volume
 from changemanager.location import FsspecResolver, Resolver
-from hms_bridge.backend.engine import open_database
 from hms_bridge.catalog.databases import install_default
 from hms_bridge.config.settings import ArchiveSettings, Settings
 from hms_bridge.connect import LocalStore
 from hms_bridge.service.directories import Directories
 from hms_bridge.service.metastore_service import MetastoreService
 from hms_bridge.service.open import open_local_metastore
-from tests.support.databases import MEMORY, fresh_url, memory_database, sqlite_connection
+from tests.support.databases import fresh_url, memory_database, sqlite_connection
+from tests.support.engines import MEMORY, open_again, put_back
 from tests.support.simulated_clock import SimulatedClock
 
 
@@ -50,7 +50,7 @@ class Installation:
     ) -> MetastoreService:
         """A new process on the same disk: it knows what is in files and database."""
         self.resolve = resolve or FsspecResolver()
-        engine = memory_database() if self.url == MEMORY else open_database(self.url)
+        engine = memory_database() if self.url == MEMORY else open_again(self.url)
         with engine.transaction(write=True) as connection:
             install_default(connection, f"file:{self.warehouse}", self.clock.now_ms() // 1000)
         self.engine = engine
@@ -63,8 +63,7 @@ class Installation:
             create_schema=False,
             open_url=lambda _: engine,
         )
-        # A server's connections must not be left to the garbage collector.
-        weakref.finalize(self.metastore, engine.close)
+        self._end = weakref.finalize(self.metastore, put_back, engine)
         self.store = LocalStore(
             metastore=self.metastore,
             manifest=self.metastore.manifest,
@@ -76,6 +75,7 @@ class Installation:
 
     def close(self) -> None:
         self.metastore.close()
+        self._end()
 
     @property
     def volume(self) -> Volume:
