@@ -69,7 +69,7 @@ def test_real_hive_loads_our_dumps(hive42: Hive42, source: ReplWorld) -> None:
 
     source.update("t", (2, "B"))
     source.add_partition("part", "a b")
-    with source.write() as txn:
+    with source.transaction() as txn:
         txn.insert("part", [(2, "y")], "p=a b")
         txn.insert("t", [(3, "c")], statement=1)
     source.source.drop_table("src", "dropped")
