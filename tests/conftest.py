@@ -7,9 +7,12 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from hms_bridge.backend.engine import Database
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -46,6 +49,35 @@ def fast_root() -> Iterator[Path]:
     above = memory if os.access(memory, os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=above, prefix="hms-bridge-") as folder:
         yield Path(folder)
+
+
+@pytest.fixture
+def fast_folder(tmp_path: Path) -> Iterator[Path]:
+    """The same for one test, removed after it."""
+    memory = Path("/dev/shm")
+    if not os.access(memory, os.W_OK):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def database() -> Iterator[Database]:
+    """With the schema, and nothing in it."""
+    from tests.support.databases import fresh_database
+
+    with fresh_database() as opened:
+        yield opened
+
+
+@pytest.fixture
+def shared_database(tmp_path: Path) -> Iterator[Database]:
+    """One that threads can use side by side."""
+    from tests.support.databases import fresh_database
+
+    with fresh_database(tmp_path) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")

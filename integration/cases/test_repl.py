@@ -19,7 +19,7 @@ from hms_bridge.repl.load.repl_load import LoadRequest, ReplLoad
 from hms_bridge.service.open import open_local_metastore
 from integration.referees.hive42 import Hive42
 from integration.referees.java_metastore import JavaMetastore
-from tests.support.repl_world import OpenWrite, ReplWorld
+from tests.support.repl_world import ReplWorld
 from tests.support.table_rows import acid_rows
 
 ACID = "stored as orc tblproperties('transactional'='true')"
@@ -41,7 +41,7 @@ def _read(hive: Hive42, table: str, columns: str = "id, v") -> list[tuple[object
 def _ours(world: ReplWorld, table: str) -> list[tuple[object, ...]]:
     return sorted(
         (*row["row__id"], *(str(value) for name, value in row.items() if name != "row__id"))
-        for row in world.rows("src", table)
+        for row in world.rows(table)
     )
 
 
@@ -57,7 +57,7 @@ def test_real_hive_loads_our_dumps(hive42: Hive42, source: ReplWorld) -> None:
     source.add_partition("part", "1")
     source.insert("t", (1, "a"), (2, "b"))
     source.insert("part", (1, "x"), partition="p=1")
-    lost = OpenWrite(source)
+    lost = source.begin()
     lost.insert("t", [(9, "never")])
     lost.abort()
     _dump(source)
@@ -69,7 +69,7 @@ def test_real_hive_loads_our_dumps(hive42: Hive42, source: ReplWorld) -> None:
 
     source.update("t", (2, "B"))
     source.add_partition("part", "a b")
-    with source.write() as txn:
+    with source.transaction() as txn:
         txn.insert("part", [(2, "y")], "p=a b")
         txn.insert("t", [(3, "c")], statement=1)
     source.source.drop_table("src", "dropped")

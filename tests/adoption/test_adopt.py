@@ -26,11 +26,11 @@ from hms_bridge.metastore import LocalMetastore, Metastore
 from hms_bridge.model.catalog import KEEP_FILES, Column, Table
 from hms_bridge.model.compaction import ShowCompactionsRequest
 from hms_bridge.model.ids import TxnId
-from hms_bridge.model.txn import AbortTxnRequest, AllocateWriteIdsRequest, OpenTxnsRequest
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.rows.scan import plan_scan, read_scan_split
 from hms_bridge.rows.transaction import current_snapshot
 from hms_bridge.service.warehouse_files import WarehouseFiles
+from tests.conformance.objects import abort, open_txn, write_id
 from tests.support.golden import OWN
 
 PLAIN, COMPACTED = "g02_iud/01-before-minor", "g02_iud/05-after-major"
@@ -101,12 +101,9 @@ def test_compacted_directories_are_visible(store: LocalStore, left: Path) -> Non
 
 def test_the_next_write_and_transaction_have_new_numbers(store: LocalStore, left: Path) -> None:
     carry_out(planned(copied(COMPACTED, left / "t")), store)
-    (txn_id,) = store.metastore.open_txns(OpenTxnsRequest(user="ann", host="here"))
+    txn_id = open_txn(store.metastore)
     assert txn_id > 134
-    (one,) = store.metastore.allocate_table_write_ids(
-        AllocateWriteIdsRequest(database_name="d", table_name="t", txn_ids=(txn_id,))
-    )
-    assert one.write_id == 11
+    assert write_id(store.metastore, txn_id, "d") == 11
 
 
 def test_given_aborted_writes_stay_unseen(store: LocalStore, left: Path) -> None:
@@ -164,14 +161,12 @@ def test_compactions_with_the_number_of_a_transaction_here_are_refused(
 ) -> None:
     metastore = store.metastore
     metastore.seed_txn_id(TxnId(134))
-    (txn_id,) = metastore.open_txns(OpenTxnsRequest(user="ann", host="here"))
+    txn_id = open_txn(metastore)
     assert txn_id == 134
     if is_aborted:
         # It has written, so it is remembered.
-        metastore.allocate_table_write_ids(
-            AllocateWriteIdsRequest(database_name="x", table_name="x", txn_ids=(txn_id,))
-        )
-        metastore.abort_txn(AbortTxnRequest(txn_id=txn_id))
+        write_id(metastore, txn_id, "x", "x")
+        abort(metastore, txn_id)
     plan = planned(copied(COMPACTED, left / "t"))
     with pytest.raises(InvalidOperationError, match="compaction transaction 134.*new metastore"):
         carry_out(plan, store)
@@ -203,10 +198,7 @@ def test_a_directory_has_one_table(store: LocalStore, left: Path, place: str) ->
 
 
 def test_write_ids_of_an_earlier_table_are_noticed(store: LocalStore, left: Path) -> None:
-    (txn_id,) = store.metastore.open_txns(OpenTxnsRequest(user="ann", host="here"))
-    store.metastore.allocate_table_write_ids(
-        AllocateWriteIdsRequest(database_name="d", table_name="t", txn_ids=(txn_id,))
-    )
+    write_id(store.metastore, open_txn(store.metastore), "d")
     with pytest.raises(InvalidOperationError, match=r"other write ids for d\.t"):
         carry_out(planned(copied(PLAIN, left / "t")), store)
 

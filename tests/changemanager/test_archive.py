@@ -29,14 +29,9 @@ from changemanager.filesystem.volume import FileKind, Placement
 from changemanager.location import FsspecResolver, ListedFile, list_tree
 from changemanager.manifest import EntryState
 from changemanager.uri import archive_name
-from tests.support.archive_world import (
-    DAY_MS,
-    START_MS,
-    ArchiveWorld,
-    FarVolume,
-    LinklessVolume,
-    context,
-)
+from tests.support.archive_world import ArchiveWorld, context
+from tests.support.faults import FarVolume, LinklessVolume
+from tests.support.simulated_clock import DAY_MS, START_MS
 
 
 @pytest.fixture
@@ -100,7 +95,7 @@ def test_a_move_takes_the_whole_directory(world: ArchiveWorld) -> None:
     world.write("t/delta_1_1/_orc_acid_version", b"2")
     world.write("t/delta_1_1/.bucket_00000.crc", b"crc")
     world.write("t/delta_1_1/union/bucket_00001", b"more")
-    world.clock.advance(1234)
+    world.clock.advance_ms(1234)
     report = recycle(world, world.warehouse / "t" / "delta_1_1")
     assert report.archived_count == 3
     assert world.archived() == {
@@ -217,7 +212,7 @@ def test_the_same_content_twice_is_one_file_with_its_retention_begun_again(
     first = world.write("t/delta_1_1/bucket_00000", b"rows")
     second = world.write("u/delta_2_2/bucket_00000", b"rows")
     recycle(world, first)
-    world.clock.advance(5 * DAY_MS)
+    world.clock.advance_ms(5 * DAY_MS)
     report = recycle(world, second, table="u")
     assert report.archived_count == 0
     assert second.exists(), "Hive leaves it, too: who calls deletes it"

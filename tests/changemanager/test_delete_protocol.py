@@ -26,14 +26,8 @@ from changemanager.filesystem.volume import FileKind
 from changemanager.location import ListedFile
 from changemanager.manifest import EntryState, IntentState
 from changemanager.uri import archive_name
-from tests.support.archive_world import (
-    ArchiveWorld,
-    CrashError,
-    FarVolume,
-    FaultyVolume,
-    LinklessVolume,
-    context,
-)
+from tests.support.archive_world import ArchiveWorld, context
+from tests.support.faults import CrashError, FarVolume, FaultyVolume, LinklessVolume
 
 VICTIM = {
     "_orc_acid_version": b"2",
@@ -164,7 +158,7 @@ def test_dying_at_every_step(
         else:
             break
         scene.assert_nothing_lost()
-        world.clock.advance(1000)
+        world.clock.advance_ms(1000)
         if is_second_crash:
             world.start(crash_at=1 + crash_at // 2)
             try:

@@ -17,7 +17,9 @@ from changemanager.manifest import LEASE_MS, EntryState, Pin, PinKind
 from changemanager.retention import Disposition
 from changemanager.uri import archive_name
 from tests.support.archive_manifest import InMemoryManifest
-from tests.support.archive_world import DAY_MS, START_MS, ArchiveWorld, CrashError, context
+from tests.support.archive_world import ArchiveWorld, context
+from tests.support.faults import CrashError
+from tests.support.simulated_clock import DAY_MS, START_MS
 
 RETAIN_MS = 10 * DAY_MS
 
@@ -84,9 +86,9 @@ def test_a_lost_manifest_is_rebuilt(world: ArchiveWorld) -> None:
         assert (origin.context.database, origin.context.table) == ("db", "t")
     assert kinds(world) == {}
     # Its retention goes on as it was.
-    world.clock.advance(RETAIN_MS)
+    world.clock.advance_ms(RETAIN_MS)
     assert world.purge.plan().removals == ()
-    world.clock.advance(1)
+    world.clock.advance_ms(1)
     assert {one.disposition for one in world.purge.plan().removals} == {Disposition.DELETE}
 
 
@@ -154,7 +156,7 @@ def test_what_is_being_archived_or_purged_is_left_alone(world: ArchiveWorld) -> 
         owner="one", now_ms=START_MS,
     )  # fmt: skip
     assert kinds(world) == {}
-    world.clock.advance(LEASE_MS + 1)
+    world.clock.advance_ms(LEASE_MS + 1)
     assert kinds(world) == {name: FindingKind.INTERRUPTED}
     assert repaired(world) == {name}
     assert entry(world, name).state is EntryState.ARCHIVED
@@ -193,9 +195,9 @@ def test_damage_and_strangers_are_for_people(world: ArchiveWorld) -> None:
 
 def test_times_in_the_future_begin_now(world: ArchiveWorld) -> None:
     year_ms = 365 * DAY_MS
-    world.clock.advance(year_ms)
+    world.clock.advance_ms(year_ms)
     name = recycle(world, "a")
-    world.clock.advance(-year_ms)
+    world.clock.advance_ms(-year_ms)
     assert kinds(world) == {name: FindingKind.FUTURE}
     assert repaired(world) == {name}
     assert entry(world, name).archived_at_ms == START_MS
@@ -205,7 +207,7 @@ def test_times_in_the_future_begin_now(world: ArchiveWorld) -> None:
 def test_a_clock_that_is_behind_shortens_no_retention(world: ArchiveWorld) -> None:
     name = recycle(world, "a")
     world.store.note_time(START_MS)
-    world.clock.advance(-365 * DAY_MS)
+    world.clock.advance_ms(-365 * DAY_MS)
     assert kinds(world) == {name: FindingKind.UNKNOWN}
     assert repaired(world) == set()
 
@@ -216,7 +218,7 @@ def test_what_changed_since_the_plan_stays(world: ArchiveWorld) -> None:
     (world.cmroot / name).unlink()
     job = fsck(world)
     plan = job.plan()
-    world.clock.advance(1)
+    world.clock.advance_ms(1)
     recycle(world, "a")
     assert job.repair(plan) == ()
     assert entry(world, name).state is EntryState.ARCHIVED

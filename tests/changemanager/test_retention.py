@@ -35,15 +35,9 @@ from changemanager.retention import (
 )
 from changemanager.transfer import PART_PREFIX
 from changemanager.uri import archive_name
-from tests.support.archive_world import (
-    DAY_MS,
-    START_MS,
-    ArchiveWorld,
-    CrashError,
-    FarVolume,
-    FaultyVolume,
-    context,
-)
+from tests.support.archive_world import ArchiveWorld, context
+from tests.support.faults import CrashError, FarVolume, FaultyVolume
+from tests.support.simulated_clock import DAY_MS, START_MS
 
 RETAIN_MS = 10 * DAY_MS
 CHECKSUM = "00000200" + "0" * 16 + "a" * 32
@@ -221,10 +215,10 @@ def test_a_retention_of_nothing_purges_nothing() -> None:
 
 def test_an_archived_file_lives_exactly_its_retention(world: ArchiveWorld) -> None:
     name = recycle(world)
-    world.clock.advance(RETAIN_MS)
+    world.clock.advance_ms(RETAIN_MS)
     assert purge(world).deleted == ()
     assert set(world.archived()) == {name}
-    world.clock.advance(1)
+    world.clock.advance_ms(1)
     report = purge(world)
     assert (report.deleted, report.freed_bytes, report.failed) == ((name,), 4, ())
     assert world.archived() == {}
@@ -235,20 +229,20 @@ def test_an_archived_file_lives_exactly_its_retention(world: ArchiveWorld) -> No
 
 def test_archiving_the_same_content_begins_the_retention_again(world: ArchiveWorld) -> None:
     name = recycle(world)
-    world.clock.advance(RETAIN_MS)
+    world.clock.advance_ms(RETAIN_MS)
     assert recycle(world) == name
-    world.clock.advance(RETAIN_MS)
+    world.clock.advance_ms(RETAIN_MS)
     assert purge(world).deleted == ()
-    world.clock.advance(1)
+    world.clock.advance_ms(1)
     assert purge(world).deleted == (name,)
 
 
 def test_files_that_hive_archived_go_by_their_time(world: ArchiveWorld) -> None:
     name = name_of("bucket_00000", b"rows")
     hives(world, name)
-    world.clock.advance(RETAIN_MS)
+    world.clock.advance_ms(RETAIN_MS)
     assert purge(world).deleted == ()
-    world.clock.advance(1)
+    world.clock.advance_ms(1)
     assert purge(world).deleted == (name,)
 
 
@@ -259,7 +253,7 @@ def test_what_is_not_understood_is_left_and_reported(world: ArchiveWorld) -> Non
     (world.cmroot / f"dir_{CHECKSUM}" / f"x_{CHECKSUM}").write_bytes(b"below")
     (world.cmroot / f"link_{CHECKSUM}").symlink_to(world.warehouse)
     os.utime(world.cmroot / f"dir_{CHECKSUM}", (0, 0))
-    world.clock.advance(10 * RETAIN_MS)
+    world.clock.advance_ms(10 * RETAIN_MS)
     plan = world.purge.plan()
     assert dispositions(plan) == {
         "notes.txt": Disposition.UNKNOWN,
@@ -277,7 +271,7 @@ def test_a_name_that_ends_like_a_date_needs_proof(world: ArchiveWorld) -> None:
     good = plain_checksum(io.BytesIO(b"rows"))
     hives(world, f"bucket_00000_{good}")
     hives(world, "backup_20240101")
-    world.clock.advance(RETAIN_MS + 1)
+    world.clock.advance_ms(RETAIN_MS + 1)
     report = purge(world)
     assert report.deleted == (f"bucket_00000_{good}",)
     ((name, reason),) = report.failed
@@ -310,7 +304,7 @@ def test_one_bad_file_never_stops_the_purge(tmp_path: Path) -> None:
     names = [name_of(base, b"x") for base in ("a", "dark", "stubborn", "z")]
     for name in names:
         hives(world, name, b"x")
-    world.clock.advance(RETAIN_MS + 1)
+    world.clock.advance_ms(RETAIN_MS + 1)
     plan = world.purge.plan()
     report = world.purge.run(plan)
     assert report.deleted == (names[0], names[3])
@@ -325,7 +319,7 @@ def test_one_bad_file_never_stops_the_purge(tmp_path: Path) -> None:
 
 def test_what_was_archived_again_after_the_plan_stays(world: ArchiveWorld) -> None:
     name = recycle(world)
-    world.clock.advance(RETAIN_MS + 1)
+    world.clock.advance_ms(RETAIN_MS + 1)
     plan = world.purge.plan()
     recycle(world)
     report = world.purge.run(plan)
@@ -338,7 +332,7 @@ def test_what_was_archived_again_after_the_plan_stays(world: ArchiveWorld) -> No
 
 def test_what_hive_refreshed_after_the_plan_stays(world: ArchiveWorld) -> None:
     name = recycle(world)
-    world.clock.advance(RETAIN_MS + 1)
+    world.clock.advance_ms(RETAIN_MS + 1)
     plan = world.purge.plan()
     os.utime(world.cmroot / name)
     report = world.purge.run(plan)
@@ -351,7 +345,7 @@ def test_what_hive_refreshed_after_the_plan_stays(world: ArchiveWorld) -> None:
 
 def test_what_was_pinned_after_the_plan_stays(world: ArchiveWorld) -> None:
     name = recycle(world)
-    world.clock.advance(RETAIN_MS + 1)
+    world.clock.advance_ms(RETAIN_MS + 1)
     plan = world.purge.plan()
     world.store.put_pin(
         Pin(holder="dump:1", kind=PinKind.DUMP, reason="", created_at_ms=0, names=frozenset({name}))
@@ -371,7 +365,7 @@ def test_what_an_unfinished_removal_needs_stays(world: ArchiveWorld) -> None:
             context=context(), is_archived=True,
         )  # fmt: skip
     world.start()
-    world.clock.advance(RETAIN_MS + 1)
+    world.clock.advance_ms(RETAIN_MS + 1)
     assert dispositions(world.purge.plan()) == {name: Disposition.PINNED}
     (intent,) = world.store.intents([IntentState.PLANNED])
     world.protocol.abandon(intent, "over")
@@ -381,9 +375,9 @@ def test_what_an_unfinished_removal_needs_stays(world: ArchiveWorld) -> None:
 def test_a_file_that_hive_purged_is_forgotten(world: ArchiveWorld) -> None:
     name = recycle(world)
     (world.cmroot / name).unlink()
-    world.clock.advance(RETAIN_MS)
+    world.clock.advance_ms(RETAIN_MS)
     assert dispositions(world.purge.plan()) == {name: Disposition.YOUNG}
-    world.clock.advance(1)
+    world.clock.advance_ms(1)
     report = purge(world)
     assert (report.forgotten, report.freed_bytes) == ((name,), 0)
     assert world.store.entries(world.archive.cmroot.uri) == {}
@@ -391,9 +385,9 @@ def test_a_file_that_hive_purged_is_forgotten(world: ArchiveWorld) -> None:
 
 def test_unfinished_copies_go_when_they_are_old(world: ArchiveWorld) -> None:
     part = hives(world, f"{PART_PREFIX}token", b"half")
-    world.clock.advance(RETAIN_MS)
+    world.clock.advance_ms(RETAIN_MS)
     assert purge(world).deleted == ()
-    world.clock.advance(1)
+    world.clock.advance_ms(1)
     assert purge(world).deleted == (part.name,)
     assert world.store.entries(world.archive.cmroot.uri, [part.name]) == {}
 
@@ -410,7 +404,7 @@ def test_dropped_without_purge_means_into_the_trash(
 ) -> None:
     world = ArchiveWorld(tmp_path, has_trash=True, retain_ms=RETAIN_MS, volume_class=volume_class)
     name, other = recycle(world, is_purge=False), recycle(world, b"2", "g")
-    world.clock.advance(RETAIN_MS + 1)
+    world.clock.advance_ms(RETAIN_MS + 1)
     report = purge(world)
     assert (report.trashed, report.deleted, report.failed) == ((name,), (other,), ())
     assert world.archived() == {}
@@ -418,7 +412,7 @@ def test_dropped_without_purge_means_into_the_trash(
     assert trashed.read_bytes() == b"rows"
     # The same content again: it is in the trash already.
     recycle(world, is_purge=False)
-    world.clock.advance(RETAIN_MS + 1)
+    world.clock.advance_ms(RETAIN_MS + 1)
     assert purge(world).trashed == (name,)
     assert trashed.read_bytes() == b"rows"
 
@@ -429,7 +423,7 @@ def test_other_content_in_the_trash_is_not_replaced(tmp_path: Path) -> None:
     trashed = world.trash / str(world.cmroot).strip("/") / name
     trashed.parent.mkdir(parents=True)
     trashed.write_bytes(b"others")
-    world.clock.advance(RETAIN_MS + 1)
+    world.clock.advance_ms(RETAIN_MS + 1)
     report = purge(world)
     assert [failed for failed, _ in report.failed] == [name]
     assert trashed.read_bytes() == b"others"
@@ -438,7 +432,7 @@ def test_other_content_in_the_trash_is_not_replaced(tmp_path: Path) -> None:
 
 def test_without_a_trash_what_was_dropped_is_kept(world: ArchiveWorld) -> None:
     name = recycle(world, is_purge=False)
-    world.clock.advance(RETAIN_MS + 1)
+    world.clock.advance_ms(RETAIN_MS + 1)
     assert dispositions(world.purge.plan()) == {name: Disposition.NO_TRASH}
 
 
@@ -448,17 +442,17 @@ def test_what_was_dropped_comes_to_an_end_with_and_without_a_trash(tmp_path: Pat
         folder.mkdir()
         world = ArchiveWorld(folder, has_trash=has_trash, retain_ms=RETAIN_MS)
         name = recycle(world, is_purge=False)
-        world.clock.advance(RETAIN_MS + 1)
+        world.clock.advance_ms(RETAIN_MS + 1)
         purge(world)
         kept = (
             world.trash / str(world.cmroot).strip("/") / name if has_trash else world.cmroot / name
         )
         (kept.parent / "notes.txt").write_bytes(b"not of the archive")
-        world.clock.advance(30 * DAY_MS - 1)
+        world.clock.advance_ms(30 * DAY_MS - 1)
         world.store.note_time(world.clock.now_ms())
         purge(world)
         assert kept.exists()
-        world.clock.advance(1)
+        world.clock.advance_ms(1)
         purge(world)
         assert not kept.exists()
         assert (kept.parent / "notes.txt").exists()
@@ -471,7 +465,7 @@ def test_hives_tag_on_a_file_without_a_row_is_seen(world: ArchiveWorld) -> None:
     if not volume.keeps_attributes(str(world.cmroot)):
         pytest.skip("this mount has no extended attributes")
     volume.set_attribute(str(path), REMAIN_IN_TRASH, b"\0")
-    world.clock.advance(RETAIN_MS + 1)
+    world.clock.advance_ms(RETAIN_MS + 1)
     assert dispositions(world.purge.plan()) == {name: Disposition.NO_TRASH}
 
 
@@ -489,7 +483,7 @@ def test_dying_at_every_step_of_a_purge(tmp_path: Path, is_hives: bool) -> None:
         else:
             recycle(world, base="a")
             recycle(world, base="b", is_purge=False)
-        world.clock.advance(RETAIN_MS + 1)
+        world.clock.advance_ms(RETAIN_MS + 1)
         world.start(crash_at)
         try:
             purge(world)
@@ -498,7 +492,7 @@ def test_dying_at_every_step_of_a_purge(tmp_path: Path, is_hives: bool) -> None:
             world.start()
         # What the dead one held is free in minutes; until then nobody touches it.
         purge(world)
-        world.clock.advance(LEASE_MS + 1)
+        world.clock.advance_ms(LEASE_MS + 1)
         purge(world)
         assert world.archived() == {}
         assert world.store.entries(world.archive.cmroot.uri) == {}
@@ -519,13 +513,13 @@ def test_dying_at_every_step_of_settling(tmp_path: Path) -> None:
         folder.mkdir()
         world = ArchiveWorld(folder, retain_ms=RETAIN_MS)
         names = {recycle(world, base=base) for base in ("a", "b")}
-        world.clock.advance(RETAIN_MS + 1)
+        world.clock.advance_ms(RETAIN_MS + 1)
         for step in (f"after rename {name_of('a', b'rows')}", "after claim_purge"):
             world.faults.crash_label = step
             with pytest.raises(CrashError):
                 world.purge.run(world.purge.plan())
             world.start()
-        world.clock.advance(LEASE_MS + 1)
+        world.clock.advance_ms(LEASE_MS + 1)
         world.start(crash_at)
         try:
             world.purge.settle()
@@ -545,7 +539,7 @@ def test_dying_at_every_step_of_settling(tmp_path: Path) -> None:
 def test_an_interrupted_purge_that_is_not_due_any_more_lets_go(tmp_path: Path) -> None:
     world = ArchiveWorld(tmp_path, retain_ms=RETAIN_MS)
     name = recycle(world)
-    world.clock.advance(RETAIN_MS + 1)
+    world.clock.advance_ms(RETAIN_MS + 1)
     world.faults.crash_label = "after claim_purge"
     with pytest.raises(CrashError):
         purge(world)
@@ -558,7 +552,7 @@ def test_an_interrupted_purge_that_is_not_due_any_more_lets_go(tmp_path: Path) -
             root=str(world.warehouse), context=context(),
         )  # fmt: skip
     assert path.exists()
-    world.clock.advance(LEASE_MS + 1)
+    world.clock.advance_ms(LEASE_MS + 1)
     assert purge(world).deleted == ()
     assert recycle(world) == name
     assert set(world.archived()) == {name}
@@ -606,11 +600,11 @@ def test_a_purge_that_stood_still_deletes_nothing_that_came_since(
     content under the same name again and deletes the source: the only copy."""
     world = ArchiveWorld(tmp_path, retain_ms=RETAIN_MS, volume_class=StalledVolume)
     name = recycle(world)
-    world.clock.advance(RETAIN_MS + 1)
+    world.clock.advance_ms(RETAIN_MS + 1)
     plan = world.purge.plan()
 
     def others_go_on() -> None:
-        world.clock.advance(LEASE_MS + 1)
+        world.clock.advance_ms(LEASE_MS + 1)
         if is_second_purging:
             purge(world)
         recycle(world)
@@ -627,7 +621,7 @@ def test_a_purge_that_stood_still_deletes_nothing_that_came_since(
 def test_a_live_purge_is_left_alone(tmp_path: Path) -> None:
     world = ArchiveWorld(tmp_path, retain_ms=RETAIN_MS)
     name = recycle(world)
-    world.clock.advance(RETAIN_MS + 1)
+    world.clock.advance_ms(RETAIN_MS + 1)
     world.faults.crash_label = f"after rename {name}"
     with pytest.raises(CrashError):
         purge(world)
@@ -637,7 +631,7 @@ def test_a_live_purge_is_left_alone(tmp_path: Path) -> None:
     assert world.purge.settle() == ()
     assert dispositions(world.purge.plan())[aside] is Disposition.UNKNOWN
     assert set(world.archived()) == {aside}
-    world.clock.advance(LEASE_MS + 1)
+    world.clock.advance_ms(LEASE_MS + 1)
     assert world.purge.settle() == (name,)
     assert set(world.archived()) == {name}
     assert purge(world).deleted == (name,)
@@ -645,10 +639,10 @@ def test_a_live_purge_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_file_moved_aside_that_nobody_knows_lives_its_retention(world: ArchiveWorld) -> None:
     path = hives(world, f"{ASIDE_PREFIX}{'0' * 32}-gone")
-    world.clock.advance(RETAIN_MS)
+    world.clock.advance_ms(RETAIN_MS)
     purge(world)
     assert path.exists()
-    world.clock.advance(1)
+    world.clock.advance_ms(1)
     purge(world)
     assert not path.exists()
 
@@ -677,7 +671,7 @@ def test_a_file_of_hive_is_held_by_the_place_that_it_came_from(tmp_path: Path) -
         hives(world, name)
         if origins[base] is not None:
             AttributedVolume.origins[str(world.cmroot / name)] = str(origins[base])
-    world.clock.advance(RETAIN_MS + 1)
+    world.clock.advance_ms(RETAIN_MS + 1)
     hold(world, "sales", "orders")
     # What cannot be told may be of the table that is held.
     kept = {Disposition.PINNED: {"a", "d", "e"}, Disposition.DELETE: {"b", "c"}}
@@ -698,7 +692,7 @@ def test_a_moved_cmroot_keeps_what_a_policy_holds(world: ArchiveWorld) -> None:
     world.cmroot = moved
     world.config = type(world.config)(cmroot=str(moved), retain_ms=RETAIN_MS)
     world.start()
-    world.clock.advance(RETAIN_MS + 1)
+    world.clock.advance_ms(RETAIN_MS + 1)
     hold(world, "db", archived_since_ms=START_MS + 1)
     assert dispositions(world.purge.plan()) == {name: Disposition.DELETE}
     hold(world, "db", archived_since_ms=START_MS)
@@ -713,7 +707,7 @@ YEAR_MS = 365 * DAY_MS
 def test_a_clock_a_year_ahead_purges_nothing(world: ArchiveWorld) -> None:
     name = recycle(world)
     purge(world)
-    world.clock.advance(YEAR_MS)
+    world.clock.advance_ms(YEAR_MS)
     plan = world.purge.plan()
     assert [one.item.name for one in plan.removals] == [name]
     with pytest.raises(ClockDoubtError, match="365 days.*--trust-clock"):
@@ -727,22 +721,22 @@ def test_a_clock_a_year_ahead_purges_nothing(world: ArchiveWorld) -> None:
 
 def test_a_clock_a_year_back_does_not_make_files_older(world: ArchiveWorld) -> None:
     purge(world)
-    world.clock.advance(-YEAR_MS)
+    world.clock.advance_ms(-YEAR_MS)
     name = recycle(world)
-    world.clock.advance(YEAR_MS + 60_000)
+    world.clock.advance_ms(YEAR_MS + 60_000)
     assert purge(world).deleted == ()
     assert set(world.archived()) == {name}
-    world.clock.advance(RETAIN_MS)
+    world.clock.advance_ms(RETAIN_MS)
     assert purge(world).deleted == (name,)
 
 
 def test_the_clock_of_the_database_is_believed(world: ArchiveWorld) -> None:
     world.store.store_ms = START_MS
-    world.clock.advance(-YEAR_MS)
+    world.clock.advance_ms(-YEAR_MS)
     name = recycle(world)
-    world.clock.advance(YEAR_MS)
+    world.clock.advance_ms(YEAR_MS)
     assert world.store.entries(world.archive.cmroot.uri)[name].archived_at_ms == START_MS
-    world.clock.advance(RETAIN_MS + 1)
+    world.clock.advance_ms(RETAIN_MS + 1)
     with pytest.raises(ClockDoubtError, match="10 days ahead of the database's"):
         purge(world)
     assert set(world.archived()) == {name}

@@ -16,12 +16,10 @@ from hms_bridge.model.compaction import (
 from hms_bridge.model.ids import CompactionId, WriteId
 from hms_bridge.model.lock import (
     DataOperation,
-    LockComponent,
-    LockLevel,
-    LockRequest,
     LockType,
 )
 from hms_bridge.model.txn import TxnType
+from tests.conformance import objects
 from tests.support.cleaning_world import CleaningWorld, aborted_ids, delta, keep_alive
 
 
@@ -32,13 +30,13 @@ def test_an_open_write_between_aborted_ones_keeps_its_directory(world: CleaningW
     world.write()
     open_txn, open_write = world.start_write()
     world.write_aborted()
-    entry = world.compact(CompactionType.MINOR)
+    entry = world.compact(kind=CompactionType.MINOR)
     keep_alive(world, open_txn)
     world.cleaner().run_once()
     assert delta(open_write) in world.directories()
     world.commit(open_txn)
     for _ in range(3):
-        world.clock.advance(60_000)
+        world.clock.advance_ms(60_000)
         world.cleaner().run_once()
         world.metastore.run_housekeeping()
     assert world.directories() == [
@@ -57,7 +55,7 @@ def test_an_aborted_overwrite_hides_nothing(world: CleaningWorld) -> None:
     for _ in range(3):
         world.cleaner().run_once()
         world.metastore.run_housekeeping()
-        world.clock.advance(60_000)
+        world.clock.advance_ms(60_000)
     assert world.directories() == [delta(1), delta(later)]
 
 
@@ -74,14 +72,14 @@ def test_abort_records_stay_as_long_as_aborted_rows_do(world: CleaningWorld) -> 
     for _ in range(3):
         world.cleaner().run_once()
         world.metastore.run_housekeeping()
-        world.clock.advance(600_000)
+        world.clock.advance_ms(600_000)
     assert aborted_ids(world) == (1,)
     assert world.directories() == ["delta_0000001_0000002"]
     entry = world.compact()
     for _ in range(2):
         world.cleaner().run_once()
         world.metastore.run_housekeeping()
-        world.clock.advance(60_000)
+        world.clock.advance_ms(60_000)
     assert world.directories() == [f"base_0000002_v{entry.txn_id:07d}"]
     assert aborted_ids(world) == ()
 
@@ -92,11 +90,8 @@ def test_a_write_that_aborts_during_a_pass_keeps_its_record(
     """I7: the pass judges up to below the open write, which is the table's first."""
     open_txn, open_write = world.start_write()
     idle = world.open()
-    change = LockComponent(
-        type=LockType.SHARED_WRITE, level=LockLevel.TABLE, database_name="db", table_name="t",
-        operation=DataOperation.UPDATE, is_transactional=True,
-    )  # fmt: skip
-    world.metastore.lock(LockRequest(components=(change,), txn_id=idle, user="w", host="h"))
+    change = objects.component("db", "t", LockType.SHARED_WRITE, DataOperation.UPDATE)
+    world.metastore.lock(objects.request(change, txn=idle))
     world.abort(idle)  # it took no write id, so its record has none
     found = world.metastore.find_ready_to_clean_aborts()
     assert [entry.highest_write_id for entry in found] == [0]
@@ -108,7 +103,7 @@ def test_a_write_that_aborts_during_a_pass_keeps_its_record(
     assert delta(open_write) in world.directories()
     assert open_write in aborted_ids(world)
     for _ in range(3):
-        world.clock.advance(600_000)
+        world.clock.advance_ms(600_000)
         world.cleaner().run_once()
         world.metastore.run_housekeeping()
     assert world.directories() == []
@@ -128,7 +123,7 @@ def test_many_aborted_writes_and_no_other_go_in_one_pass(world: CleaningWorld) -
 def test_aborted_writes_of_all_partitions(tmp_path: Path) -> None:
     """Golden of HIVE-25502: without a partition only aborted directories go."""
     world = CleaningWorld(tmp_path, is_partitioned=True)
-    one, two = world.add_partition("1"), world.add_partition("2")
+    one, two = world.add_partition("t", "1"), world.add_partition("t", "2")
     world.write(one)
     world.compact(partition=one)
     txn_id, write_id = world.start_write()
@@ -151,7 +146,7 @@ def test_an_entry_without_partition_removes_nothing_obsolete_from_partitions(
 ) -> None:
     """HIVE-25502: it knows nothing of who reads what in the partitions."""
     world = CleaningWorld(tmp_path, is_partitioned=True)
-    one = world.add_partition("1")
+    one = world.add_partition("t", "1")
     world.write(one)
     entry = world.compact(partition=one)
     world.write_aborted(one)
@@ -177,7 +172,7 @@ def test_an_entry_with_something_left_waits(world: CleaningWorld) -> None:
     assert delta(1) not in world.directories()
     assert world.cleaner().run_once() == ()
     world.abort(other)
-    world.clock.advance(60_000)
+    world.clock.advance_ms(60_000)
     (outcome,) = world.cleaner().run_once()
     assert outcome.state is CleaningState.CLEANED
     assert world.directories() == [f"base_0000001_v{entry.txn_id:07d}"]
@@ -186,7 +181,7 @@ def test_an_entry_with_something_left_waits(world: CleaningWorld) -> None:
 def test_what_an_aborted_write_left_in_a_partition_elsewhere_goes_too(tmp_path: Path) -> None:
     """I7: its abort record is forgotten only when none of its rows is left anywhere."""
     world = CleaningWorld(tmp_path, is_partitioned=True)
-    world.add_partition("1")
+    world.add_partition("t", "1")
     elsewhere = tmp_path / "elsewhere"
     (inside,) = world.metastore.get_partitions("db", "t")
     storage = replace(inside.storage, location=str(elsewhere))
@@ -197,7 +192,7 @@ def test_what_an_aborted_write_left_in_a_partition_elsewhere_goes_too(tmp_path: 
         shutil.copytree(world.table / delta(write_id), place / delta(write_id))
     shutil.rmtree(world.table / delta(write_id))
     world.abort(txn_id)
-    world.clock.advance(60_000)
+    world.clock.advance_ms(60_000)
     assert world.cleaner().run_once()[0].state is CleaningState.CLEANED
     assert world.directories("p=1") == []
     assert list(elsewhere.iterdir()) == []

@@ -42,7 +42,7 @@ def test_a_minor_compaction_takes_its_deltas_and_the_aborted_ones(world: Cleanin
     world.write()
     world.write_aborted()
     world.write()
-    entry = world.compact(CompactionType.MINOR)
+    entry = world.compact(kind=CompactionType.MINOR)
     later = world.write()
     (outcome,) = world.cleaner().run_once()
     assert outcome.state is CleaningState.CLEANED, outcome.message
@@ -59,7 +59,7 @@ def test_without_replication_nothing_is_archived(tmp_path: Path) -> None:
     (outcome,) = world.cleaner().run_once()
     assert (outcome.state, outcome.archived_count) == (CleaningState.CLEANED, 0)
     assert world.directories() == [f"base_0000001_v{entry.txn_id:07d}"]
-    assert world.archived() == []
+    assert world.archived() == {}
 
 
 def test_insert_only_tables_too(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_files_from_before_the_table_was_acid(world: CleaningWorld) -> None:
 
 def test_partitions_are_cleaned_one_by_one(tmp_path: Path) -> None:
     world = CleaningWorld(tmp_path, is_partitioned=True)
-    one, two = world.add_partition("1"), world.add_partition("a b")
+    one, two = world.add_partition("t", "1"), world.add_partition("t", "a b")
     world.write(one)
     world.write(two)
     entry = world.compact(partition=two)

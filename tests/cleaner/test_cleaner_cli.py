@@ -65,7 +65,7 @@ def test_a_plan_names_what_goes_and_what_stays(world: CleaningWorld, arguments: 
     assert paths[0]["reason"] == "covered by a base or delta that every reader sees"
     assert paths[3]["reason"] == "not part of the ACID format"
     assert world.directories() == before
-    assert world.archived() == []
+    assert world.archived() == {}
 
 
 def test_a_plan_names_who_blocks(world: CleaningWorld) -> None:

@@ -42,7 +42,7 @@ def test_an_unwritable_cmroot_deletes_nothing_and_is_tried_again(world: Cleaning
     assert explained.readiness is Readiness.WAITING
     assert "tried again in 300 s: " in explained.reason
     cmroot.unlink()
-    world.clock.advance(300_000)
+    world.clock.advance_ms(300_000)
     assert world.cleaner().run_once()[0].state is CleaningState.CLEANED
     assert world.directories() == [f"base_0000001_v{entry.txn_id:07d}"]
     assert len(world.archived()) == 2
@@ -54,7 +54,7 @@ def test_an_entry_that_fails_again_and_again_ends_as_failed(world: CleaningWorld
     (world.folder / "cmroot").write_bytes(b"in the way")
     states = []
     for wait_ms in (0, 300_000, 600_000, 1_200_000, 2_400_000, 4_800_000):
-        world.clock.advance(wait_ms)
+        world.clock.advance_ms(wait_ms)
         states.append(world.cleaner().run_once()[0].state)
     assert states == [CleaningState.POSTPONED] * 5 + [CleaningState.FAILED]
     assert world.state(entry) is CompactionState.FAILED
@@ -100,7 +100,7 @@ def test_no_cleanup_is_obeyed(tmp_path: Path) -> None:
         (outcome,) = world.cleaner().run_once()
         assert outcome.state is CleaningState.POSTPONED
         assert "no_cleanup=true" in outcome.message
-        world.clock.advance(300_000)
+        world.clock.advance_ms(300_000)
     assert world.state(entry) is CompactionState.READY_FOR_CLEANING
     assert delta(1) in world.directories()
 
@@ -181,7 +181,7 @@ def test_a_database_that_becomes_a_source_meanwhile(tmp_path: Path) -> None:
     (outcome,) = cleaner.run_once()
     assert outcome.state is CleaningState.WAITING
     assert delta(1) in world.directories()
-    world.clock.advance(60_000)
+    world.clock.advance_ms(60_000)
     assert world.cleaner().run_once()[0].archived_count == 2
 
 
@@ -222,11 +222,11 @@ def test_removals_whose_recording_died_are_tidied_up(world: CleaningWorld) -> No
     assert cleaner.run_once()[0].state is CleaningState.CLEANED
     states = [one.state for one in world.store.manifest.intents(list(IntentState))]
     assert states == [IntentState.DELETED]
-    world.clock.advance(3_600_001)
+    world.clock.advance_ms(3_600_001)
     world.cleaner().run_once()
     states = [one.state for one in world.store.manifest.intents(list(IntentState))]
     assert states == [IntentState.DONE]
-    world.clock.advance(31 * 86_400_000)
+    world.clock.advance_ms(31 * 86_400_000)
     world.cleaner().run_once()
     assert world.store.manifest.intents(list(IntentState)) == ()
 
@@ -255,5 +255,5 @@ def test_what_a_damaged_base_replaces_stays(
     assert reason in outcome.message
     assert (world.table / delta(1) / "bucket_00000").read_bytes()
     (base / "bucket_00000").write_bytes(whole)
-    world.clock.advance(600_000)
+    world.clock.advance_ms(600_000)
     assert world.cleaner().run_once()[0].state is CleaningState.CLEANED

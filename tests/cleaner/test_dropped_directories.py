@@ -74,7 +74,7 @@ def test_a_dropped_directory_in_which_another_database_has_a_table_stays(
 
 def test_a_dropped_partition_in_which_another_one_lives_stays(tmp_path: Path) -> None:
     world = CleaningWorld(tmp_path, is_partitioned=True)
-    one, two = world.add_partition("1"), world.add_partition("2")
+    one, two = world.add_partition("t", "1"), world.add_partition("t", "2")
     world.write(one)
     metastore = world.store.metastore
     (found,) = metastore.get_partitions_by_names("db", "t", [two])
@@ -89,7 +89,7 @@ def test_a_dropped_partition_in_which_another_one_lives_stays(tmp_path: Path) ->
 def test_a_dropped_partition_that_is_back_is_cleaned_as_acid(tmp_path: Path) -> None:
     """Golden g15c: only what the drop's own base covers goes."""
     world = CleaningWorld(tmp_path, is_partitioned=True)
-    one = world.add_partition("1")
+    one = world.add_partition("t", "1")
     world.write(one)
     drop_txn, drop_write = world.start_write(one)
     path = world.table / one / delta(drop_write)

@@ -48,7 +48,7 @@ def abort_one(world: CleaningWorld) -> WriteId:
 def keep_house(world: CleaningWorld) -> None:
     """Forget transactions that left nothing behind; the newest one is not forgotten."""
     world.commit(world.open())
-    world.clock.advance(60_000)
+    world.clock.advance_ms(60_000)
     world.metastore.run_housekeeping()
 
 
@@ -94,7 +94,7 @@ def test_nothing_goes_where_numbers_were_never_given(world: CleaningWorld) -> No
         assert f"{delta(4)} is of write id 4, which this metastore" in outcome.message
     assert world.directories() == before
     shutil.rmtree(world.table / delta(4))
-    world.clock.advance(600_000)
+    world.clock.advance_ms(600_000)
     assert {one.state for one in world.cleaner().run_once()} == {CleaningState.CLEANED}
     assert len(world.directories()) == 1
 

@@ -9,7 +9,7 @@ import sys
 from changemanager.lease import WorkLease
 from cleaner.owners import is_dead, new_owner
 from tests.support.archive_manifest import InMemoryManifest
-from tests.support.archive_world import StandingClock
+from tests.support.simulated_clock import SimulatedClock
 
 
 def owner_of(process: int, host: str | None = None) -> str:
@@ -31,7 +31,7 @@ def test_nobody_else_is_known_to_be_dead() -> None:
 
 
 def test_the_lease_of_a_dead_process_is_free_at_once() -> None:
-    leases, clock = InMemoryManifest(), StandingClock()
+    leases, clock = InMemoryManifest(), SimulatedClock()
     leases.take_lease("x", "dead", clock.now_ms())
     leases.take_lease("y", "alive", clock.now_ms())
     work = WorkLease(leases, clock, lambda: "me", lambda owner: owner == "dead")

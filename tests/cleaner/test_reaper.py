@@ -13,8 +13,8 @@ from cleaner.daemon import Cleaner, make_cleaner
 from cleaner.plan import CleaningState
 from cleaner.reaper import REVIVE_AFTER_MS, STRAY_AFTER_MS
 from hms_bridge.model.compaction import CompactionState, CompactionType
-from tests.support.archive_world import CrashError, FaultPlan, FaultyManifest
 from tests.support.cleaning_world import CleaningWorld
+from tests.support.faults import CrashError, FaultPlan, FaultyManifest
 
 
 def dying_cleaner(world: CleaningWorld, label: str) -> Cleaner:
@@ -48,7 +48,7 @@ def test_the_removal_of_a_dropped_table_does_not_pin_the_archive_for_ever(
     world.compact()
     crash(world, label)
     world.metastore.drop_table("db", "t", is_purge=True)
-    world.clock.advance(STRAY_AFTER_MS + 1)
+    world.clock.advance_ms(STRAY_AFTER_MS + 1)
     for _ in range(2):
         world.cleaner().run_once()
     assert open_intents(world) == 0
@@ -61,13 +61,13 @@ def test_the_removal_of_a_failed_entry_is_given_up_and_taken_up_anew(world: Clea
     entry = world.compact()
     crash(world, "after record_archived")
     world.metastore.mark_failed(replace(world.entry(entry), error_message="too often"))
-    world.clock.advance(STRAY_AFTER_MS + 1)
+    world.clock.advance_ms(STRAY_AFTER_MS + 1)
     world.cleaner().run_once()
     assert open_intents(world) == 0
     assert held(world) == set()
     # Its files are in their place, and are not left there: a day later it is tried again.
     assert (world.table_path / "delta_0000001_0000001_0000").is_dir()
-    world.clock.advance(REVIVE_AFTER_MS + 1)
+    world.clock.advance_ms(REVIVE_AFTER_MS + 1)
     world.cleaner().run_once()
     assert world.cleaner().run_once()[0].state is CleaningState.CLEANED
     assert world.state(entry) is CompactionState.SUCCEEDED
@@ -82,11 +82,11 @@ def test_an_archive_that_was_down_for_days_does_not_keep_inputs_for_ever(
     in_the_way = world.folder / "cmroot"
     in_the_way.write_bytes(b"in the way")
     for _ in range(8):
-        world.clock.advance(6_000_000)
+        world.clock.advance_ms(6_000_000)
         world.cleaner().run_once()
     assert world.state(entry) is CompactionState.FAILED
     in_the_way.unlink()
-    world.clock.advance(REVIVE_AFTER_MS + 1)
+    world.clock.advance_ms(REVIVE_AFTER_MS + 1)
     for _ in range(2):
         world.cleaner().run_once()
     assert world.state(entry) is CompactionState.SUCCEEDED
@@ -97,12 +97,12 @@ def test_a_failed_cleaning_that_a_later_one_made_good_stays_in_the_history(
     world: CleaningWorld,
 ) -> None:
     world.write()
-    failed = world.compact(CompactionType.MINOR)
+    failed = world.compact(kind=CompactionType.MINOR)
     world.metastore.mark_failed(replace(world.entry(failed), error_message="too often"))
     world.write()
     world.compact()
     assert world.cleaner().run_once()[0].state is CleaningState.CLEANED
-    world.clock.advance(REVIVE_AFTER_MS + 1)
+    world.clock.advance_ms(REVIVE_AFTER_MS + 1)
     world.cleaner().run_once()
     assert world.state(failed) is CompactionState.FAILED
 
@@ -113,7 +113,7 @@ def test_a_failed_compaction_is_not_cleaned(world: CleaningWorld) -> None:
     entry, txn_id = world.start_compaction()
     world.abort(txn_id)
     world.metastore.mark_failed(replace(entry, error_message="no memory"))
-    world.clock.advance(REVIVE_AFTER_MS + 1)
+    world.clock.advance_ms(REVIVE_AFTER_MS + 1)
     for _ in range(2):
         world.cleaner().run_once()
     assert world.state(entry) is CompactionState.FAILED
@@ -135,7 +135,7 @@ def test_a_row_that_a_dead_purge_left_does_not_stop_the_cleaning(world: Cleaning
         )  # fmt: skip
         if is_gone:
             (world.folder / "cmroot" / name).unlink()
-        world.clock.advance(LEASE_MS + 1)
+        world.clock.advance_ms(LEASE_MS + 1)
         world.cleaner().run_once()
         entry = world.store.manifest.entries(root, [name])[name]
         assert entry.state is (EntryState.PURGED if is_gone else EntryState.ARCHIVED)
@@ -151,7 +151,7 @@ def test_two_cleaners_do_not_clean_one_table(world: CleaningWorld) -> None:
     for _ in range(3):
         assert world.cleaner().run_once() == ()
     assert world.entry(entry).retry_retention_ms == 0  # no failed try is counted
-    world.clock.advance(LEASE_MS + 1)
+    world.clock.advance_ms(LEASE_MS + 1)
     assert world.cleaner().run_once()[0].state is CleaningState.CLEANED
 
 
@@ -167,7 +167,7 @@ def test_a_cleaner_that_stood_still_deletes_nothing_more(world: CleaningWorld) -
     def stalled_delete(intent, **given):  # type: ignore[no-untyped-def]
         if stalls:
             stalls.pop()
-            world.clock.advance(LEASE_MS + 1)
+            world.clock.advance_ms(LEASE_MS + 1)
             assert world.cleaner().run_once()[0].state is CleaningState.CLEANED
             world.metastore.drop_table("db", "t", is_purge=True)
             world.create_table()
@@ -187,13 +187,13 @@ def test_history_is_forgotten(world: CleaningWorld) -> None:
     world.compact()
     world.cleaner().run_once()
     root, manifest = world.store.archive().cmroot.uri, world.store.manifest
-    name = world.archived()[0]
+    name = next(iter(world.archived()))
     clock = manifest.entries(root)[name].archived_at_ms
     manifest.claim_purge(
         root, name, seen_archived_at_ms=clock, overridden_holders=(), owner="o", now_ms=clock
     )
     assert manifest.record_purged(root, name, owner="o", now_ms=world.clock.now_ms())
-    world.clock.advance(31 * 86_400_000)
+    world.clock.advance_ms(31 * 86_400_000)
     world.cleaner().run_once()
     assert manifest.entries(root, [name]) == {}
 
@@ -205,7 +205,7 @@ def test_a_step_looks_at_few_directories_and_a_round_at_all(
     monkeypatch.setattr(temporaries, "DIRECTORIES_AT_ONCE", 2)
     world = CleaningWorld(tmp_path, is_partitioned=True)
     for value in "abc":
-        world.add_partition(value)
+        world.add_partition("t", value)
     dead = world.open()
     world.abort(dead)
     places = [world.table, *(world.table / f"p={value}" for value in "abc")]
@@ -225,7 +225,7 @@ def test_a_step_looks_at_few_directories_and_a_round_at_all(
 
 def test_temporaries_of_dead_transactions_go_and_those_of_live_ones_stay(tmp_path: Path) -> None:
     world = CleaningWorld(tmp_path, is_partitioned=True)
-    world.add_partition("1")
+    world.add_partition("t", "1")
     dead, alive = world.open(), world.open()
     world.abort(dead)
     for place in (world.table, world.table / "p=1"):

@@ -16,6 +16,7 @@ from hms_bridge.model.compaction import (
 from hms_bridge.model.ids import NO_TXN, LockId, TxnId, WriteId
 from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockRequest, LockType
 from hms_bridge.model.txn import TxnType
+from tests.conformance import objects
 from tests.support.cleaning_world import CleaningWorld, delta, keep_alive
 
 
@@ -79,7 +80,7 @@ def test_a_lock_taken_well_after_the_commit_blocks_nothing(world: CleaningWorld)
     near = read_lock(world)
     assert world.cleaner().run_once() == ()  # its snapshot may be older than the lock
     world.metastore.unlock(near)
-    world.clock.advance(300_001)
+    world.clock.advance_ms(300_001)
     read_lock(world)
     assert world.cleaner().run_once()[0].state is CleaningState.CLEANED
 
@@ -131,11 +132,8 @@ def test_the_locks_of_a_writer_do_not_say_what_it_reads(world: CleaningWorld) ->
     world.metastore.create_database(Database(name="other"))
     world.write()
     writer = world.open()
-    component = LockComponent(
-        type=LockType.SHARED_READ, level=LockLevel.TABLE, database_name="other", table_name="t",
-        operation=DataOperation.INSERT, is_transactional=True,
-    )  # fmt: skip
-    world.metastore.lock(LockRequest(components=(component,), txn_id=writer, user="w", host="h"))
+    component = objects.component("other", operation=DataOperation.INSERT)
+    world.metastore.lock(objects.request(component, txn=writer))
     world.compact()
     assert world.cleaner().run_once() == ()
     keep_alive(world, writer)
@@ -194,7 +192,7 @@ def test_of_two_bases_of_one_number_the_old_one_stays_for_its_readers(
     world.publish(entry, txn_id)
     world.commit(txn_id, TxnType.COMPACTION)
     world.write_aborted()
-    world.clock.advance(60_000)
+    world.clock.advance_ms(60_000)
     bases = [f"base_0000001_v{first.txn_id:07d}", f"base_0000001_v{txn_id:07d}"]
     (outcome,) = world.cleaner().run_once()
     assert outcome.entry.type is CompactionType.ABORT_TXN_CLEANUP

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hms_bridge.model.txn import AllocateWriteIdsRequest, OpenTxnsRequest
+from tests.conformance.objects import open_txn, write_id
 from tests.support.busy_metastore import BusyMetastore, copy_golden, opened
 from tests.support.program import Program
 from tests.support.what_changed import checksums
@@ -50,10 +50,7 @@ def test_a_dry_run_refuses_what_the_real_run_refuses(
 def test_write_ids_of_another_table_are_found_by_a_dry_run(program: Program) -> None:
     directory = left(program)
     store = opened(program)
-    (txn_id,) = store.metastore.open_txns(OpenTxnsRequest(user="ann", host="here"))
-    store.metastore.allocate_table_write_ids(
-        AllocateWriteIdsRequest(database_name="s", table_name="t", txn_ids=(txn_id,))
-    )
+    write_id(store.metastore, open_txn(store.metastore), "s")
     store.metastore.close()
     refused = program.run(*adopt(directory, "s.t", "--dry-run"))
     assert refused.exit_code == 1

@@ -11,8 +11,8 @@ import pytest
 from hms_bridge.cli.initiator import make_initiator
 from hms_bridge.compaction.initiator import Initiator
 from hms_bridge.connect import LocalStore
-from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockRequest, LockType
-from hms_bridge.model.txn import AllocateWriteIdsRequest, CommitTxnRequest, OpenTxnsRequest
+from hms_bridge.model.lock import DataOperation, LockType
+from tests.conformance import objects
 from tests.support.busy_metastore import copy_golden, opened, work
 from tests.support.program import Program, serving
 
@@ -30,18 +30,12 @@ TABLES = {
 def touch(store: LocalStore, name: str, partition: str | None = None) -> None:
     """A committed write without rows: the metastore knows that something happened."""
     metastore = store.metastore
-    (txn_id,) = metastore.open_txns(OpenTxnsRequest(user="u", host="h"))
-    component = LockComponent(
-        type=LockType.SHARED_WRITE,
-        level=LockLevel.PARTITION if partition else LockLevel.TABLE,
-        database_name="g", table_name=name, partition_name=partition,
-        operation=DataOperation.INSERT, is_transactional=True,
-    )  # fmt: skip
-    metastore.lock(LockRequest(components=(component,), txn_id=txn_id, user="u", host="h"))
-    metastore.allocate_table_write_ids(
-        AllocateWriteIdsRequest(database_name="g", table_name=name, txn_ids=(txn_id,))
-    )
-    metastore.commit_txn(CommitTxnRequest(txn_id=txn_id))
+    txn_id = objects.open_txn(metastore)
+    insert = DataOperation.INSERT
+    component = objects.component("g", name, LockType.SHARED_WRITE, insert, partition)
+    metastore.lock(objects.request(component, txn=txn_id))
+    objects.write_id(metastore, txn_id, "g", name)
+    objects.commit(metastore, txn_id)
 
 
 @pytest.fixture

@@ -28,20 +28,7 @@ from hms_bridge.wire.methods import method
 from hms_bridge.wire.structs import Struct, hive
 from tests.support.fake_metastore import FakeMetastore
 from tests.support.sample_records import COMPACTION, DATABASE, PARTITION, TABLE
-
-
-class SteppedClock:
-    """Sleeps without waiting."""
-
-    def __init__(self) -> None:
-        self.slept: list[float] = []
-
-    def now_ms(self) -> int:
-        return 0
-
-    def sleep_seconds(self, seconds: float) -> None:
-        self.slept.append(seconds)
-
+from tests.support.simulated_clock import SimulatedClock
 
 Step = Callable[[MessageStream, str, int, Struct], bool]
 
@@ -122,24 +109,24 @@ def rubbish(stream: MessageStream, name: str, sequence: int, _: Struct) -> bool:
 
 @contextmanager
 def dialogue(
-    *steps: Step, clock: SteppedClock | None = None, **settings: Any
+    *steps: Step, clock: SimulatedClock | None = None, **settings: Any
 ) -> Iterator[tuple[OddServer, ThriftMetastoreClient]]:
     with OddServer(*steps) as server:
         client = ThriftMetastoreClient(
-            f"thrift://127.0.0.1:{server.port}", CallSettings(**settings), clock or SteppedClock()
+            f"thrift://127.0.0.1:{server.port}", CallSettings(**settings), clock or SimulatedClock()
         )
         with client:
             yield server, client
 
 
 def test_reads_are_repeated_on_a_new_connection() -> None:
-    clock = SteppedClock()
+    clock = SimulatedClock()
     found = hive.CurrentNotificationEventId(eventId=5)
     with dialogue(hang_up, hang_up, answer(success=found), clock=clock) as (server, client):
         assert client.get_current_event_id() == 5
         assert server.seen == ["get_current_notificationEventId"] * 3
         assert server.connections == 3
-    assert clock.slept == [0.5, 1.0]
+    assert clock.slept_seconds == [0.5, 1.0]
 
 
 def test_changes_are_not_repeated_once_sent() -> None:
@@ -152,11 +139,11 @@ def test_changes_are_not_repeated_once_sent() -> None:
 def test_nobody_there_is_told_with_the_address() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
-    clock = SteppedClock()
+    clock = SimulatedClock()
     client = ThriftMetastoreClient(f"127.0.0.1:{port}", None, clock)
     with pytest.raises(MetastoreUnavailableError, match=f"no metastore answers at.*{port}.*check"):
         client.create_database(DATABASE)  # never sent, so it was tried again
-    assert len(clock.slept) == 2
+    assert len(clock.slept_seconds) == 2
 
 
 def test_another_address_is_taken_when_the_first_is_dead() -> None:

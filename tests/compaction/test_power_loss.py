@@ -4,13 +4,12 @@ anything that it replaces is deleted (I1, I7)."""
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from changemanager.location import FsspecResolver
@@ -19,21 +18,13 @@ from changemanager.transfer import give_new_name
 from cleaner.daemon import make_cleaner
 from hms_bridge.acid.markers import ACID_VERSION, ACID_VERSION_FILE
 from hms_bridge.acid.names import DirectoryName
-from hms_bridge.config.settings import ArchiveSettings, Settings
-from hms_bridge.connect import LocalStore, open_local
-from hms_bridge.model.catalog import ORC_INPUT_FORMAT, ORC_OUTPUT_FORMAT, Column, Storage, Table
 from hms_bridge.model.compaction import CompactionType
 from hms_bridge.model.txn import (
-    AllocateWriteIdsRequest,
-    CommitTxnRequest,
-    OpenTxnsRequest,
     TxnState,
 )
-from tests.support.cleaning_world import MovingClock
-from tests.support.compaction_world import COLUMNS, World
 from tests.support.databases import fresh_url
 from tests.support.power_loss import Loss, PoweredMetastore, PowerFailure, PowerLossDisk
-from tests.support.table_write import TableWrite
+from tests.support.world import World, world_to_compact
 
 STEPS_MAX = 200
 Rows = list[dict[str, Any]]
@@ -52,26 +43,12 @@ def disk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> PowerLossDisk:
     return PowerLossDisk(folder / "disk", monkeypatch)
 
 
-@pytest.fixture
-def store(folder: Path, disk: PowerLossDisk) -> Iterator[LocalStore]:
-    """The database is on a disk of its own, that keeps what was committed."""
-    settings = Settings(
-        warehouse=f"{disk.root}/warehouse", archive=ArchiveSettings(root=f"{disk.root}/cm")
-    )
-    opened = open_local(fresh_url(folder), settings, MovingClock())
-    yield opened
-    opened.metastore.close()
-
-
 class PoweredWorld:
     """A table on a disk that can lose power."""
 
-    def __init__(self, store: LocalStore, disk: PowerLossDisk) -> None:
-        self.store, self.disk = store, disk
-        self.clock = store.clock
-        assert isinstance(self.clock, MovingClock)
-        self.world = World(store)
-        disk.settle()
+    def __init__(self, world: World, disk: PowerLossDisk) -> None:
+        self.world, self.disk = world, disk
+        self.store, self.clock = world.store, world.clock
 
     def fail_at(
         self, step: int, work: Callable[[], Any], before: Callable[[], None] = lambda: None
@@ -106,7 +83,7 @@ class PoweredWorld:
         """Whether every base and delta tells the version of its format, as Hive wants to know."""
         found = [
             (path / ACID_VERSION_FILE).read_bytes()
-            for path in Path(self.world.root).iterdir()
+            for path in self.world.path().iterdir()
             if DirectoryName.parse(path.name)
         ]
         return len(found) > 0 and set(found) == {ACID_VERSION}
@@ -119,8 +96,11 @@ class PoweredWorld:
 
 
 @pytest.fixture
-def powered(store: LocalStore, disk: PowerLossDisk) -> PoweredWorld:
-    return PoweredWorld(store, disk)
+def powered(folder: Path, disk: PowerLossDisk) -> PoweredWorld:
+    """The database is on a disk of its own, that keeps what was committed."""
+    world = world_to_compact(World(disk.root, url=fresh_url(folder)))
+    disk.settle()
+    return PoweredWorld(world, disk)
 
 
 @pytest.mark.parametrize("kind", [CompactionType.MAJOR, CompactionType.MINOR])
@@ -130,7 +110,7 @@ def test_a_compaction_survives_a_cut_at_any_step(
     world = powered.world
     before = world.rows()
     for step in range(1, STEPS_MAX):
-        world.request(kind)
+        world.request_compaction(kind=kind)
         is_done = powered.fail_at(step, lambda: world.worker(metastore=world.metastore).run_once())
         for loss in Loss:
             assert powered.rows_after(loss) == before, (powered.disk.labels[-3:], loss)
@@ -141,8 +121,8 @@ def test_a_compaction_survives_a_cut_at_any_step(
         powered.go_on(step)
         while (again := world.worker().run_once()) is not None:
             assert again.state in ("compacted", "refused"), again.message
-        world.write(insert=[(100 + step, "more"), (300 + step, "more")])
-        world.write(delete=[300 + step])
+        world.insert("t", (100 + step, "more"), (300 + step, "more"))
+        world.delete("t", 300 + step)
         before = world.rows()
     pytest.fail("the worker never came to its end")
 
@@ -154,20 +134,20 @@ def test_what_a_compaction_replaced_is_deleted_only_when_nothing_can_bring_it_ba
     """The cleaner syncs its deletions: what they leave alone must be on the disk before."""
     world = powered.world
     if is_source:
-        database = world.metastore.get_database("default")
+        database = world.metastore.get_database("db")
         world.metastore.alter_database(
-            "default", replace(database, parameters={"repl.source.for": "policy"})
+            "db", replace(database, parameters={"repl.source.for": "policy"})
         )
     before = world.rows()
     held = _file_contents(powered.disk.root)
 
     def compact() -> None:
-        world.request(CompactionType.MAJOR)
+        world.request_compaction(kind=CompactionType.MAJOR)
         outcome = world.worker().run_once()
         assert outcome is not None
         assert outcome.state == "compacted", outcome.message
         # Nobody who began before can still come, and no dead cleaner's lease holds.
-        powered.clock.advance(2 * LEASE_MS)
+        powered.clock.advance_ms(2 * LEASE_MS)
 
     def clean() -> None:
         cleaner = make_cleaner(replace(powered.store, metastore=world.metastore))
@@ -184,7 +164,7 @@ def test_what_a_compaction_replaced_is_deleted_only_when_nothing_can_bring_it_ba
             return
         powered.go_on(step)
         assert all(o.state.value == "cleaned" for o in make_cleaner(powered.store).run_once())
-        world.write(insert=[(100 + step, "more"), (300 + step, "more")])
+        world.insert("t", (100 + step, "more"), (300 + step, "more"))
         before = world.rows()
         held = _file_contents(powered.disk.root)
     pytest.fail("the cleaner never came to its end")
@@ -204,7 +184,7 @@ def test_a_committed_write_survives_a_cut_at_any_step(powered: PoweredWorld) -> 
     before = world.rows()
     for step in range(1, STEPS_MAX):
         new = {"id": 100 + step, "v": "new"}
-        is_done = powered.fail_at(step, lambda n=new: world.write(insert=[(n["id"], n["v"])]))
+        is_done = powered.fail_at(step, lambda n=new: world.insert("t", (n["id"], n["v"])))
         expected = [*_values(before), *([new] if is_done else [])]
         for loss in Loss:
             assert _values(powered.rows_after(loss)) == expected, (powered.disk.labels[-3:], loss)
@@ -217,8 +197,8 @@ def test_a_committed_write_survives_a_cut_at_any_step(powered: PoweredWorld) -> 
 def test_a_write_makes_a_missing_table_directory_for_good(powered: PoweredWorld) -> None:
     """Somebody removed it while the table was empty."""
     world = powered.world
-    shutil.rmtree(world.root)
-    assert powered.fail_at(STEPS_MAX, lambda: world.write(insert=[(7, "new")]))
+    shutil.rmtree(world.path())
+    assert powered.fail_at(STEPS_MAX, lambda: world.insert("t", (7, "new")))
     for loss in Loss:
         assert _values(powered.rows_after(loss)) == [{"id": 7, "v": "new"}]
 
@@ -228,37 +208,22 @@ def _values(rows: Rows) -> Rows:
 
 
 def test_a_committed_statement_survives_a_cut_at_any_step(
-    powered: PoweredWorld, store: LocalStore
+    powered: PoweredWorld,
 ) -> None:
     """As Spark's tasks and driver do it, into a partition that is not there yet."""
-    store.metastore.create_table(
-        Table(
-            name="p", database_name="default", partition_columns=(Column(name="k", type="string"),),
-            storage=Storage(
-                columns=COLUMNS, input_format=ORC_INPUT_FORMAT, output_format=ORC_OUTPUT_FORMAT
-            ),
-            parameters={"transactional": "true"},
-        )
-    )  # fmt: skip
-    table = store.metastore.get_table("default", "p")
+    world = powered.world
+    world.create_table("p", is_partitioned=True)
     powered.disk.settle()
 
     def insert(value: int) -> None:
-        metastore = powered.world.metastore
-        (txn,) = metastore.open_txns(OpenTxnsRequest(user="u", host="h"))
-        (given,) = metastore.allocate_table_write_ids(
-            AllocateWriteIdsRequest(database_name="default", table_name="p", txn_ids=(txn,))
-        )
-        batch = pa.record_batch([pa.array([value], pa.int32()), pa.array(["new"])], ["id", "v"])
-        writing = TableWrite(metastore, store.resolver, table, txn, given.write_id)
-        writing.insert([batch], partition=f"k=k{value}")
-        metastore.commit_txn(CommitTxnRequest(txn_id=txn))
+        with world.transaction() as writer:
+            writer.insert("p", [(value, "new")], partition=f"p=k{value}")
 
     for step in range(1, STEPS_MAX):
         is_done = powered.fail_at(step, lambda value=step: insert(value))
         for loss in Loss:
             powered.rows_after(loss)
-            rows = powered.world.rows("p")
+            rows = world.rows("p")
             expected = [{"id": step, "v": "new"}] if is_done else []
             assert _values(rows) == expected, (powered.disk.labels[-3:], loss)
         if is_done:

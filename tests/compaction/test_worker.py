@@ -18,8 +18,6 @@ from changemanager.location import FsspecResolver
 from hms_bridge.acid.markers import ACID_VERSION_FILE
 from hms_bridge.compaction import kernel
 from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
-from hms_bridge.config.settings import ArchiveSettings, Settings
-from hms_bridge.connect import LocalStore, install_schema, open_local
 from hms_bridge.errors import CompactionError, MetastoreUnavailableError
 from hms_bridge.model.catalog import (
     Column,
@@ -36,33 +34,16 @@ from hms_bridge.model.compaction import (
 from hms_bridge.model.event import EventType, NotificationRequest
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.txn import (
-    AbortTxnRequest,
-    AllocateWriteIdsRequest,
-    CommitTxnRequest,
-    OpenTxnsRequest,
     TxnState,
     TxnType,
 )
 from hms_bridge.rows.deletes import DeleteEvents
-from tests.support.compaction_world import COLUMNS, WHO, World
-from tests.support.databases import fresh_url
+from tests.support.world import COLUMNS, WHO, World, world_to_compact
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[LocalStore]:
-    settings = Settings(
-        warehouse=str(tmp_path / "warehouse"), archive=ArchiveSettings(root=str(tmp_path / "cm"))
-    )
-    url = fresh_url(tmp_path)
-    install_schema(url, settings)
-    opened = open_local(url, settings)
-    yield opened
-    opened.metastore.close()
-
-
-@pytest.fixture
-def world(store: LocalStore) -> World:
-    return World(store)
+def world(tmp_path: Path) -> World:
+    return world_to_compact(World(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -76,13 +57,13 @@ def test_a_compaction_is_published_whole(
     world: World, kind: CompactionType, outputs: set[str]
 ) -> None:
     before, names = world.rows(), world.names()
-    world.request(kind)
+    world.request_compaction(kind=kind)
     outcome = world.worker().run_once()
     assert outcome is not None
     assert outcome.state == "compacted"
     new = world.names() - names
     assert {name.rpartition("_v")[0] for name in new} == outputs
-    assert all(Path(world.root, name, ACID_VERSION_FILE).read_bytes() == b"2" for name in new)
+    assert all((world.path() / name / ACID_VERSION_FILE).read_bytes() == b"2" for name in new)
     assert world.rows() == before
     assert world.state() is CompactionState.READY_FOR_CLEANING
     (entry,) = world.metastore.show_compactions()
@@ -92,7 +73,7 @@ def test_a_compaction_is_published_whole(
 
 
 def test_request_and_commit_are_events(world: World) -> None:
-    world.request()
+    world.request_compaction()
     world.worker().run_once()
     events = world.metastore.get_next_notification(NotificationRequest(last_event_id=EventId(0)))
     kinds = [event.type for event in events]
@@ -100,10 +81,10 @@ def test_request_and_commit_are_events(world: World) -> None:
 
 
 def test_too_little_to_do_is_left_to_the_cleaner(world: World) -> None:
-    world.request()
+    world.request_compaction()
     world.worker().run_once()
-    world.write(insert=[(77, "one delta is not enough")])
-    world.request(CompactionType.MINOR)
+    world.insert("t", (77, "one delta is not enough"))
+    world.request_compaction(kind=CompactionType.MINOR)
     outcome = world.worker().run_once()
     assert outcome is not None
     assert outcome.plan is None
@@ -112,10 +93,10 @@ def test_too_little_to_do_is_left_to_the_cleaner(world: World) -> None:
 
 
 def test_the_same_compaction_is_not_queued_twice(world: World) -> None:
-    world.request()
+    world.request_compaction()
     world.worker().run_once()
     again = world.metastore.compact(
-        CompactionRequest(database_name="default", table_name="t", type=CompactionType.MINOR)
+        CompactionRequest(database_name="db", table_name="t", type=CompactionType.MINOR)
     )
     assert not again.is_accepted
 
@@ -124,8 +105,8 @@ def test_the_same_compaction_is_not_queued_twice(world: World) -> None:
 def test_what_cannot_be_compacted_is_refused(
     world: World, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world.request()
-    table = world.metastore.get_table("default", "t")
+    world.request_compaction()
+    table = world.metastore.get_table("db", "t")
     if change == "gone":
         monkeypatch.setattr(world.metastore, "get_table", functools.partial(_gone, world))
     elif change == "sorted":
@@ -144,7 +125,7 @@ def test_what_cannot_be_compacted_is_refused(
 def _gone(world: World, *_: str) -> Table:
     from hms_bridge.errors import NoSuchObjectError
 
-    raise NoSuchObjectError(f"{world.root} is not there any more")
+    raise NoSuchObjectError(f"{world.database}.t is not there any more")
 
 
 def _with(table: Table, **changes: Any) -> Table:
@@ -163,7 +144,7 @@ def test_a_task_that_loses_rows_publishes_nothing(world: World) -> None:
             return tuple(replace(one, rows_read=one.rows_read + 1) for one in results)
 
     before, names = world.rows(), world.names()
-    world.request()
+    world.request_compaction()
     outcome = world.worker(executor=Losing()).run_once()
     assert outcome is not None
     assert outcome.state == "failed"
@@ -195,7 +176,7 @@ def test_a_worker_killed_anywhere_loses_and_doubles_nothing(world: World) -> Non
     """Readers see the same rows whatever call is the worker's last; a later worker goes on."""
     before = world.rows()
     for calls in range(40):
-        world.request()
+        world.request_compaction()
         dying = Dying(world.metastore, calls)
         try:
             outcome = world.worker(metastore=dying).run_once()
@@ -212,8 +193,8 @@ def test_a_worker_killed_anywhere_loses_and_doubles_nothing(world: World) -> Non
         while (again := world.worker().run_once()) is not None:
             assert again.state in ("compacted", "refused"), again.message
         assert world.rows() == before
-        world.write(insert=[(100 + calls, "more"), (200 + calls, "more")])
-        world.write(delete=[200 + calls])
+        world.insert("t", (100 + calls, "more"), (200 + calls, "more"))
+        world.delete("t", 200 + calls)
         before = world.rows()
     else:
         pytest.fail("the worker never came to its end")
@@ -233,7 +214,7 @@ def test_an_interrupted_worker_gives_its_entry_up(world: World, cut_off: str) ->
             raise KeyboardInterrupt
 
     before, names = world.rows(), world.names()
-    world.request()
+    world.request_compaction()
     executor = Interrupted() if cut_off == "run" else inner
     with _plain_interrupts(), pytest.raises(KeyboardInterrupt):
         world.worker(metastore=interrupting, executor=executor).run_once()
@@ -242,14 +223,14 @@ def test_an_interrupted_worker_gives_its_entry_up(world: World, cut_off: str) ->
     assert (world.rows(), world.names()) == (before, names)
     states = [txn.state for txn in world.metastore.get_open_txns_info()]
     assert TxnState.OPEN not in states
-    world.request()
+    world.request_compaction()
     again = world.worker().run_once()
     assert again is not None
     assert again.state == "compacted"
 
 
 def test_an_interrupt_after_the_commit_is_too_late(world: World) -> None:
-    world.request()
+    world.request_compaction()
     interrupting = InterruptedAfter("commit_txn", world.metastore)
     with _plain_interrupts(), pytest.raises(KeyboardInterrupt):
         world.worker(metastore=interrupting).run_once()
@@ -288,7 +269,7 @@ def _plain_interrupts() -> Iterator[None]:
 def test_a_worker_that_lost_its_entry_publishes_nothing(world: World) -> None:
     """I9: the entry was given to another worker while this one was working."""
     before = world.rows()
-    world.request()
+    world.request_compaction()
     inner = LocalExecutor(kernel=BucketKernel(resolver=FsspecResolver()))
     other = world.worker(who=replace(WHO, worker_id="host-2"))
 
@@ -314,7 +295,7 @@ def test_a_worker_whose_transaction_is_over_publishes_nothing(world: World) -> N
     """I9: it was given up for lost while it worked. (Its commit would be refused, too, and what it
     published be seen by nobody; but it would lie there until a cleaner comes.)"""
     before, names = world.rows(), world.names()
-    world.request()
+    world.request_compaction()
     inner = LocalExecutor(kernel=BucketKernel(resolver=FsspecResolver()))
 
     class Slow:
@@ -324,7 +305,7 @@ def test_a_worker_whose_transaction_is_over_publishes_nothing(world: World) -> N
             results = inner.run(tasks, root=root, temporary=temporary)
             (entry,) = world.metastore.show_compactions(ShowCompactionsRequest())
             assert entry.txn_id is not None
-            world.metastore.abort_txn(AbortTxnRequest(txn_id=entry.txn_id))
+            world.abort(entry.txn_id)
             published.append(world.names())
             return results
 
@@ -344,25 +325,23 @@ def test_a_worker_whose_transaction_is_over_publishes_nothing(world: World) -> N
 
 def test_a_compaction_ends_below_open_writes(world: World) -> None:
     """I1: what a write brings that is still open is not in the compaction, and not covered."""
-    (late,) = world.metastore.open_txns(OpenTxnsRequest(user="u", host="h"))
-    (given,) = world.metastore.allocate_table_write_ids(
-        AllocateWriteIdsRequest(database_name="default", table_name="t", txn_ids=(late,))
-    )
-    world.write(insert=[(77, "later")])
+    late = world.begin()
+    late_write_id = late.write_id("t")
+    world.insert("t", (77, "later"))
     before, names = world.rows(), world.names()
-    world.request()
+    world.request_compaction()
     outcome = world.worker().run_once()
     assert outcome is not None
     assert outcome.state == "compacted"
-    assert outcome.entry.highest_write_id == given.write_id - 1
+    assert outcome.entry.highest_write_id == late_write_id - 1
     (base,) = world.names() - names
-    assert base.rpartition("_v")[0] == f"base_{given.write_id - 1:07d}"
-    world.metastore.commit_txn(CommitTxnRequest(txn_id=late))
+    assert base.rpartition("_v")[0] == f"base_{late_write_id - 1:07d}"
+    late.commit()
     assert world.rows() == before
 
 
 def test_the_plan_changes_nothing(world: World) -> None:
-    world.request()
+    world.request_compaction()
     entry = world.metastore.show_compactions()[0]
     names = world.names()
     plan = world.worker().plan(entry)
@@ -373,12 +352,12 @@ def test_the_plan_changes_nothing(world: World) -> None:
 
 @pytest.mark.parametrize("name", ["_tmp_compaction_v0000001", "_tmp_write_v0000001"])
 def test_leftovers_of_the_dead_are_removed(world: World, name: str) -> None:
-    dead = Path(world.root) / name
+    dead = world.path() / name
     dead.mkdir()
     (dead / "junk").write_text("x")
-    stranger = Path(world.root) / "_somebody_elses"
+    stranger = world.path() / "_somebody_elses"
     stranger.mkdir()
-    world.request()
+    world.request_compaction()
     world.worker().run_once()
     assert not dead.exists()
     assert stranger.exists()
@@ -386,19 +365,19 @@ def test_leftovers_of_the_dead_are_removed(world: World, name: str) -> None:
 
 def test_what_a_later_worker_writes_stays(world: World) -> None:
     """Its transaction was opened after the look at transactions, so it is not known as open."""
-    later = Path(world.root) / "_tmp_compaction_v9999999"
+    later = world.path() / "_tmp_compaction_v9999999"
     later.mkdir()
-    world.request()
+    world.request_compaction()
     world.worker().run_once()
     assert later.exists()
 
 
 def test_a_file_whose_name_is_no_text_ends_the_entry(world: World) -> None:
     """Neither a database nor thrift takes such a name in the reason."""
-    world.write([(1, "a")])
-    world.write([(2, "b")])
-    (Path(world.root) / os.fsdecode(b"b\xff")).write_text("somebody's")
-    world.request()
+    world.insert("t", (1, "a"))
+    world.insert("t", (2, "b"))
+    (world.path() / os.fsdecode(b"b\xff")).write_text("somebody's")
+    world.request_compaction()
     outcome = world.worker().run_once()
     assert outcome is not None
     assert outcome.state == "failed"
@@ -424,7 +403,7 @@ def test_compaction_errors_name_the_target(world: World) -> None:
 def test_a_column_that_came_before_the_snapshot_is_kept(world: World) -> None:
     """ALTER TABLE and an INSERT of another come between the first look and the snapshot."""
     wide = (*COLUMNS, Column(name="w", type="string"))
-    table = world.metastore.get_table("default", "t")
+    table = world.metastore.get_table("db", "t")
 
     class Altering:
         is_altered = False
@@ -432,15 +411,15 @@ def test_a_column_that_came_before_the_snapshot_is_kept(world: World) -> None:
         def __getattr__(self, name: str) -> Any:
             if name == "open_txns" and not self.is_altered:
                 self.is_altered = True
-                world.metastore.alter_table("default", "t", _with(table, columns=wide))
-                world.write(insert=[(77, "seven", "new")])
+                world.metastore.alter_table("db", "t", _with(table, columns=wide))
+                world.insert("t", (77, "seven", "new"))
             return getattr(world.metastore, name)
 
-    world.request()
+    world.request_compaction()
     outcome = world.worker(metastore=Altering()).run_once()
     assert outcome is not None
     assert outcome.state == "compacted"
-    rows = {row["id"]: row["w"] for row in world.rows(columns=wide)}
+    rows = {row["id"]: row["w"] for row in world.rows()}
     assert rows[77] == "new"
     assert rows[0] is None
 
@@ -448,7 +427,7 @@ def test_a_column_that_came_before_the_snapshot_is_kept(world: World) -> None:
 @pytest.mark.parametrize("change", ["altered", "made anew"])
 def test_a_table_that_changed_during_the_work_gets_nothing(world: World, change: str) -> None:
     inner = LocalExecutor(kernel=BucketKernel(resolver=FsspecResolver()))
-    table = world.metastore.get_table("default", "t")
+    table = world.metastore.get_table("db", "t")
 
     class Slow:
         job_id = "slow"
@@ -457,13 +436,13 @@ def test_a_table_that_changed_during_the_work_gets_nothing(world: World, change:
             results = inner.run(tasks, root=root, temporary=temporary)
             if change == "altered":
                 wide = (*COLUMNS, Column(name="w", type="string"))
-                world.metastore.alter_table("default", "t", _with(table, columns=wide))
+                world.metastore.alter_table("db", "t", _with(table, columns=wide))
             else:
-                world.metastore.drop_table("default", "t", is_data_deleted=False)
+                world.metastore.drop_table("db", "t", is_data_deleted=False)
                 world.metastore.create_table(replace(table, id=0))
             return results
 
-    world.request()
+    world.request_compaction()
     names = world.names()
     outcome = world.worker(executor=Slow()).run_once()
     assert outcome is not None
@@ -515,7 +494,7 @@ def test_what_the_kernel_spoils_is_not_published(
     right = kernel._insert_events
     monkeypatch.setattr(kernel, "_insert_events", lambda batch: spoil(right(batch)))
     names = world.names()
-    world.request()
+    world.request_compaction()
     executor = LocalExecutor(kernel=BucketKernel(resolver=FsspecResolver(), verify=verify))
     outcome = world.worker(executor=executor).run_once()
     assert outcome is not None
@@ -535,7 +514,7 @@ def test_a_reader_that_forgets_deletes_is_found_out(
     monkeypatch.setattr(DeleteEvents, "victims", lambda *_: None)
     monkeypatch.setattr(kernel, "_delete_events", lambda *_: iter(()))
     names = world.names()
-    world.request(kind)
+    world.request_compaction(kind=kind)
     outcome = world.worker().run_once()
     assert outcome is not None
     assert outcome.state == "failed"

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,21 +16,16 @@ def cycle(tmp_path_factory) -> GoldenRepl:
 
 
 @pytest.fixture
-def fast_folder(tmp_path):
-    """A folder in memory where there is one: syncs cost nothing there."""
-    memory = Path("/dev/shm")
-    if not os.access(memory, os.W_OK):
-        yield tmp_path
-        return
-    with tempfile.TemporaryDirectory(dir=memory) as folder:
-        yield Path(folder)
+def empty_world(fast_folder: Path) -> Iterator[ReplWorld]:
+    """A source without tables, and where its replica will be."""
+    world = ReplWorld(fast_folder)
+    yield world
+    world.close()
 
 
 @pytest.fixture
-def world(fast_folder: Path) -> Iterator[ReplWorld]:
-    """A source with one table and one row, not dumped yet, and where its replica will be."""
-    world = ReplWorld(fast_folder)
-    world.create_table("t")
-    world.insert("t", (1, "a"))
-    yield world
-    world.close()
+def world(empty_world: ReplWorld) -> ReplWorld:
+    """A source with one table and one row, not dumped yet."""
+    empty_world.create_table("t")
+    empty_world.insert("t", (1, "a"))
+    return empty_world

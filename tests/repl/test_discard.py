@@ -12,10 +12,9 @@ from hms_bridge.model.compaction import CompactionType
 from hms_bridge.repl.dump.discard import DiscardPlan, DiscardRequest, ReplDiscard
 from hms_bridge.repl.dump.plan import DumpKind
 from hms_bridge.repl.format.directories import DumpState, list_dumps
-from tests.repl.test_dump_crash import faulty
-from tests.support.archive_world import CrashError, FaultPlan
-from tests.support.repl_metastore import FaultyMetastore
-from tests.support.repl_world import DAY_MS, LEASE, ReplWorld
+from tests.support.faults import CrashError, FaultPlan, FaultyMetastore, faulty
+from tests.support.repl_world import LEASE, ReplWorld
+from tests.support.simulated_clock import DAY_MS
 
 
 def request(world: ReplWorld, dump: str | None = None) -> DiscardRequest:
@@ -23,7 +22,7 @@ def request(world: ReplWorld, dump: str | None = None) -> DiscardRequest:
 
 
 def discarder(world: ReplWorld) -> ReplDiscard:
-    world.clock.time_ms += 1000
+    world.clock.advance_ms(1000)
     return ReplDiscard(world.source, world.resolve, world.clock, world.token, world.source.manifest)
 
 
@@ -68,7 +67,7 @@ def test_the_next_dump_begins_where_a_discarded_one_began(world: ReplWorld) -> N
     assert (again.kind, again.from_event_id) == (DumpKind.INCREMENTAL, unwanted.from_event_id)
     world.load()
     world.assert_same()
-    assert [row["id"] for row in world.rows("dst", "t")] == [1, 2, 3]
+    assert [row["id"] for row in world.replica.rows("t")] == [1, 2, 3]
 
 
 def test_files_that_only_the_discarded_dump_named_stay_for_the_next(world: ReplWorld) -> None:
@@ -76,12 +75,12 @@ def test_files_that_only_the_discarded_dump_named_stay_for_the_next(world: ReplW
     world.insert("t", (2, "b"))
     world.insert("t", (3, "c"))
     world.compact("t", CompactionType.MAJOR)
-    world.clock.time_ms += DAY_MS
+    world.clock.advance_ms(DAY_MS)
     world.clean()
-    world.clock.time_ms += DAY_MS
+    world.clock.advance_ms(DAY_MS)
     world.dump()
     discard(world)
-    world.clock.time_ms += 100 * DAY_MS
+    world.clock.advance_ms(100 * DAY_MS)
     assert world.purge() == 0
     world.dump()
     world.load()
@@ -145,17 +144,17 @@ def test_it_may_be_killed_anywhere(world: ReplWorld) -> None:
         faults.crash_at = at
         job = ReplDiscard(
             FaultyMetastore(world.source, faults),
-            faulty(world, faults),
+            faulty(world.resolve, faults),
             world.clock,
             world.token,
             world.source.manifest,
         )
         plan = job.plan(request(world))
-        world.clock.time_ms += 1000
+        world.clock.advance_ms(1000)
         try:
             job.run(plan)
         except CrashError:
-            world.clock.time_ms += 60_000
+            world.clock.advance_ms(60_000)
             if DumpState.FINISHED in states(world)[:1]:
                 discard(world)
         else:
@@ -164,7 +163,7 @@ def test_it_may_be_killed_anywhere(world: ReplWorld) -> None:
     world.dump()
     world.load()
     world.assert_same()
-    assert [row["id"] for row in world.rows("dst", "t")] == [1, 2]
+    assert [row["id"] for row in world.replica.rows("t")] == [1, 2]
 
 
 def test_a_finished_dump_removes_older_dumps_and_nothing_of_others(world: ReplWorld) -> None:

@@ -6,27 +6,13 @@ from contextlib import suppress
 
 import pytest
 
-from changemanager.location import Location
 from hms_bridge.errors import DumpIncompleteError, ReplError
 from hms_bridge.repl.dump.discard import DiscardRequest, ReplDiscard
 from hms_bridge.repl.dump.plan import DumpKind
 from hms_bridge.repl.dump.repl_dump import ReplDump
 from hms_bridge.repl.format.directories import DumpState, list_dumps
-from tests.support.archive_world import CrashError, FaultPlan, FaultyVolume
-from tests.support.repl_metastore import FaultyMetastore
+from tests.support.faults import CrashError, FaultPlan, FaultyMetastore, faulty
 from tests.support.repl_world import LEASE
-
-
-def faulty(world, faults):
-    """The world's resolver, whose file systems die where the plan says."""
-    volumes: dict[int, FaultyVolume] = {}
-
-    def resolve(text: str) -> Location:
-        found = world.resolve(text)
-        volume = volumes.setdefault(id(found.volume), FaultyVolume(found.volume, faults))
-        return Location(found.uri, found.path, volume)
-
-    return resolve
 
 
 def killed_dump(world, crash_at) -> None:
@@ -34,7 +20,7 @@ def killed_dump(world, crash_at) -> None:
     faults.crash_at = crash_at
     dumper = ReplDump(
         FaultyMetastore(world.source, faults),
-        faulty(world, faults),
+        faulty(world.resolve, faults),
         world.clock,
         world.token,
         world.source.manifest,
@@ -93,7 +79,9 @@ def test_the_removal_of_an_older_dump_may_be_killed_anywhere(world):
         faults = FaultPlan()
         faults.crash_at = 2
         with suppress(CrashError):
-            remover = ReplDump(world.source, faulty(world, faults), world.clock, world.token)
+            remover = ReplDump(
+                world.source, faulty(world.resolve, faults), world.clock, world.token
+            )
             remover._remove("src", old.paths.root, reason="a test")
         assert [one.paths.root for one in finished(world)] == [new.directory]
         assert world.loader().plan(world.load_request).directory == new.directory

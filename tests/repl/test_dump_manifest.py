@@ -17,19 +17,16 @@ from changemanager.location import FsspecResolver
 from hms_bridge.errors import DumpIncompleteError, NoSuchObjectError, ReplError
 from hms_bridge.repl.format.manifest import DumpManifest, FinishMark
 from hms_bridge.repl.verify import verify_dump
-from tests.support.repl_world import ReplWorld
 
 
 @pytest.fixture
-def world(fast_folder):
-    world = ReplWorld(fast_folder)
-    world.create_table("t")
-    world.insert("t", (1, "a"), (2, "b"))
-    world.create_table("part", is_partitioned=True)
-    world.add_partition("part", "1")
-    world.insert("part", (1, "x"), partition="p=1")
-    yield world
-    world.close()
+def world(empty_world):
+    empty_world.create_table("t")
+    empty_world.insert("t", (1, "a"), (2, "b"))
+    empty_world.create_table("part", is_partitioned=True)
+    empty_world.add_partition("part", "1")
+    empty_world.insert("part", (1, "x"), partition="p=1")
+    return empty_world
 
 
 def hive(report) -> Path:
@@ -166,14 +163,14 @@ def test_dumps_copied_without_their_times_keep_their_order(world):
         os.utime(path, (1, 1) if path.is_relative_to(newer) else (2_000_000_000, 2_000_000_000))
     world.load()
     world.assert_same()
-    assert world.rows("dst", "t")[-1]["id"] == 3
+    assert world.replica.rows("t")[-1]["id"] == 3
 
 
 def test_a_clock_that_steps_back_does_not_change_the_order(world):
     world.dump()
     world.load()
     world.insert("t", (3, "c"))
-    world.clock.time_ms -= 400 * 86_400_000
+    world.clock.set_back_ms(400 * 86_400_000)
     world.dump(is_previous_kept=True)
     world.load()
     world.assert_same()

@@ -33,20 +33,19 @@ from hms_bridge.repl.dump.incremental import IncrementalRules
 from hms_bridge.repl.format.layout import EventPaths
 from hms_bridge.repl.load.repl_load import LoadKind
 from hms_bridge.wire.object_json import table_to_json
-from tests.support.repl_world import COLUMNS, OpenWrite, ReplWorld
+from tests.support.world import COLUMNS
 
 
 @pytest.fixture
-def world(fast_folder):
-    world = ReplWorld(fast_folder)
-    world.create_table("t")
-    world.insert("t", (1, "a"), (2, "b"))
-    yield world
-    world.close()
+def world(empty_world):
+    empty_world.create_table("t")
+    empty_world.insert("t", (1, "a"), (2, "b"))
+    return empty_world
 
 
 def read(world, database: str = "dst", table: str = "t") -> list[int]:
-    return [row["id"] for row in world.rows(database, table)]
+    side = world.replica if database == "dst" else world
+    return [row["id"] for row in side.rows(table)]
 
 
 def external_table(world, name: str, place) -> Table:
@@ -79,17 +78,11 @@ def load_external(world):
 
 def test_a_second_replica_loads_what_the_first_has_loaded(world):
     world.replicate()
-    saved = world.target
-    shutil.copytree(world.folder / "target", world.folder / "second")
-    saved.close()
-    shutil.copy(world.folder / "target.db3", world.folder / "second.db3")
-    world.target = world._open("target")
+    backup = world.replica.backup()
     world.insert("t", (3, "c"))
     world.replicate()
     assert read(world) == [1, 2, 3]
-    world.target.close()
-    shutil.copy(world.folder / "second.db3", world.folder / "target.db3")
-    world.target = world._open("target")
+    world.replica.restore(backup)
     assert read(world) == [1, 2]
     report = world.load()
     assert report.kind is LoadKind.INCREMENTAL
@@ -329,7 +322,7 @@ def partitioned(world):
 
 @pytest.mark.parametrize("is_spanning", [False, True])
 def test_a_partition_dropped_under_a_writer_stays_gone(partitioned, is_spanning):
-    writer = OpenWrite(partitioned)
+    writer = partitioned.begin()
     writer.insert("part", [(3, "z")], "p=1")
     writer.insert("part", [(4, "w")], "p=2", statement=1)
     partitioned.source.drop_partitions("src", "part", ["p=1"])
@@ -344,7 +337,7 @@ def test_a_partition_dropped_under_a_writer_stays_gone(partitioned, is_spanning)
 
 def test_a_partition_renamed_under_a_writer_stops_the_dump(partitioned):
     """Its rows went along on the source, under the new name."""
-    writer = OpenWrite(partitioned)
+    writer = partitioned.begin()
     writer.insert("part", [(3, "z")], "p=1")
     part = partitioned.source.get_partition("src", "part", ["1"])
     partitioned.source.rename_partition("src", "part", ["1"], replace(part, values=("9",)))
@@ -354,7 +347,7 @@ def test_a_partition_renamed_under_a_writer_stops_the_dump(partitioned):
 
 
 def test_a_partition_dropped_and_made_again_under_a_writer_stops_the_dump(partitioned):
-    writer = OpenWrite(partitioned)
+    writer = partitioned.begin()
     writer.insert("part", [(3, "z")], "p=1")
     partitioned.source.drop_partitions("src", "part", ["p=1"])
     partitioned.add_partition("part", "1")
@@ -378,7 +371,7 @@ def test_a_partition_dropped_after_the_commit_is_loaded_and_dropped(partitioned)
 
 def overwrite_with_nothing(world, table: str, partition: str = "", *, is_reporting: bool) -> None:
     """As Hive does: a base of the write id without a file."""
-    with world.write() as txn:
+    with world.transaction() as txn:
         write_id = txn.write_id(table)
         base = world.root(table, partition).child(f"base_{write_id:07d}")
         base.volume.make_directory(base.path)
@@ -433,11 +426,11 @@ def test_an_overwrite_with_nothing_that_was_compacted_and_cleaned_is_seen(
     overwrite_with_nothing(world, "t", is_reporting=is_reporting)
     world.insert("t", (3, "c"))
     if not is_followed:
-        with world.write() as txn:
+        with world.transaction() as txn:
             txn.delete("t", [3])
     world.compact("t", CompactionType.MAJOR)
     assert world.clean() >= 1
-    assert not list(Path(world.root("t").path).glob("base_0000002"))
+    assert not list(world.path("t").glob("base_0000002"))
     world.replicate()
     world.assert_same()
     assert read(world) == ([3] if is_followed else [])
@@ -461,7 +454,7 @@ def test_a_partition_overwritten_with_nothing_compacted_and_cleaned_is_seen(
 @pytest.mark.parametrize("is_reporting", [False, True])
 def test_rows_of_before_say_that_a_write_without_files_overwrote_nothing(world, is_reporting):
     world.replicate()
-    with world.write() as txn:
+    with world.transaction() as txn:
         write_id = txn.write_id("t")
         if is_reporting:
             tell_of_no_files(world, txn, write_id, "t")
@@ -487,7 +480,7 @@ def as_of_hive(world, directory: str) -> None:
 def test_a_dump_of_a_hive_that_names_no_files_is_judged_by_the_sources_directory(world, when):
     world.replicate()
     if when == "rows of before":
-        with world.write() as txn:
+        with world.transaction() as txn:
             tell_of_no_files(world, txn, txn.write_id("t"), "t")
     else:
         overwrite_with_nothing(world, "t", is_reporting=True)
@@ -509,7 +502,7 @@ def test_a_dump_of_a_hive_that_names_no_files_is_judged_by_the_sources_directory
 
 def plain_table(world, name: str, *, is_partitioned: bool = False):
     world.create_table(name, is_partitioned=is_partitioned, transactional="false")
-    place = Path(world.root(name).path)
+    place = world.path(name)
     place.mkdir(parents=True, exist_ok=True)
     return place
 
@@ -546,13 +539,13 @@ def test_a_write_after_a_table_or_partition_was_made_stops_the_dump(world):
     with pytest.raises(ReplError, match="a write to other, "):
         world.dump()
     (other / "one").unlink()
-    (Path(world.root("more", "p=1").path) / "one").write_text("1")
+    (world.path("more", "p=1") / "one").write_text("1")
     with pytest.raises(ReplError, match="a write to more/p=1, "):
         world.dump()
-    (Path(world.root("more", "p=1").path) / "one").unlink()
+    (world.path("more", "p=1") / "one").unlink()
     assert place.exists()
     world.replicate()
-    assert world.tables("dst") == world.tables("src")
+    assert world.target.get_tables("dst") == world.source.get_tables("src")
 
 
 # refusals of the dump, and the order in which a load records
@@ -629,7 +622,7 @@ def test_a_load_that_stops_at_a_change_of_names_goes_on(world, name):
         try:
             loader.run(loader.plan(world.load_request))
         except StoppedError:
-            world.clock.time_ms += 400_000
+            world.clock.advance_ms(400_000)
     world.load()
     world.assert_same()
     assert recorded

@@ -77,19 +77,17 @@ class Gate:
 
 
 @pytest.fixture
-def world(fast_folder: Path):
-    made = ReplWorld(fast_folder)
-    made.create_table("t")
-    made.create_table("part", is_partitioned=True)
+def world(empty_world):
+    empty_world.create_table("t")
+    empty_world.create_table("part", is_partitioned=True)
     for number in range(2 * TOGETHER):
-        made.add_partition("part", str(number))
-        made.insert("part", (number, "x"), partition=f"p={number}")
-    yield made
-    made.close()
+        empty_world.add_partition("part", str(number))
+        empty_world.insert("part", (number, "x"), partition=f"p={number}")
+    return empty_world
 
 
 def dump(world: ReplWorld, gate: Gate) -> None:
-    world.clock.time_ms += 1000
+    world.clock.advance_ms(1000)
     dumper = ReplDump(world.source, gate.resolve, world.clock, world.token, world.source.manifest)
     dumper.run(dumper.plan(world.dump_request()))
 

@@ -20,19 +20,17 @@ from hms_bridge.model.txn import OpenTxnsRequest
 from hms_bridge.repl.lease import LeaseKind, LeaseRequest, LeaseRules, held_lease
 from hms_bridge.repl.load.repl_load import LoadKind
 from hms_bridge.repl.load.replica import Replica
-from tests.support.repl_world import ReplWorld
+from tests.conformance import objects
 from tests.support.served_metastore import served_metastore
 
 _QUICK = LeaseRules(dead_after_seconds=0.6, heartbeat_seconds=0.2)
 
 
 @pytest.fixture
-def world(fast_folder):
-    world = ReplWorld(fast_folder)
-    world.create_table("t")
-    world.insert("t", (1, "a"), (2, "b"))
-    yield world
-    world.close()
+def world(empty_world):
+    empty_world.create_table("t")
+    empty_world.insert("t", (1, "a"), (2, "b"))
+    return empty_world
 
 
 class Interrupted:
@@ -79,7 +77,7 @@ def keep_alive(world, store, database="dst"):
     """While the other one waits, the holder's thread would beat."""
 
     def beat():
-        world.clock.time_ms += 1
+        world.clock.advance_ms(1)
         for one in leases(store, database)[:1]:
             store.heartbeat(0, one.lock_id)
 
@@ -164,7 +162,7 @@ def test_after_a_kill_the_next_load_waits_and_goes_on_by_itself(world):
         )
     )
     assert killed.state is LockState.ACQUIRED
-    world.clock.time_ms += 12_000
+    world.clock.advance_ms(12_000)
     told = []
     load = world.loader(on_waiting=told.append)
     report = load.run(load.plan(world.load_request))
@@ -189,7 +187,7 @@ def test_a_load_that_lost_its_lease_writes_nothing_more(world, call):
     def lose():
         for one in leases(world.target):
             world.target.unlock(one.lock_id)
-        world.clock.time_ms += 11_000
+        world.clock.advance_ms(11_000)
         stopped_at.append(len(target.changes))
 
     target = Interrupted(world.target, call, lose)
@@ -219,19 +217,15 @@ def test_no_call_of_a_load_without_its_lease_reaches_the_replica(world):
 
 def test_readers_and_writers_of_the_replica_do_not_wait_for_a_load(world):
     world.replicate()
-    (txn,) = world.target.open_txns(OpenTxnsRequest(user="u", host="h"))
+    txn = world.replica.open()
     with held_lease(world.target, world.clock, wanted(world)):
-        for level, table, kind, operation in (
-            (LockLevel.DB, None, LockType.SHARED_READ, DataOperation.SELECT),
-            (LockLevel.TABLE, "t", LockType.SHARED_WRITE, DataOperation.INSERT),
-            (LockLevel.TABLE, "t2", LockType.EXCLUSIVE, DataOperation.NO_TXN),
+        for table, kind, operation in (
+            (None, LockType.SHARED_READ, DataOperation.SELECT),
+            ("t", LockType.SHARED_WRITE, DataOperation.INSERT),
+            ("t2", LockType.EXCLUSIVE, DataOperation.NO_TXN),
         ):
-            component = LockComponent(
-                type=kind, level=level, database_name="dst", table_name=table, operation=operation
-            )
-            answer = world.target.lock(
-                LockRequest(components=(component,), txn_id=txn, user="u", host="h")
-            )
+            wanted_lock = objects.component("dst", table, kind, operation)
+            answer = world.target.lock(objects.request(wanted_lock, txn=txn))
             assert answer.state is LockState.ACQUIRED
     with held_lease(world.target, world.clock, wanted(world)):
         assert len(leases(world.target)) == 1

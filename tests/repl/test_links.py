@@ -12,17 +12,12 @@ import pytest
 
 from hms_bridge.errors import AcidFormatError, ReplError
 from tests.repl.test_edges import external_table
-from tests.support.repl_world import ReplWorld
 
 
 @pytest.fixture
-def world(fast_folder):
-    world = ReplWorld(fast_folder)
-    world.create_table("t")
-    world.insert("t", (1, "a"))
+def world(world):
     world.insert("t", (2, "b"))
-    yield world
-    world.close()
+    return world
 
 
 def moved_away(world, place: Path) -> Path:
@@ -36,7 +31,7 @@ def moved_away(world, place: Path) -> Path:
 
 
 def test_a_table_whose_directory_is_a_link_is_dumped(world):
-    moved_away(world, Path(world.root("t").path))
+    moved_away(world, world.path("t"))
     world.replicate()
     world.assert_same()
     world.insert("t", (3, "c"))
@@ -48,14 +43,14 @@ def test_a_partition_whose_directory_is_a_link_is_dumped(world):
     world.create_table("part", is_partitioned=True)
     world.add_partition("part", "1")
     world.insert("part", (1, "x"), partition="p=1")
-    moved_away(world, Path(world.root("part", "p=1").path))
+    moved_away(world, world.path("part", "p=1"))
     world.replicate()
     world.assert_same()
 
 
 @pytest.mark.parametrize("below", ["", "bucket_00000_0"])
 def test_a_link_below_a_table_is_refused_by_name(world, below):
-    root = Path(world.root("t").path)
+    root = world.path("t")
     delta = next(one for one in sorted(root.iterdir()) if one.name.startswith("delta_0000001"))
     place = delta / below
     moved_away(world, place)
@@ -63,28 +58,28 @@ def test_a_link_below_a_table_is_refused_by_name(world, below):
         world.dump()
     assert str(place) in str(caught.value)
     with pytest.raises(AcidFormatError, match="is a symbolic link"):
-        world.rows("src", "t")
+        world.rows("t")
 
 
 def test_a_link_whose_target_is_not_mounted_is_no_empty_table(world):
-    target = moved_away(world, Path(world.root("t").path))
+    target = moved_away(world, world.path("t"))
     shutil.move(target, target.with_name("not mounted"))
     with pytest.raises(ReplError, match="is a symbolic link"):
         world.dump()
     with pytest.raises(AcidFormatError, match="leads nowhere"):
-        world.rows("src", "t")
+        world.rows("t")
 
 
 def test_a_write_behind_a_link_is_not_taken_for_empty(world):
     """Of a write that nobody reported, the directories are asked."""
     world.replicate()
-    with world.write() as txn:
+    with world.transaction() as txn:
         txn.is_reporting = False
         txn.insert("t", [(3, "c")])
-    root = Path(world.root("t").path)
+    root = world.path("t")
     moved_away(world, next(one for one in root.iterdir() if one.name.startswith("delta_0000003")))
     world.replicate()
-    assert [row["id"] for row in world.rows("dst", "t")] == [1, 2, 3]
+    assert [row["id"] for row in world.replica.rows("t")] == [1, 2, 3]
 
 
 def test_external_data_behind_a_link_is_copied_or_refused(world):

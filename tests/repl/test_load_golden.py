@@ -5,18 +5,23 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from changemanager.whereabouts import Whereabouts
+from hms_bridge.backend.schema.txn_tables import NEXT_WRITE_ID, REPL_TXN_MAP
 from hms_bridge.errors import DumpIncompleteError, EventGapError, ReplError, SourceFileMissingError
+from hms_bridge.model.compaction import CompactionType
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.format.untrusted import DumpRules
 from hms_bridge.repl.load.repl_load import LoadKind, LoadRequest, ReplLoad
 from hms_bridge.repl.verify import verify_dump
 from tests.support.golden_repl import CYCLES, WITHOUT
-from tests.support.repl_metastore import ReplMetastore
+from tests.support.world import World
 
 OURS = "t_base/base_0000003/_metadata_acid"
 """Only we write it: it says that a compactor made the base, whose suffix is gone."""
@@ -26,7 +31,8 @@ class Target:
     def __init__(self, cycle, folder):
         self.cycle = cycle
         self.folder = folder
-        self.metastore = ReplMetastore(folder / "warehouse")
+        self.world = World(folder, database="dst", has_database=False)
+        self.metastore = self.world.metastore
         self.load = ReplLoad(self.metastore, cycle.resolve)
         self.request = LoadRequest(
             root=str(folder / "repl"),
@@ -52,13 +58,31 @@ class Target:
         }
 
     @property
+    def parameters(self):
+        return self.metastore.get_database("dst").parameters
+
+    @property
     def last_event(self):
-        return self.metastore.databases["dst"].parameters["repl.last.id"]
+        return self.parameters["repl.last.id"]
+
+    def open_to_definitions(self) -> None:
+        """An admin lets others change the replica's."""
+        self.set_parameters(**{"hms.bridge.replica.open": "definitions"})
+
+    def set_parameters(self, **changes: str) -> None:
+        self.replace_parameters({**self.parameters, **changes})
+
+    def replace_parameters(self, parameters: dict[str, str]) -> None:
+        database = self.metastore.get_database("dst")
+        self.metastore.alter_database("dst", replace(database, parameters=parameters))
+
+    def is_untouched(self) -> bool:
+        return self.metastore.get_databases() == ("default",)
 
 
 @pytest.fixture
-def target(cycle, tmp_path):
-    return Target(cycle, tmp_path)
+def target(cycle, fast_folder):
+    return Target(cycle, fast_folder)
 
 
 @pytest.mark.golden
@@ -68,27 +92,33 @@ def test_five_cycles_give_the_files_and_ids_of_real_hive(cycle, target):
         files = target.files()
         assert files.pop(OURS) == 48
         assert files == cycle.target_files(loaded)
-        assert {table: following for (_, table), following in target.metastore.next_write_id.items()
-                } == {row["NWI_TABLE"]: row["NWI_NEXT"]
-                      for row in cycle.target_meta(loaded, "NEXT_WRITE_ID")}  # fmt: skip
-        assert [source for _, source in target.metastore.repl_map] == [
-            row["RTM_SRC_TXN_ID"] for row in cycle.target_meta(loaded, "REPL_TXN_MAP")
-        ]
+        for table, columns in (
+            (NEXT_WRITE_ID, ("NWI_DATABASE", "NWI_TABLE", "NWI_NEXT")),
+            (REPL_TXN_MAP, ("RTM_REPL_POLICY", "RTM_SRC_TXN_ID")),
+        ):
+            assert key_values(target.world.records(table), columns) == key_values(
+                cycle.target_meta(loaded, table.name), columns
+            )
         assert target.last_event == str(report.last_event_id)
         assert target.load.plan(target.request).kind is LoadKind.NOTHING
     assert target.last_event == "967"
-    parameters = target.metastore.databases["dst"].parameters
-    assert parameters["owner.note"] == "x y"
-    assert "hive.repl.first.inc.pending" not in parameters
-    assert "repl.source.for" not in parameters
+    assert target.parameters["owner.note"] == "x y"
+    assert "hive.repl.first.inc.pending" not in target.parameters
+    assert "repl.source.for" not in target.parameters
+
+
+def key_values(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> set[tuple[Any, ...]]:
+    return {tuple(row[column] for column in columns) for row in rows}
 
 
 @pytest.mark.golden
 def test_aborted_write_ids_come_along_and_are_to_be_compacted(target):
     target.load_dump("02")
-    assert target.metastore.write_id_list("dst", "t_plain").aborted_ids == (5,)
-    assert target.metastore.write_id_list("dst", "t_plain").high_watermark == 5
-    assert target.metastore.queued_majors == ["dst.t_empty", "dst.t_plain"]
+    (write_ids,) = target.metastore.get_valid_write_ids(["dst.t_plain"])
+    assert (write_ids.aborted_ids, write_ids.high_watermark) == ((5,), 5)
+    queued = target.metastore.show_compactions()
+    assert sorted(one.table_name for one in queued) == ["t_empty", "t_plain"]
+    assert {one.type for one in queued} == {CompactionType.MAJOR}
 
 
 @pytest.mark.golden
@@ -129,7 +159,7 @@ def test_a_lost_file_stops_the_load_before_the_target_is_touched(cycle, target):
         target.load.plan(target.request)
     assert "1 of 28 files" in str(caught.value)
     assert len(caught.value.missing) == 1
-    assert target.metastore.databases == {}
+    assert target.is_untouched()
     report = verify_dump(cycle.resolve, str(dump))
     assert report.exit_code == 1
     (missing,) = report.missing
@@ -158,14 +188,13 @@ def test_external_data_needs_a_place(cycle, target):
     request = replace(target.request, external_base=None)
     with pytest.raises(ReplError, match=r"external\.table\.base\.dir"):
         target.load.plan(request)
-    assert target.metastore.databases == {}
+    assert target.is_untouched()
 
 
 @pytest.mark.golden
 def test_an_incompatible_replica_is_refused(target):
     target.load_dump("02")
-    database = target.metastore.databases["dst"]
-    database.parameters["repl.incompatible"] = "true"
+    target.set_parameters(**{"repl.incompatible": "true"})
     target.bring("07")
     with pytest.raises(ReplError, match=r"repl\.incompatible"):
         target.load.plan(target.request)
@@ -183,9 +212,7 @@ def test_a_second_bootstrap_is_refused(cycle, target):
 @pytest.mark.golden
 def test_a_database_with_tables_of_its_own_is_refused(cycle, target):
     target.load_dump("02")
-    stranger = target.metastore.databases["dst"]
-    for key in [*stranger.parameters]:
-        del stranger.parameters[key]
+    target.replace_parameters({})
     target.bring("02").rename(target.folder / "repl" / "c3Jj" / "other")
     with pytest.raises(ReplError, match="that no dump brought; did you forget --metastore.*--into"):
         target.load.plan(target.request)
@@ -200,7 +227,7 @@ def test_open_write_ids_in_a_bootstrap_are_refused(target):
                                              "src.t_plain:5:4:4:5"))  # fmt: skip
     with pytest.raises(ReplError, match=r"write ids 4 of src\.t_plain were open"):
         target.load.plan(target.request)
-    assert target.metastore.databases == {}
+    assert target.is_untouched()
 
 
 @pytest.mark.golden
@@ -242,7 +269,9 @@ def test_a_lost_event_directory_is_noticed(target):
 @pytest.mark.golden
 def test_a_replica_that_was_written_to_is_noticed(target):
     target.load_dump("02")
-    target.metastore.next_write_id["dst", "t_plain"] = 5
+    with target.world.engine.transaction(write=True) as connection:
+        of_table = update(NEXT_WRITE_ID).where(NEXT_WRITE_ID.c.NWI_TABLE == "t_plain")
+        connection.execute(of_table.values(NWI_NEXT=5))
     target.bring("07")
     with pytest.raises(ReplError, match="begins with write id 6"):
         target.load.run(target.load.plan(target.request))
@@ -251,6 +280,7 @@ def test_a_replica_that_was_written_to_is_noticed(target):
 @pytest.mark.golden
 def test_a_table_that_was_dropped_on_the_replica_is_noticed(target):
     target.load_dump("02")
+    target.open_to_definitions()
     target.metastore.drop_table("dst", "t_buck")
     target.bring("07")
     with pytest.raises(ReplError, match=r"table dst\.t_buck is not on the target"):
@@ -262,7 +292,7 @@ def test_a_plan_is_refused_once_the_target_has_moved_on(target):
     target.load_dump("02")
     target.bring("07")
     plan = target.load.plan(target.request)
-    target.metastore.databases["dst"].parameters["repl.last.id"] = "300"
+    target.set_parameters(**{"repl.last.id": "300"})
     with pytest.raises(ReplError, match="moved on"):
         target.load.run(plan)
 
@@ -289,7 +319,7 @@ def test_functions_and_constraints_of_a_bootstrap_are_refused_by_name(target, pa
     passed = WITHOUT.passed_kinds - {part}
     with pytest.raises(ReplError, match=rf"{part}.*add {part} to hms\.bridge\.repl\.passed\.kinds"):
         target.load.plan(replace(target.request, rules=DumpRules(passed_kinds=passed)))
-    assert target.metastore.databases == {}
+    assert target.is_untouched()
 
 
 @pytest.mark.golden
@@ -342,7 +372,7 @@ def test_data_inside_a_dump_is_refused(target):
     (data / "base_0000001" / "bucket_00000").write_bytes(b"ORC")
     with pytest.raises(DumpIncompleteError, match=r"t_plain/_files.*run\.data\.copy\.tasks"):
         target.load.plan(target.request)
-    assert target.metastore.databases == {}
+    assert target.is_untouched()
 
 
 @pytest.mark.golden
@@ -358,7 +388,7 @@ def test_a_lost_or_cut_list_of_a_real_bootstrap_is_noticed(target):
             with pytest.raises(ReplError):
                 target.load.plan(target.request)
         path.write_bytes(content)
-    assert target.metastore.databases == {}
+    assert target.is_untouched()
 
 
 @pytest.mark.golden
@@ -399,7 +429,7 @@ def test_external_data_that_is_away_is_refused(cycle, target):
     try:
         with pytest.raises(ReplError, match=r"t_na is, is not there.*Is its file system mounted"):
             target.load.plan(target.request)
-        assert target.metastore.databases == {}
+        assert target.is_untouched()
     finally:
         away.rename(place)
     target.load.run(target.load.plan(target.request))
@@ -410,6 +440,7 @@ def test_a_commit_into_a_partition_that_is_gone_does_not_bring_it_back(target):
     """Real Hive makes it anew, with rows. A drop is put where a compaction's event stood."""
     target.load_dump("02")
     dump = target.bring("07")
+    target.open_to_definitions()
     target.metastore.drop_partitions("dst", "t_part", ["p=2"])
     with pytest.raises(ReplError, match=r"partition p=2 of dst\.t_part is not on the target"):
         target.load.run(target.load.plan(target.request))

@@ -7,20 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from hms_bridge.config.settings import ArchiveSettings, Settings
 from hms_bridge.errors import ReplError
-from hms_bridge.service.open import open_local_metastore
 
 
 def open_target(world, warehouse: Path) -> None:
-    world.target.close()
-    world.target = open_local_metastore(
-        f"sqlite:///{world.folder}/target.db3",
-        settings=Settings(
-            warehouse=str(warehouse), archive=ArchiveSettings(root=str(world.cmroot))
-        ),
-        clock=world.clock,
-    )
+    replica = world.replica
+    replica.close()
+    replica.settings = replace(replica.settings, warehouse=str(warehouse))
+    replica.start()
 
 
 def load(world) -> None:
@@ -29,7 +23,7 @@ def load(world) -> None:
 
 
 def files(world) -> dict[Path, bytes]:
-    root = Path(world.root("t").path)
+    root = world.path("t")
     return {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
@@ -58,7 +52,7 @@ def test_a_table_that_comes_later_is_refused_too(world):
     load(world)
     world.create_table("later")
     world.insert("later", (2, "b"))
-    later = Path(world.root("later").path)
+    later = world.path("later")
     there = world.target.get_database("src").location.removeprefix("file:")
     (Path(there) / "later").symlink_to(later)
     world.dump()

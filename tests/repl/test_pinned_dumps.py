@@ -12,7 +12,7 @@ from hms_bridge.repl.format.layout import database_directory
 from hms_bridge.repl.pinned_dumps import PinnedDumpState, pinned_dumps, release_loaded_dumps
 from hms_bridge.repl.pins import DumpPins, dump_holder, pinned_dump, policy_holder
 from tests.support.archive_manifest import InMemoryManifest
-from tests.support.archive_world import StandingClock
+from tests.support.simulated_clock import SimulatedClock
 
 
 def pin(holder: str, kind: PinKind = PinKind.DUMP) -> Pin:
@@ -67,7 +67,7 @@ def test_what_became_of_dumps(tmp_path: Path) -> None:
 def test_a_dump_below_another_root_keeps_its_pin() -> None:
     """A second dump root must not forget what the first one's dump still needs (I5)."""
     manifest = InMemoryManifest()
-    pins = DumpPins(manifest=manifest, clock=StandingClock(), database="sales")
+    pins = DumpPins(manifest=manifest, clock=SimulatedClock(), database="sales")
     here, there = (f"{database_directory(root, 'sales')}/a" for root in ("/one", "/other"))
     pins.hold(here, [])
     pins.hold(there, [])

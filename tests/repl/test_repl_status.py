@@ -1,20 +1,9 @@
 from __future__ import annotations
 
-import pytest
-
 from hms_bridge.model.compaction import CompactionType
 from hms_bridge.repl.format.directories import DumpState
 from hms_bridge.repl.status import ReplStatus, StatusRequest
-from tests.support.repl_world import DAY_MS, ReplWorld
-
-
-@pytest.fixture
-def world(fast_folder):
-    world = ReplWorld(fast_folder)
-    world.create_table("t")
-    world.insert("t", (1, "a"))
-    yield world
-    world.close()
+from tests.support.simulated_clock import DAY_MS
 
 
 def look(world, *, with_source=True, with_target=True, with_pins=True):
@@ -43,7 +32,7 @@ def test_lag_is_counted_in_events_and_seconds(world):
     assert begun.newest_dump.state is DumpState.LOADED
     assert begun.newest_dump.loaded_ms is not None
     world.insert("t", (2, "b"))
-    world.clock.time_ms += 90_000
+    world.clock.advance_ms(90_000)
     report = look(world)
     assert report.last_event_id == begun.last_event_id
     assert report.lag_events > begun.lag_events

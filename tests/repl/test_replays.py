@@ -11,17 +11,14 @@ from hms_bridge.model.ids import TxnId
 from hms_bridge.model.txn import OpenTxn, OpenTxns, TxnState
 from hms_bridge.repl.dump.discard import DiscardRequest, ReplDiscard
 from hms_bridge.repl.format.replays import Replays, still_open
-from tests.support.repl_world import LEASE, OpenWrite, ReplWorld
+from tests.support.open_write import OpenWrite
+from tests.support.repl_world import LEASE, ReplWorld
 
 
 @pytest.fixture
-def world(fast_folder):
-    world = ReplWorld(fast_folder)
-    world.create_table("t")
-    world.insert("t", (1, "a"))
+def world(world):
     world.replicate()
-    yield world
-    world.close()
+    return world
 
 
 def time_out_unlogged(world: ReplWorld, txn: OpenWrite) -> None:
@@ -40,7 +37,7 @@ def open_replays(world: ReplWorld) -> int:
 
 @pytest.mark.parametrize("when", ["in the range", "after a dump", "after a discarded dump"])
 def test_a_time_out_that_nobody_logged_ends_the_replay(world, when):
-    txn = OpenWrite(world)
+    txn = world.begin()
     txn.insert("t", [(2, "never")])
     if when == "after a dump":
         world.replicate()
@@ -57,7 +54,7 @@ def test_a_time_out_that_nobody_logged_ends_the_replay(world, when):
     world.replicate()
     assert open_replays(world) == 0
     world.assert_same()
-    world.clock.time_ms += 12 * 86_400_000
+    world.clock.advance_ms(12 * 86_400_000)
     world.target.run_housekeeping()
     world.insert("t", (4, "d"))
     world.replicate()
@@ -65,7 +62,7 @@ def test_a_time_out_that_nobody_logged_ends_the_replay(world, when):
 
 
 def test_one_that_is_open_stays_open(world):
-    txn = OpenWrite(world)
+    txn = world.begin()
     txn.insert("t", [(2, "later")])
     world.replicate()
     world.insert("t", (3, "c"))
@@ -79,7 +76,7 @@ def test_one_that_is_open_stays_open(world):
 
 def test_one_that_commits_while_it_is_dumped_is_not_taken_for_ended(world):
     """Its commit may come after the range: the source is asked before the end is chosen."""
-    txn = OpenWrite(world)
+    txn = world.begin()
     txn.insert("t", [(2, "b")])
     world.replicate()
     world.insert("t", (3, "c"))

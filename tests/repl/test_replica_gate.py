@@ -11,21 +11,18 @@ from hms_bridge.model.catalog import Database, Partition
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from hms_bridge.model.txn import AllocateWriteIdsRequest, OpenTxnsRequest, TxnState
 from hms_bridge.repl.own_part import Access, plan_end, run_end, set_access
-from tests.support.repl_world import OpenWrite, ReplWorld
 
 
 @pytest.fixture
-def world(fast_folder):
-    world = ReplWorld(fast_folder)
-    world.create_table("t")
-    world.create_table("part", is_partitioned=True)
-    world.add_partition("part", "1")
-    world.create_table("plain", transactional="false")
-    world.insert("t", (1, "a"), (2, "b"))
-    world.insert("part", (1, "a"), partition="p=1")
-    world.replicate()
-    yield world
-    world.close()
+def world(empty_world):
+    empty_world.create_table("t")
+    empty_world.create_table("part", is_partitioned=True)
+    empty_world.add_partition("part", "1")
+    empty_world.create_table("plain", transactional="false")
+    empty_world.insert("t", (1, "a"), (2, "b"))
+    empty_world.insert("part", (1, "a"), partition="p=1")
+    empty_world.replicate()
+    return empty_world
 
 
 def write_id(world, database="dst", table="t"):
@@ -74,7 +71,7 @@ def test_write_ids_of_a_replica_are_given_to_loads_only(world):
         write_id(world)
     world.insert("t", (3, "c"))
     world.replicate()
-    assert world.rows("dst", "t") == world.rows("src", "t")
+    assert world.replica.rows("t") == world.rows("t")
 
 
 def test_so_they_are_in_a_replica_that_hive_made(world):
@@ -97,17 +94,21 @@ def test_only_the_initiator_queues_compactions_and_none_that_changes_row_ids(wor
 def test_definitions_come_from_the_source(world):
     plain = world.resolve(world.target.get_table("dst", "plain").storage.location).child("data")
     plain.volume.write_new(plain.path, [b"rows"])
-    before = world.tables("dst"), world.rows("dst", "t"), world.rows("dst", "part")
+
+    def seen():
+        return world.target.get_tables("dst"), world.replica.rows("t"), world.replica.rows("part")
+
+    before = seen()
     for what, change in definitions(world).items():
         with pytest.raises(MetaError, match="whose definitions come from its source") as caught:
             change()
         assert what.split()[0] in str(caught.value)
-    assert (world.tables("dst"), world.rows("dst", "t"), world.rows("dst", "part")) == before
+    assert seen() == before
     assert plain.status() is not None
     world.create_table("later")
     world.insert("later", (4, "d"))
     world.replicate()
-    assert world.rows("dst", "later") == world.rows("src", "later")
+    assert world.replica.rows("later") == world.rows("later")
 
 
 def test_a_table_leaves_and_enters_a_replica_no_more_than_it_changes(world):
@@ -126,7 +127,7 @@ def test_a_table_leaves_and_enters_a_replica_no_more_than_it_changes(world):
     mine = world.target.get_table("own", "mine")
     with pytest.raises(MetaError, match="alter_table"):
         world.target.alter_table("own", "mine", replace(mine, database_name="dst"))
-    assert world.rows("dst", "t") == world.rows("src", "t")
+    assert world.replica.rows("t") == world.rows("t")
 
 
 def test_another_database_is_everybodys(world):
@@ -161,7 +162,7 @@ def test_a_replica_can_be_dropped_as_a_whole(world):
 def test_after_a_failover_it_is_a_database_of_its_own(world):
     """A transaction of the source that never ended is ended here: it would be open for days, and
     no bootstrap dump could be made."""
-    long = OpenWrite(world)
+    long = world.begin()
     long.insert("t", [(7, "lost with the source")])
     world.replicate()
     with pytest.raises(ReplError, match="repl end dst"):
@@ -180,7 +181,7 @@ def test_after_a_failover_it_is_a_database_of_its_own(world):
 
 
 def test_a_replay_that_hides_behind_a_property_edited_by_hand_is_named(world):
-    long = OpenWrite(world)
+    long = world.begin()
     long.insert("t", [(7, "lost with the source")])
     world.replicate()
     database = world.target.get_database("dst")
@@ -210,7 +211,7 @@ def dump_of_replica(world):
 
 def test_a_dropped_replica_takes_its_replays_along(world):
     """Else they would time out after days, and mark the next replica of that name as broken."""
-    long = OpenWrite(world)
+    long = world.begin()
     long.insert("t", [(7, "long")])
     world.replicate()
     (replay,) = [one.id for one in world.target.get_open_txns_info() if one.state is TxnState.OPEN]
@@ -222,8 +223,8 @@ def test_a_dropped_replica_takes_its_replays_along(world):
     long.commit()
     world.dump(is_bootstrap_forced=True)
     world.load()
-    world.clock.time_ms += 12 * 86_400_000
+    world.clock.advance_ms(12 * 86_400_000)
     world.target.run_housekeeping()
     world.insert("t", (8, "h"))
     world.replicate()
-    assert world.rows("dst", "t") == world.rows("src", "t")
+    assert world.replica.rows("t") == world.rows("t")

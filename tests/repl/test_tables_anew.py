@@ -9,7 +9,6 @@ import re
 import shlex
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -18,26 +17,20 @@ from hms_bridge.model.catalog import TableType
 from hms_bridge.model.compaction import CompactionType
 from hms_bridge.model.event import WriteNotification
 from hms_bridge.model.ids import WriteId
-from hms_bridge.model.txn import (
-    AllocateWriteIdsRequest,
-    OpenTxnsRequest,
-)
 from hms_bridge.repl.load.repl_load import LoadKind
 from hms_bridge.repl.own_part import Access, set_access
 from tests.support.program import run_here
-from tests.support.repl_world import OpenWrite, ReplWorld
+from tests.support.repl_world import ReplWorld
 
 
 @pytest.fixture
-def world(fast_folder):
-    world = ReplWorld(fast_folder)
-    world.create_table("t")
-    world.insert("t", (1, "a"), (2, "b"))
-    world.create_table("other")
-    world.insert("other", (1, "x"))
-    world.replicate()
-    yield world
-    world.close()
+def world(empty_world):
+    empty_world.create_table("t")
+    empty_world.insert("t", (1, "a"), (2, "b"))
+    empty_world.create_table("other")
+    empty_world.insert("other", (1, "x"))
+    empty_world.replicate()
+    return empty_world
 
 
 def commands_of(error: Exception) -> list[list[str]]:
@@ -62,13 +55,13 @@ def carry_out(world: ReplWorld, error: Exception) -> None:
             "--set", f"hive.repl.cmrootdir={world.cmroot}",
         )  # fmt: skip
         assert answer.exit_code == 0, (words, answer.out, answer.err)
-    world.clock.time_ms += 1000
+    world.clock.advance_ms(1000)
 
 
 def go_on(world: ReplWorld) -> None:
     """Both sides are the same, and stay so."""
     world.assert_same()
-    for name in world.tables("src"):
+    for name in world.source.get_tables("src"):
         if world.source.get_table("src", name).is_transactional:
             world.insert(name, (100, "later"))
     world.replicate()
@@ -101,7 +94,7 @@ def test_a_table_is_brought_whole_beside_the_events_of_others(world):
 
 
 def test_without_an_event_since_the_last_dump_too(world):
-    shutil.rmtree(world.target.get_table("dst", "t").storage.location.removeprefix("file:"))
+    shutil.rmtree(world.replica.path("t"))
     world.dump(tables_anew=("t",))
     world.load()
     assert world.load().kind is LoadKind.NOTHING
@@ -109,18 +102,14 @@ def test_without_an_event_since_the_last_dump_too(world):
 
 
 def test_a_second_replica_gets_it_though_the_first_has_loaded_the_dump(world):
-    world.target.close()
+    backup = world.replica.backup()
     shutil.copytree(world.folder / "target", world.folder / "kept")
-    shutil.copy(world.folder / "target.db3", world.folder / "kept.db3")
-    world.target = world._open("target")
     world.dump(tables_anew=("t",))
     world.load()
-    world.target.close()
-    shutil.copy(world.folder / "kept.db3", world.folder / "target.db3")
+    world.replica.restore(backup)
     shutil.rmtree(world.folder / "target")
     shutil.copytree(world.folder / "kept", world.folder / "target")
-    world.target = world._open("target")
-    place = world.target.get_table("dst", "t").storage.location.removeprefix("file:")
+    place = world.replica.path("t")
     shutil.rmtree(place)
     assert world.load().kind is LoadKind.INCREMENTAL
     go_on(world)
@@ -134,7 +123,7 @@ def test_a_rebalanced_table(world):
     world.insert("t", (3, "c"))
     world.rebalance("t", WriteId(2))
     carry_out(world, refused(world.dump, "was rebalanced"))
-    with world.write() as txn:
+    with world.transaction() as txn:
         txn.delete("t", [3])
     world.replicate()
     go_on(world)
@@ -143,12 +132,12 @@ def test_a_rebalanced_table(world):
 def test_an_insert_into_a_plain_table(world):
     world.create_table("plain", transactional="false")
     world.replicate()
-    place = Path(world.root("plain").path)
+    place = world.path("plain")
     place.mkdir(parents=True, exist_ok=True)
     (place / "one").write_text("1")
     world.insert("t", (3, "c"))
     carry_out(world, refused(world.dump, "a write to plain, "))
-    copy = Path(world.target.get_table("dst", "plain").storage.location.removeprefix("file:"))
+    copy = world.replica.path("plain")
     assert (copy / "one").read_text() == "1"
     world.source.drop_table("src", "plain")
     world.replicate()
@@ -194,14 +183,14 @@ def test_files_that_are_lost_after_the_dump(world):
 
 
 def test_a_write_that_nobody_reported_and_another_program_cleaned(world):
-    txn = OpenWrite(world)
+    txn = world.begin()
     txn.is_reporting = False
     txn.insert("t", [(3, "silent")])
     txn.commit()
     world.compact("t", CompactionType.MAJOR)
-    world.clock.time_ms += 10_000
+    world.clock.advance_ms(10_000)
     for entry in world.source.find_ready_to_clean():
-        for path in Path(world.root("t").path).iterdir():
+        for path in world.path("t").iterdir():
             if "_v" not in path.name:
                 shutil.rmtree(path)
         world.source.mark_cleaned(entry)
@@ -213,7 +202,7 @@ def test_a_write_that_nobody_reported_and_another_program_cleaned(world):
 @pytest.mark.parametrize("is_remade", [False, True])
 def test_a_table_dropped_under_an_open_writer_goes_on(world, is_spanning, is_remade):
     """No command is needed: what it wrote went with the table."""
-    txn = OpenWrite(world)
+    txn = world.begin()
     txn.insert("t", [(3, "gone")])
     txn.insert("other", [(2, "y")], statement=1)
     if is_spanning:
@@ -229,7 +218,7 @@ def test_a_table_dropped_under_an_open_writer_goes_on(world, is_spanning, is_rem
 
 @pytest.mark.parametrize("is_spanning", [False, True])
 def test_a_table_renamed_under_an_open_writer(world, is_spanning):
-    txn = OpenWrite(world)
+    txn = world.begin()
     txn.insert("t", [(3, "went along")])
     if is_spanning:
         world.replicate()
@@ -239,7 +228,7 @@ def test_a_table_renamed_under_an_open_writer(world, is_spanning):
     world.insert("t", (7, "another"))
     carry_out(world, refused(world.dump, r"src\.t was renamed \(to u\)"))
     go_on(world)
-    assert sorted(row["id"] for row in world.rows("dst", "u")) == [1, 2, 3, 100]
+    assert sorted(row["id"] for row in world.replica.rows("u")) == [1, 2, 3, 100]
 
 
 def test_an_unreported_write_and_a_rename_of_its_partition(world):
@@ -247,7 +236,7 @@ def test_an_unreported_write_and_a_rename_of_its_partition(world):
     world.add_partition("part", "1")
     world.insert("part", (1, "x"), partition="p=1")
     world.replicate()
-    txn = OpenWrite(world)
+    txn = world.begin()
     txn.is_reporting = False
     txn.insert("part", [(2, "silent")], "p=1")
     txn.commit()
@@ -268,10 +257,10 @@ def test_a_write_from_before_the_first_dump_is_found_in_the_archive(fast_folder,
     world = ReplWorld(fast_folder)
     world.create_table("t")
     world.insert("t", (1, "a"))
-    txn = OpenWrite(world)
+    txn = world.begin()
     txn.is_reporting = False
     txn.insert("t", [(2, "early")])
-    (file,) = Path(world.root("t").path).glob("delta_0000002*/bucket*")
+    (file,) = world.path("t").glob("delta_0000002*/bucket*")
     told = WriteNotification(
         txn_id=txn.id,
         write_id=WriteId(2),
@@ -306,10 +295,7 @@ def test_a_write_from_before_the_first_dump_is_found_in_the_archive(fast_folder,
 
 def test_a_write_of_somebody_else_on_the_replica(world):
     set_access(world.target, "dst", Access.WRITES)
-    (txn_id,) = world.target.open_txns(OpenTxnsRequest(user="u", host="h"))
-    world.target.allocate_table_write_ids(
-        AllocateWriteIdsRequest(database_name="dst", table_name="t", txn_ids=(txn_id,))
-    )
+    world.replica.begin().write_id("t")
     world.insert("t", (3, "c"))
     world.insert("other", (2, "y"))
     world.dump()
@@ -378,7 +364,7 @@ def test_a_load_that_is_killed_at_every_change_goes_on(world):
             loader.run(loader.plan(world.load_request))
             break
         except KilledError:
-            world.clock.time_ms += 400_000
+            world.clock.advance_ms(400_000)
     else:
         raise AssertionError("it never comes to its end")
     assert calls > 3
@@ -389,7 +375,7 @@ def test_a_table_of_the_same_write_id_is_not_taken_for_another(world):
     """One table was dropped and made again between two write ids of the same number."""
     world.create_table("fresh")
     world.create_table("again")
-    txn = OpenWrite(world)
+    txn = world.begin()
     txn.insert("fresh", [(1, "x")])
     world.source.drop_table("src", "again")
     world.create_table("again")
@@ -414,11 +400,11 @@ def test_a_dump_in_the_place_of_another_takes_it_along(world):
 
 def test_a_commit_between_the_events_and_the_snapshot_is_in_both(world):
     """The table comes with its rows; the next dump tells of the commit once more."""
-    txn = OpenWrite(world)
+    txn = world.begin()
     txn.insert("t", [(3, "c")])
     world.clock.on_sleep = txn.commit
     world.dump(tables_anew=("t",))
     world.clock.on_sleep = lambda: None
     world.load()
     go_on(world)
-    assert sorted(row["id"] for row in world.rows("dst", "t")) == [1, 2, 3, 100]
+    assert sorted(row["id"] for row in world.replica.rows("t")) == [1, 2, 3, 100]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -18,29 +17,27 @@ from hms_bridge.repl.dump.plan import DumpKind
 from hms_bridge.repl.dump.snapshot_wait import WaitRules
 from hms_bridge.repl.load.repl_load import LoadKind
 from hms_bridge.repl.verify import verify_dump
-from tests.support.repl_world import DAY_MS, OpenWrite, ReplWorld
+from tests.support.simulated_clock import DAY_MS
 
 
 @pytest.fixture
-def world(fast_folder):
-    world = ReplWorld(fast_folder)
-    world.create_table("t")
-    world.insert("t", (1, "a"), (2, "b"))
-    world.insert("t", (3, "c"))
-    yield world
-    world.close()
+def world(empty_world):
+    empty_world.create_table("t")
+    empty_world.insert("t", (1, "a"), (2, "b"))
+    empty_world.insert("t", (3, "c"))
+    return empty_world
 
 
 def test_compaction_after_the_dump_before_the_load(world):
     world.update("t", (2, "B"))
     world.dump()
-    before = world.rows("src", "t")
+    before = world.rows("t")
     world.compact("t", CompactionType.MAJOR)
     assert world.clean() >= 4
     report = world.load()
     assert report.copied.archive_files == 4
     assert report.copied.source_files == 0
-    assert world.rows("dst", "t") == before
+    assert world.replica.rows("t") == before
     world.assert_same()
 
 
@@ -48,7 +45,7 @@ def test_changes_and_major_compaction_between_dump_and_load(world):
     world.replicate()
     world.insert("t", (4, "d"))
     world.update("t", (1, "A"))
-    with world.write() as txn:
+    with world.transaction() as txn:
         txn.delete("t", [3])
     world.compact("t", CompactionType.MAJOR)
     world.clean()
@@ -57,7 +54,7 @@ def test_changes_and_major_compaction_between_dump_and_load(world):
     assert report.kind is LoadKind.INCREMENTAL
     assert report.copied.archive_files == 4
     world.assert_same()
-    assert [row["id"] for row in world.rows("dst", "t")] == [1, 2, 4]
+    assert [row["id"] for row in world.replica.rows("t")] == [1, 2, 4]
 
 
 def test_a_compacted_base_loses_its_suffix_and_is_read(world):
@@ -73,18 +70,18 @@ def test_a_compacted_base_loses_its_suffix_and_is_read(world):
 def test_a_base_that_ends_at_an_aborted_write_keeps_its_rows(world):
     """Hive's query-based compaction names a base after the high watermark, aborted or not; without
     its marker the base of the replica would count as aborted itself."""
-    lost = OpenWrite(world)
+    lost = world.begin()
     lost.insert("t", [(9, "never")])
     lost.abort()
     world.compact("t", CompactionType.MAJOR)
     world.clean()
-    root = Path(world.root("t").path)
+    root = world.path("t")
     (base,) = root.glob("base_0000002_v*")
     base.rename(root / base.name.replace("base_0000002", "base_0000003"))
-    assert len(world.rows("src", "t")) == 3
+    assert len(world.rows("t")) == 3
     world.replicate()
     world.assert_same()
-    assert len(world.rows("dst", "t")) == 3
+    assert len(world.replica.rows("t")) == 3
 
 
 def test_minor_compaction_and_partitions(world):
@@ -99,7 +96,7 @@ def test_minor_compaction_and_partitions(world):
     world.clean()
     world.load()
     world.add_partition("part", "2")
-    with world.write() as txn:
+    with world.transaction() as txn:
         txn.insert("part", [(4, "w")], "p=2")
         txn.insert("part", [(5, "v")], "p=1", statement=1)
         txn.insert("t", [(6, "u")], statement=2)
@@ -109,24 +106,24 @@ def test_minor_compaction_and_partitions(world):
 
 def test_a_transaction_that_spans_dumps_is_seen_when_it_commits(world):
     world.replicate()
-    long = OpenWrite(world)
+    long = world.begin()
     long.insert("t", [(7, "long")])
     world.insert("t", (8, "short"))
     world.replicate()
-    assert [row["id"] for row in world.rows("dst", "t")] == [1, 2, 3, 8]
+    assert [row["id"] for row in world.replica.rows("t")] == [1, 2, 3, 8]
     long.commit()
     world.replicate()
     world.assert_same()
-    assert 7 in [row["id"] for row in world.rows("dst", "t")]
+    assert 7 in [row["id"] for row in world.replica.rows("t")]
 
 
 def test_aborted_rows_are_seen_by_nobody(world):
-    lost = OpenWrite(world)
+    lost = world.begin()
     lost.insert("t", [(9, "never")])
     lost.abort()
     world.replicate()
     world.assert_same()
-    lost = OpenWrite(world)
+    lost = world.begin()
     lost.insert("t", [(10, "never")])
     lost.abort()
     world.insert("t", (11, "after"))
@@ -137,7 +134,7 @@ def test_aborted_rows_are_seen_by_nobody(world):
 
 def test_a_transaction_that_is_open_but_idle_at_the_bootstrap_keeps_its_rows(world):
     """Its OPEN event is before the bootstrap, so no dump has it; real Hive loses the rows."""
-    idle = OpenWrite(world)
+    idle = world.begin()
     report = world.dump()
     assert report.idle_txn_ids == (idle.id,)
     world.load()
@@ -145,28 +142,28 @@ def test_a_transaction_that_is_open_but_idle_at_the_bootstrap_keeps_its_rows(wor
     idle.commit()
     world.replicate()
     world.assert_same()
-    assert 12 in [row["id"] for row in world.rows("dst", "t")]
+    assert 12 in [row["id"] for row in world.replica.rows("t")]
 
 
 def test_writes_that_nobody_reported_are_found_by_their_directories(world):
     world.create_table("part", is_partitioned=True)
     world.add_partition("part", "1")
     world.replicate()
-    silent = OpenWrite(world)
+    silent = world.begin()
     silent.is_reporting = False
     silent.insert("t", [(20, "silent")])
     silent.insert("part", [(21, "silent")], "p=1", statement=1)
     silent.commit()
     world.replicate()
     world.assert_same()
-    assert 20 in [row["id"] for row in world.rows("dst", "t")]
-    assert [row["id"] for row in world.rows("dst", "part")] == [21]
+    assert 20 in [row["id"] for row in world.replica.rows("t")]
+    assert [row["id"] for row in world.replica.rows("part")] == [21]
 
 
 def test_an_unreported_write_over_a_dump_boundary_is_found(world):
     """Its write id stands in the range before, its commit in this one."""
     world.replicate()
-    silent = OpenWrite(world)
+    silent = world.begin()
     silent.is_reporting = False
     silent.insert("t", [(22, "silent")])
     world.insert("t", (23, "loud"))
@@ -174,22 +171,22 @@ def test_an_unreported_write_over_a_dump_boundary_is_found(world):
     silent.commit()
     world.replicate()
     world.assert_same()
-    assert 22 in [row["id"] for row in world.rows("dst", "t")]
+    assert 22 in [row["id"] for row in world.replica.rows("t")]
 
 
 def test_a_bootstrap_waits_for_open_writers(world):
-    writer = OpenWrite(world)
+    writer = world.begin()
     writer.insert("t", [(13, "w")])
     world.clock.on_sleep = writer.commit
     world.dump()
     world.load()
     world.assert_same()
-    assert 13 in [row["id"] for row in world.rows("dst", "t")]
+    assert 13 in [row["id"] for row in world.replica.rows("t")]
 
 
 def test_a_bootstrap_refuses_while_a_writer_stays_open(world):
     """Also one without locks: real Hive dumps such a write id as open, and its rows are lost."""
-    writer = OpenWrite(world)
+    writer = world.begin()
     writer.insert("t", [(14, "w")])
     plan = world.dumper().plan(world.dump_request())
     assert plan.kind is DumpKind.BOOTSTRAP
@@ -204,7 +201,7 @@ def test_a_bootstrap_refuses_while_a_writer_stays_open(world):
 
 
 def test_a_bootstrap_aborts_lock_holders_only_if_told(world):
-    writer = OpenWrite(world)
+    writer = world.begin()
     writer.lock("t")
     with pytest.raises(ReplError, match=f"transactions {writer.id} hold locks"):
         world.dump()
@@ -238,12 +235,12 @@ def test_writes_between_event_id_and_snapshot_are_there_once(world):
     busy.has_written = False
     dumper.run(plan)
     world.load()
-    after_bootstrap = world.rows("dst", "t")
+    after_bootstrap = world.replica.rows("t")
     assert 15 in [row["id"] for row in after_bootstrap]
     report = world.dump()
     assert report.events.dumped["EVENT_COMMIT_TXN"] == 2
     world.load()
-    assert world.rows("dst", "t") == after_bootstrap
+    assert world.replica.rows("t") == after_bootstrap
     world.assert_same()
 
 
@@ -255,7 +252,7 @@ def test_tables_that_come_go_and_change(world):
     world.dump()
     world.source.drop_table("src", "dropped")
     world.load()
-    assert "dropped" in world.tables("dst")
+    assert "dropped" in world.target.get_tables("dst")
     old = world.source.get_table("src", "renamed")
     world.source.alter_table("src", "renamed", replace(old, name="new_name"))
     world.insert("new_name", (2, "y"))
@@ -270,7 +267,7 @@ def test_tables_that_come_go_and_change(world):
     )
     world.replicate()
     world.assert_same()
-    assert world.tables("dst") == ("created", "new_name", "t")
+    assert world.target.get_tables("dst") == ("created", "new_name", "t")
     assert world.target.get_table("dst", "t").parameters["note"] == "hello"
 
 
@@ -312,7 +309,7 @@ def test_a_table_dropped_while_it_is_dumped_is_left_out(world):
 
         def get_open_txns(self, *args):
             found = world.source.get_open_txns(*args)
-            if "victim" in world.tables("src") and self.is_armed:
+            if "victim" in world.source.get_tables("src") and self.is_armed:
                 world.source.drop_table("src", "victim")
             return found
 
@@ -379,7 +376,7 @@ def test_a_finished_dump_removes_the_older_ones(world):
 def test_transactions_of_others_are_left_out(world):
     world.replicate()
     for _ in range(3):
-        txn = OpenWrite(world)
+        txn = world.begin()
         txn.commit()
     report = world.dump()
     assert report.events.dumped == {}
@@ -429,7 +426,7 @@ def test_the_purge_keeps_what_an_unloaded_dump_needs(world):
     report = world.dump()
     world.compact("t", CompactionType.MAJOR)
     world.clean()
-    world.clock.time_ms += 11 * DAY_MS
+    world.clock.advance_ms(11 * DAY_MS)
     assert world.purge() == 0
     world.load()
     world.assert_same()
@@ -445,7 +442,7 @@ def test_the_purge_keeps_what_the_next_dump_will_need(world):
     world.insert("t", (4, "d"))
     world.compact("t", CompactionType.MAJOR)
     world.clean()
-    world.clock.time_ms += 11 * DAY_MS
+    world.clock.advance_ms(11 * DAY_MS)
     assert world.purge() == 0
     world.replicate()
     world.assert_same()
@@ -453,10 +450,10 @@ def test_the_purge_keeps_what_the_next_dump_will_need(world):
 
 def test_a_purge_against_the_pins_is_found_before_the_load(world):
     report = world.dump()
-    before = world.rows("src", "t")
+    before = world.rows("t")
     world.compact("t", CompactionType.MAJOR)
     world.clean()
-    world.clock.time_ms += 11 * DAY_MS
+    world.clock.advance_ms(11 * DAY_MS)
     holders = [pin.holder for pin in world.source.manifest.pins()]
     assert world.purge(holders) > 0
     lost = verify_dump(world.resolve, report.directory)
@@ -464,7 +461,7 @@ def test_a_purge_against_the_pins_is_found_before_the_load(world):
     with pytest.raises(SourceFileMissingError, match="2 of 2 files"):
         world.load()
     assert "dst" not in world.target.get_databases()
-    assert world.rows("src", "t") == before
+    assert world.rows("t") == before
 
 
 def test_a_purge_before_the_dump_is_found_by_the_dump(world):
@@ -473,7 +470,7 @@ def test_a_purge_before_the_dump_is_found_by_the_dump(world):
     world.insert("t", (4, "d"))
     world.compact("t", CompactionType.MAJOR)
     world.clean()
-    world.clock.time_ms += 11 * DAY_MS
+    world.clock.advance_ms(11 * DAY_MS)
     world.purge([pin.holder for pin in world.source.manifest.pins()])
     with pytest.raises(SourceFileMissingError, match="lost: 1 file that the dump should name: "):
         world.dump()
@@ -494,7 +491,7 @@ def test_a_replica_is_not_dumped(world):
 
 def test_a_load_that_was_aborted_by_hand_on_the_replica_is_noticed(world):
     world.replicate()
-    long = OpenWrite(world)
+    long = world.begin()
     long.insert("t", [(7, "long")])
     world.replicate()
     world.target.abort_txns(
@@ -533,7 +530,7 @@ def test_a_replica_that_was_down_for_too_long_begins_anew_and_lets_the_archive_g
     world.update("t", (2, "B"))
     world.compact("t", CompactionType.MAJOR)
     assert world.clean() >= 2
-    world.clock.time_ms += 12 * DAY_MS
+    world.clock.advance_ms(12 * DAY_MS)
     world.source.run_housekeeping()
     world.insert("t", (4, "d"))
     with pytest.raises(EventGapError, match=r"'repl dump --bootstrap' and 'repl load'"):
@@ -556,7 +553,7 @@ def test_a_purge_keeps_what_another_metastore_may_need(world):
     world.dump()
     world.compact("t", CompactionType.MAJOR)
     assert world.clean() >= 2
-    world.clock.time_ms += 12 * DAY_MS
+    world.clock.advance_ms(12 * DAY_MS)
     other = world.target.manifest
     archive = ChangeManager(world.archive.config, world.resolve, other, world.clock, world.token)
     job = Purge(archive, other, world.clock)

@@ -5,39 +5,33 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from changemanager.manifest import ArchiveCause, ArchiveContext, ArchiveIntent, IntentState
-from cleaner.daemon import make_cleaner
-from cleaner.plan import CleaningState
-from hms_bridge.config.settings import ArchiveSettings, Settings
-from hms_bridge.connect import LocalStore
 from hms_bridge.errors import EventGapError, NoSuchObjectError, ReplError, SourceFileMissingError
 from hms_bridge.model.compaction import CompactionType
 from hms_bridge.repl.dump.incremental import IncrementalRules
 from hms_bridge.repl.dump.plan import DumpKind
 from hms_bridge.repl.dump.repl_dump import ReplDump
 from hms_bridge.repl.dump.unreported_writes import earlier_allocations
-from tests.support.repl_world import DAY_MS, OpenWrite, ReplWorld
+from tests.support.repl_world import ReplWorld
+from tests.support.simulated_clock import DAY_MS
 
 MAJOR, MINOR = CompactionType.MAJOR, CompactionType.MINOR
 
 
 @pytest.fixture
-def world(fast_folder):
-    world = ReplWorld(fast_folder)
-    world.create_table("t")
-    world.insert("t", (1, "a"), (2, "b"))
-    world.replicate()
-    yield world
-    world.close()
+def world(empty_world):
+    empty_world.create_table("t")
+    empty_world.insert("t", (1, "a"), (2, "b"))
+    empty_world.replicate()
+    return empty_world
 
 
 def silently(world, *writes):
     """A transaction of a client that tells nothing: (method, table, what, partition)."""
-    txn = OpenWrite(world)
+    txn = world.begin()
     txn.is_reporting = False
     for number, (method, *rest) in enumerate(writes):
         getattr(txn, method)(*rest, statement=number)
@@ -46,16 +40,16 @@ def silently(world, *writes):
 
 def wrote_nothing(world, table="t"):
     """An ALTER, or an UPDATE without a match, as Hive's: a write id, no files, no word."""
-    txn = OpenWrite(world)
+    txn = world.begin()
     txn.write_id(table)
     txn.commit()
 
 
 def clean_without_record(world, table="t", kept=()):
     """Another program deletes what is obsolete: no archive, no manifest."""
-    world.clock.time_ms += 10_000
+    world.clock.advance_ms(10_000)
     for entry in world.source.find_ready_to_clean():
-        root = Path(world.root(table, entry.partition_name or "").path)
+        root = world.path(table, entry.partition_name or "")
         for path in root.iterdir():
             if "_v" not in path.name and path.name not in kept:
                 shutil.rmtree(path)
@@ -64,23 +58,9 @@ def clean_without_record(world, table="t", kept=()):
 
 def dump_remotely(world, **changes):
     """As over thrift: the manifest is out of reach."""
-    world.clock.time_ms += 1000
+    world.clock.advance_ms(1000)
     dumper = ReplDump(world.source, world.resolve, world.clock, world.token, None)
     return dumper.run(dumper.plan(world.dump_request(**changes)))
-
-
-def real_clean(world):
-    """A pass of the cleaner itself."""
-    world.clock.time_ms += 10_000
-    store = LocalStore(
-        metastore=world.source,
-        manifest=world.source.manifest,
-        resolver=world.resolve,
-        clock=world.clock,
-        settings=Settings(archive=ArchiveSettings(root=str(world.cmroot))),
-    )
-    outcomes = make_cleaner(store).run_once()
-    assert [one.state for one in outcomes] == [CleaningState.CLEANED]
 
 
 def test_what_the_cleaner_took_away_is_found_and_what_wrote_nothing_is_known(world):
@@ -93,7 +73,7 @@ def test_what_the_cleaner_took_away_is_found_and_what_wrote_nothing_is_known(wor
     wrote_nothing(world, "part")
     world.insert("part", (3, "z"), partition="p=a b")
     world.compact("part", MAJOR, "p=a b")
-    real_clean(world)
+    world.clean()
     assert world.dump().file_count == 2
     assert world.load().copied.archive_files == 2
     world.assert_same()
@@ -112,7 +92,7 @@ def test_files_that_were_compacted_and_cleaned_are_found_in_the_archive(world, k
     loaded = world.load()
     assert loaded.copied.archive_files == 4
     world.assert_same()
-    assert [(row["id"], row["v"]) for row in world.rows("dst", "t")] == [
+    assert [(row["id"], row["v"]) for row in world.replica.rows("t")] == [
         (1, "A"), (2, "b"), (3, "silent"), (4, "loud"),
     ]  # fmt: skip
 
@@ -120,7 +100,7 @@ def test_files_that_were_compacted_and_cleaned_are_found_in_the_archive(world, k
 def test_a_write_half_cleaned_is_found_whole(world):
     """One of its directories stands, the other is in the archive: a cleaner was killed between."""
     silently(world, ("delete", "t", [1]), ("insert", "t", [(1, "A")]))
-    root = Path(world.root("t").path)
+    root = world.path("t")
     world.compact("t", MAJOR)
     (standing,) = root.glob("delta_0000002_0000002_*")
     shutil.copytree(standing, root.parent / "kept")
@@ -154,7 +134,7 @@ def test_the_dump_pins_what_it_found_in_the_archive(world):
     world.compact("t", MAJOR)
     world.clean()
     world.dump()
-    world.clock.time_ms += 11 * DAY_MS
+    world.clock.advance_ms(11 * DAY_MS)
     world.purge(["policy:src"])
     world.load()
     world.assert_same()
@@ -164,7 +144,7 @@ def test_files_that_were_purged_are_named_as_lost(world):
     silently(world, ("insert", "t", [(3, "silent")]))
     world.compact("t", MAJOR)
     world.clean()
-    world.clock.time_ms += 11 * DAY_MS
+    world.clock.advance_ms(11 * DAY_MS)
     assert world.purge([pin.holder for pin in world.source.manifest.pins()]) > 0
     with pytest.raises(SourceFileMissingError, match="delta_0000002_0000002_0000"):
         world.dump()
@@ -257,7 +237,7 @@ def test_without_the_manifest_a_clean_up_that_began_leaves_a_doubt(world):
     wrote_nothing(world)
     world.insert("t", (3, "c"))
     world.compact("t", MAJOR)
-    world.clock.time_ms += 10_000
+    world.clock.advance_ms(10_000)
     (entry,) = world.source.find_ready_to_clean()
     world.source.mark_cleaning_started(entry.id)
     with pytest.raises(ReplError, match=r"write id 2 of src\.t"):
@@ -268,8 +248,8 @@ def test_a_compaction_whose_transaction_is_open_says_nothing(world):
     """It is not done, so nobody took its inputs away."""
     wrote_nothing(world)
     world.insert("t", (3, "c"))
-    root = Path(world.root("t").path)
-    open_txn = OpenWrite(world)
+    root = world.path("t")
+    open_txn = world.begin()
     (root / f"base_0000003_v{open_txn.id:07d}").mkdir()
     dump_remotely(world)
     open_txn.abort()
@@ -308,11 +288,11 @@ def test_files_of_an_earlier_life_of_the_table_are_not_taken(world):
     world.compact("t", MAJOR)
     world.clean()
     world.replicate()
-    world.clock.time_ms += DAY_MS
+    world.clock.advance_ms(DAY_MS)
     world.source.drop_table("src", "t")
     world.create_table("t")
     world.replicate()
-    world.clock.time_ms += DAY_MS
+    world.clock.advance_ms(DAY_MS)
     world.insert("t", (5, "e"))
     wrote_nothing(world)
     world.insert("t", (6, "f"))
@@ -320,12 +300,12 @@ def test_files_of_an_earlier_life_of_the_table_are_not_taken(world):
     world.clean()
     world.replicate()
     world.assert_same()
-    assert [row["id"] for row in world.rows("dst", "t")] == [5, 6]
+    assert [row["id"] for row in world.replica.rows("t")] == [5, 6]
 
 
 def test_a_transaction_that_is_older_than_the_log_is_refused(world):
     """Nobody knows which write ids it got."""
-    long, told = OpenWrite(world), OpenWrite(world)
+    long, told = world.begin(), world.begin()
     long.is_reporting = False
     long.insert("t", [(3, "silent")])
     told.insert("t", [(4, "told")])
@@ -359,7 +339,7 @@ def test_a_table_that_was_renamed_since_is_found_under_its_new_name(world):
     world.insert("t", (9, "another table"))
     world.replicate()
     world.assert_same()
-    assert [row["id"] for row in world.rows("dst", "renamed")] == [1, 2, 3]
+    assert [row["id"] for row in world.replica.rows("renamed")] == [1, 2, 3]
 
 
 def test_a_table_that_was_dropped_since_needs_no_rows(world):
@@ -379,7 +359,7 @@ def rename(world, old, new):
 
 def test_a_rename_in_a_transaction_with_a_write_id_stops_no_later_dump(world):
     """As Hive does it: a write id, the rename, the commit."""
-    txn = OpenWrite(world)
+    txn = world.begin()
     txn.write_id("t")
     rename(world, "t", "renamed")
     txn.commit()
@@ -390,11 +370,11 @@ def test_a_rename_in_a_transaction_with_a_write_id_stops_no_later_dump(world):
     world.insert("again", (4, "later"))
     world.replicate()
     world.assert_same()
-    assert [row["id"] for row in world.rows("dst", "again")] == [1, 2, 3, 4]
+    assert [row["id"] for row in world.replica.rows("again")] == [1, 2, 3, 4]
 
 
 def test_a_drop_in_a_transaction_with_a_write_id_stops_no_later_dump(world):
-    txn = OpenWrite(world)
+    txn = world.begin()
     txn.write_id("t")
     world.source.drop_table("src", "t")
     txn.commit()
@@ -403,7 +383,7 @@ def test_a_drop_in_a_transaction_with_a_write_id_stops_no_later_dump(world):
 
 
 def test_a_write_id_of_an_earlier_range_is_followed_through_a_rename_there(world):
-    txn = OpenWrite(world)
+    txn = world.begin()
     txn.is_reporting = False
     txn.insert("t", [(3, "silent")])
     rename(world, "t", "renamed")
@@ -411,11 +391,11 @@ def test_a_write_id_of_an_earlier_range_is_followed_through_a_rename_there(world
     txn.commit()
     world.replicate()
     world.assert_same()
-    assert [row["id"] for row in world.rows("dst", "renamed")] == [1, 2, 3]
+    assert [row["id"] for row in world.replica.rows("renamed")] == [1, 2, 3]
 
 
 def test_a_transaction_that_the_log_no_longer_opens_is_refused_with_a_way_out(world):
-    txn = OpenWrite(world)
+    txn = world.begin()
     txn.is_reporting = False
     txn.insert("t", [(3, "silent")])
     world.replicate()
@@ -454,7 +434,7 @@ def test_a_table_that_goes_while_the_log_is_read_is_looked_for_again(world):
     world.load()
     world.replicate()
     world.assert_same()
-    assert [row["id"] for row in world.rows("dst", "renamed")] == [1, 2, 3]
+    assert [row["id"] for row in world.replica.rows("renamed")] == [1, 2, 3]
 
 
 def test_a_table_that_went_without_a_word_is_refused_with_a_way_out(world):

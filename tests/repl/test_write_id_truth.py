@@ -8,29 +8,21 @@ import pytest
 
 from hms_bridge.errors import InvalidOperationError, ReplError
 from hms_bridge.model.catalog import Column
-from hms_bridge.model.txn import (
-    AbortTxnRequest,
-    AllocateWriteIdsRequest,
-    CommitTxnRequest,
-    OpenTxnsRequest,
-)
 from hms_bridge.repl.dump.discard import DiscardRequest, ReplDiscard
 from hms_bridge.repl.dump.repl_dump import ReplDump
 from hms_bridge.repl.load.repl_load import LoadRequest, ReplLoad
 from hms_bridge.repl.own_part import Access, plan_end, run_end, set_access
 from hms_bridge.repl.whole_lists import whole_lists
-from tests.support.repl_world import LEASE, OpenWrite, ReplWorld
+from tests.support.repl_world import LEASE
 
 _OTHERS = r"write id {} of dst\.t is not that of the source's transaction"
 
 
 @pytest.fixture
-def world(fast_folder):
-    world = ReplWorld(fast_folder)
-    world.create_table("t")
-    world.insert("t", (1, "a"), (2, "b"))
-    yield world
-    world.close()
+def world(empty_world):
+    empty_world.create_table("t")
+    empty_world.insert("t", (1, "a"), (2, "b"))
+    return empty_world
 
 
 def foreign_write(world):
@@ -38,18 +30,15 @@ def foreign_write(world):
     database = world.target.get_database("dst")
     parameters = {**database.parameters, "hms.bridge.replica.open": "true"}
     world.target.alter_database("dst", replace(database, parameters=parameters))
-    (txn_id,) = world.target.open_txns(OpenTxnsRequest(user="u", host="h"))
-    (given,) = world.target.allocate_table_write_ids(
-        AllocateWriteIdsRequest(database_name="dst", table_name="t", txn_ids=(txn_id,))
-    )
-    return txn_id, given.write_id
+    writer = world.replica.begin()
+    return writer.id, writer.write_id("t")
 
 
 def end(world, txn_id, how):
     if how == "committed":
-        world.target.commit_txn(CommitTxnRequest(txn_id=txn_id))
+        world.replica.commit(txn_id)
     if how == "aborted":
-        world.target.abort_txn(AbortTxnRequest(txn_id=txn_id))
+        world.replica.abort(txn_id)
 
 
 def refused_load(world, write_id):
@@ -74,7 +63,7 @@ def test_a_write_id_that_somebody_took_on_the_replica_stops_the_load(world, how,
     world.insert("t", (4, "d"))
     world.dump()
     refused_load(world, write_id)
-    assert 4 not in [row["id"] for row in world.rows("dst", "t")]
+    assert 4 not in [row["id"] for row in world.replica.rows("t")]
     refused_load(world, write_id)
 
 
@@ -85,7 +74,7 @@ def test_a_committed_write_of_the_replica_is_found_where_the_source_aborts(world
     world.replicate()
     txn_id, write_id = foreign_write(world)
     end(world, txn_id, "committed")
-    lost = OpenWrite(world)
+    lost = world.begin()
     lost.insert("t", [(9, "never")])
     lost.abort()
     world.insert("t", (4, "d"))
@@ -95,9 +84,9 @@ def test_a_committed_write_of_the_replica_is_found_where_the_source_aborts(world
 
 def test_write_ids_of_the_bootstrap_and_of_an_earlier_try_are_the_sources(world):
     """Writes while it is dumped are in the bootstrap and in the next dump, aborted ones too."""
-    writer = OpenWrite(world)
+    writer = world.begin()
     writer.insert("t", [(5, "between")])
-    lost = OpenWrite(world)
+    lost = world.begin()
     lost.insert("t", [(6, "never")])
 
     def on_sleep():
@@ -108,7 +97,7 @@ def test_write_ids_of_the_bootstrap_and_of_an_earlier_try_are_the_sources(world)
     world.clock.on_sleep = on_sleep
     world.replicate()
     world.assert_same()
-    again = OpenWrite(world)
+    again = world.begin()
     again.insert("t", [(7, "aborted later")])
     world.replicate()
     again.abort()
@@ -148,10 +137,10 @@ class TestCutLists:
     def forgotten(self, world):
         """Two aborted write ids, whose committed predecessor housekeeping has forgotten."""
         for row in (7, 8):
-            lost = OpenWrite(world)
+            lost = world.begin()
             lost.insert("t", [(row, "never")])
             lost.abort()
-        world.clock.time_ms += 100_000
+        world.clock.advance_ms(100_000)
         world.source.run_housekeeping()
         (cut,) = world.source.get_valid_write_ids(["src.t"])
         assert (cut.high_watermark, cut.aborted_ids) == (2, (2,))
@@ -169,17 +158,17 @@ class TestCutLists:
 
     def test_a_bootstrap_waits_for_a_writer_beyond_the_cut(self, forgotten):
         world = forgotten
-        writer = OpenWrite(world)
+        writer = world.begin()
         writer.insert("t", [(10, "late")])
         world.clock.on_sleep = writer.commit
         world.replicate()
         world.assert_same()
-        assert 10 in [row["id"] for row in world.rows("dst", "t")]
+        assert 10 in [row["id"] for row in world.replica.rows("t")]
 
     def test_all_of_many_are_told(self, forgotten):
         world = forgotten
         for row in range(20, 33):
-            lost = OpenWrite(world)
+            lost = world.begin()
             lost.insert("t", [(row, "never")])
             if row % 3:
                 lost.abort()
@@ -190,8 +179,8 @@ class TestCutLists:
 
     def test_a_committed_id_above_a_remembered_one_is_of_the_list(self, world):
         """Hive forgets by transaction: an older one that wrote later is gone from its list."""
-        older = OpenWrite(world)
-        lost = OpenWrite(world)
+        older = world.begin()
+        lost = world.begin()
         lost.insert("t", [(7, "never")])
         older.insert("t", [(8, "kept")])
         older.commit()
@@ -273,12 +262,12 @@ class TestObjectsOfOthers:
         )
         world.replicate()
         world.source.create_table(view)
-        with world.write() as txn:
+        with world.transaction() as txn:
             txn.insert("mv", [(1, "a"), (2, "b")])
         world.insert("t", (3, "c"))
         world.replicate()
-        assert world.tables("dst") == ("t",)
-        assert world.rows("dst", "t") == world.rows("src", "t")
+        assert world.target.get_tables("dst") == ("t",)
+        assert world.replica.rows("t") == world.rows("t")
 
     def test_a_view_that_reads_the_source_by_name_is_told(self, world):
         table = world.source.get_table("src", "t")
@@ -303,11 +292,9 @@ class TestObjectsOfOthers:
         """The former source refuses to become a replica until its own part is ended."""
         world.replicate()
         run_end(world.target, plan_end(world.target, "dst"))
-        (txn_id,) = world.target.open_txns(OpenTxnsRequest(user="u", host="h"))
-        world.target.allocate_table_write_ids(
-            AllocateWriteIdsRequest(database_name="dst", table_name="t", txn_ids=(txn_id,))
-        )
-        world.target.abort_txn(AbortTxnRequest(txn_id=txn_id))
+        writer = world.replica.begin()
+        writer.write_id("t")
+        writer.abort()
         dumper = ReplDump(world.target, world.resolve, world.clock, world.token)
         back = str(world.folder / "back")
         dumper.run(dumper.plan(world.dump_request(database="dst", root=back)))
@@ -320,5 +307,5 @@ class TestObjectsOfOthers:
         run_end(world.source, plan_end(world.source, "src"))
         world.source.drop_database("src", is_cascade=True)
         loader.run(loader.plan(request))
-        assert world.rows("src", "t") == world.rows("dst", "t")
+        assert world.rows("t") == world.replica.rows("t")
         assert world.source.get_max_allocated_write_id("src", "t") == 2

@@ -12,25 +12,23 @@ import pytest
 
 from hms_bridge.client.thrift_metastore import ThriftMetastoreClient
 from hms_bridge.clock import SystemClock
-from hms_bridge.config.settings import Settings, TxnSettings
-from hms_bridge.connect import LocalStore, open_local
+from hms_bridge.config.settings import TxnSettings
+from hms_bridge.connect import LocalStore
 from hms_bridge.metastore import LocalMetastore
 from hms_bridge.repl.dump.read_txn import ReadTxn
 from hms_bridge.repl.dump.snapshot_wait import WaitRules
 from hms_bridge.rows.heartbeat import Heartbeat, heartbeat_interval_seconds
 from hms_bridge.rows.transaction import Client, open_transaction
 from hms_bridge.server.serve import MetastoreServer
-from tests.support.repl_world import OpenWrite, ReplWorld
+from tests.support.repl_world import ReplWorld
+from tests.support.world import World
 
 TIMEOUT = TxnSettings(timeout_ms=1800)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[LocalStore]:
-    settings = Settings(warehouse=str(tmp_path / "warehouse"), txn=TIMEOUT)
-    opened = open_local(f"sqlite:///{tmp_path / 'metastore.db'}", settings)
-    yield opened
-    opened.metastore.close()
+def store(tmp_path: Path) -> LocalStore:
+    return World(tmp_path, clock=SystemClock(), txn=TIMEOUT).store
 
 
 @contextmanager
@@ -86,7 +84,7 @@ def test_a_bootstrap_that_waits_for_writers_longer_than_the_timeout_goes_on(
 ) -> None:
     world = ReplWorld(tmp_path, clock=SystemClock(), txn=TIMEOUT)
     world.create_table("t")
-    writer = OpenWrite(world)
+    writer = world.begin()
     beats = Heartbeat(world.source, writer.id)
     beats.start()
     writer.lock("t")

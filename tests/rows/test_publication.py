@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,63 +12,50 @@ import pytest
 from changemanager.filesystem.volume import FileKind, Volume
 from changemanager.location import FsspecResolver, list_tree
 from hms_bridge.acid.names import DirectoryName
-from hms_bridge.config.settings import Settings
-from hms_bridge.connect import LocalStore, open_local
 from hms_bridge.errors import AcidFormatError, TxnAbortedError
 from hms_bridge.model.catalog import (
-    ORC_INPUT_FORMAT,
-    ORC_OUTPUT_FORMAT,
     ORC_SERDE,
     Column,
-    Partition,
-    SerDe,
-    Storage,
-    Table,
 )
-from hms_bridge.model.ids import TxnId, WriteId
+from hms_bridge.model.ids import WriteId
 from hms_bridge.model.lock import DataOperation
 from hms_bridge.model.statistics_state import ACCURATE
-from hms_bridge.model.txn import AllocateWriteIdsRequest, OpenTxnsRequest
 from hms_bridge.rows.event_files import EventFile
 from hms_bridge.rows.publication import Publication, WrittenDirectory
+from tests.conformance.objects import acid_table, orc_storage, partition
+from tests.support.world import PARTITION_COLUMNS, World
 
 NAME = DirectoryName.delta(WriteId(1), WriteId(1), 0)
 
 
-class World:
-    def __init__(self, store: LocalStore, root: str, is_partitioned: bool) -> None:
-        self.store = store
-        keys = (Column(name="p", type="string"),) if is_partitioned else ()
-        store.metastore.create_table(
-            Table(
-                name="t", database_name="default", partition_columns=keys,
-                storage=Storage(
-                    columns=(Column(name="a", type="int"),), location=root,
-                    input_format=ORC_INPUT_FORMAT, output_format=ORC_OUTPUT_FORMAT,
-                    serde=SerDe(library=ORC_SERDE, parameters={"serialization.format": "1"}),
-                    parameters={"k": "v"},
-                ),
-                parameters={"transactional": "true"},
-            )
-        )  # fmt: skip
-        self.table = store.metastore.get_table("default", "t")
-        (self.txn,) = store.metastore.open_txns(OpenTxnsRequest(user="u", host="h"))
-        store.metastore.allocate_table_write_ids(
-            AllocateWriteIdsRequest(
-                database_name="default", table_name="t", txn_ids=(TxnId(self.txn),)
+class Publishing(World):
+    """A table, and a transaction that publishes in it."""
+
+    def __init__(self, folder: Path, root: str, *, is_partitioned: bool) -> None:
+        super().__init__(folder, warehouse="wh", database="default", has_database=False)
+        columns = (Column(name="a", type="int"),)
+        self.metastore.create_table(
+            acid_table(
+                "default",
+                partition_columns=PARTITION_COLUMNS if is_partitioned else (),
+                storage=orc_storage(columns, location=root, parameters={"k": "v"}),
             )
         )
+        self.table = self.describe()
+        writer = self.begin()
+        assert writer.write_id("t") == 1
+        self.txn = writer.id
         self.publication = Publication(
-            store.metastore, store.resolver, self.table, self.txn, WriteId(1)
+            self.metastore, self.resolve, self.table, self.txn, WriteId(1)
         )
 
     @property
     def volume(self) -> Volume:
-        return self.store.resolver(self.publication.staging).volume
+        return self.resolve(self.publication.staging).volume
 
     def staged(self, partition: str, bucket: int, number: int = 0) -> EventFile:
         path = f"{self.publication.staging}/insert_{number}/{bucket}_{partition or 'none'}"
-        place = self.store.resolver(path)
+        place = self.resolve(path)
         self.volume.make_working_directory(place.parent.path)
         self.volume.write_new(place.path, [b"rows"])
         return EventFile(
@@ -85,7 +71,7 @@ class World:
             self.publication.discard_staging()
 
     def tree(self) -> set[str]:
-        root = self.store.resolver(self.table.storage.location or "")
+        root = self.resolve(self.table.storage.location or "")
         return {file.path for file in list_tree(root) if file.kind is FileKind.FILE}
 
 
@@ -99,62 +85,51 @@ def root(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         location.volume.remove_tree(location.path)
 
 
-@pytest.fixture
-def store(tmp_path: Path, empty_database: Path) -> Iterator[LocalStore]:
-    shutil.copy(empty_database, tmp_path / "m.db")
-    settings = Settings(warehouse=f"{tmp_path}/wh")
-    opened = open_local(f"sqlite:///{tmp_path}/m.db", settings, is_created=False)
-    yield opened
-    opened.metastore.close()
-
-
-def test_files_of_many_tasks_become_one_directory(store: LocalStore, root: str) -> None:
-    world = World(store, root, is_partitioned=False)
+def test_files_of_many_tasks_become_one_directory(tmp_path: Path, root: str) -> None:
+    world = Publishing(tmp_path, root, is_partitioned=False)
     world.publish(world.staged("", 0), world.staged("", 1, number=1))
     name = NAME.format()
     assert world.tree() == {
         f"{name}/bucket_00000_0", f"{name}/bucket_00001_0", f"{name}/_orc_acid_version",
     }  # fmt: skip
-    (event,) = store.metastore.get_write_events(world.txn)
+    (event,) = world.metastore.get_write_events(world.txn)
     assert len(event.files) == 2
 
 
-def test_files_of_delete_events_name_no_attempt(store: LocalStore, root: str) -> None:
+def test_files_of_delete_events_name_no_attempt(tmp_path: Path, root: str) -> None:
     """Else Trino and Hive 3 show deleted rows."""
-    world = World(store, root, is_partitioned=False)
+    world = Publishing(tmp_path, root, is_partitioned=False)
     name = DirectoryName.delete_delta(WriteId(1), WriteId(1), 0)
     world.publish(world.staged("", 0), world.staged("", 1, number=1), name=name)
     assert world.tree() == {
         f"{name.format()}/{file}" for file in ("bucket_00000", "bucket_00001", "_orc_acid_version")
     }
-    (event,) = store.metastore.get_write_events(world.txn)
+    (event,) = world.metastore.get_write_events(world.txn)
     assert [file.rpartition("/")[2].partition("#")[0] for file in event.files] == [
         "bucket_00000", "bucket_00001"
     ]  # fmt: skip
 
 
-def test_partitions_are_made_and_told(store: LocalStore, root: str) -> None:
-    world = World(store, root, is_partitioned=True)
+def test_partitions_are_made_and_told(tmp_path: Path, root: str) -> None:
+    world = Publishing(tmp_path, root, is_partitioned=True)
     world.publish(world.staged("p=1", 0), world.staged("p=2", 0))
     assert {path.partition("/")[0] for path in world.tree()} == {"p=1", "p=2"}
     assert f"p=1/{NAME.format()}/bucket_00000_0" in world.tree()
-    assert store.metastore.get_partition_names("default", "t") == ("p=1", "p=2")
-    for made in store.metastore.get_partitions("default", "t"):
+    assert world.metastore.get_partition_names("default", "t") == ("p=1", "p=2")
+    for made in world.metastore.get_partitions("default", "t"):
         assert made.storage == replace(world.table.storage, location=made.storage.location)
         assert made.storage.serde.library == ORC_SERDE
 
 
-def test_two_files_of_one_bucket_are_refused_and_leave_nothing(
-    store: LocalStore, root: str
-) -> None:
-    world = World(store, root, is_partitioned=True)
+def test_two_files_of_one_bucket_are_refused_and_leave_nothing(tmp_path: Path, root: str) -> None:
+    world = Publishing(tmp_path, root, is_partitioned=True)
     with pytest.raises(AcidFormatError, match="two tasks wrote one bucket"):
         world.publish(world.staged("p=1", 0), world.staged("p=1", 0, number=1))
     assert world.tree() == set()
 
 
-def test_a_directory_is_published_once(store: LocalStore, root: str) -> None:
-    world = World(store, root, is_partitioned=False)
+def test_a_directory_is_published_once(tmp_path: Path, root: str) -> None:
+    world = Publishing(tmp_path, root, is_partitioned=False)
     world.publish(world.staged("", 0))
     before = world.tree()
     with pytest.raises(AcidFormatError, match="there already"):
@@ -165,67 +140,65 @@ def test_a_directory_is_published_once(store: LocalStore, root: str) -> None:
 TRUSTED = {ACCURATE: '{"BASIC_STATS":"true","COLUMN_STATS":{"a":"true"}}', "numRows": "2"}
 
 
-def test_a_write_takes_trust_from_statistics_of_its_table(store: LocalStore, root: str) -> None:
+def test_a_write_takes_trust_from_statistics_of_its_table(tmp_path: Path, root: str) -> None:
     """Hive answers count(*) from them; it knows of rows of others only by this."""
-    world = World(store, root, is_partitioned=False)
-    _trust(store, world.table)
+    world = Publishing(tmp_path, root, is_partitioned=False)
+    _trust(world)
     world.publish(world.staged("", 0))
-    after = store.metastore.get_table("default", "t")
+    after = world.metastore.get_table("default", "t")
     assert ACCURATE not in after.parameters
     assert after.write_id == 1
 
 
-def test_a_write_takes_trust_from_statistics_of_its_partitions(
-    store: LocalStore, root: str
-) -> None:
-    world = World(store, root, is_partitioned=True)
-    store.metastore.add_partitions(
+def test_a_write_takes_trust_from_statistics_of_its_partitions(tmp_path: Path, root: str) -> None:
+    world = Publishing(tmp_path, root, is_partitioned=True)
+    world.metastore.add_partitions(
         "default", "t",
         [
-            Partition(
-                values=(value,), database_name="default", table_name="t", parameters=TRUSTED,
+            partition(
+                "default", "t", value, parameters=TRUSTED,
                 storage=replace(world.table.storage, location=None),
             )
             for value in "12"
         ],
     )  # fmt: skip
     world.publish(world.staged("p=1", 0))
-    written, other = store.metastore.get_partitions("default", "t")
+    written, other = world.metastore.get_partitions("default", "t")
     assert ACCURATE not in written.parameters
     assert written.write_id == 1
     assert other.parameters[ACCURATE] == TRUSTED[ACCURATE]
 
 
-def _trust(store: LocalStore, table: Table) -> None:
+def _trust(world: Publishing) -> None:
     """As Hive leaves it after an INSERT of its own."""
-    told = replace(table, parameters={**table.parameters, **TRUSTED}, write_id=1)
-    store.metastore.alter_table(
+    told = replace(world.table, parameters={**world.table.parameters, **TRUSTED}, write_id=1)
+    world.metastore.alter_table(
         "default", "t", told, environment={"DO_NOT_UPDATE_STATS": "true"},
         valid_write_ids="default.t:1:9223372036854775807::",
     )  # fmt: skip
-    assert ACCURATE in store.metastore.get_table("default", "t").parameters
+    assert ACCURATE in world.metastore.get_table("default", "t").parameters
 
 
 @pytest.mark.parametrize("beat", [1, 2])
 def test_a_writer_that_was_given_up_for_lost_leaves_nothing(
-    store: LocalStore, root: str, beat: int
+    tmp_path: Path, root: str, beat: int
 ) -> None:
     """I7: its abort may be cleaned up by then, and nothing would hide what comes later."""
-    world = World(store, root, is_partitioned=False)
+    world = Publishing(tmp_path, root, is_partitioned=False)
 
     class Late:
         beats = 0
 
         def __getattr__(self, name: str) -> Any:
-            return getattr(store.metastore, name)
+            return getattr(world.metastore, name)
 
         def heartbeat(self, *arguments: Any) -> None:
             self.beats += 1
             if self.beats == beat:
-                store.metastore.abort_txns([world.txn])
-            store.metastore.heartbeat(*arguments)
+                world.metastore.abort_txns([world.txn])
+            world.metastore.heartbeat(*arguments)
 
-    world.publication = Publication(Late(), store.resolver, world.table, world.txn, WriteId(1))
+    world.publication = Publication(Late(), world.resolve, world.table, world.txn, WriteId(1))
     with pytest.raises(TxnAbortedError):
         world.publish(world.staged("", 0), world.staged("", 1, number=1))
     assert world.tree() == set()

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from changemanager.location import FsspecResolver
-from hms_bridge.config.settings import Settings
-from hms_bridge.connect import LocalStore, open_local
+from hms_bridge.connect import LocalStore
 from hms_bridge.model.catalog import Column, Storage, Table
 from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.rows.scan import plan_scan
+from tests.support.world import World
 
 
 @pytest.fixture
-def store(tmp_path: Path, empty_database: Path) -> Iterator[LocalStore]:
-    shutil.copy(empty_database, tmp_path / "m.db")
-    settings = Settings(warehouse=f"{tmp_path}/wh")
-    opened = open_local(f"sqlite:///{tmp_path}/m.db", settings, is_created=False)
-    yield opened
-    opened.metastore.close()
+def store(tmp_path: Path) -> LocalStore:
+    return World(tmp_path).store
 
 
 @pytest.mark.parametrize("path", ["part-00000.orc", "delta_0000001_0000001_0000/part-00000.orc"])

@@ -3,58 +3,30 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hms_bridge.clock import SystemClock
-from hms_bridge.config.settings import Settings
-from hms_bridge.connect import LocalStore, install_schema, open_local
-from hms_bridge.model.catalog import ORC_INPUT_FORMAT, ORC_OUTPUT_FORMAT, Column, Storage, Table
+from hms_bridge.connect import LocalStore
 from hms_bridge.model.ids import TxnId, WriteId
-from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockRequest, LockType
+from hms_bridge.model.lock import DataOperation, LockRequest, LockType
 from hms_bridge.model.txn import (
-    AllocateWriteIdsRequest,
-    CommitTxnRequest,
-    OpenTxnsRequest,
     TxnState,
 )
 from hms_bridge.rows.transaction import Client, open_transaction
-from tests.support.databases import fresh_url
+from tests.conformance import objects
+from tests.support.world import World
 
-UPDATE = LockComponent(
-    type=LockType.EXCL_WRITE,
-    level=LockLevel.TABLE,
-    database_name="default",
-    table_name="t",
-    operation=DataOperation.UPDATE,
-    is_transactional=True,
-)
+UPDATE = objects.component("default", "t", LockType.EXCL_WRITE, DataOperation.UPDATE)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[LocalStore]:
-    settings = Settings(warehouse=str(tmp_path / "warehouse"))
-    url = fresh_url(tmp_path)
-    install_schema(url, settings)
-    opened = open_local(url, settings)
-    storage = Storage(
-        columns=(Column(name="id", type="int"),),
-        input_format=ORC_INPUT_FORMAT,
-        output_format=ORC_OUTPUT_FORMAT,
-    )
-    opened.metastore.create_table(
-        Table(
-            name="t",
-            database_name="default",
-            storage=storage,
-            parameters={"transactional": "true"},
-        )
-    )
-    yield opened
-    opened.metastore.close()
+def store(tmp_path: Path) -> LocalStore:
+    world = World(tmp_path, clock=SystemClock(), database="default", has_database=False)
+    world.create_table()
+    return world.store
 
 
 class Overtaken:
@@ -68,20 +40,16 @@ class Overtaken:
         return getattr(self._metastore, name)
 
     def lock(self, request: LockRequest) -> object:
-        (self.other,) = self._metastore.open_txns(OpenTxnsRequest(user="u", host="h"))
-        self._metastore.lock(
-            LockRequest(components=(UPDATE,), txn_id=self.other, user="u", host="h")
-        )
-        self._metastore.allocate_table_write_ids(
-            AllocateWriteIdsRequest(database_name="default", table_name="t", txn_ids=(self.other,))
-        )
+        self.other = objects.open_txn(self._metastore)
+        self._metastore.lock(objects.request(UPDATE, txn=self.other))
+        objects.write_id(self._metastore, self.other, "default")
         return self._metastore.lock(request)
 
     def now_ms(self) -> int:
         return 0
 
     def sleep_seconds(self, seconds: float) -> None:  # noqa: ARG002
-        self._metastore.commit_txn(CommitTxnRequest(txn_id=self.other))
+        objects.commit(self._metastore, self.other)
 
 
 def test_an_update_that_waited_sees_the_one_it_waited_for(store: LocalStore) -> None:
@@ -93,7 +61,7 @@ def test_an_update_that_waited_sees_the_one_it_waited_for(store: LocalStore) -> 
         assert transaction.txns.is_valid(world.other)
         assert transaction.txns.is_valid(transaction.id)
         assert transaction.write_ids("default.t").is_valid(WriteId(1))
-        (later,) = store.metastore.open_txns(OpenTxnsRequest(user="u", host="h"))
+        later = objects.open_txn(store.metastore)
         assert not transaction.txns.is_valid(later)
 
 

@@ -5,23 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 from hms_bridge.client.thrift_metastore import ThriftMetastoreClient
-from hms_bridge.config.settings import Settings
-from hms_bridge.model.catalog import Column, Database, Storage, Table
+from hms_bridge.model.catalog import Column, Storage, Table
 from hms_bridge.model.constraint import ColumnConstraint, ConstraintKind
 from hms_bridge.server.serve import MetastoreServer
-from hms_bridge.service.open import open_local_metastore
-from tests.support.databases import fresh_url
 from tests.support.hive_constraints import ENABLED, RELIED_ON, put_constraint
+from tests.support.world import World
 
 COLUMNS = tuple(Column(name=name, type="int") for name in "abc")
 PRIMARY_KEY = 0
 
 
 def test_constraints_of_hive_are_told_by_the_database_and_over_thrift(tmp_path: Path) -> None:
-    url = fresh_url(tmp_path)
-    settings = Settings(warehouse=str(tmp_path / "warehouse"))
-    local = open_local_metastore(url, settings=settings)
-    local.create_database(Database(name="db"))
+    world = World(tmp_path)
+    url, local = world.url, world.metastore
     for name in ("t", "other"):
         local.create_table(Table(name=name, database_name="db", storage=Storage(columns=COLUMNS)))
     put_constraint(url, "t", "nn", ConstraintKind.NOT_NULL, 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,13 +11,11 @@ from hms_bridge.compaction.dead_workers import end_dead_workers, is_other_proces
 from hms_bridge.errors import MetastoreError
 from hms_bridge.model.compaction import (
     Compaction,
-    CompactionRequest,
     CompactionState,
-    CompactionType,
 )
 from hms_bridge.model.ids import TxnId
-from hms_bridge.model.txn import AbortTxnRequest, CommitTxnRequest, OpenTxnsRequest, TxnType
-from tests.support.cleaning_world import CleaningWorld
+from hms_bridge.model.txn import TxnType
+from tests.support.world import World
 
 INITIATED, WORKING, FAILED = (
     CompactionState.INITIATED,
@@ -28,34 +25,30 @@ INITIATED, WORKING, FAILED = (
 
 
 @pytest.fixture
-def world(tmp_path: Path):
-    made = CleaningWorld(tmp_path)
-    made.metastore.compact(
-        CompactionRequest(database_name="db", table_name="t", type=CompactionType.MAJOR)
-    )
-    yield made
-    made.metastore.close()
+def world(tmp_path: Path) -> World:
+    made = World(tmp_path)
+    made.create_table()
+    made.request_compaction()
+    return made
 
 
-def claim(world: CleaningWorld, worker: str = "w-1") -> tuple[Compaction, TxnId]:
+def claim(world: World, worker: str = "w-1") -> tuple[Compaction, TxnId]:
     """A worker takes the entry, and dies after it has named its transaction."""
     entry = world.metastore.find_next_compaction(worker, "4.0")
     assert entry is not None
-    (txn_id,) = world.metastore.open_txns(
-        OpenTxnsRequest(user="u", host="h", type=TxnType.COMPACTION)
-    )
+    txn_id = world.open(TxnType.COMPACTION)
     world.metastore.update_compactor_state(entry, txn_id)
     return entry, txn_id
 
 
-def pass_ms(world: CleaningWorld, milliseconds: int) -> Compaction:
-    world.clock.advance(milliseconds)
+def pass_ms(world: World, milliseconds: int) -> Compaction:
+    world.clock.advance_ms(milliseconds)
     world.metastore.run_housekeeping()
     (entry,) = world.metastore.show_compactions()
     return entry
 
 
-def test_it_goes_back_with_the_transaction_that_timed_out(world: CleaningWorld) -> None:
+def test_it_goes_back_with_the_transaction_that_timed_out(world: World) -> None:
     entry, txn_id = claim(world)
     timeout_ms = world.settings.txn.timeout_ms
     assert pass_ms(world, timeout_ms).state is WORKING
@@ -66,9 +59,9 @@ def test_it_goes_back_with_the_transaction_that_timed_out(world: CleaningWorld) 
     )
 
 
-def test_it_goes_back_with_an_aborted_transaction_at_once(world: CleaningWorld) -> None:
+def test_it_goes_back_with_an_aborted_transaction_at_once(world: World) -> None:
     _, txn_id = claim(world)
-    world.metastore.abort_txn(AbortTxnRequest(txn_id=txn_id, type=TxnType.COMPACTION))
+    world.abort(txn_id, TxnType.COMPACTION)
     assert pass_ms(world, 0).state is INITIATED
     again, _ = claim(world, "w-2")
     assert pass_ms(world, 0).state is WORKING
@@ -76,7 +69,7 @@ def test_it_goes_back_with_an_aborted_transaction_at_once(world: CleaningWorld) 
 
 
 def test_one_that_never_named_a_transaction_goes_back_after_the_same_time(
-    world: CleaningWorld,
+    world: World,
 ) -> None:
     world.metastore.find_next_compaction("w-1", "4.0")
     timeout_ms = world.settings.txn.timeout_ms
@@ -84,17 +77,17 @@ def test_one_that_never_named_a_transaction_goes_back_after_the_same_time(
     assert pass_ms(world, 1).state is INITIATED
 
 
-def test_what_killed_two_workers_fails(world: CleaningWorld) -> None:
+def test_what_killed_two_workers_fails(world: World) -> None:
     """It stands first in the queue: nothing behind it would ever be compacted."""
     for worker in ("w-1", "w-2"):
         _, txn_id = claim(world, worker)
-        world.metastore.abort_txn(AbortTxnRequest(txn_id=txn_id, type=TxnType.COMPACTION))
+        world.abort(txn_id, TxnType.COMPACTION)
         entry = pass_ms(world, 0)
     assert entry.state is FAILED
     assert "w-1" in (entry.error_message or "") and "w-2" in (entry.error_message or "")
 
 
-def test_the_first_worker_publishes_nothing_any_more(world: CleaningWorld) -> None:
+def test_the_first_worker_publishes_nothing_any_more(world: World) -> None:
     """I9: it was suspended, not dead; another one has the entry."""
     old, old_txn = claim(world)
     pass_ms(world, world.settings.txn.timeout_ms + 1)
@@ -102,31 +95,24 @@ def test_the_first_worker_publishes_nothing_any_more(world: CleaningWorld) -> No
     for forbidden in (
         lambda: world.metastore.mark_compacted(old),
         lambda: world.metastore.update_compactor_state(old, old_txn),
-        lambda: world.metastore.commit_txn(
-            CommitTxnRequest(txn_id=old_txn, type=TxnType.COMPACTION)
-        ),
+        lambda: world.commit(old_txn, TxnType.COMPACTION),
     ):
         with pytest.raises(MetastoreError):
             forbidden()
     world.metastore.mark_compacted(new)
-    world.metastore.commit_txn(CommitTxnRequest(txn_id=new_txn, type=TxnType.COMPACTION))
+    world.commit(new_txn, TxnType.COMPACTION)
     (entry,) = world.metastore.show_compactions()
     assert entry.state is CompactionState.READY_FOR_CLEANING
     assert entry.error_message is None
 
 
 def test_a_worker_that_starts_anew_ends_those_of_its_host_that_were_killed(
-    world: CleaningWorld,
+    world: World,
 ) -> None:
     names = ("here-10-0", "here-11-0", "there-10-0", "here-10", "here-x-10-0")
-    first = world.metastore.get_table("db", "t")
     for number in range(2, 1 + len(names)):
-        name = f"t{number}"
-        storage = replace(first.storage, location=None)
-        world.metastore.create_table(replace(first, name=name, storage=storage))
-        world.metastore.compact(
-            CompactionRequest(database_name="db", table_name=name, type=CompactionType.MAJOR)
-        )
+        world.create_table(f"t{number}")
+        world.request_compaction(f"t{number}")
     claimed = [claim(world, name)[0].id for name in names]
     ended = end_dead_workers(world.metastore, "here", lambda process: process == 11)
     assert [one.id for one in ended] == claimed[:1]

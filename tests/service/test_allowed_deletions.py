@@ -4,36 +4,26 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from hms_bridge.config.settings import Settings
 from hms_bridge.errors import InvalidObjectError, InvalidOperationError, MetaError
 from hms_bridge.model.catalog import Column, Database, Partition, Storage, Table, TableKey
-from hms_bridge.service.metastore_service import MetastoreService
-from hms_bridge.service.open import open_local_metastore
 from tests.conformance.objects import orc_storage
-from tests.support.databases import fresh_url
+from tests.support.world import World
 
 A, P = Column(name="a", type="int"), Column(name="p", type="string")
 ACID = {"transactional": "true"}
 
 
-class World:
+class GuardedWorld(World):
     """A database ``db`` with tables ``t`` and ``u``, each with a file."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        settings = Settings(
-            warehouse=str(folder / "warehouse"), deletion_roots=(str(folder / "allowed"),)
-        )
-        self.metastore: MetastoreService = open_local_metastore(
-            fresh_url(folder), settings=settings
-        )
-        self.metastore.create_database(Database(name="db"))
+        super().__init__(folder, deletion_roots=(str(folder / "allowed"),))
         self.home = folder / "warehouse" / "db.db"
         for name in "tu":
             self.table(name)
@@ -67,10 +57,8 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path)
-    yield made
-    made.metastore.close()
+def world(tmp_path: Path) -> GuardedWorld:
+    return GuardedWorld(tmp_path)
 
 
 def filled(place: Path) -> Path:
@@ -79,28 +67,28 @@ def filled(place: Path) -> Path:
     return place
 
 
-def created_there(world: World, place: Path) -> None:
+def created_there(world: GuardedWorld, place: Path) -> None:
     world.table("victim", place)
     world.metastore.drop_table("db", "victim")
 
 
-def altered_to_there(world: World, place: Path) -> None:
+def altered_to_there(world: GuardedWorld, place: Path) -> None:
     world.table("victim")
     world.move("victim", place)
     world.metastore.drop_table("db", "victim")
 
 
-def partition_there(world: World, place: Path) -> None:
+def partition_there(world: GuardedWorld, place: Path) -> None:
     world.partitioned(place)
     world.metastore.drop_partitions("db", "q", ["p=0"])
 
 
-def table_of_a_partition_there(world: World, place: Path) -> None:
+def table_of_a_partition_there(world: GuardedWorld, place: Path) -> None:
     world.partitioned(place)
     world.metastore.drop_table("db", "q")
 
 
-def dropped_with_its_database(world: World, place: Path) -> None:
+def dropped_with_its_database(world: GuardedWorld, place: Path) -> None:
     world.table("victim", place)
     world.metastore.drop_database("db", is_cascade=True)
 
@@ -113,7 +101,9 @@ DROPS = [
 
 @pytest.mark.parametrize("drop", DROPS)
 def test_files_outside_of_the_roots_stay_and_the_log_says_so(
-    world: World, drop: Callable[[World, Path], None], caplog: pytest.LogCaptureFixture
+    world: GuardedWorld,
+    drop: Callable[[GuardedWorld, Path], None],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """I12: the statement works, as in Hive."""
     place = filled(world.folder / "home" / "alice")
@@ -126,14 +116,14 @@ def test_files_outside_of_the_roots_stay_and_the_log_says_so(
 
 @pytest.mark.parametrize("drop", DROPS)
 def test_files_below_a_configured_root_go(
-    world: World, drop: Callable[[World, Path], None]
+    world: GuardedWorld, drop: Callable[[GuardedWorld, Path], None]
 ) -> None:
     place = filled(world.folder / "allowed" / "alice")
     drop(world, place)
     assert not place.exists()
 
 
-def test_files_below_a_database_s_own_place_go(world: World) -> None:
+def test_files_below_a_database_s_own_place_go(world: GuardedWorld) -> None:
     place = world.folder / "elsewhere" / "other.db"
     world.metastore.create_database(Database(name="other", location=f"file:{place}"))
     world.table("v", database_name="other")
@@ -142,7 +132,7 @@ def test_files_below_a_database_s_own_place_go(world: World) -> None:
     assert not (place / "v").exists() and place.exists()
 
 
-def test_a_table_outside_of_the_roots_is_not_emptied(world: World) -> None:
+def test_a_table_outside_of_the_roots_is_not_emptied(world: GuardedWorld) -> None:
     place = filled(world.folder / "home" / "alice")
     world.table("victim", place)
     with pytest.raises(InvalidOperationError, match="cannot be emptied: it is outside"):
@@ -150,14 +140,16 @@ def test_a_table_outside_of_the_roots_is_not_emptied(world: World) -> None:
     assert (place / "file").exists()
 
 
-def test_a_list_of_no_partitions_empties_a_plain_table(world: World) -> None:
+def test_a_list_of_no_partitions_empties_a_plain_table(world: GuardedWorld) -> None:
     """Clients send one."""
     world.metastore.truncate_table("db", "t", [])
     assert list((world.home / "t").iterdir()) == []
 
 
 @pytest.mark.parametrize("above", ["warehouse", "warehouse/db.db"])
-def test_a_table_around_others_is_neither_emptied_nor_deleted(world: World, above: str) -> None:
+def test_a_table_around_others_is_neither_emptied_nor_deleted(
+    world: GuardedWorld, above: str
+) -> None:
     """In the directory of a database, too, and of the whole warehouse."""
     world.table("around", world.folder / above)
     with pytest.raises(InvalidOperationError, match="lies in it too"):
@@ -166,7 +158,7 @@ def test_a_table_around_others_is_neither_emptied_nor_deleted(world: World, abov
     assert (world.home / "t" / "file").exists() and (world.home / "u" / "file").exists()
 
 
-def test_a_table_inside_of_another_takes_nothing_of_it_along(world: World) -> None:
+def test_a_table_inside_of_another_takes_nothing_of_it_along(world: GuardedWorld) -> None:
     """I1: a delta of the outer table is no directory of the inner one's."""
     inner = filled(world.home / "t" / "delta_0000001_0000001_0000")
     world.table("inner", inner)
@@ -177,7 +169,7 @@ def test_a_table_inside_of_another_takes_nothing_of_it_along(world: World) -> No
 
 
 @pytest.mark.parametrize("other", ["", "below"])
-def test_a_partition_outside_of_its_table_is_looked_at_too(world: World, other: str) -> None:
+def test_a_partition_outside_of_its_table_is_looked_at_too(world: GuardedWorld, other: str) -> None:
     place = filled(world.folder / "allowed" / "part")
     world.partitioned(place)
     world.external("stranger", place / other)
@@ -193,7 +185,7 @@ def test_a_partition_outside_of_its_table_is_looked_at_too(world: World, other: 
     assert (place / "file").exists()
 
 
-def test_a_partition_in_a_directory_of_its_own_table_leaves_the_others(world: World) -> None:
+def test_a_partition_in_a_directory_of_its_own_table_leaves_the_others(world: GuardedWorld) -> None:
     place = world.partitioned(None)
     (place / "p=0" / "file").write_text("0")
     around = Partition(
@@ -207,7 +199,7 @@ def test_a_partition_in_a_directory_of_its_own_table_leaves_the_others(world: Wo
     assert (place / "p=0" / "file").exists()
 
 
-def test_a_link_into_the_directory_of_another_is_followed(world: World) -> None:
+def test_a_link_into_the_directory_of_another_is_followed(world: GuardedWorld) -> None:
     inside = filled(world.home / "t" / "x")
     (world.home / "link").symlink_to(world.home / "t")
     world.table("sly", world.home / "link" / "x")
@@ -217,7 +209,7 @@ def test_a_link_into_the_directory_of_another_is_followed(world: World) -> None:
     assert (inside / "file").exists()
 
 
-def test_a_link_out_of_the_warehouse_is_not_followed(world: World) -> None:
+def test_a_link_out_of_the_warehouse_is_not_followed(world: GuardedWorld) -> None:
     outside = filled(world.folder / "home" / "bob")
     (world.home / "link").symlink_to(outside.parent)
     world.table("sly", world.home / "link" / "bob")
@@ -226,7 +218,7 @@ def test_a_link_out_of_the_warehouse_is_not_followed(world: World) -> None:
 
 
 @pytest.mark.parametrize("text", ["/", "file:/", "file:///", "hdfs://nn:8020/"])
-def test_a_whole_file_system_is_no_location(world: World, text: str) -> None:
+def test_a_whole_file_system_is_no_location(world: GuardedWorld, text: str) -> None:
     with pytest.raises(InvalidObjectError, match="is a whole file system"):
         world.table("v", text)
     with pytest.raises(InvalidObjectError, match="is a whole file system"):
@@ -234,13 +226,13 @@ def test_a_whole_file_system_is_no_location(world: World, text: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["http", "https", "ftp", "github", "sftp", "dask"])
-def test_a_scheme_that_is_not_served_is_refused_by_name(world: World, scheme: str) -> None:
+def test_a_scheme_that_is_not_served_is_refused_by_name(world: GuardedWorld, scheme: str) -> None:
     with pytest.raises(MetaError, match=f"{scheme}://.*not|no host that a client names"):
         world.table("v", f"{scheme}://127.0.0.1:1/x")
 
 
 @pytest.mark.parametrize("scheme", ["hdfs", "webhdfs", "http"])
-def test_no_connection_is_opened_for_a_client(world: World, scheme: str) -> None:
+def test_no_connection_is_opened_for_a_client(world: GuardedWorld, scheme: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(0.2)
         place = f"{scheme}://127.0.0.1:{server.getsockname()[1]}/data/x"
@@ -254,24 +246,24 @@ def test_no_connection_is_opened_for_a_client(world: World, scheme: str) -> None
             server.accept()
 
 
-def put_around(world: World) -> None:
+def put_around(world: GuardedWorld) -> None:
     world.table("mine", world.home, parameters=ACID)
 
 
-def put_inside(world: World) -> None:
+def put_inside(world: GuardedWorld) -> None:
     world.table("mine", world.home / "t" / "below", parameters=ACID)
 
 
-def put_at(world: World) -> None:
+def put_at(world: GuardedWorld) -> None:
     world.table("mine", world.home / "t", parameters=ACID)
 
 
-def altered_to(world: World) -> None:
+def altered_to(world: GuardedWorld) -> None:
     world.table("mine", parameters=ACID)
     world.move("mine", world.home / "t")
 
 
-def partition_in(world: World) -> None:
+def partition_in(world: GuardedWorld) -> None:
     world.table("mine", partition_columns=(P,), parameters=ACID)
     storage = orc_storage(location=f"file:{world.home}/t")
     one = Partition(values=("1",), database_name="db", table_name="mine", storage=storage)
@@ -280,7 +272,7 @@ def partition_in(world: World) -> None:
 
 @pytest.mark.parametrize("share", [put_around, put_inside, put_at, altered_to, partition_in])
 def test_a_transactional_table_shares_no_directory(
-    world: World, share: Callable[[World], None]
+    world: GuardedWorld, share: Callable[[GuardedWorld], None]
 ) -> None:
     """Its compaction would take the other's files for its own."""
     with pytest.raises(InvalidObjectError, match=r"table db.mine: .*(table t|database db)"):

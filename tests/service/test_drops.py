@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import Table as SqlTable
-from sqlalchemy import func, insert, select
+from sqlalchemy import func, select
 
-from hms_bridge.backend.engine import Database as Engine
-from hms_bridge.backend.engine import open_database
 from hms_bridge.backend.schema import dependent_tables as d
 from hms_bridge.backend.schema.catalog_tables import DBS, SDS, TAB_COL_STATS, TBLS
 from hms_bridge.backend.schema.function_tables import FUNC_RU, FUNCS
@@ -23,26 +20,16 @@ from hms_bridge.backend.schema.privilege_tables import (
     TBL_PRIVS,
 )
 from hms_bridge.catalog.constraints import ColumnChange
-from hms_bridge.config.settings import Settings
 from hms_bridge.errors import InvalidOperationError, MetaError
-from hms_bridge.metastore import LocalMetastore
-from hms_bridge.model.catalog import Column, Database, Partition, Storage, Table, TableType
-from hms_bridge.service.open import open_local_metastore
-from tests.support.databases import fresh_url
+from hms_bridge.model.catalog import Column, Partition, Storage, Table, TableType
+from tests.support.world import World
 
 A, B, C = (Column(name=name, type="int") for name in "abc")
 GRANT = {"CREATE_TIME": 1, "GRANT_OPTION": 0}
 
 
-class World:
+class HiveWorld(World):
     """A metastore, and its database for what Hive would have written."""
-
-    def __init__(self, folder: Path) -> None:
-        url = fresh_url(folder)
-        settings = Settings(warehouse=str(folder / "warehouse"))
-        self.metastore: LocalMetastore = open_local_metastore(url, settings=settings)
-        self.engine: Engine = open_database(url)
-        self.metastore.create_database(Database(name="db"))
 
     def table(self, name: str, kind: TableType = TableType.MANAGED_TABLE, **more: Any) -> int:
         """A new table; its TBL_ID."""
@@ -53,11 +40,6 @@ class World:
             )
         )  # fmt: skip
         return self.scalar(select(TBLS.c.TBL_ID).where(name == TBLS.c.TBL_NAME))
-
-    def put(self, table: SqlTable, **values: Any) -> None:
-        """A row of Hive's."""
-        with self.engine.transaction(write=True) as connection:
-            connection.execute(insert(table).values(**values))
 
     def scalar(self, query: Any) -> int:
         """One number."""
@@ -80,15 +62,8 @@ class World:
 
     def constraints(self) -> dict[str, int]:
         """Name → place of its column."""
-        k = d.KEY_CONSTRAINTS.c
-        with self.engine.transaction(write=False) as connection:
-            rows = connection.execute(select(k.CONSTRAINT_NAME, k.PARENT_INTEGER_IDX))
-            return {row[0]: row[1] for row in rows}
-
-    def close(self) -> None:
-        """Both."""
-        self.engine.close()
-        self.metastore.close()
+        rows = self.records(d.KEY_CONSTRAINTS)
+        return {row["CONSTRAINT_NAME"]: row["PARENT_INTEGER_IDX"] for row in rows}
 
 
 def _column_list_of(table_id: int) -> Any:
@@ -101,13 +76,11 @@ def _column_list_of(table_id: int) -> Any:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path)
-    yield made
-    made.close()
+def world(tmp_path: Path) -> HiveWorld:
+    return HiveWorld(tmp_path)
 
 
-def test_a_table_goes_with_its_privileges_and_statistics(world: World) -> None:
+def test_a_table_goes_with_its_privileges_and_statistics(world: HiveWorld) -> None:
     key = world.table("t", partition_columns=(Column(name="p", type="int"),))
     one = Partition(database_name="db", table_name="t", values=("1",))
     world.metastore.add_partitions("db", "t", [one])
@@ -119,7 +92,7 @@ def test_a_table_goes_with_its_privileges_and_statistics(world: World) -> None:
         assert world.count(table) == 0
 
 
-def test_constraints_go_with_either_table(world: World) -> None:
+def test_constraints_go_with_either_table(world: HiveWorld) -> None:
     parent, child = world.table("parent"), world.table("child")
     world.constraint(parent, "pk", 0)
     world.constraint(parent, "fk", 0, CHILD_TBL_ID=child, POSITION=2)
@@ -129,7 +102,7 @@ def test_constraints_go_with_either_table(world: World) -> None:
     assert world.constraints() == {}
 
 
-def test_constraints_follow_their_columns(world: World) -> None:
+def test_constraints_follow_their_columns(world: HiveWorld) -> None:
     key = world.table("t")
     for name, place in (("of_a", 0), ("of_b", 1), ("of_c", 2)):
         world.constraint(key, name, place)
@@ -164,7 +137,7 @@ def test_where_a_column_is_now(new: str, places: list[int | None]) -> None:
     assert change.new_place(3) is None
 
 
-def test_statistics_of_changed_columns_go(world: World) -> None:
+def test_statistics_of_changed_columns_go(world: HiveWorld) -> None:
     key = world.table("t")
     for number, column in enumerate("abc"):
         world.put(
@@ -181,7 +154,7 @@ def test_statistics_of_changed_columns_go(world: World) -> None:
         assert connection.execute(select(c.COLUMN_NAME, c.TABLE_NAME)).all() == [("a", "u")]
 
 
-def test_a_table_that_a_materialized_view_reads_stays(world: World) -> None:
+def test_a_table_that_a_materialized_view_reads_stays(world: HiveWorld) -> None:
     base = world.table("base")
     world.table("mv", TableType.MATERIALIZED_VIEW)
     for number, view in ((1, "mv"), (2, "gone")):
@@ -231,7 +204,7 @@ def test_a_table_that_a_materialized_view_reads_stays(world: World) -> None:
     ],
 )
 def test_a_database_with_something_else_in_it(
-    world: World, kind: str, table: SqlTable, values: dict[str, Any]
+    world: HiveWorld, kind: str, table: SqlTable, values: dict[str, Any]
 ) -> None:
     key = world.scalar(select(DBS.c.DB_ID).where(DBS.c.NAME == "db"))
     world.put(table, DB_ID=key, **values)

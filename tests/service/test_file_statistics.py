@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from hms_bridge.config.settings import EventSettings, Settings
+from hms_bridge.config.settings import EventSettings
 from hms_bridge.metastore import LocalMetastore
-from hms_bridge.model.catalog import Column, Database, Partition, Storage, Table
+from hms_bridge.model.catalog import Column, Partition, Storage, Table
 from hms_bridge.model.event import NotificationRequest
 from hms_bridge.model.statistics_state import ACCURATE
 from hms_bridge.service.file_statistics import COUNTED, DO_NOT_UPDATE, FILES, SIZE
-from hms_bridge.service.open import open_local_metastore
-from tests.support.databases import fresh_url
+from tests.support.world import World
 
 TRUSTED = '{"BASIC_STATS":"true","COLUMN_STATS":{"id":"true"}}'
 MM = "insert_only"
@@ -23,13 +21,8 @@ OF_TASK = {"STATS_GENERATED": "TASK"}
 
 
 @pytest.fixture
-def metastore(tmp_path: Path) -> Iterator[LocalMetastore]:
-    service = open_local_metastore(
-        fresh_url(tmp_path), settings=Settings(warehouse=str(tmp_path / "warehouse"))
-    )
-    service.create_database(Database(name="d"))
-    yield service
-    service.close()
+def metastore(tmp_path: Path) -> LocalMetastore:
+    return World(tmp_path, database="d").metastore
 
 
 def _table(tmp_path: Path, **given: object) -> Table:
@@ -187,15 +180,10 @@ def test_changed_partitions_of_transactional_tables_are_not_counted(
 def test_which_event_a_change_of_partitions_is_can_be_set(
     tmp_path: Path, is_one_event: bool
 ) -> None:
-    settings = Settings(
-        warehouse=str(tmp_path / "warehouse"),
-        events=EventSettings(is_alter_partitions_one_event=is_one_event),
-    )
-    service = open_local_metastore(fresh_url(tmp_path), settings=settings)
-    service.create_database(Database(name="d"))
+    events = EventSettings(is_alter_partitions_one_event=is_one_event)
+    service = World(tmp_path, database="d", events=events).metastore
     added = _partitioned(service, tmp_path, EXTERNAL="TRUE")
     last = service.get_current_event_id()
     service.alter_partitions("d", "t", [added])
     (event,) = service.get_next_notification(NotificationRequest(last_event_id=last))
     assert event.type == ("ALTER_PARTITIONS" if is_one_event else "ALTER_PARTITION")
-    service.close()

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import pytest
 
 from hms_bridge.client.thrift_metastore import ThriftMetastoreClient
-from hms_bridge.config.settings import ArchiveSettings, Settings
 from hms_bridge.errors import InvalidObjectError, MetaError
 from hms_bridge.metastore import LocalMetastore, Metastore
 from hms_bridge.model.compaction import (
@@ -30,11 +29,11 @@ from hms_bridge.model.txn import (
     TxnType,
 )
 from hms_bridge.server.serve import MetastoreServer
-from hms_bridge.service.open import open_local_metastore
 from hms_bridge.txn.open_txns import REPLAYED_MAX
 from hms_bridge.txn.write_id_state import ABORTED_MAX
 from tests.conformance.objects import abort, commit, new_database, new_table, open_txn, write
 from tests.support.simulated_clock import SimulatedClock
+from tests.support.world import World
 
 
 class Served(NamedTuple):
@@ -45,21 +44,12 @@ class Served(NamedTuple):
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
-    clock = SimulatedClock()
-    local = open_local_metastore(
-        f"sqlite:///{tmp_path}/metastore.db",
-        settings=Settings(
-            warehouse=str(tmp_path / "warehouse"),
-            archive=ArchiveSettings(root=str(tmp_path / "cmroot")),
-        ),
-        clock=clock,
-    )
+    world = World(tmp_path)
     with (
-        MetastoreServer(0, local) as server,
+        MetastoreServer(0, world.metastore) as server,
         ThriftMetastoreClient(f"thrift://127.0.0.1:{server.port}") as client,
     ):
-        yield Served(client, local, clock)
-    local.close()
+        yield Served(client, world.metastore, world.clock)
 
 
 def seen(metastore: Metastore, database: str) -> str:

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hms_bridge.model.compaction import CompactionRequest, CompactionState, CompactionType
+from hms_bridge.model.compaction import CompactionState
 from hms_bridge.model.ids import LockId
-from hms_bridge.model.txn import OpenTxnsRequest, TxnType
-from tests.support.cleaning_world import CleaningWorld
+from hms_bridge.model.txn import TxnType
+from tests.support.world import World
 
 
 def test_a_worker_that_takes_too_long_loses_its_entry(tmp_path: Path) -> None:
-    world = CleaningWorld(tmp_path)
+    world = World(tmp_path)
+    world.create_table()
     metastore = world.metastore
-    metastore.compact(
-        CompactionRequest(database_name="db", table_name="t", type=CompactionType.MAJOR)
-    )
+    world.request_compaction()
     entry = metastore.find_next_compaction("w-1", "4.0")
     assert entry is not None
-    (txn_id,) = metastore.open_txns(OpenTxnsRequest(user="u", host="h", type=TxnType.COMPACTION))
+    txn_id = world.open(TxnType.COMPACTION)
     metastore.update_compactor_state(entry, txn_id)
     timeout_ms = world.settings.compactor.worker_timeout_ms
     for milliseconds, state in (
         (timeout_ms, CompactionState.WORKING),
         (1, CompactionState.INITIATED),
     ):
-        world.clock.advance(milliseconds)
+        world.clock.advance_ms(milliseconds)
         metastore.heartbeat(txn_id, LockId(0))  # it is alive
         metastore.run_housekeeping()
         assert [one.state for one in metastore.show_compactions()] == [state]
-    metastore.close()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from sqlalchemy import event
 
-from hms_bridge.config.settings import ArchiveSettings, Settings
 from hms_bridge.errors import InvalidOperationError, MetaError, NoSuchObjectError
 from hms_bridge.model.catalog import Column, Database, TableKey, TableType
 from hms_bridge.model.expression import (
@@ -23,9 +21,9 @@ from hms_bridge.model.expression import (
     Unread,
 )
 from hms_bridge.service.metastore_service import MetastoreService
-from hms_bridge.service.open import open_local_metastore
 from tests.conformance.objects import acid_table, events_after, partition
-from tests.support.archive_world import CrashError
+from tests.support.faults import CrashError
+from tests.support.world import World
 
 KEYS = (Column(name="n", type="int"), Column(name="s", type="string"))
 VALUES = [("1", "a"), ("2", "b"), ("10", "it's"), ("x", "odd"), ("__HIVE_DEFAULT_PARTITION__", "d")]
@@ -43,18 +41,12 @@ IS_B = compared(Function.EQUAL, S, "b")
 
 
 @pytest.fixture
-def metastore(tmp_path: Path) -> Iterator[MetastoreService]:
-    settings = Settings(
-        warehouse=str(tmp_path / "warehouse"),
-        archive=ArchiveSettings(root=str(tmp_path / "cmroot")),
-    )
-    made = open_local_metastore(f"sqlite:///{tmp_path}/metastore.db", settings=settings)
-    made.create_database(Database(name="db"))
+def metastore(tmp_path: Path) -> MetastoreService:
+    made = World(tmp_path).metastore
     for name in ("t", "u"):
         made.create_table(acid_table("db", name, partition_columns=KEYS, **PLAIN))
     made.add_partitions("db", "t", [partition("db", "t", *values) for values in VALUES])
-    yield made
-    made.close()
+    return made
 
 
 def place_of(metastore: MetastoreService, table: str, name: str) -> Path:

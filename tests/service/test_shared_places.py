@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,27 +10,20 @@ import pytest
 from sqlalchemy import select, update
 
 from changemanager.location import is_below
-from hms_bridge.backend.engine import open_database
 from hms_bridge.backend.schema.catalog_tables import SDS, TBLS
 from hms_bridge.catalog import places
-from hms_bridge.config.settings import Settings
 from hms_bridge.errors import InvalidOperationError
-from hms_bridge.model.catalog import Column, Database, Partition, Storage, Table, TableKey
-from hms_bridge.service.metastore_service import MetastoreService
-from hms_bridge.service.open import open_local_metastore
-from tests.support.databases import fresh_url
+from hms_bridge.model.catalog import Column, Partition, Storage, Table, TableKey
+from tests.support.world import World
 
 A, P = Column(name="a", type="int"), Column(name="p", type="string")
 
 
-class World:
+class SharedWorld(World):
     """A table ``t`` with two partitions, each with a file."""
 
     def __init__(self, folder: Path) -> None:
-        settings = Settings(warehouse=str(folder / "warehouse"))
-        self.url = fresh_url(folder)
-        self.metastore: MetastoreService = open_local_metastore(self.url, settings=settings)
-        self.metastore.create_database(Database(name="db"))
+        super().__init__(folder)
         self.directory = folder / "warehouse" / "db.db" / "t"
         self.table("t", "MANAGED_TABLE", Storage(columns=(A,)), (P,))
         self.table("u", "MANAGED_TABLE", Storage(columns=(A,)), (P,))
@@ -85,15 +78,13 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path)
-    yield made
-    made.metastore.close()
+def world(tmp_path: Path) -> SharedWorld:
+    return SharedWorld(tmp_path)
 
 
-@pytest.mark.parametrize("other", [World.stranger, World.sibling])
+@pytest.mark.parametrize("other", [SharedWorld.stranger, SharedWorld.sibling])
 def test_a_dropped_partition_leaves_files_of_others(
-    world: World, other: Callable[[World], None]
+    world: SharedWorld, other: Callable[[SharedWorld], None]
 ) -> None:
     other(world)
     world.metastore.drop_partitions("db", "t", ["p=1"], is_data_deleted=True)
@@ -101,7 +92,7 @@ def test_a_dropped_partition_leaves_files_of_others(
     assert world.is_file_there
 
 
-def test_a_dropped_partition_of_its_own_goes(world: World) -> None:
+def test_a_dropped_partition_of_its_own_goes(world: SharedWorld) -> None:
     world.metastore.drop_partitions("db", "t", ["p=1"], is_data_deleted=True)
     assert not (world.directory / "p=1").exists()
 
@@ -109,18 +100,18 @@ def test_a_dropped_partition_of_its_own_goes(world: World) -> None:
 @pytest.mark.parametrize(
     ("other", "change"),
     [
-        (World.stranger, World.rename_partition),
-        (World.stranger, World.rename_table),
-        (World.stranger, World.exchange),
-        (World.stranger, World.truncate_partition),
-        (World.stranger, World.truncate_table),
-        (World.sibling, World.rename_partition),
-        (World.sibling, World.exchange),
-        (World.sibling, World.truncate_partition),
+        (SharedWorld.stranger, SharedWorld.rename_partition),
+        (SharedWorld.stranger, SharedWorld.rename_table),
+        (SharedWorld.stranger, SharedWorld.exchange),
+        (SharedWorld.stranger, SharedWorld.truncate_partition),
+        (SharedWorld.stranger, SharedWorld.truncate_table),
+        (SharedWorld.sibling, SharedWorld.rename_partition),
+        (SharedWorld.sibling, SharedWorld.exchange),
+        (SharedWorld.sibling, SharedWorld.truncate_partition),
     ],
 )
 def test_a_directory_with_others_in_it_is_neither_moved_nor_emptied(
-    world: World, other: Callable[[World], None], change: Callable[[World], None]
+    world: SharedWorld, other: Callable[[SharedWorld], None], change: Callable[[SharedWorld], None]
 ) -> None:
     other(world)
     with pytest.raises(InvalidOperationError, match="lies in it too; give that another location"):
@@ -129,7 +120,7 @@ def test_a_directory_with_others_in_it_is_neither_moved_nor_emptied(
     assert world.metastore.get_partition_names("db", "t") == ("p=1", "p=2")
 
 
-def test_a_table_takes_along_its_own_partitions(world: World) -> None:
+def test_a_table_takes_along_its_own_partitions(world: SharedWorld) -> None:
     world.sibling()
     world.rename_table()
     (found,) = world.metastore.get_partitions_by_names("db", "other", ["p=2"])
@@ -149,14 +140,14 @@ def test_a_table_takes_along_its_own_partitions(world: World) -> None:
         ("/w/t", "hdfs://nn/w/t"),
     ],
 )
-def test_places_are_the_same_however_they_are_spelled(world: World, inner: str, outer: str) -> None:
+def test_places_are_the_same_however_they_are_spelled(
+    world: SharedWorld, inner: str, outer: str
+) -> None:
     """Hive beside us writes them its own way."""
     assert is_below(inner, outer)
     assert not is_below(inner, f"{outer.rstrip('/')}x")
-    engine = open_database(world.url)
-    with engine.transaction(write=True) as connection:
+    with world.engine.transaction(write=True) as connection:
         own = select(TBLS.c.SD_ID).where(TBLS.c.TBL_NAME == "u").scalar_subquery()
         connection.execute(update(SDS).where(own == SDS.c.SD_ID).values(LOCATION=inner))
         assert places.user_of(connection, outer) == "table u"
         assert places.user_of(connection, f"{outer.rstrip('/')}x") is None
-    engine.close()

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from hms_bridge.config.settings import ArchiveSettings, Settings
 from hms_bridge.errors import InvalidOperationError, MetaError, NoSuchObjectError
 from hms_bridge.metastore import LocalMetastore
 from hms_bridge.model.catalog import Table, TableType
 from hms_bridge.model.ids import WriteId
-from hms_bridge.service.open import open_local_metastore
 from tests.conformance.objects import (
     DS,
     abort,
@@ -23,24 +20,16 @@ from tests.conformance.objects import (
     partition,
     write,
 )
-from tests.support.databases import fresh_url
 from tests.support.event_messages import read_message
+from tests.support.world import World
 
 PLAIN = {"EXTERNAL": "TRUE"}
 TRUNCATED = b'{"thisFileVersion":"0","dataFormat":"truncated"}'
 
 
 @pytest.fixture
-def metastore(tmp_path: Path) -> Iterator[LocalMetastore]:
-    service = open_local_metastore(
-        fresh_url(tmp_path),
-        settings=Settings(
-            warehouse=str(tmp_path / "warehouse"),
-            archive=ArchiveSettings(root=str(tmp_path / "cmroot")),
-        ),
-    )
-    yield service
-    service.close()
+def metastore(tmp_path: Path) -> LocalMetastore:
+    return World(tmp_path).metastore
 
 
 def _folder(location: str | None) -> Path:

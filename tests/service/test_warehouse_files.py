@@ -28,7 +28,7 @@ from tests.conformance.objects import (
     partition,
     write_id,
 )
-from tests.support.archive_world import CrashError
+from tests.support.faults import CrashError
 from tests.support.files_world import FILES, SOURCE
 from tests.support.files_world import FilesWorld as World
 
@@ -36,7 +36,7 @@ from tests.support.files_world import FilesWorld as World
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     made = World(tmp_path)
-    made.database()
+    made.create_database()
     return made
 
 
@@ -45,7 +45,7 @@ def test_files_of_a_managed_table_go_with_it(world: World) -> None:
     world.metastore.drop_table("db", "t")
     assert not place.exists()
     assert place.parent.exists()
-    assert world.archived() == set()
+    assert world.archived() == {}
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_files_of_a_replication_source_are_archived(world: World) -> None:
     world.metastore.alter_database("db", Database(name="db", parameters=SOURCE))
     world.metastore.drop_table("db", "t")
     assert not place.exists()
-    assert world.archived() == set(FILES.values())
+    assert set(world.archived().values()) == set(FILES.values())
     entries = world.metastore.manifest.entries(f"file:{world.folder}/cmroot").values()
     (context,) = {origin.context for entry in entries for origin in entry.origins}
     assert (context.cause, context.database, context.table) == (
@@ -84,7 +84,7 @@ def test_files_of_a_replication_source_are_archived(world: World) -> None:
 
 def test_nothing_of_a_replication_source_is_deleted_without_an_archive(tmp_path: Path) -> None:
     world = World(tmp_path, is_archive_enabled=False)
-    world.database(parameters=SOURCE)
+    world.create_database(parameters=SOURCE)
     place = world.table()
     with pytest.raises(InvalidOperationError, match="hive.repl.cm.enabled"):
         world.metastore.drop_table("db", "t")
@@ -153,7 +153,7 @@ def test_a_refused_table_leaves_no_directory(world: World) -> None:
 def test_what_was_dropped_before_a_crash_is_deleted_after_it(world: World) -> None:
     place = world.table()
     with pytest.raises(CrashError):
-        world.start(die_after="DROP_TABLE").drop_table("db", "t")
+        world.restart(die_after="DROP_TABLE").drop_table("db", "t")
     assert (place / "x").exists()
     world.recover()
     assert not place.exists()
@@ -162,8 +162,8 @@ def test_what_was_dropped_before_a_crash_is_deleted_after_it(world: World) -> No
 def test_a_new_table_never_meets_the_files_of_a_dropped_one(world: World) -> None:
     place = world.table()
     with pytest.raises(CrashError):
-        world.start(die_after="DROP_TABLE").drop_table("db", "t")
-    world.start()
+        world.restart(die_after="DROP_TABLE").drop_table("db", "t")
+    world.restart()
     world.metastore.create_table(acid_table("db", "t"))
     assert list(place.iterdir()) == []
     world.fill(place)
@@ -173,16 +173,16 @@ def test_a_new_table_never_meets_the_files_of_a_dropped_one(world: World) -> Non
 
 def test_a_place_that_another_process_still_deletes_is_busy(world: World) -> None:
     world.table()
-    world.start(die_after="DROP_TABLE")
+    world.restart(die_after="DROP_TABLE")
     with pytest.raises(CrashError):
         world.metastore.drop_table("db", "t")
-    dying = world.start(crash_label="before remove_file x")
+    dying = world.restart(crash_label="before remove_file x")
     with pytest.raises(CrashError):
         dying.run_housekeeping()
-    world.start()
+    world.restart()
     with pytest.raises(MetaError, match="still being deleted"):
         world.metastore.create_table(acid_table("db", "t"))
-    world.clock.time_ms += LEASE_MS + 1
+    world.clock.advance_ms(LEASE_MS + 1)
     world.metastore.create_table(acid_table("db", "t"))
 
 
@@ -190,14 +190,14 @@ def test_an_archiving_drop_survives_a_crash_at_any_step(tmp_path: Path) -> None:
     folder, before = tmp_path / "world", tmp_path / "before"
     folder.mkdir()
     world = World(folder)
-    world.database(parameters=SOURCE)
+    world.create_database(parameters=SOURCE)
     place = world.table()
     shutil.rmtree(place / "delta_2_2")
     contents = {b"one", b"three"}
     world.metastore.close()
     shutil.copytree(folder, before)
     for step in itertools.count(1):
-        world.start(crash_at=step)
+        world.restart(crash_at=step)
         try:
             world.metastore.drop_table("db", "t")
         except CrashError:
@@ -206,10 +206,10 @@ def test_an_archiving_drop_survives_a_crash_at_any_step(tmp_path: Path) -> None:
             break
         world.metastore.close()
         kept = {path.read_bytes() for path in place.rglob("*") if path.is_file()}
-        assert kept | world.archived() >= contents, world.faults.labels[-1]
+        assert kept | set(world.archived().values()) >= contents, world.faults.labels[-1]
         world.recover()
         assert not place.exists(), world.faults.labels[-1]
-        assert world.archived() == contents
+        assert set(world.archived().values()) == contents
         world.metastore.close()
         shutil.rmtree(folder)
         shutil.copytree(before, folder)
@@ -248,12 +248,12 @@ def test_files_of_a_renamed_replication_source_are_archived(world: World) -> Non
     world.metastore.alter_database("db", Database(name="db", parameters=SOURCE))
     made = world.metastore.get_table("db", "t")
     world.metastore.alter_table("db", "t", replace(made, name="t2"))
-    assert world.archived() == set(FILES.values())
+    assert set(world.archived().values()) == set(FILES.values())
 
 
 def test_a_source_of_replication_keeps_its_tables(world: World) -> None:
     world.table()
-    world.database("other", parameters=SOURCE)
+    world.create_database("other", parameters=SOURCE)
     made = world.metastore.get_table("db", "t")
     with pytest.raises(InvalidOperationError, match="source of replication"):
         world.metastore.alter_table("db", "t", replace(made, database_name="other"))
@@ -264,11 +264,11 @@ def test_a_crash_while_a_table_is_renamed_leaves_it_whole(tmp_path: Path) -> Non
         folder = tmp_path / label
         folder.mkdir()
         world = World(folder)
-        world.database()
+        world.create_database()
         place = world.table()
         made = world.metastore.get_table("db", "t")
         with pytest.raises(CrashError):
-            world.start(crash_label=label).alter_table("db", "t", replace(made, name="t2"))
+            world.restart(crash_label=label).alter_table("db", "t", replace(made, name="t2"))
         world.recover()
         assert world.metastore.get_tables("db") == ("t",)
         assert (place / "delta_1_1" / "bucket_00000").read_bytes() == b"one"
@@ -310,7 +310,7 @@ def test_a_crash_while_a_partition_is_renamed_leaves_it_whole(world: World) -> N
     world.metastore.add_partitions("db", "t", [partition("db", "t", "a")])
     world.fill(place / "ds=a")
     old = world.metastore.get_partition("db", "t", ["a"])
-    dying = world.start(crash_label="after move")
+    dying = world.restart(crash_label="after move")
     with pytest.raises(CrashError):
         dying.rename_partition("db", "t", ["a"], replace(old, values=("b",)))
     world.recover()

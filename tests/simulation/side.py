@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,8 +9,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from changemanager.location import Location, Resolver
-from hms_bridge.backend.engine import Database, open_database
-from hms_bridge.backend.schema.install import install
+from hms_bridge.backend.engine import Database
 from hms_bridge.clock import Clock
 from hms_bridge.config.settings import ArchiveSettings, CompactorSettings, Settings, TxnSettings
 from hms_bridge.connect import LocalStore
@@ -22,21 +20,12 @@ from tests.simulation.disk import Directory, SimulatedDisk
 from tests.simulation.model import Ledger
 from tests.simulation.plain_reader import Rows, View, read_rows
 from tests.simulation.scheduler import Scheduler
+from tests.support.databases import memory_database, sqlite_connection
 
 CMROOT = "file:/cmroot"
 REPL_ROOT = "file:/repl"
 DAY_MS = 86_400_000
 HOUR_MS = 3_600_000
-
-
-def _raw(database: Database) -> sqlite3.Connection:
-    pooled = database.engine.raw_connection()
-    try:
-        raw = pooled.driver_connection
-        assert isinstance(raw, sqlite3.Connection)
-        return raw
-    finally:
-        pooled.close()
 
 
 class WatchedDatabase:
@@ -96,9 +85,9 @@ class Side:
             ),
             txn=TxnSettings(),
         )
-        database = open_database("sqlite://")
-        install(database)
-        self.raw = _raw(database)
+        database = memory_database()
+        with sqlite_connection(database) as raw:
+            self.raw = raw
         self.ledger = Ledger(self.raw)
         self.version = 0
 

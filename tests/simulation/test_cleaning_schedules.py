@@ -27,7 +27,6 @@ from hypothesis.stateful import (
     rule,
 )
 
-from changemanager.location import Location
 from changemanager.manifest import LEASE_MS
 from cleaner.daemon import make_cleaner
 from hms_bridge.acid.directory import AcidState, resolve
@@ -37,8 +36,8 @@ from hms_bridge.model.ids import LockId, TxnId, WriteId
 from hms_bridge.model.txn import TxnState, TxnType
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.rows.listing import list_acid_directory
-from tests.support.archive_world import CrashError, FaultPlan, FaultyManifest, FaultyVolume
 from tests.support.cleaning_world import CleaningWorld
+from tests.support.faults import CrashError, FaultPlan, FaultyManifest, faulty
 
 NO_LOCK = LockId(0)
 
@@ -228,7 +227,7 @@ class Schedules(RuleBasedStateMachine):
 
     def wait(self, milliseconds: int) -> None:
         """Time goes by; all that is open stays alive."""
-        self.world.clock.advance(milliseconds)
+        self.world.clock.advance_ms(milliseconds)
         running = [self.running.txn_id] if self.running else []
         for txn_id in (*self.open_readers, *self.open_writers, *running):
             self.world.metastore.heartbeat(txn_id, NO_LOCK)
@@ -245,17 +244,9 @@ class Schedules(RuleBasedStateMachine):
         self.wait(60_000)
         faults = FaultPlan()
         faults.crash_at = crash_at
-        plain = self.world.store.resolver
-        volumes: dict[int, FaultyVolume] = {}
-
-        def resolver(text: str) -> Location:
-            place = plain(text)
-            volume = volumes.setdefault(id(place.volume), FaultyVolume(place.volume, faults))
-            return Location(place.uri, place.path, volume)
-
         store = replace(
             self.world.store,
-            resolver=resolver,
+            resolver=faulty(self.world.store.resolver, faults),
             manifest=FaultyManifest(self.world.store.manifest, faults),
         )
         with suppress(CrashError):

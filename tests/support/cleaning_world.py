@@ -1,58 +1,27 @@
-"""A warehouse with a metastore, writers, readers and compactions made by hand.
+"""A table with writers, readers and compactions made by hand.
 
 Files are no ORC: a cleaner looks at names, lengths and lists only.
 """
 
 from __future__ import annotations
 
-import weakref
 from dataclasses import replace
 from pathlib import Path
 
-from cleaner.daemon import Cleaner, make_cleaner
-from hms_bridge.config.settings import ArchiveSettings, CompactorSettings, Settings, TxnSettings
-from hms_bridge.connect import LocalStore, install_schema, open_local
-from hms_bridge.model.catalog import Column, Database, Partition, Storage, Table
-from hms_bridge.model.compaction import (
-    Compaction,
-    CompactionRequest,
-    CompactionState,
-    CompactionType,
-    ShowCompactionsRequest,
-)
+from hms_bridge.config.settings import ArchiveSettings, CompactorSettings
+from hms_bridge.model.compaction import Compaction, CompactionType
 from hms_bridge.model.ids import LockId, TxnId, WriteId
-from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockRequest, LockType
-from hms_bridge.model.txn import (
-    AbortTxnRequest,
-    AllocateWriteIdsRequest,
-    CommitTxnRequest,
-    OpenTxnsRequest,
-    TxnType,
-)
+from hms_bridge.model.lock import DataOperation, LockType
+from hms_bridge.model.txn import TxnType
 from hms_bridge.model.valid_ids import ValidTxnList
-from tests.support.databases import fresh_url
+from tests.conformance import objects
+from tests.support.world import World
 
 WORKER = "worker-1"
 
 
-class MovingClock:
-    """A clock that stands still until it is moved."""
-
-    def __init__(self, now_ms: int = 1_700_000_000_000) -> None:
-        self.time_ms = now_ms
-
-    def now_ms(self) -> int:
-        return self.time_ms
-
-    def sleep_seconds(self, seconds: float) -> None:
-        self.time_ms += int(seconds * 1000)
-
-    def advance(self, milliseconds: int) -> None:
-        self.time_ms += milliseconds
-
-
-class CleaningWorld:
-    """One table `db.t` in a metastore, and what happens to it."""
+class CleaningWorld(World):
+    """One table `db.t`, and what happens to it."""
 
     def __init__(
         self,
@@ -63,118 +32,36 @@ class CleaningWorld:
         is_archive_on: bool = True,
         parameters: dict[str, str] | None = None,
     ) -> None:
-        self.folder = folder
-        self.clock = MovingClock()
-        self.settings = Settings(
-            warehouse=str(folder / "warehouse"),
+        super().__init__(
+            folder,
+            parameters={"repl.source.for": "policy"} if is_source else {},
             archive=ArchiveSettings(is_enabled=is_archive_on, root=str(folder / "cmroot")),
             compactor=CompactorSettings(aborted_txn_threshold=0),
-            txn=TxnSettings(),
         )
-        self.url = fresh_url(folder)
-        install_schema(self.url, self.settings)
-        self.store: LocalStore = open_local(self.url, self.settings, self.clock)
-        self.metastore = self.store.metastore
-        # A server's connections must not be left to the garbage collector.
-        weakref.finalize(self, self.metastore.close)
-        source = {"repl.source.for": "policy"} if is_source else {}
-        self.metastore.create_database(Database(name="db", parameters=source))
-        self.is_partitioned = is_partitioned
-        self.parameters = {"transactional": "true", **(parameters or {})}
-        self.create_table()
-
-    def create_table(self) -> None:
-        partition_columns = (Column(name="p", type="string"),) if self.is_partitioned else ()
-        self.metastore.create_table(
-            Table(
-                name="t",
-                database_name="db",
-                storage=Storage(
-                    columns=(Column(name="a", type="int"),),
-                    input_format="org.apache.hadoop.hive.ql.io.orc.OrcInputFormat",
-                    output_format="org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat",
-                ),
-                partition_columns=partition_columns,
-                parameters=self.parameters,
-            )
-        )
-
-    def cleaner(self) -> Cleaner:
-        """A cleaner that knows nothing of earlier ones."""
-        return make_cleaner(self.store)
-
-    def add_partition(self, value: str) -> str:
-        self.metastore.add_partitions(
-            "db",
-            "t",
-            [
-                Partition(
-                    values=(value,),
-                    database_name="db",
-                    table_name="t",
-                    storage=Storage(columns=(Column(name="a", type="int"),)),
-                )
-            ],
-        )
-        return f"p={value}"
+        self.create_table(is_partitioned=is_partitioned, **(parameters or {}))
 
     @property
     def table_path(self) -> Path:
         """Where the table is, without asking the metastore."""
-        return self.folder / "warehouse" / "db.db" / "t"
+        return self.warehouse / "db.db" / "t"
 
     @property
     def table(self) -> Path:
-        location = self.metastore.get_table("db", "t").storage.location or ""
-        return Path(location.removeprefix("file:"))
-
-    # -- transactions
-
-    def open(self, kind: TxnType = TxnType.DEFAULT, user: str = "someone") -> TxnId:
-        (txn_id,) = self.metastore.open_txns(
-            OpenTxnsRequest(user=user, host="some-host", type=kind)
-        )
-        return txn_id
+        return self.path()
 
     def open_reader(self, user: str = "reader") -> TxnId:
         return self.open(TxnType.READ_ONLY, user)
-
-    def commit(self, txn_id: TxnId, kind: TxnType | None = None) -> None:
-        self.metastore.commit_txn(CommitTxnRequest(txn_id=txn_id, type=kind))
-
-    def abort(self, txn_id: TxnId) -> None:
-        self.metastore.abort_txn(AbortTxnRequest(txn_id=txn_id))
 
     def start_write(
         self, partition: str | None = None, operation: DataOperation = DataOperation.INSERT
     ) -> tuple[TxnId, WriteId]:
         """Open a transaction, lock, take a write id, write a delta."""
         txn_id = self.open()
-        self.metastore.lock(
-            LockRequest(
-                components=(
-                    LockComponent(
-                        type=LockType.SHARED_READ,
-                        level=LockLevel.PARTITION if partition else LockLevel.TABLE,
-                        database_name="db",
-                        table_name="t",
-                        partition_name=partition,
-                        operation=operation,
-                        is_transactional=True,
-                    ),
-                ),
-                txn_id=txn_id,
-                user="someone",
-                host="some-host",
-            )
-        )
-        (given,) = self.metastore.allocate_table_write_ids(
-            AllocateWriteIdsRequest(database_name="db", table_name="t", txn_ids=(txn_id,))
-        )
-        self.write_directory(
-            f"delta_{given.write_id:07d}_{given.write_id:07d}_0000", partition=partition
-        )
-        return txn_id, given.write_id
+        component = objects.component("db", "t", LockType.SHARED_READ, operation, partition)
+        self.metastore.lock(objects.request(component, txn=txn_id))
+        write_id = objects.write_id(self.metastore, txn_id, "db")
+        self.write_directory(delta(write_id), partition=partition)
+        return txn_id, write_id
 
     def write(self, partition: str | None = None) -> WriteId:
         """A committed write."""
@@ -189,23 +76,17 @@ class CleaningWorld:
         return write_id
 
     def write_directory(self, name: str, *, partition: str | None = None) -> Path:
-        path = (self.table / partition if partition else self.table) / name
+        path = self.path("t", partition or "") / name
         path.mkdir(parents=True)
         (path / "bucket_00000").write_bytes(f"rows of {partition or 't'}/{name}".encode())
         (path / "_orc_acid_version").write_bytes(b"2")
         return path
 
-    # -- compactions
-
     def start_compaction(
         self, kind: CompactionType = CompactionType.MAJOR, partition: str | None = None
     ) -> tuple[Compaction, TxnId]:
         """Queue, claim, open its transaction, say how far it will reach."""
-        self.metastore.compact(
-            CompactionRequest(
-                database_name="db", table_name="t", partition_name=partition, type=kind
-            )
-        )
+        self.request_compaction("t", kind, partition)
         entry = self.metastore.find_next_compaction(WORKER, "1")
         assert entry is not None
         txn_id = self.open(TxnType.COMPACTION, "worker")
@@ -228,43 +109,31 @@ class CleaningWorld:
         return path
 
     def compact(
-        self, kind: CompactionType = CompactionType.MAJOR, partition: str | None = None
+        self,
+        table: str = "t",
+        kind: CompactionType = CompactionType.MAJOR,
+        partition: str | None = None,
     ) -> Compaction:
         """A whole compaction, committed."""
+        assert table == "t"
         entry, txn_id = self.start_compaction(kind, partition)
         self.publish(entry, txn_id)
         self.commit(txn_id, TxnType.COMPACTION)
-        self.clock.advance(60_000)
+        self.clock.advance_ms(60_000)
         return entry
 
-    # -- what there is
-
-    def directories(self, partition: str | None = None) -> list[str]:
-        path = self.table / partition if partition else self.table
-        return sorted(one.name for one in path.iterdir()) if path.is_dir() else []
-
-    def archived(self) -> list[str]:
-        path = self.folder / "cmroot"
-        return sorted(one.name for one in path.iterdir()) if path.is_dir() else []
+    def directories(self, partition: str = "") -> list[str]:
+        return sorted(self.names("t", partition))
 
     def archived_contents(self) -> set[str]:
-        path = self.folder / "cmroot"
-        return {one.read_text() for one in path.iterdir()} if path.is_dir() else set()
-
-    def entry(self, wanted: Compaction) -> Compaction:
-        """The queue entry or history entry as it is now."""
-        found = self.metastore.show_compactions(ShowCompactionsRequest(id=wanted.id))
-        return next(one for one in found if one.id == wanted.id)
-
-    def state(self, wanted: Compaction) -> CompactionState:
-        return self.entry(wanted).state
+        return {content.decode() for content in self.archived().values()}
 
 
 def delta(first: int, last: int | None = None) -> str:
     return f"delta_{first:07d}_{last or first:07d}_0000"
 
 
-def aborted_ids(world: CleaningWorld) -> tuple[WriteId, ...]:
+def aborted_ids(world: World) -> tuple[WriteId, ...]:
     everything = world.metastore.get_open_txns()
     txns = ValidTxnList.from_open_txns(
         everything.high_watermark,
@@ -274,6 +143,6 @@ def aborted_ids(world: CleaningWorld) -> tuple[WriteId, ...]:
     return world.metastore.get_all_write_ids("db.t", txns).aborted_ids
 
 
-def keep_alive(world: CleaningWorld, *txns: TxnId) -> None:
+def keep_alive(world: World, *txns: TxnId) -> None:
     for txn_id in txns:
         world.metastore.heartbeat(txn_id, LockId(0))

@@ -8,6 +8,7 @@ which suites that keep one metastore for many tests run too; nothing is removed 
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -18,6 +19,7 @@ from sqlalchemy import Connection, exists, inspect, literal, select, text, union
 from hms_bridge.backend.engine import Database, open_database
 from hms_bridge.backend.schema.all_tables import TABLES
 from hms_bridge.backend.schema.install import install, put_seeds
+from tests.support.engines import MEMORY, open_again, put_back
 
 SERVER_URL = os.environ.get("HMS_BRIDGE_TEST_DATABASE")
 OTHER_URLS = os.environ.get("HMS_BRIDGE_TEST_DATABASES", "").split()
@@ -33,23 +35,62 @@ def fresh_database(folder: Path | None = None) -> Iterator[Database]:
         database = _server(SERVER_URL)
         _empty(database)
     else:
-        database = open_database("sqlite://" if folder is None else f"sqlite:///{folder}/hms.db")
-        install(database)
+        database = memory_database() if folder is None else open_again(sqlite_file(folder))
     try:
         yield database
     finally:
-        database.close()
+        put_back(database)
 
 
 def fresh_url(folder: Path) -> str:
     """Where a test may open a metastore of its own: a new file in the folder, or the server's
-    database, emptied. Only one of them is open at a time."""
+    database, emptied. The schema is there. Only one of them is open at a time."""
     if not SERVER_URL:
-        return f"sqlite:///{folder}/metastore.db"
+        return sqlite_file(folder)
     database = _server(SERVER_URL)
     _empty(database)
     database.close()
     return SERVER_URL
+
+
+def sqlite_file(folder: Path, name: str = "metastore.db") -> str:
+    """The URL of a file that has the schema: the one that is there, or else a new one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / name).exists():
+        (folder / name).write_bytes(_schema())
+    return f"sqlite:///{folder / name}"
+
+
+def memory_database() -> Database:
+    """A new one that has the schema, and goes with its only connection."""
+    database = open_again(MEMORY)
+    with sqlite_connection(database) as raw:
+        raw.deserialize(_schema())
+    return database
+
+
+@contextmanager
+def sqlite_connection(database: Database) -> Iterator[sqlite3.Connection]:
+    """The driver's own connection to a database in memory."""
+    pooled = database.engine.raw_connection()
+    try:
+        raw = pooled.driver_connection
+        assert isinstance(raw, sqlite3.Connection)
+        yield raw
+    finally:
+        pooled.close()
+
+
+@cache
+def _schema() -> bytes:
+    """SQLite's bytes of an installed, empty database: a copy takes a tenth of an installation."""
+    database = open_database(MEMORY)
+    install(database)
+    try:
+        with sqlite_connection(database) as raw:
+            return raw.serialize()
+    finally:
+        database.close()
 
 
 @cache

@@ -4,42 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
-from changemanager.location import FsspecResolver, Location
-from hms_bridge.config.settings import ArchiveSettings, Settings
+from changemanager.location import FsspecResolver, Resolver
+from hms_bridge.config.settings import ArchiveSettings
 from hms_bridge.model.catalog import Database
 from hms_bridge.model.event import NotificationEvent
 from hms_bridge.service.directories import Directories
 from hms_bridge.service.hooks import HookDispatcher
 from hms_bridge.service.metastore_service import MetastoreService
-from hms_bridge.service.open import open_local_metastore
 from hms_bridge.service.task_leases import LEASE_MS
 from tests.conformance.objects import acid_table
-from tests.support.archive_world import CrashError, FaultPlan, FaultyVolume
+from tests.support.databases import sqlite_file
+from tests.support.faults import CrashError, FaultPlan, faulty
+from tests.support.world import World
 
 SOURCE = {"repl.source.for": "p1"}
-START_MS = 1_700_000_000_000
 FILES = {"delta_1_1/bucket_00000": b"one", "delta_2_2/bucket_00000": b"two", "x": b"three"}
-
-
-class SteppingClock:
-    """Stands still, but for those who sleep."""
-
-    def __init__(self) -> None:
-        self.time_ms = START_MS
-
-    def now_ms(self) -> int:
-        return self.time_ms
-
-    def sleep_seconds(self, seconds: float) -> None:
-        self.time_ms += int(seconds * 1000)
 
 
 class DyingDirectories(Directories):
     """Dies before or after each change."""
 
-    def __init__(self, resolve: object, faults: FaultPlan) -> None:
-        super().__init__(resolve)  # type: ignore[arg-type]
+    def __init__(self, resolve: Resolver, faults: FaultPlan) -> None:
+        super().__init__(resolve)
         self._faults = faults
 
     def make(self, uri: str) -> bool:
@@ -68,37 +56,29 @@ class DyingDispatcher(HookDispatcher):
             raise CrashError(self._kind)
 
 
-class FilesWorld:
-    """A metastore with its files; :meth:`start` is a new process on the same disk."""
+class FilesWorld(World):
+    """A metastore with its files, whose process may die; :meth:`restart` is a new process."""
 
     def __init__(self, folder: Path, *, is_archive_enabled: bool = True) -> None:
-        self.folder = folder
-        self.url = f"sqlite:///{folder}/metastore.db"
-        self.clock = SteppingClock()
-        self.settings = Settings(
-            warehouse=str(folder / "warehouse"),
+        super().__init__(
+            folder,
+            url=sqlite_file(folder),
+            has_database=False,
             deletion_roots=(str(folder / "elsewhere"),),
             archive=ArchiveSettings(is_enabled=is_archive_enabled, root=str(folder / "cmroot")),
         )
-        self.start()
+        self.restart()
 
-    def start(self, *, crash_at: int | None = None, crash_label: str | None = None,
-              die_after: str | None = None) -> MetastoreService:  # fmt: skip
+    def restart(
+        self,
+        *,
+        crash_at: int | None = None,
+        crash_label: str | None = None,
+        die_after: str | None = None,
+    ) -> MetastoreService:
         self.faults = FaultPlan()
-        plain = FsspecResolver()
-
-        def resolve(text: str) -> Location:
-            found = plain(text)
-            return Location(found.uri, found.path, self._faulty(found))
-
-        self._volumes: dict[int, FaultyVolume] = {}
-        self.metastore = open_local_metastore(
-            self.url,
-            settings=self.settings,
-            clock=self.clock,
-            resolve=resolve,
-            directories=DyingDirectories(resolve, self.faults),
-        )
+        resolve = faulty(FsspecResolver(), self.faults)
+        self.start(resolve, DyingDirectories(resolve, self.faults))
         if die_after:
             self.metastore._transactions._hooks = DyingDispatcher(die_after)
         self.faults.count = 0
@@ -106,33 +86,21 @@ class FilesWorld:
         self.faults.crash_label = crash_label
         return self.metastore
 
-    def _faulty(self, found: Location) -> FaultyVolume:
-        key = id(found.volume)
-        if key not in self._volumes:
-            self._volumes[key] = FaultyVolume(found.volume, self.faults)
-        return self._volumes[key]
-
     def recover(self) -> None:
         """A new process, after every lease of the old one has run out, keeps house."""
-        self.clock.time_ms += LEASE_MS + 1
-        self.start().run_housekeeping()
+        self.clock.advance_ms(LEASE_MS + 1)
+        self.restart().run_housekeeping()
 
-    def database(self, name: str = "db", **given: object) -> None:
-        self.metastore.create_database(Database(name=name, **given))  # type: ignore[arg-type]
+    def create_database(self, name: str = "db", **given: Any) -> None:
+        self.metastore.create_database(Database(name=name, **given))
 
     def table(self, name: str = "t", **given: object) -> Path:
         """A table with files; its directory."""
         self.metastore.create_table(acid_table("db", name, **given))
-        place = self.metastore.get_table("db", name).storage.location
-        assert place is not None
-        return self.fill(Path(place.removeprefix("file:")))
+        return self.fill(self.path(name))
 
     def fill(self, place: Path) -> Path:
         for relative, content in FILES.items():
             (place / relative).parent.mkdir(parents=True, exist_ok=True)
             (place / relative).write_bytes(content)
         return place
-
-    def archived(self) -> set[bytes]:
-        root = self.folder / "cmroot"
-        return {path.read_bytes() for path in root.iterdir()} if root.exists() else set()

@@ -56,7 +56,8 @@ class GoldenStage:
 
     @cached_property
     def state(self) -> dict[str, Any]:
-        return json.loads((self.folder / "state.json").read_text())
+        found: dict[str, Any] = json.loads((self.folder / "state.json").read_text())
+        return found
 
     @cached_property
     def rows(self) -> list[dict[str, Any]] | None:
@@ -78,11 +79,11 @@ class GoldenStage:
     @property
     def kind(self) -> str:
         """`full_acid`, `insert_only` or `non_acid`."""
-        return self.state["kind"]
+        return str(self.state["kind"])
 
     @property
     def table(self) -> str:
-        return self.state["table"]
+        return str(self.state["table"])
 
     @property
     def is_bucketed(self) -> bool:

@@ -70,7 +70,8 @@ def write_message(name: str, kind: int, body: Struct) -> bytes:
     protocol.writeMessageBegin(name, kind, 0)
     body.write(protocol)
     protocol.writeMessageEnd()
-    return buffer.getvalue()
+    content: bytes = buffer.getvalue()
+    return content
 
 
 def request_of(call: RecordedCall) -> Struct:

@@ -14,11 +14,10 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from changemanager.location import Location
 from cleaner.daemon import make_cleaner
 from hms_bridge.config.settings import ArchiveSettings, CompactorSettings, Settings
 from hms_bridge.connect import open_local
-from tests.support.archive_world import CrashError, FaultPlan, FaultyManifest, FaultyVolume
+from tests.support.faults import CrashError, FaultPlan, FaultyManifest, faulty
 
 
 class KillingPlan(FaultPlan):
@@ -46,16 +45,12 @@ def main(url: str, folder: Path, step: str) -> None:
     else:
         faults.crash_label = step
     store = open_local(url, settings_of(folder))
-    plain = store.resolver
-    volumes: dict[int, FaultyVolume] = {}
-
-    def resolver(text: str) -> Location:
-        place = plain(text)
-        volume = volumes.setdefault(id(place.volume), FaultyVolume(place.volume, faults))
-        return Location(place.uri, place.path, volume)
-
-    faulty = replace(store, resolver=resolver, manifest=FaultyManifest(store.manifest, faults))
-    make_cleaner(faulty).run_once()
+    dying = replace(
+        store,
+        resolver=faulty(store.resolver, faults),
+        manifest=FaultyManifest(store.manifest, faults),
+    )
+    make_cleaner(dying).run_once()
     sys.stdout.write("survived\n")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import string
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -79,6 +80,10 @@ def values(node: OrcType) -> st.SearchStrategy[Any]:
     return st.none() | _present(node)
 
 
+def _tagged(tag: int, value: Any) -> dict[str, Any]:
+    return {"tag": tag, f"field{tag}": value}
+
+
 def _present(node: OrcType) -> st.SearchStrategy[Any]:
     if node.kind in _INTEGER_BITS:
         limit = 2 ** (_INTEGER_BITS[node.kind] - 1)
@@ -112,7 +117,7 @@ def _present(node: OrcType) -> st.SearchStrategy[Any]:
         case OrcKind.UNION:
             return st.one_of(
                 [
-                    values(child).map(lambda one, tag=tag: {"tag": tag, f"field{tag}": one})
+                    values(child).map(partial(_tagged, tag))
                     for tag, child in enumerate(node.children)
                 ]
             )

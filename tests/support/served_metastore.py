@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from hms_bridge.config.settings import ArchiveSettings, Settings
+from hms_bridge.clock import SystemClock
 from hms_bridge.metastore import LocalMetastore
 from hms_bridge.server.serve import MetastoreServer
-from hms_bridge.service.open import open_local_metastore
+from tests.support.installation import Installation
 
 
 @dataclass(frozen=True)
@@ -28,19 +28,12 @@ class ServedMetastore:
 
 @contextmanager
 def served_metastore(folder: Path) -> Iterator[ServedMetastore]:
-    warehouse = folder / "warehouse"
-    service = open_local_metastore(
-        f"sqlite:///{folder}/metastore.db",
-        settings=Settings(
-            warehouse=str(warehouse),
-            # Where the recorded Hive had its external tables.
-            deletion_roots=(f"{warehouse}-ext",),
-            archive=ArchiveSettings(root=str(folder / "cmroot")),
-        ),
-    )
-    config = {"hive.metastore.warehouse.dir": str(warehouse)}
+    # Where the recorded Hive had its external tables.
+    external = str(folder / "warehouse-ext")
+    world = Installation(folder, clock=SystemClock(), deletion_roots=(external,))
+    config = {"hive.metastore.warehouse.dir": str(world.warehouse)}
     try:
-        with MetastoreServer(0, service, config=config) as server:
-            yield ServedMetastore(server.port, warehouse, service)
+        with MetastoreServer(0, world.metastore, config=config) as server:
+            yield ServedMetastore(server.port, world.warehouse, world.metastore)
     finally:
-        service.close()
+        world.close()

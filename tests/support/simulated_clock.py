@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+START_MS = 1_700_000_000_000
+DAY_MS = 86_400_000
+
 
 class SimulatedClock:
     """Stands still until it is moved, or somebody sleeps."""
 
-    def __init__(self, start_ms: int = 1_700_000_000_000) -> None:
+    def __init__(self, start_ms: int = START_MS) -> None:
         self._now_ms = start_ms
         self._steady_ms = 0
         self.slept_seconds: list[float] = []
+        self.on_sleep: Callable[[], None] = lambda: None
 
     def now_ms(self) -> int:
         return self._now_ms
@@ -17,6 +23,7 @@ class SimulatedClock:
     def sleep_seconds(self, seconds: float) -> None:
         self.slept_seconds.append(seconds)
         self.advance_ms(int(seconds * 1000))
+        self.on_sleep()
 
     def steady_ms(self) -> int:
         return self._steady_ms

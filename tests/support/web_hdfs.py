@@ -47,7 +47,7 @@ class NameNode(BaseAdapter):
         self.state = "active"
         self.data_state: str | None = None
 
-    def send(self, request: Any, **_: Any) -> requests.Response:
+    def send(self, request: Any, *_: Any, **__: Any) -> requests.Response:
         url = urlsplit(request.url)
         arguments = {name: values[0] for name, values in parse_qs(url.query).items()}
         path = unquote(url.path).removeprefix("/webhdfs/v1") or "/"
