@@ -17,7 +17,7 @@ from hms_bridge.model.lock import LockFilter, LockState, LockType
 from hms_bridge.model.partition_name import partition_name, target_name
 from hms_bridge.model.txn import CommitTxnRequest, OpenTxns, OpenTxnsRequest, TableWriteIdState
 from hms_bridge.model.valid_ids import ValidWriteIdList
-from hms_bridge.rows.transaction import current_snapshot
+from hms_bridge.session.transaction import current_snapshot
 
 _TABLES_AT_ONCE = 200
 

@@ -44,10 +44,10 @@ from hms_bridge.model.txn import (
     OpenTxnsRequest,
     TxnType,
 )
-from hms_bridge.rows.heartbeat import Heartbeat
-from hms_bridge.rows.min_history import register_reader
 from hms_bridge.rows.publish import publish_directory
 from hms_bridge.rows.staging import forget_dead_temporaries, write_version_file
+from hms_bridge.session.heartbeat import Heartbeat
+from hms_bridge.session.min_history import register_reader
 
 _LOG = logging.getLogger(__name__)
 

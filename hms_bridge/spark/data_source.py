@@ -46,7 +46,7 @@ from hms_bridge.model.catalog import Column, Table
 from hms_bridge.model.ids import LockId, TxnId
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.rows.scan import ScanSplit, plan_scan, read_scan_split
-from hms_bridge.rows.transaction import Client
+from hms_bridge.session.transaction import Client
 from hms_bridge.spark.scan import (
     chosen_columns,
     frame_schema,

@@ -20,7 +20,7 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Column, Table
 from hms_bridge.model.txn import TxnType
 from hms_bridge.rows.scan import ScanSplit, plan_scan
-from hms_bridge.rows.transaction import Client, Transaction, open_transaction, read_lock
+from hms_bridge.session.transaction import Client, Transaction, open_transaction, read_lock
 from hms_bridge.spark.tasks import NO_COLUMN, ReadTask, pack_splits
 
 ROW_ID_TYPE = "struct<writeid:bigint,bucketid:int,rowid:bigint>"

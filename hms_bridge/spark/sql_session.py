@@ -22,7 +22,7 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.lock import LockComponent, LockLevel
 from hms_bridge.model.txn import TxnType
-from hms_bridge.rows.transaction import Client, Transaction, open_transaction, read_lock
+from hms_bridge.session.transaction import Client, Transaction, open_transaction, read_lock
 from hms_bridge.spark.definitions import run_definition
 from hms_bridge.spark.failures import first_line
 from hms_bridge.spark.scan import require_full_acid, snapshot_frame

@@ -29,7 +29,7 @@ from hms_bridge.model.txn import AllocateWriteIdsRequest
 from hms_bridge.rows.event_files import BUCKET_COLUMN, EventFile, EventFileSpec
 from hms_bridge.rows.key_sum import KEY_SUM_MODULUS
 from hms_bridge.rows.publication import Publication, WrittenDirectory
-from hms_bridge.rows.transaction import Transaction
+from hms_bridge.session.transaction import Transaction
 from hms_bridge.spark.tasks import BucketTask, DeleteTask, InsertTask
 
 _RESULT = (

@@ -26,7 +26,7 @@ from hms_bridge.model.txn import (
     OpenTxnsRequest,
     TxnType,
 )
-from hms_bridge.rows.transaction import Client, open_transaction
+from hms_bridge.session.transaction import Client, open_transaction
 from integration.comparison.cases import ACID
 from integration.referees.beside import Beside
 from integration.referees.hive42 import table_folder

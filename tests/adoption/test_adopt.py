@@ -29,8 +29,8 @@ from hms_bridge.model.ids import TxnId
 from hms_bridge.model.txn import AbortTxnRequest, AllocateWriteIdsRequest, OpenTxnsRequest
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.rows.scan import plan_scan, read_scan_split
-from hms_bridge.rows.transaction import current_snapshot
 from hms_bridge.service.warehouse_files import WarehouseFiles
+from hms_bridge.session.transaction import current_snapshot
 from tests.support.golden import OWN
 
 PLAIN, COMPACTED = "g02_iud/01-before-minor", "g02_iud/05-after-major"

@@ -23,9 +23,9 @@ from hms_bridge.model.txn import (
     TxnType,
 )
 from hms_bridge.rows.listing import list_acid_directory
-from hms_bridge.rows.min_history import register_reader
 from hms_bridge.rows.reader import ROW_ID_COLUMN, Projection, read_plan
-from hms_bridge.rows.transaction import current_snapshot
+from hms_bridge.session.min_history import register_reader
+from hms_bridge.session.transaction import current_snapshot
 from hms_bridge.snapshot.plan import plan_read
 from tests.simulation.cluster import Cluster, OpenReader, ViolationError
 from tests.simulation.definitions import Columns

@@ -29,8 +29,8 @@ from hms_bridge.model.txn import (
 from hms_bridge.orc.arrow_types import arrow_type
 from hms_bridge.rows.reader import ROW_ID_TYPE
 from hms_bridge.rows.scan import plan_scan, read_scan_split, row_type
-from hms_bridge.rows.transaction import current_snapshot
 from hms_bridge.rows.writer import DeltaTarget, write_delete_delta, write_insert_delta
+from hms_bridge.session.transaction import current_snapshot
 
 LOCAL = LocalVolume()
 COLUMNS = (Column(name="id", type="int"), Column(name="v", type="string"))

@@ -54,10 +54,10 @@ from hms_bridge.repl.dump.snapshot_wait import WaitRules
 from hms_bridge.repl.dump.table_files import acid_state
 from hms_bridge.repl.lease import LeaseRules
 from hms_bridge.repl.load.repl_load import LoadReport, LoadRequest, ReplLoad
-from hms_bridge.rows.transaction import current_snapshot
 from hms_bridge.rows.writer import DeltaTarget, WrittenDelta, write_delete_delta, write_insert_delta
 from hms_bridge.service.metastore_service import MetastoreService
 from hms_bridge.service.open import open_local_metastore
+from hms_bridge.session.transaction import current_snapshot
 from tests.support.table_rows import acid_rows
 
 DAY_MS = 86_400_000

@@ -8,8 +8,8 @@ from hms_bridge.clock import Clock
 from hms_bridge.errors import MetastoreError, ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.txn import AbortTxnRequest, CommitTxnRequest, OpenTxnsRequest, TxnType
-from hms_bridge.rows.heartbeat import Heartbeat, heartbeat_interval_seconds
-from hms_bridge.rows.min_history import register_reader
+from hms_bridge.session.heartbeat import Heartbeat, heartbeat_interval_seconds
+from hms_bridge.session.min_history import register_reader
 
 
 class ReadTxn:

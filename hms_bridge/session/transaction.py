@@ -29,8 +29,8 @@ from hms_bridge.model.txn import (
     TxnType,
 )
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
-from hms_bridge.rows.heartbeat import Heartbeat
-from hms_bridge.rows.min_history import register_reader
+from hms_bridge.session.heartbeat import Heartbeat
+from hms_bridge.session.min_history import register_reader
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -21,7 +21,7 @@ from hms_bridge.model.txn import (
     OpenTxnsRequest,
     TxnState,
 )
-from hms_bridge.rows.transaction import Client, open_transaction
+from hms_bridge.session.transaction import Client, open_transaction
 from tests.support.databases import fresh_url
 
 UPDATE = LockComponent(

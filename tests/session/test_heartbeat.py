@@ -17,9 +17,9 @@ from hms_bridge.connect import LocalStore, open_local
 from hms_bridge.metastore import LocalMetastore
 from hms_bridge.repl.dump.read_txn import ReadTxn
 from hms_bridge.repl.dump.snapshot_wait import WaitRules
-from hms_bridge.rows.heartbeat import Heartbeat, heartbeat_interval_seconds
-from hms_bridge.rows.transaction import Client, open_transaction
 from hms_bridge.server.serve import MetastoreServer
+from hms_bridge.session.heartbeat import Heartbeat, heartbeat_interval_seconds
+from hms_bridge.session.transaction import Client, open_transaction
 from tests.support.repl_world import OpenWrite, ReplWorld
 
 TIMEOUT = TxnSettings(timeout_ms=1800)
