@@ -18,11 +18,11 @@ from hms_bridge.acid.directory import resolve
 from hms_bridge.compaction.executor import CompactionExecutor
 from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
 from hms_bridge.compaction.plan import CompactionPlan, plan_compaction
+from hms_bridge.directories.listing import list_acid_directory
 from hms_bridge.model.catalog import Column
 from hms_bridge.model.compaction import CompactionType, VerifyMode
 from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
-from hms_bridge.rows.listing import list_acid_directory
 from hms_bridge.rows.reader import has_raw_rows
 from hms_bridge.rows.scan import row_type
 from hms_bridge.rows.writer import DeltaTarget, write_insert_delta

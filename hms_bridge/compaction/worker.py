@@ -23,6 +23,8 @@ from hms_bridge.compaction.executor import CompactionExecutor, TaskResult
 from hms_bridge.compaction.plan import CompactionPlan, NothingToCompact, plan_compaction
 from hms_bridge.compaction.snapshot import CompactorSnapshot, take_snapshot
 from hms_bridge.compaction.target import CompactionTarget, find_target
+from hms_bridge.directories.publish import publish_directory
+from hms_bridge.directories.staging import forget_dead_temporaries, write_version_file
 from hms_bridge.errors import CompactionError, HmsBridgeError, MetastoreError
 from hms_bridge.interrupts import HeldInterrupts
 from hms_bridge.metastore import Metastore
@@ -44,8 +46,6 @@ from hms_bridge.model.txn import (
     OpenTxnsRequest,
     TxnType,
 )
-from hms_bridge.rows.publish import publish_directory
-from hms_bridge.rows.staging import forget_dead_temporaries, write_version_file
 from hms_bridge.session.heartbeat import Heartbeat
 from hms_bridge.session.min_history import register_reader
 

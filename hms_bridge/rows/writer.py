@@ -14,6 +14,7 @@ from changemanager.durable import settle_file
 from changemanager.filesystem.volume import Volume
 from hms_bridge.acid.bucket_codec import bucket_id_of, encode_bucket
 from hms_bridge.acid.names import BucketFileName, DirectoryName
+from hms_bridge.directories.staging import StagedDirectory, discard, publish, stage_directory
 from hms_bridge.errors import AcidFormatError
 from hms_bridge.model.ids import WriteId
 from hms_bridge.orc.acid_layout import EVENT_FIELDS, ROW, Operation
@@ -29,7 +30,6 @@ from hms_bridge.orc.timestamps import PARTS_TYPE, TimestampForm
 from hms_bridge.orc.types import OrcKind, OrcType
 from hms_bridge.rows.evolution import adapt
 from hms_bridge.rows.keys import Keys, filter_keys, sort_keys
-from hms_bridge.rows.staging import StagedDirectory, discard, publish, stage_directory
 
 MEMORY_BYTES: Final = 4 * DEFAULT_STRIPE_BYTES
 """What the open writers of one directory keep together."""

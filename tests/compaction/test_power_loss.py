@@ -21,6 +21,8 @@ from hms_bridge.acid.markers import ACID_VERSION, ACID_VERSION_FILE
 from hms_bridge.acid.names import DirectoryName
 from hms_bridge.config.settings import ArchiveSettings, Settings
 from hms_bridge.connect import LocalStore, open_local
+from hms_bridge.directories.publication import Publication
+from hms_bridge.directories.written import WrittenDirectory
 from hms_bridge.model.catalog import ORC_INPUT_FORMAT, ORC_OUTPUT_FORMAT, Column, Storage, Table
 from hms_bridge.model.compaction import CompactionType
 from hms_bridge.model.lock import DataOperation
@@ -31,7 +33,6 @@ from hms_bridge.model.txn import (
     TxnState,
 )
 from hms_bridge.rows.event_files import EventFileSpec, write_inserts
-from hms_bridge.rows.publication import Publication, WrittenDirectory
 from tests.support.cleaning_world import MovingClock
 from tests.support.compaction_world import COLUMNS, World
 from tests.support.databases import fresh_url

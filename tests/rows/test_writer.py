@@ -13,13 +13,13 @@ import pytest
 from changemanager.filesystem.local import LocalVolume
 from changemanager.filesystem.opening import open_volume
 from changemanager.filesystem.volume import Volume
+from hms_bridge.directories.listing import list_acid_directory
 from hms_bridge.errors import AcidFormatError
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.orc.hive_types import parse_hive_type
 from hms_bridge.orc.tail import read_tail
 from hms_bridge.orc.types import OrcType
-from hms_bridge.rows.listing import list_acid_directory
 from hms_bridge.rows.reader import Projection, has_raw_rows, read_plan
 from hms_bridge.rows.writer import DeltaTarget, write_delete_delta, write_insert_delta
 from hms_bridge.snapshot.plan import ReadPlan, plan_read

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from hms_bridge.directories.listing import list_acid_directory
 from hms_bridge.errors import HmsBridgeError
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import (
@@ -22,7 +23,6 @@ from hms_bridge.model.txn import (
     OpenTxnsRequest,
     TxnType,
 )
-from hms_bridge.rows.listing import list_acid_directory
 from hms_bridge.rows.reader import ROW_ID_COLUMN, Projection, read_plan
 from hms_bridge.session.min_history import register_reader
 from hms_bridge.session.transaction import current_snapshot

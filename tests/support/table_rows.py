@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from changemanager.location import Resolver
+from hms_bridge.directories.listing import list_acid_directory
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
 from hms_bridge.orc.timestamps import TimestampForm
-from hms_bridge.rows.listing import list_acid_directory
 from hms_bridge.rows.reader import Projection, has_raw_rows, read_plan
 from hms_bridge.session.transaction import current_snapshot
 from hms_bridge.snapshot.plan import plan_read

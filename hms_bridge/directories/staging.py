@@ -15,9 +15,9 @@ from changemanager.durable import settle_file
 from changemanager.filesystem.volume import Volume
 from hms_bridge.acid.markers import ACID_VERSION, ACID_VERSION_FILE
 from hms_bridge.acid.names import DirectoryName
+from hms_bridge.directories.publish import publish_directory
 from hms_bridge.errors import AcidFormatError
 from hms_bridge.model.valid_ids import ValidTxnList
-from hms_bridge.rows.publish import publish_directory
 
 _TEMPORARY = re.compile(r"_tmp_(?:compaction|write)_v(\d+)")
 

@@ -15,6 +15,8 @@ from changemanager.location import FsspecResolver, list_tree
 from hms_bridge.acid.names import DirectoryName
 from hms_bridge.config.settings import Settings
 from hms_bridge.connect import LocalStore, open_local
+from hms_bridge.directories.publication import Publication
+from hms_bridge.directories.written import EventFile, WrittenDirectory
 from hms_bridge.errors import AcidFormatError, TxnAbortedError
 from hms_bridge.model.catalog import (
     ORC_INPUT_FORMAT,
@@ -30,8 +32,6 @@ from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.lock import DataOperation
 from hms_bridge.model.statistics_state import ACCURATE
 from hms_bridge.model.txn import AllocateWriteIdsRequest, OpenTxnsRequest
-from hms_bridge.rows.event_files import EventFile
-from hms_bridge.rows.publication import Publication, WrittenDirectory
 
 NAME = DirectoryName.delta(WriteId(1), WriteId(1), 0)
 

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from changemanager.filesystem.volume import Volume
 from changemanager.location import Location, Resolver
 from hms_bridge.acid.names import BucketFileName, DirectoryKind, DirectoryName
+from hms_bridge.directories.staging import (
+    discard,
+    forget_dead_temporaries,
+    hidden_name,
+    publish,
+    stage_directory,
+)
+from hms_bridge.directories.written import EventFile, WrittenDirectory
 from hms_bridge.errors import AcidFormatError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Partition, Table
@@ -19,27 +27,11 @@ from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.model.statistics_state import ACCURATE, without_trust
 from hms_bridge.model.txn import DynamicPartitions
 from hms_bridge.model.valid_ids import ValidTxnList
-from hms_bridge.rows.event_files import EventFile
-from hms_bridge.rows.staging import (
-    discard,
-    forget_dead_temporaries,
-    hidden_name,
-    publish,
-    stage_directory,
-)
 
 _NO_LOCK = LockId(0)
 _UNCOUNTED = {"DO_NOT_UPDATE_STATS": "true"}
 """Environment of changes: the metastore counts no files."""
 _LOG = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WrittenDirectory:
-    """A delta or delete delta: its files of all partitions."""
-
-    name: DirectoryName
-    files: tuple[EventFile, ...]
 
 
 class Publication:
@@ -198,7 +190,7 @@ class Publication:
     def _place(
         self, name: DirectoryName, files: Sequence[EventFile], root: Location
     ) -> list[Location]:
-        """Gather the tasks' files in one directory and give it its name (rows/staging.py)."""
+        """Gather the tasks' files in one directory and give it its name (staging.py)."""
         volume = root.volume
         staged = stage_directory(volume, root.path, name, self._token)
         try:
