@@ -21,14 +21,14 @@ from hms_bridge.errors import AcidFormatError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Partition, Table
 from hms_bridge.model.event import WriteNotification
-from hms_bridge.model.ids import LockId, TxnId, WriteId
+from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.lock import DataOperation
 from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.model.statistics_state import ACCURATE, without_trust
 from hms_bridge.model.txn import DynamicPartitions
 from hms_bridge.model.valid_ids import ValidTxnList
+from hms_bridge.session.heartbeat import require_open
 
-_NO_LOCK = LockId(0)
 _UNCOUNTED = {"DO_NOT_UPDATE_STATS": "true"}
 """Environment of changes: the metastore counts no files."""
 _LOG = logging.getLogger(__name__)
@@ -98,7 +98,7 @@ class Publication:
         came later would be read. So it is asked before each comes, and what came is taken back if
         the transaction has ended by then.
         """
-        self._metastore.heartbeat(self._txn_id, _NO_LOCK)
+        require_open(self._metastore, self._txn_id)
 
     def _distrust_statistics(self, partitions: Mapping[str, Partition]) -> None:
         """Hive answers count(*), min and max from statistics that are said to be right, and these

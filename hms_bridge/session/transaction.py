@@ -1,26 +1,21 @@
-"""A transaction of a reader or writer: open, lock, take the snapshot, keep alive, end."""
+"""A transaction from open to end. Nothing else opens one of our own.
+
+A load opens those of the source again; they outlive it, until the source's end comes
+(repl/load/replica.py).
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from hms_bridge.clock import Clock
-from hms_bridge.errors import DmlError, HmsBridgeError
+from hms_bridge.errors import HmsBridgeError, NoSuchTxnError, TxnAbortedError
 from hms_bridge.interrupts import HeldInterrupts
 from hms_bridge.metastore import Metastore
-from hms_bridge.model.catalog import Table
-from hms_bridge.model.ids import NO_TXN, LockId, TxnId
-from hms_bridge.model.lock import (
-    DataOperation,
-    LockComponent,
-    LockFilter,
-    LockLevel,
-    LockRequest,
-    LockState,
-    LockType,
-)
+from hms_bridge.model.ids import NO_TXN, TxnId
+from hms_bridge.model.lock import LockComponent, LockRequest, LockResponse
 from hms_bridge.model.txn import (
     AbortReason,
     AbortTxnRequest,
@@ -28,86 +23,68 @@ from hms_bridge.model.txn import (
     OpenTxnsRequest,
     TxnType,
 )
-from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
-from hms_bridge.session.heartbeat import Heartbeat
-from hms_bridge.session.min_history import register_reader
+from hms_bridge.model.valid_ids import ValidTxnList
+from hms_bridge.session.heartbeat import Heartbeat, heartbeat_interval_seconds
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Client:
-    """Who reads or writes, and how patiently."""
+    """Who opens it, and how patiently locks are awaited."""
 
     user: str
     host: str
-    agent: str = "hms-bridge"
+    agent: str | None = "hms-bridge"
     lock_wait_seconds: float = 60.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Transaction:
-    """An open transaction that holds its locks, and the snapshot that it reads."""
+    """An open transaction, kept alive until its block ends."""
 
     id: TxnId
-    txns: ValidTxnList
     metastore: Metastore
+    client: Client
+    heartbeat: Heartbeat
 
-    def write_ids(self, full_table_name: str) -> ValidWriteIdList:
-        """What the transaction may see of a table."""
-        return self.metastore.get_valid_write_ids([full_table_name], self.txns)[0]
+    def lock(self, components: Sequence[LockComponent]) -> LockResponse:
+        """Ask for locks, all or none; the answer may be that others come first."""
+        return self.metastore.lock(
+            LockRequest(
+                components=tuple(components),
+                txn_id=self.id,
+                user=self.client.user,
+                host=self.client.host,
+                agent=self.client.agent,
+            )
+        )
 
 
 @contextmanager
 def open_transaction(
     metastore: Metastore,
     client: Client,
-    clock: Clock,
-    locks: Sequence[LockComponent],
     *,
     kind: TxnType = TxnType.DEFAULT,
+    abort_reason: AbortReason = AbortReason.ROLLBACK,
 ) -> Iterator[Transaction]:
-    """Commit at the end of the block; abort if it raises.
-
-    The snapshot is taken once the locks are held, so that what was waited for is seen.
-    Raises DmlError if the locks are not granted in time; what the metastore raises.
-    """
+    """Commit at the end of the block; abort if it raises. Raises what the metastore raises."""
+    # Asked before there is a transaction: nothing comes between its opening and the block.
+    interval_seconds = heartbeat_interval_seconds(metastore)
     request = OpenTxnsRequest(user=client.user, host=client.host, agent=client.agent, type=kind)
     with HeldInterrupts() as held:  # else one could leave a transaction open that nobody knows
         (txn_id,) = metastore.open_txns(request)
         try:
-            held.release()
-            with Heartbeat(metastore, txn_id) as heartbeat:
-                if locks:
-                    _acquire(metastore, client, clock, txn_id, locks)
-                    register_reader(metastore, txn_id, _read_tables(locks))
+            with Heartbeat(metastore, txn_id, interval_seconds) as heartbeat:
+                held.release()
                 yield Transaction(
-                    id=txn_id, txns=current_snapshot(metastore, txn_id), metastore=metastore
+                    id=txn_id, metastore=metastore, client=client, heartbeat=heartbeat
                 )
-                heartbeat.check()
             metastore.commit_txn(CommitTxnRequest(txn_id=txn_id, type=kind))
         except BaseException:
-            _abort(metastore, txn_id, kind)
+            _abort(metastore, AbortTxnRequest(txn_id=txn_id, type=kind, reason=abort_reason))
             raise
-
-
-def read_lock(table: Table) -> LockComponent:
-    """The lock of who reads a table."""
-    return LockComponent(
-        type=LockType.SHARED_READ,
-        level=LockLevel.TABLE,
-        database_name=table.database_name,
-        table_name=table.name,
-        operation=DataOperation.SELECT,
-        is_transactional=True,
-    )
-
-
-def _read_tables(locks: Sequence[LockComponent]) -> list[str]:
-    """Tables that are read: an insert reads nothing of its target."""
-    return [
-        f"{lock.database_name}.{lock.table_name}".lower()
-        for lock in locks
-        if lock.table_name and lock.operation is not DataOperation.INSERT
-    ]
 
 
 def current_snapshot(metastore: Metastore, txn_id: TxnId = NO_TXN) -> ValidTxnList:
@@ -120,50 +97,11 @@ def current_snapshot(metastore: Metastore, txn_id: TxnId = NO_TXN) -> ValidTxnLi
     return metastore.get_open_txns().valid_txns(own=txn_id)
 
 
-def _acquire(
-    metastore: Metastore,
-    client: Client,
-    clock: Clock,
-    txn_id: TxnId,
-    locks: Sequence[LockComponent],
-) -> None:
-    answer = metastore.lock(
-        LockRequest(
-            components=tuple(locks),
-            txn_id=txn_id,
-            user=client.user,
-            host=client.host,
-            agent=client.agent,
-        )
-    )
-    deadline_ms = clock.now_ms() + int(client.lock_wait_seconds * 1000)
-    pause_seconds = 0.05
-    while answer.state is LockState.WAITING:
-        if clock.now_ms() >= deadline_ms:
-            raise DmlError(_who_blocks(metastore, answer.lock_id, client.lock_wait_seconds))
-        clock.sleep_seconds(pause_seconds)
-        pause_seconds = min(pause_seconds * 2, 2.0)
-        answer = metastore.check_lock(answer.lock_id)
-    if answer.state is not LockState.ACQUIRED:
-        raise DmlError(answer.error_message or f"the locks were not granted: {answer.state.name}")
-
-
-def _who_blocks(metastore: Metastore, lock_id: LockId, waited_seconds: float) -> str:
-    listed = metastore.show_locks(LockFilter())
-    own = next((one for one in listed if one.lock_id == lock_id and one.blocked_by_lock_id), None)
-    text = f"the locks were not granted in {waited_seconds:g} s"
-    if own is None:
-        return f"{text}; see hms-bridge locks"
-    blocker = next((one for one in listed if one.lock_id == own.blocked_by_lock_id), None)
-    who = f", held by {blocker.user}@{blocker.host}" if blocker else ""
-    transaction = f" of transaction {blocker.txn_id}" if blocker and blocker.txn_id else ""
-    return f"{text}: lock {own.blocked_by_lock_id}{transaction}{who} comes first; try again later"
-
-
-def _abort(metastore: Metastore, txn_id: TxnId, kind: TxnType) -> None:
+def _abort(metastore: Metastore, request: AbortTxnRequest) -> None:
     """The error that led here matters more than one of the abort: a time-out aborts as well."""
-    request = AbortTxnRequest(txn_id=txn_id, type=kind, reason=AbortReason.ROLLBACK)
     try:
         metastore.abort_txn(request)
-    except HmsBridgeError:
+    except (NoSuchTxnError, TxnAbortedError):
         return
+    except HmsBridgeError as error:
+        _LOG.warning("transaction %d is not aborted before it times out: %s", request.txn_id, error)

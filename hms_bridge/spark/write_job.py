@@ -30,7 +30,7 @@ from hms_bridge.model.ids import WriteId
 from hms_bridge.model.txn import AllocateWriteIdsRequest
 from hms_bridge.rows.event_files import BUCKET_COLUMN, EventFileSpec
 from hms_bridge.rows.key_sum import KEY_SUM_MODULUS
-from hms_bridge.session.transaction import Transaction
+from hms_bridge.session.locked_transaction import LockedTransaction
 from hms_bridge.spark.tasks import BucketTask, DeleteTask, InsertTask
 
 _RESULT = (
@@ -57,7 +57,7 @@ class WriteJob:
         spark: SparkSession,
         metastore: Metastore,
         resolver: Resolver,
-        transaction: Transaction,
+        transaction: LockedTransaction,
     ) -> None:
         self._spark = spark
         self._metastore = metastore

@@ -292,7 +292,7 @@ MUTATIONS = (
     Mutation(
         name="a worker that was given up for lost publishes",
         file="hms_bridge/compaction/worker.py",
-        old="        heartbeat.check()\n        for output",
+        old="        transaction.heartbeat.check()\n        for output",
         new="        for output",
         test=f"{_WORKER}test_a_worker_whose_transaction_is_over_publishes_nothing",
     ),
