@@ -23,8 +23,13 @@ from hms_bridge.compaction.executor import CompactionExecutor, TaskResult
 from hms_bridge.compaction.plan import CompactionPlan, NothingToCompact, plan_compaction
 from hms_bridge.compaction.snapshot import CompactorSnapshot, take_snapshot
 from hms_bridge.compaction.target import CompactionTarget, find_target
-from hms_bridge.directories.publish import publish_directory
-from hms_bridge.directories.staging import forget_dead_temporaries, write_version_file
+from hms_bridge.directories.rename import rename_directory
+from hms_bridge.directories.staging import (
+    forget_dead_temporaries,
+    hidden_name,
+    token_of,
+    write_version_file,
+)
 from hms_bridge.errors import CompactionError, HmsBridgeError, MetastoreError
 from hms_bridge.interrupts import HeldInterrupts
 from hms_bridge.metastore import Metastore
@@ -193,7 +198,7 @@ class Worker:
         self._metastore.update_compactor_state(claimed, txn_id)
         self._metastore.set_hadoop_job_id(self._executor.job_id, entry.id)
         volume, root = self._root(target)
-        name = f"_tmp_compaction_v{txn_id:07d}"
+        name = hidden_name(token_of("compaction", txn_id))
         temporary = f"{root}/{name}"
         self._forget_dead_temporaries(target, snapshot)
         # Tasks run elsewhere: they are told the file system, too.
@@ -208,7 +213,7 @@ class Worker:
         self._require_same(entry, target)
         transaction.heartbeat.check()
         for output in plan.outputs:
-            publish_directory(volume, f"{temporary}/{output.format()}", f"{root}/{output.format()}")
+            rename_directory(volume, f"{temporary}/{output.format()}", f"{root}/{output.format()}")
         self._remove_temporary(target, txn_id)  # on an object store nothing is left of it
         self._metastore.mark_compacted(claimed)
         rows = sum(file.row_count for result in results for file in result.files)
@@ -264,7 +269,7 @@ class Worker:
 
     def _remove_temporary(self, target: CompactionTarget, txn_id: TxnId) -> None:
         volume, root = self._root(target)
-        temporary = f"{root}/_tmp_compaction_v{txn_id:07d}"
+        temporary = f"{root}/{hidden_name(token_of('compaction', txn_id))}"
         if volume.status(temporary) is not None:
             volume.remove_tree(temporary)
 

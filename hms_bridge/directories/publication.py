@@ -11,10 +11,11 @@ from changemanager.location import Location, Resolver
 from hms_bridge.acid.names import BucketFileName, DirectoryKind, DirectoryName
 from hms_bridge.directories.staging import (
     discard,
+    finish,
     forget_dead_temporaries,
     hidden_name,
-    publish,
     stage_directory,
+    token_of,
 )
 from hms_bridge.directories.written import EventFile, WrittenDirectory
 from hms_bridge.errors import AcidFormatError
@@ -52,7 +53,7 @@ class Publication:
         self._table = table
         self._txn_id = txn_id
         self._write_id = write_id
-        self._token = f"write_v{txn_id:07d}"
+        self._token = token_of("write", txn_id)
         self.staging = f"{table.storage.location.rstrip('/')}/{hidden_name(self._token)}"
 
     def publish(self, written: Sequence[WrittenDirectory], operation: DataOperation) -> None:
@@ -198,7 +199,7 @@ class Publication:
                 _move(
                     volume, self._resolver(file.path).path, f"{staged.path}/{_bucket(name, file)}"
                 )
-            publish(volume, staged)
+            finish(volume, staged)
         except BaseException:
             discard(volume, staged)
             raise

@@ -14,7 +14,7 @@ from changemanager.durable import settle_file
 from changemanager.filesystem.volume import Volume
 from hms_bridge.acid.bucket_codec import bucket_id_of, encode_bucket
 from hms_bridge.acid.names import BucketFileName, DirectoryName
-from hms_bridge.directories.staging import StagedDirectory, discard, publish, stage_directory
+from hms_bridge.directories.staging import StagedDirectory, discard, finish, stage_directory
 from hms_bridge.errors import AcidFormatError
 from hms_bridge.model.ids import WriteId
 from hms_bridge.orc.acid_layout import EVENT_FIELDS, ROW, Operation
@@ -258,7 +258,7 @@ def _published(
     if not buckets:
         discard(volume, staged)
         return None
-    publish(volume, staged)
+    finish(volume, staged)
     moved = tuple(
         WrittenBucket(
             path=f"{staged.final_path}/{bucket.path.rpartition('/')[2]}",

@@ -20,7 +20,7 @@ from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
 from hms_bridge.compaction.plan import CompactionPlan, NothingToCompact, plan_compaction
 from hms_bridge.compaction.worker import gather
 from hms_bridge.directories.listing import list_acid_directory
-from hms_bridge.directories.publish import publish_directory
+from hms_bridge.directories.rename import rename_directory
 from hms_bridge.model.catalog import Column
 from hms_bridge.model.compaction import CompactionType, VerifyMode
 from hms_bridge.model.ids import TxnId
@@ -95,7 +95,7 @@ def compact(
         (directory / ACID_VERSION_FILE).write_bytes(ACID_VERSION)
     gather(LOCAL, temporary, results)
     for output in plan.outputs:
-        publish_directory(LOCAL, f"{temporary}/{output.format()}", f"{root}/{output.format()}")
+        rename_directory(LOCAL, f"{temporary}/{output.format()}", f"{root}/{output.format()}")
     shutil.rmtree(temporary)
     return plan
 

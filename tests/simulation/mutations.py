@@ -88,7 +88,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="a published directory's name is not brought to the disk",
-        file="hms_bridge/directories/publish.py",
+        file="hms_bridge/directories/rename.py",
         old='        settle_names(volume, target.rpartition("/")[0])\n',
         new="",
         test="tests/compaction/test_power_loss.py::test_a_committed_write_survives_a_cut_at_any_step",
