@@ -38,7 +38,7 @@ from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import NO_TXN, TxnId
 from hms_bridge.model.lock import LockState
 from hms_bridge.model.txn import AbortReason, TxnType
-from hms_bridge.session.locks import read_lock
+from hms_bridge.session.locked_transaction import read_lock
 from hms_bridge.session.min_history import register_reader
 from hms_bridge.session.transaction import Client, Transaction, open_transaction
 

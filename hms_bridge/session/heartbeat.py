@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from types import TracebackType
 
 from hms_bridge.errors import BackendError, MetastoreError, MetastoreUnavailableError
 from hms_bridge.metastore import TransactionStore
@@ -68,12 +67,7 @@ class Heartbeat:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def raise_if_lost(self) -> None:

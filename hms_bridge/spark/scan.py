@@ -20,8 +20,7 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Column, Table
 from hms_bridge.model.txn import TxnType
 from hms_bridge.rows.scan import ScanSplit, plan_scan
-from hms_bridge.session.locked_transaction import LockedTransaction, locked_transaction
-from hms_bridge.session.locks import read_lock
+from hms_bridge.session.locked_transaction import LockedTransaction, locked_transaction, read_lock
 from hms_bridge.session.transaction import Client
 from hms_bridge.spark.tasks import NO_COLUMN, ReadTask, pack_splits
 

@@ -22,8 +22,7 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.lock import LockComponent, LockLevel
 from hms_bridge.model.txn import TxnType
-from hms_bridge.session.locked_transaction import LockedTransaction, locked_transaction
-from hms_bridge.session.locks import read_lock
+from hms_bridge.session.locked_transaction import LockedTransaction, locked_transaction, read_lock
 from hms_bridge.session.transaction import Client
 from hms_bridge.spark.definitions import run_definition
 from hms_bridge.spark.failures import first_line
