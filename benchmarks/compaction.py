@@ -20,12 +20,12 @@ from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
 from hms_bridge.compaction.plan import CompactionPlan, plan_compaction
 from hms_bridge.config.settings import Settings
 from hms_bridge.connect import open_local
+from hms_bridge.directories.listing import list_acid_directory
 from hms_bridge.model.catalog import ORC_INPUT_FORMAT, ORC_OUTPUT_FORMAT, Column, Storage, Table
 from hms_bridge.model.compaction import CompactionType, VerifyMode
 from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.txn import AllocateWriteIdsRequest, OpenTxnsRequest
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
-from hms_bridge.rows.listing import list_acid_directory
 from hms_bridge.rows.reader import has_raw_rows
 from tests.support.table_write import TableWrite
 

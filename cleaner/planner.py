@@ -14,6 +14,8 @@ from changemanager.location import Location, Resolver, is_below
 from cleaner.errors import TargetChangedError
 from cleaner.plan import CleaningTarget, EntryPlan, RootPlan
 from hms_bridge.acid.obsolete import CleaningScope, plan_cleaning
+from hms_bridge.directories.known_ids import require_known_ids
+from hms_bridge.directories.listing import find_acid_roots, list_acid_directory
 from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.metastore import LocalMetastore
 from hms_bridge.model.compaction import (
@@ -25,8 +27,6 @@ from hms_bridge.model.compaction import (
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.txn import AbortedSince, TxnState
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
-from hms_bridge.rows.known_ids import require_known_ids
-from hms_bridge.rows.listing import find_acid_roots, list_acid_directory
 
 _NO_CLEANUP = "no_cleanup"
 

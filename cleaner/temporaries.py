@@ -1,8 +1,8 @@
 """Directories in the making whose makers died, in tables to which nobody writes any more.
 
 Writers and compactions remove what others left in the directories that they work in
-(rows.staging); where none comes again, it would lie for ever. `.hive-staging*` and `_tmp_space*`
-are Hive's and Hive's own clean-up knows them: they are left alone.
+(directories/staging.py); where none comes again, it would lie for ever. `.hive-staging*` and
+`_tmp_space*` are Hive's and Hive's own clean-up knows them: they are left alone.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from changemanager.errors import ChangeManagerError
 from changemanager.journal import tell
 from changemanager.location import Resolver
 from cleaner.planner import current_txns
+from hms_bridge.directories.staging import forget_dead_temporaries
 from hms_bridge.errors import HmsBridgeError
 from hms_bridge.metastore import LocalMetastore
-from hms_bridge.rows.staging import forget_dead_temporaries
 
 _LOG = logging.getLogger(__name__)
 

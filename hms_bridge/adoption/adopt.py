@@ -15,9 +15,9 @@ from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import LockFilter, LockState, LockType
 from hms_bridge.model.partition_name import partition_name, target_name
-from hms_bridge.model.txn import CommitTxnRequest, OpenTxns, OpenTxnsRequest, TableWriteIdState
+from hms_bridge.model.txn import OpenTxns, TableWriteIdState
 from hms_bridge.model.valid_ids import ValidWriteIdList
-from hms_bridge.rows.transaction import current_snapshot
+from hms_bridge.session.transaction import Client, current_snapshot, open_transaction
 
 _TABLES_AT_ONCE = 200
 
@@ -184,8 +184,8 @@ def _make_txns_known(plan: AdoptionPlan, metastore: Metastore, user: str, host: 
     if highest > opened.high_watermark:
         # The number after it: one that were left open by a kill must be none of the directory's.
         metastore.seed_txn_id(TxnId(highest + 1))
-        (txn_id,) = metastore.open_txns(OpenTxnsRequest(user=user, host=host, agent="adopt"))
-        metastore.commit_txn(CommitTxnRequest(txn_id=txn_id))
+        with open_transaction(metastore, Client(user=user, host=host, agent="adopt")):
+            pass
 
 
 def _require_own_txns(plan: AdoptionPlan, opened: OpenTxns) -> None:

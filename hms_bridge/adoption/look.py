@@ -17,13 +17,13 @@ from hms_bridge.adoption.plan import (
     SchemaFound,
     plan_adoption,
 )
+from hms_bridge.directories.listing import list_acid_directory
 from hms_bridge.errors import AcidFormatError
 from hms_bridge.model.catalog import Column
 from hms_bridge.model.ids import WriteId
 from hms_bridge.orc.acid_layout import acid_layout
 from hms_bridge.orc.hive_types import hive_type_text
 from hms_bridge.orc.tail import read_tail
-from hms_bridge.rows.listing import list_acid_directory
 from hms_bridge.rows.reader import has_raw_rows
 
 

@@ -62,7 +62,7 @@ def sql(
     statements = _statements(texts, path)
     from hms_bridge.config.file_systems import file_systems
     from hms_bridge.connect import connected
-    from hms_bridge.rows.transaction import Client
+    from hms_bridge.session.transaction import Client
     from hms_bridge.spark.sql_session import SqlSession
 
     with connected(metastore_url, settings) as metastore:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from changemanager.location import Resolver
 from hms_bridge.acid.directory import AcidState, resolve
 from hms_bridge.compaction.target import CompactionTarget
+from hms_bridge.directories.known_ids import require_known_ids
+from hms_bridge.directories.listing import list_acid_directory
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
-from hms_bridge.rows.known_ids import require_known_ids
-from hms_bridge.rows.listing import list_acid_directory
 from hms_bridge.rows.reader import has_raw_rows
 
 

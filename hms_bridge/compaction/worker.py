@@ -23,31 +23,24 @@ from hms_bridge.compaction.executor import CompactionExecutor, TaskResult
 from hms_bridge.compaction.plan import CompactionPlan, NothingToCompact, plan_compaction
 from hms_bridge.compaction.snapshot import CompactorSnapshot, take_snapshot
 from hms_bridge.compaction.target import CompactionTarget, find_target
+from hms_bridge.directories.rename import rename_directory
+from hms_bridge.directories.staging import (
+    forget_dead_temporaries,
+    hidden_name,
+    token_of,
+    write_version_file,
+)
 from hms_bridge.errors import CompactionError, HmsBridgeError, MetastoreError
 from hms_bridge.interrupts import HeldInterrupts
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.compaction import Compaction
 from hms_bridge.model.counted import counted
-from hms_bridge.model.ids import TxnId
-from hms_bridge.model.lock import (
-    DataOperation,
-    LockComponent,
-    LockLevel,
-    LockRequest,
-    LockState,
-    LockType,
-)
-from hms_bridge.model.txn import (
-    AbortReason,
-    AbortTxnRequest,
-    CommitTxnRequest,
-    OpenTxnsRequest,
-    TxnType,
-)
-from hms_bridge.rows.heartbeat import Heartbeat
-from hms_bridge.rows.min_history import register_reader
-from hms_bridge.rows.publish import publish_directory
-from hms_bridge.rows.staging import forget_dead_temporaries, write_version_file
+from hms_bridge.model.ids import NO_TXN, TxnId
+from hms_bridge.model.lock import LockState
+from hms_bridge.model.txn import AbortReason, TxnType
+from hms_bridge.session.locked_transaction import read_lock
+from hms_bridge.session.min_history import register_reader
+from hms_bridge.session.transaction import Client, Transaction, open_transaction
 
 _LOG = logging.getLogger(__name__)
 
@@ -131,59 +124,39 @@ class Worker:
     def _in_transaction(
         self, entry: Compaction, target: CompactionTarget, held: HeldInterrupts
     ) -> CompactionOutcome:
-        (txn_id,) = self._metastore.open_txns(
-            OpenTxnsRequest(
-                user=self._identity.user, host=self._identity.host, type=TxnType.COMPACTION
-            )
-        )
+        user = self._identity.user
+        client = Client(user=user, host=self._identity.host, agent=None)
+        failed = entry
         try:
-            # At once, so that the entry of a worker that dies can be given back by the transaction.
-            self._metastore.update_compactor_state(
-                replace(entry, txn_id=txn_id, run_as=self._identity.user), txn_id
-            )
-            held.release()
-            self._lock(entry, txn_id)
-            with Heartbeat(self._metastore, txn_id) as heartbeat:
-                return self._compact(entry, target, txn_id, heartbeat)
+            with open_transaction(
+                self._metastore,
+                client,
+                kind=TxnType.COMPACTION,
+                abort_reason=AbortReason.COMPACTION,
+            ) as transaction:
+                failed = replace(entry, txn_id=transaction.id)
+                # At once, so that the entry of a worker that dies can be given back by this id.
+                self._metastore.update_compactor_state(replace(failed, run_as=user), transaction.id)
+                held.release()
+                return self._compact(entry, target, transaction)
         except (HmsBridgeError, OSError) as error:
+            if failed is entry:
+                raise  # there was no transaction
             reason = _as_text(error)
             _LOG.warning("compaction %d of %s failed: %s", entry.id, entry.target, reason)
-            self._give_up(entry, target, txn_id, reason)
-            failed = replace(entry, txn_id=txn_id)
+            self._give_up(failed, target, reason)
             return CompactionOutcome(entry=failed, state="failed", message=reason)
         except BaseException as error:
-            if self._is_unfinished(txn_id):
-                self._give_up(entry, target, txn_id, _reason(error))
+            if failed is not entry and self._is_unfinished(failed):
+                self._give_up(failed, target, _reason(error))
             raise
 
-    def _is_unfinished(self, txn_id: TxnId) -> bool:
-        """Whether a transaction was not committed, as far as can be known."""
+    def _is_unfinished(self, entry: Compaction) -> bool:
+        """Whether its transaction was not committed, as far as can be known."""
         try:
-            return any(txn.id == txn_id for txn in self._metastore.get_open_txns().txns)
+            return any(txn.id == entry.txn_id for txn in self._metastore.get_open_txns().txns)
         except MetastoreError:
             return True
-
-    def _lock(self, entry: Compaction, txn_id: TxnId) -> None:
-        level = LockLevel.PARTITION if entry.partition_name else LockLevel.TABLE
-        component = LockComponent(
-            type=LockType.SHARED_READ,
-            level=level,
-            database_name=entry.database_name,
-            table_name=entry.table_name,
-            partition_name=entry.partition_name,
-            operation=DataOperation.SELECT,
-            is_transactional=True,
-        )
-        answer = self._metastore.lock(
-            LockRequest(
-                components=(component,),
-                txn_id=txn_id,
-                user=self._identity.user,
-                host=self._identity.host,
-            )
-        )
-        if answer.state is not LockState.ACQUIRED:
-            raise CompactionError(f"{entry.target} is locked by another; try again later")
 
     def _root(self, target: CompactionTarget) -> tuple[Volume, str]:
         location = self._resolver(target.location)
@@ -206,12 +179,12 @@ class Worker:
         )
 
     def _compact(
-        self,
-        entry: Compaction,
-        target: CompactionTarget,
-        txn_id: TxnId,
-        heartbeat: Heartbeat,
+        self, entry: Compaction, target: CompactionTarget, transaction: Transaction
     ) -> CompactionOutcome:
+        txn_id = transaction.id
+        answer = transaction.lock([read_lock(target.table, entry.partition_name)])
+        if answer.state is not LockState.ACQUIRED:
+            raise CompactionError(f"{entry.target} is locked by another; try again later")
         register_reader(self._metastore, txn_id, [target.table.full_name], own_compaction=entry.id)
         snapshot = take_snapshot(self._metastore, self._resolver, target, txn_id)
         target = self._look_again(entry, target)
@@ -225,7 +198,7 @@ class Worker:
         self._metastore.update_compactor_state(claimed, txn_id)
         self._metastore.set_hadoop_job_id(self._executor.job_id, entry.id)
         volume, root = self._root(target)
-        name = f"_tmp_compaction_v{txn_id:07d}"
+        name = hidden_name(token_of("compaction", txn_id))
         temporary = f"{root}/{name}"
         self._forget_dead_temporaries(target, snapshot)
         # Tasks run elsewhere: they are told the file system, too.
@@ -238,12 +211,11 @@ class Worker:
             write_version_file(volume, directory)
         gather(volume, temporary, results)
         self._require_same(entry, target)
-        heartbeat.check()
+        transaction.heartbeat.check()
         for output in plan.outputs:
-            publish_directory(volume, f"{temporary}/{output.format()}", f"{root}/{output.format()}")
+            rename_directory(volume, f"{temporary}/{output.format()}", f"{root}/{output.format()}")
         self._remove_temporary(target, txn_id)  # on an object store nothing is left of it
         self._metastore.mark_compacted(claimed)
-        self._commit(txn_id)
         rows = sum(file.row_count for result in results for file in result.files)
         return CompactionOutcome(
             entry=claimed,
@@ -277,28 +249,17 @@ class Worker:
         if plan.has_leftovers:
             self._metastore.update_compactor_state(entry, txn_id)
             self._metastore.mark_compacted(entry)
-            self._commit(txn_id)
             message = f"{plan.reason}; the cleaner has something to remove"
             return CompactionOutcome(entry=entry, state="compacted", message=message)
         self._metastore.mark_refused(replace(entry, error_message=plan.reason))
-        self._commit(txn_id)
         return CompactionOutcome(entry=entry, state="refused", message=plan.reason)
 
-    def _commit(self, txn_id: TxnId) -> None:
-        self._metastore.commit_txn(CommitTxnRequest(txn_id=txn_id, type=TxnType.COMPACTION))
-
-    def _give_up(
-        self, entry: Compaction, target: CompactionTarget, txn_id: TxnId, message: str
-    ) -> None:
-        """Abort first: what was published stays invisible for good."""
-        abort = AbortTxnRequest(
-            txn_id=txn_id, type=TxnType.COMPACTION, reason=AbortReason.COMPACTION
-        )
-        failed = replace(entry, txn_id=txn_id, error_message=message[:2000])
+    def _give_up(self, entry: Compaction, target: CompactionTarget, message: str) -> None:
+        """After the abort, so that what was published stays invisible for good."""
+        failed = replace(entry, error_message=message[:2000])
         steps: tuple[Callable[[], None], ...] = (
-            lambda: self._metastore.abort_txn(abort),
             lambda: self._metastore.mark_failed(failed),
-            lambda: self._remove_temporary(target, txn_id),
+            lambda: self._remove_temporary(target, entry.txn_id or NO_TXN),
         )
         for step in steps:
             try:
@@ -308,7 +269,7 @@ class Worker:
 
     def _remove_temporary(self, target: CompactionTarget, txn_id: TxnId) -> None:
         volume, root = self._root(target)
-        temporary = f"{root}/_tmp_compaction_v{txn_id:07d}"
+        temporary = f"{root}/{hidden_name(token_of('compaction', txn_id))}"
         if volume.status(temporary) is not None:
             volume.remove_tree(temporary)
 

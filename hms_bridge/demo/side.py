@@ -15,7 +15,7 @@ from hms_bridge.clock import Clock
 from hms_bridge.config.settings import ArchiveSettings, ReplSettings, Settings
 from hms_bridge.connect import LocalStore, open_local
 from hms_bridge.rows.scan import plan_scan, read_scan_split
-from hms_bridge.rows.transaction import Client, current_snapshot
+from hms_bridge.session.transaction import Client, current_snapshot
 from hms_bridge.spark.sql_session import SqlSession
 
 Row = str

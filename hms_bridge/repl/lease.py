@@ -35,7 +35,7 @@ from hms_bridge.model.lock import (
     LockState,
     LockType,
 )
-from hms_bridge.rows.heartbeat import Heartbeat, heartbeat_interval_seconds
+from hms_bridge.session.heartbeat import Heartbeat, heartbeat_interval_seconds
 
 _LOG = logging.getLogger(__name__)
 

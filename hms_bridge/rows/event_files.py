@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from changemanager.location import Resolver
+from hms_bridge.directories.written import EventFile
 from hms_bridge.errors import AcidFormatError
 from hms_bridge.model.catalog import DEFAULT_PARTITION_VALUE, Column, Table
 from hms_bridge.model.ids import WriteId
@@ -76,19 +77,6 @@ class EventFileSpec:
         except KeyError:
             known = ", ".join(one.name for one in Compression)
             raise AcidFormatError(f"orc.compress is '{text}'; known are {known}") from None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EventFile:
-    """One written file. ``partition`` is the partition's name, empty for none; ``key_sum`` that of
-    the rows that an UPDATE or DELETE replaces (rows/key_sum.py)."""
-
-    partition: str
-    path: str
-    bucket_id: int
-    row_count: int
-    size_bytes: int
-    key_sum: int = 0
 
 
 Keyed = tuple[str, int, pa.RecordBatch]

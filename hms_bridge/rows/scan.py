@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from changemanager.location import Resolver
+from hms_bridge.directories.known_ids import require_known_ids
+from hms_bridge.directories.listing import list_acid_directory
 from hms_bridge.errors import AcidFormatError
 from hms_bridge.metastore import CatalogStore, Metastore
 from hms_bridge.model.catalog import DEFAULT_PARTITION_VALUE, Column, Table
@@ -20,8 +22,6 @@ from hms_bridge.orc.arrow_types import arrow_type
 from hms_bridge.orc.hive_types import parse_hive_type
 from hms_bridge.orc.timestamps import TimestampForm
 from hms_bridge.orc.types import OrcKind, OrcType, struct_type
-from hms_bridge.rows.known_ids import require_known_ids
-from hms_bridge.rows.listing import list_acid_directory
 from hms_bridge.rows.reader import ROW_ID_COLUMN, Projection, SnapshotReader, has_raw_rows
 from hms_bridge.snapshot.plan import ReadSplit, plan_read
 

@@ -43,10 +43,11 @@ from hms_bridge.config.values import parse_web_addresses
 from hms_bridge.errors import DmlError, NoSuchTxnError, TxnAbortedError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Column, Table
-from hms_bridge.model.ids import LockId, TxnId
+from hms_bridge.model.ids import TxnId
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.rows.scan import ScanSplit, plan_scan, read_scan_split
-from hms_bridge.rows.transaction import Client
+from hms_bridge.session.heartbeat import require_open
+from hms_bridge.session.transaction import Client
 from hms_bridge.spark.scan import (
     chosen_columns,
     frame_schema,
@@ -249,7 +250,7 @@ def _require_known(options: Mapping[str, str]) -> None:
 def _require_open(metastore: Metastore, txn_id: TxnId) -> None:
     """Raises DmlError if the snapshot is held no more."""
     try:
-        metastore.heartbeat(txn_id, LockId(0))
+        require_open(metastore, txn_id)
     except (NoSuchTxnError, TxnAbortedError) as error:
         raise DmlError(
             "the snapshot of this read has ended, so its files may be gone; read within the block "

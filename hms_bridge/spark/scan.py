@@ -20,7 +20,8 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Column, Table
 from hms_bridge.model.txn import TxnType
 from hms_bridge.rows.scan import ScanSplit, plan_scan
-from hms_bridge.rows.transaction import Client, Transaction, open_transaction, read_lock
+from hms_bridge.session.locked_transaction import LockedTransaction, locked_transaction, read_lock
+from hms_bridge.session.transaction import Client
 from hms_bridge.spark.tasks import NO_COLUMN, ReadTask, pack_splits
 
 ROW_ID_TYPE = "struct<writeid:bigint,bucketid:int,rowid:bigint>"
@@ -29,7 +30,7 @@ ROW_ID_TYPE = "struct<writeid:bigint,bucketid:int,rowid:bigint>"
 def snapshot_frame(
     spark: SparkSession,
     resolver: Resolver,
-    transaction: Transaction,
+    transaction: LockedTransaction,
     table: Table,
     columns: Sequence[Column],
     *,
@@ -107,7 +108,7 @@ def read_table(
 @contextmanager
 def open_table_snapshot(
     metastore: Metastore, table_name: str, client: Client, columns: Sequence[str] = ()
-) -> Iterator[tuple[Transaction, Table]]:
+) -> Iterator[tuple[LockedTransaction, Table]]:
     """A read-only transaction with its lock on ``database.table``, and the table as it is then.
 
     It lives until the end of the block, however that ends: a thread of this process keeps it alive.
@@ -121,7 +122,7 @@ def open_table_snapshot(
         chosen_columns(table, columns)
         return table
 
-    with open_transaction(
+    with locked_transaction(
         metastore, client, SystemClock(), [read_lock(found())], kind=TxnType.READ_ONLY
     ) as transaction:
         yield transaction, found()  # a definition may have changed while the lock was awaited

@@ -22,7 +22,8 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.lock import LockComponent, LockLevel
 from hms_bridge.model.txn import TxnType
-from hms_bridge.rows.transaction import Client, Transaction, open_transaction, read_lock
+from hms_bridge.session.locked_transaction import LockedTransaction, locked_transaction, read_lock
+from hms_bridge.session.transaction import Client
 from hms_bridge.spark.definitions import run_definition
 from hms_bridge.spark.failures import first_line
 from hms_bridge.spark.scan import require_full_acid, snapshot_frame
@@ -94,7 +95,7 @@ class SqlSession:
     def _rows(self, statement: Select, before: QueryPlan) -> Iterator[tuple[object, ...]]:
         """First the column names, then the rows."""
         locks = [read_lock(source.table) for source in before.sources]
-        with open_transaction(
+        with locked_transaction(
             self._metastore, self._client, self._clock, locks, kind=TxnType.READ_ONLY
         ) as transaction:
             plan = self._query_plan(statement)  # a definition may have changed meanwhile
@@ -106,7 +107,7 @@ class SqlSession:
 
     def _write(self, statement: Insert | Update | Delete) -> str:
         locks = _write_locks(self._write_plan(statement))
-        with open_transaction(self._metastore, self._client, self._clock, locks) as transaction:
+        with locked_transaction(self._metastore, self._client, self._clock, locks) as transaction:
             # the definitions may have changed while the locks were awaited; now they stay
             plan = self._write_plan(statement)
             if _write_locks(plan) != locks:
@@ -130,7 +131,11 @@ class SqlSession:
 
     @contextmanager
     def _views(
-        self, sources: Sequence[SourceView], transaction: Transaction, *, is_exact: bool = False
+        self,
+        sources: Sequence[SourceView],
+        transaction: LockedTransaction,
+        *,
+        is_exact: bool = False,
     ) -> Iterator[SparkSession]:
         """A session in which the sources are there as views, until the end of the block."""
         spark = self._session()

@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from changemanager.errors import ChangeManagerError
 from changemanager.location import Resolver
+from hms_bridge.directories.written import EventFile
 from hms_bridge.model.catalog import Column
 from hms_bridge.rows.event_files import (
     BUCKET_COLUMN,
-    EventFile,
     EventFileSpec,
     bucket_of_rows,
     write_deletes,

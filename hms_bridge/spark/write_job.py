@@ -20,6 +20,8 @@ from pyspark.sql import functions as F  # noqa: N812  (the name everyone knows i
 
 from changemanager.location import Resolver
 from hms_bridge.acid.names import DirectoryName
+from hms_bridge.directories.publication import Publication
+from hms_bridge.directories.written import EventFile, WrittenDirectory
 from hms_bridge.dml.plan import ROW_PARTITION, Write, WritePlan
 from hms_bridge.dml.rewrite import quote
 from hms_bridge.errors import DmlError
@@ -27,10 +29,9 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.txn import AllocateWriteIdsRequest
-from hms_bridge.rows.event_files import BUCKET_COLUMN, EventFile, EventFileSpec
+from hms_bridge.rows.event_files import BUCKET_COLUMN, EventFileSpec
 from hms_bridge.rows.key_sum import KEY_SUM_MODULUS
-from hms_bridge.rows.publication import Publication, WrittenDirectory
-from hms_bridge.rows.transaction import Transaction
+from hms_bridge.session.locked_transaction import LockedTransaction
 from hms_bridge.spark.tasks import BucketTask, DeleteTask, InsertTask
 
 _RESULT = (
@@ -57,7 +58,7 @@ class WriteJob:
         spark: SparkSession,
         metastore: Metastore,
         resolver: Resolver,
-        transaction: Transaction,
+        transaction: LockedTransaction,
     ) -> None:
         self._spark = spark
         self._metastore = metastore

@@ -26,7 +26,8 @@ from hms_bridge.model.txn import (
     OpenTxnsRequest,
     TxnType,
 )
-from hms_bridge.rows.transaction import Client, open_transaction
+from hms_bridge.session.locked_transaction import locked_transaction
+from hms_bridge.session.transaction import Client
 from integration.comparison.cases import ACID
 from integration.referees.beside import Beside
 from integration.referees.hive42 import table_folder
@@ -110,7 +111,7 @@ def _reading(metastore: Metastore, name: str) -> Iterator[None]:
         operation=DataOperation.SELECT,
         is_transactional=True,
     )
-    with open_transaction(metastore, CLIENT, SystemClock(), [lock], kind=TxnType.READ_ONLY):
+    with locked_transaction(metastore, CLIENT, SystemClock(), [lock], kind=TxnType.READ_ONLY):
         yield
 
 

@@ -36,7 +36,7 @@ SUITES = {
         "tests/server/test_constraints.py",
         "tests/archive",
     ),
-    "workers": ("tests/compaction/test_worker.py", "tests/rows/test_transaction.py"),
+    "workers": ("tests/compaction/test_worker.py", "tests/session/test_transaction.py"),
     "cleaner": (
         "tests/cleaner/test_aborted_writes.py",
         "tests/cleaner/test_cleaner.py",

@@ -18,7 +18,7 @@ from hms_bridge.config.settings import Settings
 from hms_bridge.connect import open_local, open_metastore
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
-from hms_bridge.rows.transaction import Client
+from hms_bridge.session.transaction import Client
 from hms_bridge.spark.compaction_job import SparkExecutor
 from hms_bridge.spark.sql_session import SqlSession
 from integration.drivers import gates

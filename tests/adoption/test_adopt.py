@@ -28,8 +28,8 @@ from hms_bridge.model.compaction import ShowCompactionsRequest
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.rows.scan import plan_scan, read_scan_split
-from hms_bridge.rows.transaction import current_snapshot
 from hms_bridge.service.warehouse_files import WarehouseFiles
+from hms_bridge.session.transaction import current_snapshot
 from tests.conformance.objects import abort, open_txn, write_id
 from tests.support.golden import OWN
 

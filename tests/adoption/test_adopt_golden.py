@@ -17,7 +17,7 @@ from hms_bridge.model.catalog import Column
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.orc.hive_types import parse_hive_type
 from hms_bridge.rows.scan import plan_scan, read_scan_split
-from hms_bridge.rows.transaction import current_snapshot
+from hms_bridge.session.transaction import current_snapshot
 from tests.support.golden import GoldenStage, golden_stages
 from tests.support.golden_values import golden_value
 

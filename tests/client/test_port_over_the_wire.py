@@ -317,7 +317,7 @@ def test_every_verb_of_the_port_is_tried() -> None:
         for name, value in vars(protocol).items()
         if callable(value) and not name.startswith("_")
     }
-    # The timeout is asked of the server's settings, tests/rows/test_heartbeat.py; names of
+    # The timeout is asked of the server's settings, tests/session/test_heartbeat.py; names of
     # constraints are those of the constraints, tests/client/test_constraints.py.
     asked_otherwise = {"close", "get_txn_timeout_ms", "get_constraint_names"}
     assert port - asked_otherwise == {verb for verb, *_ in VERBS}

@@ -19,13 +19,13 @@ from hms_bridge.acid.names import DirectoryName
 from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
 from hms_bridge.compaction.plan import CompactionPlan, NothingToCompact, plan_compaction
 from hms_bridge.compaction.worker import gather
+from hms_bridge.directories.listing import list_acid_directory
+from hms_bridge.directories.rename import rename_directory
 from hms_bridge.model.catalog import Column
 from hms_bridge.model.compaction import CompactionType, VerifyMode
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.valid_ids import ValidTxnList
 from hms_bridge.orc.timestamps import TimestampForm
-from hms_bridge.rows.listing import list_acid_directory
-from hms_bridge.rows.publish import publish_directory
 from hms_bridge.rows.reader import Projection, has_raw_rows
 from hms_bridge.rows.scan import row_type
 from hms_bridge.snapshot.plan import plan_read
@@ -96,7 +96,7 @@ def compact(
         (directory / ACID_VERSION_FILE).write_bytes(ACID_VERSION)
     gather(LOCAL, temporary, results)
     for output in plan.outputs:
-        publish_directory(LOCAL, f"{temporary}/{output.format()}", f"{root}/{output.format()}")
+        rename_directory(LOCAL, f"{temporary}/{output.format()}", f"{root}/{output.format()}")
     shutil.rmtree(temporary)
     return plan
 

@@ -17,7 +17,7 @@ from hms_bridge.model.compaction import CompactionType
 from hms_bridge.repl.dump.discard import DiscardRequest, ReplDiscard
 from hms_bridge.repl.dump.repl_dump import DumpKind
 from hms_bridge.rows.scan import plan_scan
-from hms_bridge.rows.transaction import current_snapshot
+from hms_bridge.session.transaction import current_snapshot
 from tests.support.repl_world import LEASE, ReplWorld
 from tests.support.simulated_clock import DAY_MS, SimulatedClock
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from changemanager.filesystem.local import LocalVolume
+from hms_bridge.directories.listing import list_acid_directory
 from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.orc.timestamps import TimestampForm
-from hms_bridge.rows.listing import list_acid_directory
 from hms_bridge.rows.reader import Projection, has_raw_rows
 from hms_bridge.snapshot.plan import plan_read
 from tests.support.golden import GoldenStage, golden_stages

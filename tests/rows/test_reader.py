@@ -10,13 +10,13 @@ import pytest
 from pyarrow import orc
 
 from changemanager.filesystem.local import LocalVolume
+from hms_bridge.directories.listing import list_acid_directory
 from hms_bridge.errors import AcidFormatError, NotOrcError
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.orc.acid_writer import AcidOrcWriter
 from hms_bridge.orc.hive_types import parse_hive_type
 from hms_bridge.orc.timestamps import TimestampForm
-from hms_bridge.rows.listing import list_acid_directory
 from hms_bridge.rows.reader import Projection, SnapshotReader, has_raw_rows
 from hms_bridge.snapshot.plan import ReadPlan, plan_read
 from tests.support.acid_events import BUCKET, events

@@ -16,6 +16,7 @@ import pytest
 from changemanager.filesystem.opening import open_volume
 from hms_bridge.config.settings import Settings
 from hms_bridge.connect import LocalStore, open_local
+from hms_bridge.directories.listing import list_acid_directory
 from hms_bridge.errors import AcidFormatError
 from hms_bridge.model.catalog import ORC_INPUT_FORMAT, ORC_OUTPUT_FORMAT, Column, Storage, Table
 from hms_bridge.model.ids import WriteId
@@ -24,7 +25,6 @@ from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.orc.hive_types import hive_type_text, parse_hive_type
 from hms_bridge.orc.tail import read_tail
 from hms_bridge.orc.types import OrcType
-from hms_bridge.rows.listing import list_acid_directory
 from hms_bridge.rows.reader import Projection, has_raw_rows
 from hms_bridge.snapshot.plan import ReadPlan, plan_read
 from tests.support.plan_rows import read_plan

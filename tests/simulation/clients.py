@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from hms_bridge.directories.listing import list_acid_directory
 from hms_bridge.errors import HmsBridgeError
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import (
@@ -22,10 +23,9 @@ from hms_bridge.model.txn import (
     OpenTxnsRequest,
     TxnType,
 )
-from hms_bridge.rows.listing import list_acid_directory
-from hms_bridge.rows.min_history import register_reader
 from hms_bridge.rows.reader import ROW_ID_COLUMN, Projection
-from hms_bridge.rows.transaction import current_snapshot
+from hms_bridge.session.min_history import register_reader
+from hms_bridge.session.transaction import current_snapshot
 from hms_bridge.snapshot.plan import plan_read
 from tests.simulation.cluster import Cluster, OpenReader, ViolationError
 from tests.simulation.definitions import Columns

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from changemanager.filesystem.volume import Volume
 from hms_bridge.acid.names import DirectoryName
-from hms_bridge.rows.staging import discard, publish, stage_directory
+from hms_bridge.directories.staging import discard, finish, stage_directory
 from hms_bridge.rows.writer import BucketWriters, DeltaTarget
 
 
@@ -24,7 +24,7 @@ def write_bucket(
     try:
         add(writers)
         (written,) = writers.close()
-        publish(volume, staged)
+        finish(volume, staged)
     except BaseException:
         writers.abandon()
         discard(volume, staged)

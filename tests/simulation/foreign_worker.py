@@ -23,7 +23,7 @@ from hms_bridge.model.txn import CommitTxnRequest, OpenTxnsRequest, TxnType
 from hms_bridge.orc.acid_layout import ACID_COLUMNS
 from hms_bridge.orc.acid_writer import AcidOrcWriter
 from hms_bridge.orc.arrow_types import arrow_type
-from hms_bridge.rows.transaction import current_snapshot
+from hms_bridge.session.transaction import current_snapshot
 from tests.simulation.cluster import Cluster
 from tests.simulation.disk import Directory
 from tests.simulation.model import Effect, Tables

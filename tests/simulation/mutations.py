@@ -111,7 +111,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="a published directory's name is not brought to the disk",
-        file="hms_bridge/rows/publish.py",
+        file="hms_bridge/directories/rename.py",
         old='        settle_names(volume, target.rpartition("/")[0])\n',
         new="",
         test="tests/compaction/test_power_loss.py::test_a_committed_write_survives_a_cut_at_any_step",
@@ -324,7 +324,7 @@ MUTATIONS = (
     Mutation(
         name="a worker that was given up for lost publishes",
         file="hms_bridge/compaction/worker.py",
-        old="        heartbeat.check()\n        for output",
+        old="        transaction.heartbeat.check()\n        for output",
         new="        for output",
         test=f"{_WORKER}test_a_worker_whose_transaction_is_over_publishes_nothing",
     ),

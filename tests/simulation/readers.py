@@ -15,8 +15,8 @@ from hms_bridge.model.lock import (
     LockType,
 )
 from hms_bridge.model.txn import CommitTxnRequest, OpenTxnsRequest, TxnType
-from hms_bridge.rows.min_history import register_reader
-from hms_bridge.rows.transaction import current_snapshot
+from hms_bridge.session.min_history import register_reader
+from hms_bridge.session.transaction import current_snapshot
 from tests.simulation.alterations import Alterations
 from tests.simulation.cluster import BASE_COLUMNS, ViolationError
 from tests.simulation.statements import PAUSES, NotTodayError

@@ -30,12 +30,12 @@ from hypothesis.stateful import (
 from changemanager.manifest import LEASE_MS
 from cleaner.daemon import make_cleaner
 from hms_bridge.acid.directory import AcidState, resolve
+from hms_bridge.directories.listing import list_acid_directory
 from hms_bridge.errors import NoSuchCompactionError
 from hms_bridge.model.compaction import Compaction, CompactionRequest, CompactionType
 from hms_bridge.model.ids import LockId, TxnId, WriteId
 from hms_bridge.model.txn import TxnState, TxnType
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
-from hms_bridge.rows.listing import list_acid_directory
 from tests.support.cleaning_world import CleaningWorld
 from tests.support.faults import CrashError, FaultPlan, FaultyManifest, faulty
 

@@ -13,7 +13,7 @@ from changemanager.location import FsspecResolver
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import ArchiveSettings, Settings
 from hms_bridge.connect import LocalStore, open_local
-from hms_bridge.rows.transaction import Client
+from hms_bridge.session.transaction import Client
 
 Run = Callable[[str], list[Any]]
 

@@ -17,7 +17,7 @@ from hms_bridge.connect import LocalStore
 from hms_bridge.errors import DmlError, NoSuchObjectError
 from hms_bridge.model.txn import TxnState, TxnType
 from hms_bridge.model.valid_ids import ValidWriteIdList
-from hms_bridge.rows.transaction import Client
+from hms_bridge.session.transaction import Client
 from hms_bridge.spark.data_source import snapshot_options
 from tests.support.golden import GoldenStage, golden_stages
 

@@ -10,7 +10,7 @@ from changemanager.location import FsspecResolver
 from hms_bridge.connect import LocalStore
 from hms_bridge.errors import DmlError, NoSuchObjectError
 from hms_bridge.model.catalog import Column, Storage, Table, TableType
-from hms_bridge.rows.transaction import Client
+from hms_bridge.session.transaction import Client
 from hms_bridge.spark.scan import read_table
 
 pytestmark = pytest.mark.spark

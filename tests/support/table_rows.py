@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from changemanager.location import Resolver
+from hms_bridge.directories.listing import list_acid_directory
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
 from hms_bridge.orc.timestamps import TimestampForm
-from hms_bridge.rows.listing import list_acid_directory
 from hms_bridge.rows.reader import Projection, has_raw_rows
-from hms_bridge.rows.transaction import current_snapshot
+from hms_bridge.session.transaction import current_snapshot
 from hms_bridge.snapshot.plan import plan_read
 from tests.support.golden_values import golden_rows, partition_value, table_type
 from tests.support.plan_rows import read_plan

@@ -10,13 +10,14 @@ import pyarrow as pa
 
 from changemanager.location import Resolver
 from hms_bridge.acid.names import DirectoryName
+from hms_bridge.directories.publication import Publication
+from hms_bridge.directories.written import EventFile, WrittenDirectory
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.lock import DataOperation
 from hms_bridge.model.partition_name import parse_partition_name
-from hms_bridge.rows.event_files import EventFile, EventFileSpec, write_deletes, write_inserts
-from hms_bridge.rows.publication import Publication, WrittenDirectory
+from hms_bridge.rows.event_files import EventFileSpec, write_deletes, write_inserts
 
 RowId = tuple[int, int, int]
 

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from hms_bridge.clock import Clock
 from hms_bridge.errors import MetastoreError, ReplError
 from hms_bridge.metastore import Metastore
-from hms_bridge.model.txn import AbortTxnRequest, CommitTxnRequest, OpenTxnsRequest, TxnType
-from hms_bridge.rows.heartbeat import Heartbeat, heartbeat_interval_seconds
-from hms_bridge.rows.min_history import register_reader
+from hms_bridge.model.txn import TxnType
+from hms_bridge.session.min_history import register_reader
+from hms_bridge.session.transaction import Client, Transaction, open_transaction
 
 
 class ReadTxn:
     """A read-only transaction: while it is open, no cleaner takes what the snapshot reads (I3)."""
 
-    def __init__(self, source: Metastore, clock: Clock, *, user: str, host: str) -> None:
-        self._source = source
+    def __init__(self, transaction: Transaction, clock: Clock) -> None:
+        self._transaction = transaction
         self._clock = clock
-        self._interval_ms = 1000 * heartbeat_interval_seconds(source)
-        (self._id,) = source.open_txns(
-            OpenTxnsRequest(user=user, host=host, type=TxnType.READ_ONLY)
-        )
+        self._interval_ms = 1000 * transaction.heartbeat.interval_seconds
         self._beat_ms = clock.now_ms()
-        self._heartbeat = Heartbeat(source, self._id)
-        self._heartbeat.start()
 
     def register(self, full_table_names: Sequence[str]) -> None:
         """Keep the files of transactional tables from Hive's Cleaner too; before the snapshot."""
-        register_reader(self._source, self._id, full_table_names)
+        register_reader(self._transaction.metastore, self._transaction.id, full_table_names)
 
     def keep_alive(self) -> None:
         """A heartbeat now and then, beside those of the thread: time may be another's."""
@@ -38,23 +34,20 @@ class ReadTxn:
     def check(self) -> None:
         """Raises ReplError if the transaction was lost: files may have gone meanwhile."""
         try:
-            self._heartbeat.check()
+            self._transaction.heartbeat.check()
         except MetastoreError as error:
             raise ReplError(
-                f"the dump's own transaction {self._id} was lost ({error}), so files may have been "
-                "cleaned while it read them; dump again"
+                f"the dump's own transaction {self._transaction.id} was lost ({error}), so files "
+                "may have been cleaned while it read them; dump again"
             ) from error
         self._beat_ms = self._clock.now_ms()
 
-    def end(self) -> None:
-        """Commit it."""
-        self._heartbeat.stop()
-        self._source.commit_txn(CommitTxnRequest(txn_id=self._id))
 
-    def give_up(self) -> None:
-        """Abort it, if that is possible; it times out otherwise."""
-        self._heartbeat.stop()
-        try:
-            self._source.abort_txn(AbortTxnRequest(txn_id=self._id))
-        except MetastoreError:
-            return
+@contextmanager
+def open_read_txn(source: Metastore, clock: Clock, *, user: str, host: str) -> Iterator[ReadTxn]:
+    """Until the end of the block, which raises ReplError if the transaction was lost meanwhile."""
+    client = Client(user=user, host=host, agent=None)
+    with open_transaction(source, client, kind=TxnType.READ_ONLY) as transaction:
+        reader = ReadTxn(transaction, clock)
+        yield reader
+        reader.check()

@@ -12,11 +12,11 @@ from hms_bridge.acid.directory import AcidState, resolve
 from hms_bridge.acid.listing import DirectoryListing, ListedFile
 from hms_bridge.acid.markers import DataFormat, parse_metadata
 from hms_bridge.acid.names import is_hidden
+from hms_bridge.directories.known_ids import GivenIds, require_known_ids
 from hms_bridge.errors import NotEnoughHistoryError, ReplError
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.repl.format.data_tree import list_data
-from hms_bridge.rows.known_ids import GivenIds, require_known_ids
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

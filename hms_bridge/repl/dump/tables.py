@@ -19,7 +19,7 @@ from hms_bridge.repl.dump.bootstrap import (
 )
 from hms_bridge.repl.dump.event_source import EventRange
 from hms_bridge.repl.dump.plan import DumpRequest
-from hms_bridge.repl.dump.read_txn import ReadTxn
+from hms_bridge.repl.dump.read_txn import ReadTxn, open_read_txn
 from hms_bridge.repl.dump.snapshot_wait import wait_for_snapshot
 from hms_bridge.repl.format.hashed_texts import NotedTexts
 from hms_bridge.repl.format.layout import DumpPaths
@@ -78,14 +78,10 @@ class TablesDump:
         Raises ReplError if writers do not end in time, or a name changed meanwhile.
         """
         request = self._request
-        reader = ReadTxn(self._source, self._clock, user=request.user, host=request.host)
-        try:
+        with open_read_txn(
+            self._source, self._clock, user=request.user, host=request.host
+        ) as reader:
             files, idle = self._write(tuple(tables), external_base, reader)
-            reader.check()
-        except BaseException:
-            reader.give_up()
-            raise
-        reader.end()
         until = self._source.get_current_event_id()
         wanted = EventRange(after=self._event_id, until=until)
         require_no_rename(self._source, request.database_name, wanted)

@@ -15,11 +15,11 @@ from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import TxnSettings
 from hms_bridge.connect import LocalStore
 from hms_bridge.metastore import LocalMetastore
-from hms_bridge.repl.dump.read_txn import ReadTxn
+from hms_bridge.repl.dump.read_txn import open_read_txn
 from hms_bridge.repl.dump.snapshot_wait import WaitRules
-from hms_bridge.rows.heartbeat import Heartbeat, heartbeat_interval_seconds
-from hms_bridge.rows.transaction import Client, open_transaction
 from hms_bridge.server.serve import MetastoreServer
+from hms_bridge.session.heartbeat import Heartbeat, heartbeat_interval_seconds
+from hms_bridge.session.transaction import Client, open_transaction
 from tests.support.repl_world import ReplWorld
 from tests.support.world import World
 
@@ -64,7 +64,7 @@ def test_a_transaction_outlives_a_short_timeout(store: LocalStore) -> None:
     client = Client(user="u", host="h")
     with (
         housekeeping(store.metastore),
-        open_transaction(store.metastore, client, SystemClock(), []),
+        open_transaction(store.metastore, client),
     ):
         time.sleep(4)
 
@@ -72,11 +72,11 @@ def test_a_transaction_outlives_a_short_timeout(store: LocalStore) -> None:
 def test_a_dump_s_transaction_outlives_a_short_timeout_without_being_asked(
     store: LocalStore,
 ) -> None:
-    reader = ReadTxn(store.metastore, SystemClock(), user="u", host="h")
-    with housekeeping(store.metastore):
+    with (
+        housekeeping(store.metastore),
+        open_read_txn(store.metastore, SystemClock(), user="u", host="h"),
+    ):
         time.sleep(4)
-        reader.check()
-    reader.end()
 
 
 def test_a_bootstrap_that_waits_for_writers_longer_than_the_timeout_goes_on(
@@ -85,7 +85,7 @@ def test_a_bootstrap_that_waits_for_writers_longer_than_the_timeout_goes_on(
     world = ReplWorld(tmp_path, clock=SystemClock(), txn=TIMEOUT)
     world.create_table("t")
     writer = world.begin()
-    beats = Heartbeat(world.source, writer.id)
+    beats = Heartbeat(world.source, writer.id, heartbeat_interval_seconds(world.source))
     beats.start()
     writer.lock("t")
 

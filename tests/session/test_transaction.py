@@ -15,7 +15,8 @@ from hms_bridge.model.lock import DataOperation, LockRequest, LockType
 from hms_bridge.model.txn import (
     TxnState,
 )
-from hms_bridge.rows.transaction import Client, open_transaction
+from hms_bridge.session.locked_transaction import locked_transaction
+from hms_bridge.session.transaction import Client
 from tests.conformance import objects
 from tests.support.world import World
 
@@ -56,7 +57,7 @@ def test_an_update_that_waited_sees_the_one_it_waited_for(store: LocalStore) -> 
     """Else both replace the same row: an update is lost, and the row is there twice."""
     world = Overtaken(store)
     client = Client(user="u", host="h")
-    with open_transaction(world, client, world, [UPDATE]) as transaction:  # type: ignore[arg-type]
+    with locked_transaction(world, client, world, [UPDATE]) as transaction:  # type: ignore[arg-type]
         assert transaction.id < world.other
         assert transaction.txns.is_valid(world.other)
         assert transaction.txns.is_valid(transaction.id)
@@ -88,7 +89,7 @@ def test_an_interrupt_leaves_no_open_transaction(store: LocalStore, cut_off: str
         metastore: Any = Interrupted()
         with (
             pytest.raises(KeyboardInterrupt),
-            open_transaction(metastore, client, SystemClock(), [UPDATE]),
+            locked_transaction(metastore, client, SystemClock(), [UPDATE]),
         ):
             pass
     finally:

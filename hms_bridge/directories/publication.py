@@ -4,42 +4,35 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from changemanager.filesystem.volume import Volume
 from changemanager.location import Location, Resolver
 from hms_bridge.acid.names import BucketFileName, DirectoryKind, DirectoryName
+from hms_bridge.directories.staging import (
+    discard,
+    finish,
+    forget_dead_temporaries,
+    hidden_name,
+    stage_directory,
+    token_of,
+)
+from hms_bridge.directories.written import EventFile, WrittenDirectory
 from hms_bridge.errors import AcidFormatError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Partition, Table
 from hms_bridge.model.event import WriteNotification
-from hms_bridge.model.ids import LockId, TxnId, WriteId
+from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.lock import DataOperation
 from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.model.statistics_state import ACCURATE, without_trust
 from hms_bridge.model.txn import DynamicPartitions
 from hms_bridge.model.valid_ids import ValidTxnList
-from hms_bridge.rows.event_files import EventFile
-from hms_bridge.rows.staging import (
-    discard,
-    forget_dead_temporaries,
-    hidden_name,
-    publish,
-    stage_directory,
-)
+from hms_bridge.session.heartbeat import require_open
 
-_NO_LOCK = LockId(0)
 _UNCOUNTED = {"DO_NOT_UPDATE_STATS": "true"}
 """Environment of changes: the metastore counts no files."""
 _LOG = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WrittenDirectory:
-    """A delta or delete delta: its files of all partitions."""
-
-    name: DirectoryName
-    files: tuple[EventFile, ...]
 
 
 class Publication:
@@ -60,7 +53,7 @@ class Publication:
         self._table = table
         self._txn_id = txn_id
         self._write_id = write_id
-        self._token = f"write_v{txn_id:07d}"
+        self._token = token_of("write", txn_id)
         self.staging = f"{table.storage.location.rstrip('/')}/{hidden_name(self._token)}"
 
     def publish(self, written: Sequence[WrittenDirectory], operation: DataOperation) -> None:
@@ -106,7 +99,7 @@ class Publication:
         came later would be read. So it is asked before each comes, and what came is taken back if
         the transaction has ended by then.
         """
-        self._metastore.heartbeat(self._txn_id, _NO_LOCK)
+        require_open(self._metastore, self._txn_id)
 
     def _distrust_statistics(self, partitions: Mapping[str, Partition]) -> None:
         """Hive answers count(*), min and max from statistics that are said to be right, and these
@@ -198,7 +191,7 @@ class Publication:
     def _place(
         self, name: DirectoryName, files: Sequence[EventFile], root: Location
     ) -> list[Location]:
-        """Gather the tasks' files in one directory and give it its name (rows/staging.py)."""
+        """Gather the tasks' files in one directory and give it its name (staging.py)."""
         volume = root.volume
         staged = stage_directory(volume, root.path, name, self._token)
         try:
@@ -206,7 +199,7 @@ class Publication:
                 _move(
                     volume, self._resolver(file.path).path, f"{staged.path}/{_bucket(name, file)}"
                 )
-            publish(volume, staged)
+            finish(volume, staged)
         except BaseException:
             discard(volume, staged)
             raise

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from types import TracebackType
 
 from hms_bridge.errors import BackendError, MetastoreError, MetastoreUnavailableError
 from hms_bridge.metastore import TransactionStore
@@ -26,10 +25,14 @@ def heartbeat_interval_seconds(store: TransactionStore) -> float:
     return min(_SECONDS_MAX, store.get_txn_timeout_ms() / 1000 / _BEATS_IN_TIMEOUT)
 
 
+def require_open(store: TransactionStore, txn_id: TxnId) -> None:
+    """Raises NoSuchTxnError, TxnAbortedError if it has ended, as one that was given up for lost."""
+    store.heartbeat(txn_id, _NO_LOCK)
+
+
 class Heartbeat:
     """A context that beats every ``interval_seconds``; ``check`` tells if the lease still holds.
 
-    None: as often as the metastore's hive.txn.timeout asks for.
     ``txn_id`` or ``lock_id`` is 0 where only the other is kept alive.
     """
 
@@ -37,14 +40,14 @@ class Heartbeat:
         self,
         store: TransactionStore,
         txn_id: TxnId,
-        interval_seconds: float | None = None,
+        interval_seconds: float,
         lock_id: LockId = _NO_LOCK,
     ) -> None:
         self._store = store
         self._txn_id = txn_id
         self._lock_id = lock_id
         self._what = f"transaction {txn_id}" if txn_id else f"lock {lock_id}"
-        self._interval_seconds = interval_seconds or heartbeat_interval_seconds(store)
+        self.interval_seconds = interval_seconds
         self._stopping = threading.Event()
         self._lost: MetastoreError | None = None
         self._thread = threading.Thread(
@@ -64,12 +67,7 @@ class Heartbeat:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def raise_if_lost(self) -> None:
@@ -83,7 +81,7 @@ class Heartbeat:
         self._store.heartbeat(self._txn_id, self._lock_id)
 
     def _beat(self) -> None:
-        while not self._stopping.wait(self._interval_seconds):
+        while not self._stopping.wait(self.interval_seconds):
             try:
                 self._store.heartbeat(self._txn_id, self._lock_id)
             except (MetastoreUnavailableError, BackendError) as error:

@@ -8,8 +8,8 @@ from changemanager.filesystem.volume import FileStatus, Volume
 from changemanager.filesystem.webhdfs import WebHdfsVolume
 from changemanager.location import FsspecResolver
 from hms_bridge.acid.markers import DataFormat, format_metadata
+from hms_bridge.directories.listing import find_acid_roots, list_acid_directory
 from hms_bridge.errors import AcidFormatError
-from hms_bridge.rows.listing import find_acid_roots, list_acid_directory
 from tests.support.golden import GoldenStage, golden_stages
 from tests.support.web_hdfs import NameNode, over_http
 

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Literal
 
 from changemanager.durable import settle_file
 from changemanager.filesystem.volume import Volume
 from hms_bridge.acid.markers import ACID_VERSION, ACID_VERSION_FILE
 from hms_bridge.acid.names import DirectoryName
+from hms_bridge.directories.rename import rename_directory
 from hms_bridge.errors import AcidFormatError
+from hms_bridge.model.ids import TxnId
 from hms_bridge.model.valid_ids import ValidTxnList
-from hms_bridge.rows.publish import publish_directory
 
 _TEMPORARY = re.compile(r"_tmp_(?:compaction|write)_v(\d+)")
 
@@ -34,6 +36,11 @@ class StagedDirectory:
 def hidden_name(token: str) -> str:
     """The hidden directory of the writer with this token, below the root that it writes to."""
     return f"_tmp_{token}"
+
+
+def token_of(what: Literal["compaction", "write"], txn_id: TxnId) -> str:
+    """The token of a transaction's compaction, or write."""
+    return f"{what}_v{txn_id:07d}"
 
 
 def stage_directory(volume: Volume, root: str, name: DirectoryName, token: str) -> StagedDirectory:
@@ -62,16 +69,16 @@ def write_version_file(volume: Volume, directory: str) -> None:
     settle_file(volume, path)
 
 
-def publish(volume: Volume, staged: StagedDirectory) -> None:
+def finish(volume: Volume, staged: StagedDirectory) -> None:
     """Give a whole directory its final name. Raises AcidFormatError if the name is taken."""
     if staged.hidden_root is None:
         return
-    publish_directory(volume, staged.path, staged.final_path)
+    rename_directory(volume, staged.path, staged.final_path)
     _remove_if_empty(volume, staged.hidden_root)
 
 
 def discard(volume: Volume, staged: StagedDirectory) -> None:
-    """Remove a directory that will not be published; one that is not there is no error."""
+    """Remove a directory that will not get its name; one that is not there is no error."""
     if volume.status(staged.path) is not None:
         volume.remove_tree(staged.path)
     if staged.hidden_root is not None:

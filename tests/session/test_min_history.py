@@ -10,7 +10,7 @@ from hms_bridge.model.compaction import Compaction, CompactionState, CompactionT
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
 from hms_bridge.model.txn import OpenTxn, OpenTxns, TxnState
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
-from hms_bridge.rows.min_history import lowest_needed, register_reader
+from hms_bridge.session.min_history import lowest_needed, register_reader
 from tests.support.fake_metastore import FakeMetastore
 
 WORKING, READY = CompactionState.WORKING, CompactionState.READY_FOR_CLEANING

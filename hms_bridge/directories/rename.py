@@ -7,7 +7,7 @@ from changemanager.filesystem.volume import Volume
 from hms_bridge.errors import AcidFormatError
 
 
-def publish_directory(volume: Volume, source: str, target: str) -> None:
+def rename_directory(volume: Volume, source: str, target: str) -> None:
     """Rename ``source`` to ``target``; never into it (HIVE-25600) and never over it.
 
     Its names survive a loss of power, the old ones before it has the new one, and the new one when

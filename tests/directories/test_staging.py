@@ -8,9 +8,9 @@ import pytest
 
 from changemanager.filesystem.opening import open_volume
 from changemanager.filesystem.volume import Volume
+from hms_bridge.directories.staging import forget_dead_temporaries
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.valid_ids import ValidTxnList
-from hms_bridge.rows.staging import forget_dead_temporaries
 
 ROOT = "/staging-test/t"
 TXNS = ValidTxnList.from_open_txns(TxnId(9), [TxnId(5), TxnId(6)], [False, True])

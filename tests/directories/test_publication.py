@@ -12,6 +12,8 @@ import pytest
 from changemanager.filesystem.volume import FileKind, Volume
 from changemanager.location import FsspecResolver, list_tree
 from hms_bridge.acid.names import DirectoryName
+from hms_bridge.directories.publication import Publication
+from hms_bridge.directories.written import EventFile, WrittenDirectory
 from hms_bridge.errors import AcidFormatError, TxnAbortedError
 from hms_bridge.model.catalog import (
     ORC_SERDE,
@@ -20,8 +22,6 @@ from hms_bridge.model.catalog import (
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.lock import DataOperation
 from hms_bridge.model.statistics_state import ACCURATE
-from hms_bridge.rows.event_files import EventFile
-from hms_bridge.rows.publication import Publication, WrittenDirectory
 from tests.conformance.objects import acid_table, orc_storage, partition
 from tests.support.world import PARTITION_COLUMNS, World
 

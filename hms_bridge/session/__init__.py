@@ -1,0 +1,1 @@
+"""A session: what opens, locks, keeps alive and ends transactions of readers and writers."""
