@@ -9,7 +9,7 @@ from hms_bridge.clock import Clock
 from hms_bridge.config.settings import Settings
 from hms_bridge.model.catalog import Column, Database, Partition, Storage, Table
 from hms_bridge.service.locations import WarehouseRoots
-from hms_bridge.service.unit_of_work import Transactions
+from hms_bridge.service.unit_of_work import Transactions, Verbs
 from hms_bridge.service.warehouse_files import WarehouseFiles
 
 
@@ -24,11 +24,11 @@ class Foundation:
     roots: WarehouseRoots
 
 
-class VerbFamily:
+class VerbFamily(Verbs):
     """Base of the mixins: each adds one family of verbs to the service."""
 
     def __init__(self, foundation: Foundation) -> None:
-        self._transactions = foundation.transactions
+        super().__init__(foundation.transactions)
         self._files = foundation.files
         self._settings = foundation.settings
         self._clock = foundation.clock

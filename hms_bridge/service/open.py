@@ -67,7 +67,12 @@ def open_local_metastore(
     database = open_url(url)
     try:
         transactions = Transactions(
-            database, time, message_format=message_format, hooks=dispatcher, retry=retry
+            database,
+            time,
+            message_format=message_format,
+            hooks=dispatcher,
+            settings=chosen,
+            retry=retry,
         )
         _prepare(database, transactions, external, is_created=create_schema)
         roots = WarehouseRoots(
