@@ -18,6 +18,7 @@ from hms_bridge.service.partition_conditions import PartitionConditionVerbs
 from hms_bridge.service.rename_partitions import RenamePartitionVerbs
 from hms_bridge.service.statistics import StatisticsVerbs
 from hms_bridge.service.tables import TableVerbs
+from hms_bridge.service.transactions import TransactionVerbs
 from hms_bridge.service.truncations import TruncationVerbs
 
 
@@ -29,6 +30,7 @@ class MetastoreService(
     RenamePartitionVerbs,
     ExchangePartitionVerbs,
     TruncationVerbs,
+    TransactionVerbs,
     CleaningVerbs,
     LockVerbs,
     CompactionVerbs,
