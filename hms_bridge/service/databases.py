@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hms_bridge.archive.file_tasks import FileTask
+from hms_bridge.backend.connection import Connection
+from hms_bridge.backend.work import sql
 from hms_bridge.catalog import databases, functions, tables
 from hms_bridge.catalog.databases import DEFAULT_DATABASE, StoredDatabase
 from hms_bridge.catalog.row_locks import RowLock
@@ -20,12 +22,19 @@ from hms_bridge.model.txn import AbortReason
 from hms_bridge.notification import events, object_events
 from hms_bridge.service.drops import DropVerbs, Looked
 from hms_bridge.service.foundation import normal_database
-from hms_bridge.service.unit_of_work import UnitOfWork
+from hms_bridge.service.unit_of_work import UnitOfWork, reads
 from hms_bridge.txn import abort, replication
+
+
+def _get_database(connection: Connection, name: str, catalog: str = DEFAULT_CATALOG) -> Database:
+    return databases.require_database(connection, name.lower(), catalog.lower()).database
 
 
 class DatabaseVerbs(DropVerbs):
     """create, get, alter, drop of databases (CatalogStore)."""
+
+    get_database = reads(sql(_get_database))
+    get_databases = reads(sql(databases.database_names))
 
     def create_database(self, database: Database) -> None:
         """Create it, and its directory. Raises AlreadyExistsError, InvalidObjectError."""
@@ -63,20 +72,6 @@ class DatabaseVerbs(DropVerbs):
         stored = replace(database, create_time=database.create_time or unit.now_seconds)
         databases.insert_database(unit.connection, stored)
         unit.events.append(events.database_created(stored, unit.now_seconds))
-
-    def get_database(self, name: str, catalog: str = DEFAULT_CATALOG) -> Database:
-        """Raises NoSuchObjectError."""
-        return self._transactions.read(
-            lambda c: databases.require_database(c, name.lower(), catalog.lower())
-        ).database
-
-    def get_databases(
-        self, pattern: str | None = None, catalog: str = DEFAULT_CATALOG
-    ) -> tuple[str, ...]:
-        """Names, sorted."""
-        return self._transactions.read(
-            lambda c: databases.database_names(c, pattern, catalog.lower())
-        )
 
     def alter_database(self, name: str, database: Database) -> None:
         """Replace everything but name and catalog. Raises NoSuchObjectError."""

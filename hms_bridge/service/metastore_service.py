@@ -15,6 +15,7 @@ from hms_bridge.service.locks import LockVerbs
 from hms_bridge.service.materialized_views import MaterializedViewVerbs
 from hms_bridge.service.notifications import NotificationVerbs
 from hms_bridge.service.partition_conditions import PartitionConditionVerbs
+from hms_bridge.service.partition_queries import PartitionQueryVerbs
 from hms_bridge.service.rename_partitions import RenamePartitionVerbs
 from hms_bridge.service.statistics import StatisticsVerbs
 from hms_bridge.service.tables import TableVerbs
@@ -26,6 +27,7 @@ class MetastoreService(
     DatabaseVerbs,
     TableVerbs,
     AlterTableVerbs,
+    PartitionQueryVerbs,
     PartitionConditionVerbs,
     RenamePartitionVerbs,
     ExchangePartitionVerbs,

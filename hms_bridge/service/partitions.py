@@ -10,8 +10,6 @@ from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.backend.connection import Connection
 from hms_bridge.catalog import databases, partitions, tables
 from hms_bridge.catalog.limits import check_partition
-from hms_bridge.catalog.partition_filter import parse_filter
-from hms_bridge.catalog.partition_predicate import bind_filter
 from hms_bridge.catalog.partitions import StoredPartition, name_of
 from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
@@ -61,7 +59,7 @@ class _Alteration:
 
 
 class PartitionVerbs(DropVerbs):
-    """add, get, alter, drop of partitions (CatalogStore)."""
+    """add, alter, drop of partitions (CatalogStore)."""
 
     def add_partitions(
         self,
@@ -163,95 +161,6 @@ class PartitionVerbs(DropVerbs):
         ]
         owner = Owner(table=table, partitions=frozenset(named))
         self._require_unshared(connection, table, elsewhere, owner)
-
-    def get_partition(
-        self, database: str, table: str, values: Sequence[str], catalog: str = DEFAULT_CATALOG
-    ) -> Partition:
-        """Raises NoSuchObjectError."""
-
-        def work(connection: Connection) -> tuple[StoredPartition, ...]:
-            stored = _table(connection, (database.lower(), table.lower(), catalog.lower()))
-            return partitions.find_by_names(connection, stored, [name_of(stored.table, values)])
-
-        found = self._transactions.read(work)
-        if not found:
-            raise NoSuchObjectError(f"partition values=[{', '.join(values)}]")
-        return found[0].partition
-
-    def get_partition_names(
-        self, database: str, table: str, max_parts: int = -1, catalog: str = DEFAULT_CATALOG
-    ) -> tuple[str, ...]:
-        """``a=1/b=x`` names, sorted. Raises NoSuchObjectError for an unknown table."""
-        return self._transactions.read(
-            lambda c: partitions.partition_names(
-                c, _table(c, (database.lower(), table.lower(), catalog.lower())), max_parts
-            )
-        )
-
-    def get_partitions(
-        self, database: str, table: str, max_parts: int = -1, catalog: str = DEFAULT_CATALOG
-    ) -> tuple[Partition, ...]:
-        """Sorted by name. Raises NoSuchObjectError for an unknown table."""
-        return self._found(
-            database, table, catalog, lambda c, stored: partitions.find_all(c, stored, max_parts)
-        )
-
-    def get_partitions_by_names(
-        self, database: str, table: str, names: Sequence[str], catalog: str = DEFAULT_CATALOG
-    ) -> tuple[Partition, ...]:
-        """Those that exist. Raises NoSuchObjectError for an unknown table."""
-        return self._found(
-            database, table, catalog, lambda c, stored: partitions.find_by_names(c, stored, names)
-        )
-
-    def get_partitions_by_values(
-        self,
-        database: str,
-        table: str,
-        prefix: Sequence[str],
-        max_parts: int = -1,
-        catalog: str = DEFAULT_CATALOG,
-    ) -> tuple[Partition, ...]:
-        """Those whose values match the given ones; "" or a missing one matches all."""
-        return self._found(
-            database,
-            table,
-            catalog,
-            lambda c, stored: partitions.find_by_values(c, stored, prefix, max_parts),
-        )
-
-    def get_partitions_by_filter(
-        self,
-        database: str,
-        table: str,
-        filter_text: str,
-        max_parts: int = -1,
-        catalog: str = DEFAULT_CATALOG,
-    ) -> tuple[Partition, ...]:
-        """Those that a filter like ``ds = "2024-01-02" and n > 3`` selects.
-
-        Raises MetaError for a filter that cannot be parsed, NoSuchObjectError.
-        """
-        tree = parse_filter(filter_text)
-
-        def find(connection: Connection, stored: StoredTable) -> tuple[StoredPartition, ...]:
-            if tree is None:
-                return partitions.find_all(connection, stored, max_parts)
-            chosen = bind_filter(tree, stored.table.partition_columns)
-            return partitions.find_by_filter(connection, stored, chosen, max_parts)
-
-        return self._found(database, table, catalog, find)
-
-    def _found(
-        self,
-        database: str,
-        table: str,
-        catalog: str,
-        find: Callable[[Connection, StoredTable], tuple[StoredPartition, ...]],
-    ) -> tuple[Partition, ...]:
-        key = (database.lower(), table.lower(), catalog.lower())
-        found = self._transactions.read(lambda c: find(c, _table(c, key)))
-        return tuple(stored.partition for stored in found)
 
     def alter_partitions(
         self,

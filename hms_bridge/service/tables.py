@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.backend.connection import Connection
+from hms_bridge.backend.work import sql
 from hms_bridge.catalog import databases, tables, view_creation
 from hms_bridge.catalog.column_types import check_column_types
 from hms_bridge.catalog.places import Owner
@@ -25,11 +26,30 @@ from hms_bridge.notification import events
 from hms_bridge.service import file_statistics
 from hms_bridge.service.drops import DropVerbs
 from hms_bridge.service.foundation import normal_table, with_ddl_time
-from hms_bridge.service.unit_of_work import UnitOfWork
+from hms_bridge.service.unit_of_work import UnitOfWork, reads
+
+
+def _get_table(
+    connection: Connection, database: str, name: str, catalog: str = DEFAULT_CATALOG
+) -> Table:
+    stored = tables.require_table(connection, database.lower(), name.lower(), catalog.lower())
+    return view_creation.with_creation(connection, stored).table
+
+
+def _get_tables_by_names(
+    connection: Connection, database: str, names: Sequence[str], catalog: str = DEFAULT_CATALOG
+) -> tuple[Table, ...]:
+    lowered = [name.lower() for name in names]
+    found = tables.find_tables(connection, database.lower(), lowered, catalog.lower())
+    return tuple(view_creation.with_creation(connection, stored).table for stored in found)
 
 
 class TableVerbs(DropVerbs):
     """create, get, drop of tables (CatalogStore)."""
+
+    get_table = reads(sql(_get_table))
+    get_tables = reads(sql(tables.table_names))
+    get_tables_by_names = reads(sql(_get_tables_by_names))
 
     def create_table(self, table: Table, *, trusted_columns: Sequence[str] = ()) -> None:
         """Create it, and its directory if it is managed and gives no location. If it has no
@@ -117,41 +137,6 @@ class TableVerbs(DropVerbs):
         kept = {KEEP_FILES: "true"} if is_kept else {}
         created = replace(complete, id=key, parameters={**complete.parameters, **kept})
         unit.events.append(events.table_created(created, unit.now_seconds, files))
-
-    def get_table(self, database: str, name: str, catalog: str = DEFAULT_CATALOG) -> Table:
-        """Raises NoSuchObjectError."""
-
-        def work(connection: Connection) -> Table:
-            stored = tables.require_table(
-                connection, database.lower(), name.lower(), catalog.lower()
-            )
-            return view_creation.with_creation(connection, stored).table
-
-        return self._transactions.read(work)
-
-    def get_tables(
-        self,
-        database: str,
-        pattern: str | None = None,
-        table_type: str | None = None,
-        catalog: str = DEFAULT_CATALOG,
-    ) -> tuple[str, ...]:
-        """Names, sorted; none for an unknown database."""
-        return self._transactions.read(
-            lambda c: tables.table_names(c, database.lower(), pattern, table_type, catalog.lower())
-        )
-
-    def get_tables_by_names(
-        self, database: str, names: Sequence[str], catalog: str = DEFAULT_CATALOG
-    ) -> tuple[Table, ...]:
-        """Those that exist."""
-        lowered = [name.lower() for name in names]
-
-        def work(connection: Connection) -> tuple[Table, ...]:
-            found = tables.find_tables(connection, database.lower(), lowered, catalog.lower())
-            return tuple(view_creation.with_creation(connection, stored).table for stored in found)
-
-        return self._transactions.read(work)
 
     def drop_table(
         self,
