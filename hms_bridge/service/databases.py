@@ -20,17 +20,17 @@ from hms_bridge.errors import (
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, TableType
 from hms_bridge.model.txn import AbortReason
 from hms_bridge.notification import events, object_events
-from hms_bridge.service.drops import DropVerbs, Looked
-from hms_bridge.service.foundation import normal_database
+from hms_bridge.service.drops import Looked
+from hms_bridge.service.foundation import VerbFamily, normal_database
 from hms_bridge.service.unit_of_work import UnitOfWork, reads
-from hms_bridge.txn import abort, replication
+from hms_bridge.txn import abort, replication, resources
 
 
 def _get_database(connection: Connection, name: str, catalog: str = DEFAULT_CATALOG) -> Database:
     return databases.require_database(connection, name.lower(), catalog.lower()).database
 
 
-class DatabaseVerbs(DropVerbs):
+class DatabaseVerbs(VerbFamily):
     """create, get, alter, drop of databases (CatalogStore)."""
 
     get_database = reads(sql(_get_database))
@@ -115,7 +115,7 @@ class DatabaseVerbs(DropVerbs):
         if is_data_deleted and is_cascade:
             key = (name.lower(), catalog.lower())
             names = self._transactions.read(lambda c: tables.table_names(c, key[0], catalog=key[1]))
-            looked = self._look_at_tables(key[0], names, key[1])
+            looked = self._drops.look_at_tables(key[0], names, key[1])
 
         def work(unit: UnitOfWork) -> tuple[Database, Sequence[FileTask]]:
             stored = databases.require_database(
@@ -149,10 +149,11 @@ class DatabaseVerbs(DropVerbs):
             )
         self._drop_functions(unit, database)
         for table in self._names_in_order(unit, database):
-            tasks += self._drop_table_rows(unit, database, table, looked=looked, is_purge=False)
+            tasks += self._drops.drop_table(unit, database, table, looked=looked, is_purge=False)
         databases.delete_database(unit.connection, stored)
         self._end_replays(unit, database)
-        self._forget_database(unit, database)
+        if database.catalog_name == DEFAULT_CATALOG:
+            resources.forget_database(unit.connection, database.name)
         unit.events.append(events.database_dropped(database, unit.now_seconds))
         return tasks
 

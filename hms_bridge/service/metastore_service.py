@@ -16,6 +16,7 @@ from hms_bridge.service.materialized_views import MaterializedViewVerbs
 from hms_bridge.service.notifications import NotificationVerbs
 from hms_bridge.service.partition_conditions import PartitionConditionVerbs
 from hms_bridge.service.partition_queries import PartitionQueryVerbs
+from hms_bridge.service.partitions import PartitionVerbs
 from hms_bridge.service.rename_partitions import RenamePartitionVerbs
 from hms_bridge.service.statistics import StatisticsVerbs
 from hms_bridge.service.tables import TableVerbs
@@ -28,6 +29,7 @@ class MetastoreService(
     TableVerbs,
     AlterTableVerbs,
     PartitionQueryVerbs,
+    PartitionVerbs,
     PartitionConditionVerbs,
     RenamePartitionVerbs,
     ExchangePartitionVerbs,
@@ -42,7 +44,7 @@ class MetastoreService(
     ConstraintVerbs,
     MaterializedViewVerbs,
 ):
-    """Implements ``LocalMetastore``. One verb is one database transaction."""
+    """Implements ``LocalMetastore``: the sum of its families, as the port is of its protocols."""
 
     def __init__(self, foundation: Foundation, manifest: SqlArchiveManifest) -> None:
         super().__init__(foundation)

@@ -20,6 +20,7 @@ from hms_bridge.errors import ConfigError
 from hms_bridge.notification.message_text import MessageFormat
 from hms_bridge.service.archive_manifest import SqlArchiveManifest
 from hms_bridge.service.directories import Directories
+from hms_bridge.service.drops import Drops
 from hms_bridge.service.foundation import Foundation
 from hms_bridge.service.hook_positions import StoredPositions
 from hms_bridge.service.hooks import EventHook, HookDispatcher, named_hooks
@@ -99,9 +100,8 @@ def open_local_metastore(
     except BaseException:
         database.close()
         raise
-    foundation = Foundation(
-        transactions=transactions, files=files, settings=chosen, clock=time, roots=roots
-    )
+    drops = Drops(transactions, files)
+    foundation = Foundation(transactions=transactions, files=files, drops=drops, roots=roots)
     return MetastoreService(foundation, manifest)
 
 

@@ -24,7 +24,7 @@ def _get_partition(
     values: Sequence[str],
     catalog: str = DEFAULT_CATALOG,
 ) -> Partition:
-    stored = _table(connection, database, table, catalog)
+    stored = require_named(connection, database, table, catalog)
     found = partitions.find_by_names(connection, stored, [name_of(stored.table, values)])
     if not found:
         raise NoSuchObjectError(f"partition values=[{', '.join(values)}]")
@@ -38,7 +38,7 @@ def _get_partition_names(
     max_parts: int = -1,
     catalog: str = DEFAULT_CATALOG,
 ) -> tuple[str, ...]:
-    stored = _table(connection, database, table, catalog)
+    stored = require_named(connection, database, table, catalog)
     return partitions.partition_names(connection, stored, max_parts)
 
 
@@ -49,7 +49,7 @@ def _get_partitions(
     max_parts: int = -1,
     catalog: str = DEFAULT_CATALOG,
 ) -> tuple[Partition, ...]:
-    stored = _table(connection, database, table, catalog)
+    stored = require_named(connection, database, table, catalog)
     return _records(partitions.find_all(connection, stored, max_parts))
 
 
@@ -60,7 +60,7 @@ def _get_partitions_by_names(
     names: Sequence[str],
     catalog: str = DEFAULT_CATALOG,
 ) -> tuple[Partition, ...]:
-    stored = _table(connection, database, table, catalog)
+    stored = require_named(connection, database, table, catalog)
     return _records(partitions.find_by_names(connection, stored, names))
 
 
@@ -72,7 +72,7 @@ def _get_partitions_by_values(
     max_parts: int = -1,
     catalog: str = DEFAULT_CATALOG,
 ) -> tuple[Partition, ...]:
-    stored = _table(connection, database, table, catalog)
+    stored = require_named(connection, database, table, catalog)
     return _records(partitions.find_by_values(connection, stored, prefix, max_parts))
 
 
@@ -85,14 +85,15 @@ def _get_partitions_by_filter(
     catalog: str = DEFAULT_CATALOG,
 ) -> tuple[Partition, ...]:
     tree = parse_filter(filter_text)
-    stored = _table(connection, database, table, catalog)
+    stored = require_named(connection, database, table, catalog)
     if tree is None:
         return _records(partitions.find_all(connection, stored, max_parts))
     chosen = bind_filter(tree, stored.table.partition_columns)
     return _records(partitions.find_by_filter(connection, stored, chosen, max_parts))
 
 
-def _table(connection: Connection, database: str, table: str, catalog: str) -> StoredTable:
+def require_named(connection: Connection, database: str, table: str, catalog: str) -> StoredTable:
+    """The table of a name as a client gives it. Raises NoSuchObjectError."""
     return tables.require_table(connection, database.lower(), table.lower(), catalog.lower())
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from changemanager.manifest import ArchiveCause
 from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.backend.connection import Connection
-from hms_bridge.catalog import databases, partitions, tables
+from hms_bridge.catalog import partitions, tables
 from hms_bridge.catalog.limits import check_partition
-from hms_bridge.catalog.partitions import StoredPartition, name_of
+from hms_bridge.catalog.partitions import name_of
 from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
-from hms_bridge.catalog.table_rules import has_own_files, is_external, is_view
+from hms_bridge.catalog.table_rules import is_external, is_view
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import (
     AlreadyExistsError,
@@ -31,12 +30,10 @@ from hms_bridge.model.catalog import (
 )
 from hms_bridge.notification import events
 from hms_bridge.service import altered_statistics, file_statistics
-from hms_bridge.service.drops import DropVerbs, Looked
 from hms_bridge.service.file_statistics import FileCount
-from hms_bridge.service.foundation import normal_partition, with_ddl_time
+from hms_bridge.service.foundation import VerbFamily, normal_partition, with_ddl_time
 from hms_bridge.service.locations import WarehouseRoots, partition_location
 from hms_bridge.service.unit_of_work import UnitOfWork
-from hms_bridge.txn import resources
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,7 +55,7 @@ class _Alteration:
         )
 
 
-class PartitionVerbs(DropVerbs):
+class PartitionVerbs(VerbFamily):
     """add, alter, drop of partitions (CatalogStore)."""
 
     def add_partitions(
@@ -152,7 +149,7 @@ class PartitionVerbs(DropVerbs):
     def _require_places(
         self, connection: Connection, table: Table, wanted: Sequence[Partition]
     ) -> None:
-        """Of those that do not lie where their names say, see :meth:`_require_unshared`."""
+        """Of those that do not lie where their names say, see DeletionRule.require_unshared."""
         named = {name_of(table, p.values): p.storage.location for p in wanted}
         elsewhere = [
             place
@@ -160,7 +157,7 @@ class PartitionVerbs(DropVerbs):
             if place and place != partition_location(table, name)
         ]
         owner = Owner(table=table, partitions=frozenset(named))
-        self._require_unshared(connection, table, elsewhere, owner)
+        self._files.rule.require_unshared(connection, table, elsewhere, owner)
 
     def alter_partitions(
         self,
@@ -263,7 +260,7 @@ class PartitionVerbs(DropVerbs):
         key = (database.lower(), table.lower(), catalog.lower())
         looked = None
         if is_data_deleted:
-            looked = self._look_at_partitions(
+            looked = self._drops.look_at_partitions(
                 key, lambda c, stored: partitions.find_by_names(c, stored, names)
             )
 
@@ -276,64 +273,11 @@ class PartitionVerbs(DropVerbs):
                     f"Some partitions to drop are missing: {', '.join(missing[:5])} of "
                     f"{stored.table.full_name}"
                 )
-            return self._drop_rows(unit, stored, found, looked=looked, is_purge=is_purge)
-
-        self._delete_partitions(self._transactions.write(work))
-
-    def _look_at_partitions(
-        self,
-        key: tuple[str, str, str],
-        find: Callable[[Connection, StoredTable], Sequence[StoredPartition]],
-    ) -> Looked:
-        """What is in the directories of partitions that are about to be dropped."""
-
-        def work(connection: Connection) -> list[str]:
-            stored = _table(connection, key)
-            if not has_own_files(stored.table):
-                return []
-            return self._deletable(connection, list(_places(find(connection, stored))))
-
-        return self._look(self._transactions.read(work))
-
-    def _drop_rows(
-        self,
-        unit: UnitOfWork,
-        stored: StoredTable,
-        found: Sequence[StoredPartition],
-        *,
-        looked: Looked | None,
-        is_purge: bool,
-    ) -> Sequence[FileTask]:
-        if not found:
-            return ()
-        table = stored.table
-        partitions.delete_partitions(unit.connection, found)
-        if table.is_transactional and table.catalog_name == DEFAULT_CATALOG:
-            resources.forget_partitions(
-                unit.connection, table.database_name, table.name, [p.name for p in found]
+            return self._drops.drop_partitions(
+                unit, stored, found, looked=looked, is_purge=is_purge
             )
-        tasks: Sequence[FileTask] = ()
-        if looked is not None and has_own_files(table):
-            database = databases.require_database(
-                unit.connection, table.database_name, table.catalog_name
-            )
-            tasks = self._deletions(
-                unit,
-                database.database,
-                Owner(table=table, partitions=frozenset(p.name for p in found)),
-                _places(found),
-                looked,
-                cause=ArchiveCause.DROP_PARTITION,
-                is_purge=is_purge,
-            )
-        values = [partition.partition.values for partition in found]
-        unit.events.append(events.partitions_dropped(table, values, unit.now_seconds))
-        return tasks
 
-
-def _places(found: Sequence[StoredPartition]) -> dict[str, str | None]:
-    """Their directories, each with the name of its partition."""
-    return {p.partition.storage.location: p.name for p in found if p.partition.storage.location}
+        self._drops.carry_out(self._transactions.write(work))
 
 
 def _table(

@@ -24,8 +24,7 @@ from hms_bridge.model.catalog import (
 )
 from hms_bridge.notification import events
 from hms_bridge.service import file_statistics
-from hms_bridge.service.drops import DropVerbs
-from hms_bridge.service.foundation import normal_table, with_ddl_time
+from hms_bridge.service.foundation import VerbFamily, normal_table, with_ddl_time
 from hms_bridge.service.unit_of_work import UnitOfWork, reads
 
 
@@ -44,7 +43,7 @@ def _get_tables_by_names(
     return tuple(view_creation.with_creation(connection, stored).table for stored in found)
 
 
-class TableVerbs(DropVerbs):
+class TableVerbs(VerbFamily):
     """create, get, drop of tables (CatalogStore)."""
 
     get_table = reads(sql(_get_table))
@@ -128,7 +127,7 @@ class TableVerbs(DropVerbs):
         # Only now: of many who make one table, the others must hear that it exists.
         if (place := table.storage.location) is not None and not is_view(table):
             owner = Owner(table=replace(complete, id=key))
-            self._require_unshared(unit.connection, table, [place], owner)
+            self._files.rule.require_unshared(unit.connection, table, [place], owner)
         if complete.creation is not None and view_creation.is_materialized(complete):
             view_creation.put_creation(
                 unit.connection, complete, complete.creation, self._clock.now_ms()
@@ -152,13 +151,13 @@ class TableVerbs(DropVerbs):
 
         looked = None
         if is_data_deleted:
-            looked = self._look_at_tables(database.lower(), [name.lower()], catalog.lower())
+            looked = self._drops.look_at_tables(database.lower(), [name.lower()], catalog.lower())
 
         def work(unit: UnitOfWork) -> Sequence[FileTask]:
             stored = databases.require_database(
                 unit.connection, database.lower(), catalog.lower(), RowLock.SHARED
             )
-            return self._drop_table_rows(
+            return self._drops.drop_table(
                 unit,
                 stored.database,
                 name.lower(),

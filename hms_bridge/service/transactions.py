@@ -135,7 +135,7 @@ class TransactionVerbs(VerbFamily):
 
     def __init__(self, foundation: Foundation) -> None:
         super().__init__(foundation)
-        self._limit = OpenTxnLimit(foundation.settings.txn, foundation.clock)
+        self._limit = OpenTxnLimit(self._settings.txn, self._clock)
 
     get_open_txns = reads(open_txns.get_open_txns)
     get_open_txns_info = reads(open_txns.get_open_txns_info)
