@@ -76,7 +76,6 @@ class AlterTableVerbs(VerbFamily):
         environment: Mapping[str, str] | None = None,
         valid_write_ids: str | None = None,
     ) -> None:
-        """Replace it (also renames). Raises NoSuchObjectError, InvalidOperationError."""
         wanted = normal_table(table)
         old_name = (database.lower(), name.lower())
         alteration = _Alteration(

@@ -43,16 +43,13 @@ class CleaningVerbs(VerbFamily):
     revoke_timed_out_workers = writes(compaction_queue.revoke_timed_out_workers)
 
     def may_be_deleted(self, location: str) -> DeletionVerdict:
-        """Whether a directory that no table owns any more may be deleted."""
         return self._transactions.read(lambda c: self._files.rule.verdicts(c, [location])[0])
 
     def strangers_in(self, table: Table, directories: Sequence[str]) -> Mapping[str, str]:
-        """Of directories of a table those in which, or around which, others lie too, and who."""
         owner = Owner(table=table)
         return self._transactions.read(lambda c: self._files.rule.strangers(c, directories, owner))
 
     def find_moves(self, database: str, table: str) -> tuple[str, ...]:
-        """Directories of a table that a rename moves: what lies in them is now there, now gone."""
         moves = self._transactions.read(lambda c: file_tasks.find_moves(c, database, table))
         return tuple(move.location for move in moves)
 

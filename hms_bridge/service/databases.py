@@ -37,7 +37,6 @@ class DatabaseVerbs(VerbFamily):
     get_databases = reads(sql(databases.database_names))
 
     def create_database(self, database: Database) -> None:
-        """Create it, and its directory. Raises AlreadyExistsError, InvalidObjectError."""
         wanted = self._with_locations(normal_database(database))
         location = wanted.location or ""
         if self._transactions.read(
@@ -74,7 +73,6 @@ class DatabaseVerbs(VerbFamily):
         unit.events.append(events.database_created(stored, unit.now_seconds))
 
     def alter_database(self, name: str, database: Database) -> None:
-        """Replace everything but name and catalog. Raises NoSuchObjectError."""
         catalog = database.catalog_name.lower()
 
         def work(unit: UnitOfWork) -> None:
@@ -106,8 +104,6 @@ class DatabaseVerbs(VerbFamily):
         is_data_deleted: bool = True,
         is_cascade: bool = False,
     ) -> None:
-        """Raises NoSuchObjectError; InvalidOperationError when tables are left and no cascade
-        was asked, or when the database is a replication source."""
         if name.lower() == DEFAULT_DATABASE:
             raise MetaError(f"Can not drop {name.lower()} database in catalog {catalog.lower()}")
 

@@ -34,8 +34,6 @@ class NotificationVerbs(VerbFamily):
     get_write_events = reads(sql(write_log.read))
 
     def add_write_notifications(self, notifications: Sequence[WriteNotification]) -> None:
-        """Remember which files a transaction wrote; a repeated call adds nothing twice."""
-
         def work(unit: UnitOfWork) -> None:
             written = [self._written(unit.connection, one) for one in notifications]
             try:

@@ -67,10 +67,6 @@ class PartitionVerbs(VerbFamily):
         is_if_not_exists: bool = False,
         catalog: str = DEFAULT_CATALOG,
     ) -> tuple[Partition, ...]:
-        """All or none; returns those that were added, with their locations.
-
-        Raises AlreadyExistsError, NoSuchObjectError, InvalidObjectError.
-        """
         key = (database.lower(), table.lower(), catalog.lower())
         stored = self._transactions.read(lambda c: _table_to_add_to(c, key))
         wanted = _distinct(
@@ -170,7 +166,6 @@ class PartitionVerbs(VerbFamily):
         is_event_each: bool = False,
         valid_write_ids: str | None = None,
     ) -> None:
-        """Replace them, found by their values; all or none. Raises NoSuchObjectError."""
         key = (database.lower(), table.lower(), catalog.lower())
         given = environment or {}
         alteration = _Alteration(
@@ -256,7 +251,6 @@ class PartitionVerbs(VerbFamily):
         is_purge: bool = False,
         is_if_exists: bool = False,
     ) -> None:
-        """Remove them, all or none; files as in drop_table. Raises NoSuchObjectError."""
         key = (database.lower(), table.lower(), catalog.lower())
         looked = None
         if is_data_deleted:

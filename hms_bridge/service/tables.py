@@ -51,11 +51,6 @@ class TableVerbs(VerbFamily):
     get_tables_by_names = reads(sql(_get_tables_by_names))
 
     def create_table(self, table: Table, *, trusted_columns: Sequence[str] = ()) -> None:
-        """Create it, and its directory if it is managed and gives no location. If it has no
-        files, the statistics of ``trusted_columns`` can be believed from the start.
-
-        Raises AlreadyExistsError, InvalidObjectError, NoSuchObjectError (its database).
-        """
         request = replace(table, parameters=without_request(table.parameters))
         wanted = with_acid_properties(normal_table(request))
         check_column_types(wanted)
@@ -146,9 +141,6 @@ class TableVerbs(VerbFamily):
         is_data_deleted: bool = True,
         is_purge: bool = False,
     ) -> None:
-        """Remove it; the files of a managed table go too, archived first where the database is
-        a replication source (I4). Raises NoSuchObjectError."""
-
         looked = None
         if is_data_deleted:
             looked = self._drops.look_at_tables(database.lower(), [name.lower()], catalog.lower())

@@ -141,7 +141,6 @@ class TransactionVerbs(VerbFamily):
     get_open_txns_info = reads(open_txns.get_open_txns_info)
 
     def open_txns(self, request: OpenTxnsRequest) -> tuple[TxnId, ...]:
-        """Ascending ids. Replayed source transactions that are already mapped keep their ids."""
         for _ in range(OPEN_ATTEMPTS_MAX):
             opened = self._transactions.write(lambda unit: self._open(unit, request))
             if opened.deadline_ms is None or steady_ms(self._clock) < opened.deadline_ms:
@@ -162,7 +161,6 @@ class TransactionVerbs(VerbFamily):
         return opened
 
     def get_txn_timeout_ms(self) -> int:
-        """After how long without a heartbeat it ends a transaction or lock."""
         return self._settings.txn.timeout_ms
 
     commit_txn = writes(_commit_txn)
