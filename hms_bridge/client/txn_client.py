@@ -169,6 +169,13 @@ class TransactionClient:
         except UnknownMethodError:
             return
 
+    def get_replayed_txns(self, repl_policy: str) -> Mapping[TxnId, TxnId]:
+        found = self._caller.call(
+            "get_replayed_txns_for_policy", is_repeatable=True, policyName=repl_policy
+        )
+        pairs = (found.replTxnMapEntry or {}).items()
+        return {TxnId(int(source)): TxnId(int(target)) for source, target in pairs}
+
     def repl_table_write_id_state(self, state: TableWriteIdState) -> None:
         struct = convert_txn.write_id_state_to_struct(state)
         self._caller.call("repl_tbl_writeid_state", is_repeatable=True, rqst=struct)

@@ -30,6 +30,7 @@ from hms_bridge.txn import (
     heartbeat,
     min_history,
     open_txns,
+    replication,
     valid_write_ids,
     write_id_state,
     write_ids,
@@ -177,4 +178,5 @@ class TransactionVerbs(VerbFamily):
     get_max_allocated_write_id = reads(sql(write_ids.get_max_allocated_write_id))
     seed_write_id = writes(sql(write_ids.seed_write_id))
     seed_txn_id = writes(sql(write_ids.seed_txn_id))
+    get_replayed_txns = reads(sql(replication.replayed_txns))
     repl_table_write_id_state = writes(_repl_table_write_id_state)
