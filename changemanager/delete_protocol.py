@@ -144,6 +144,11 @@ class DeleteProtocol:
         self._clock = clock
         self._new_id = new_id
 
+    @property
+    def archive(self) -> ChangeManager | None:
+        """Where it archives; None if the archive is off."""
+        return self._archive
+
     def plan(
         self,
         victim: str,

@@ -10,9 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from uuid import uuid4
 
-from changemanager.delete_protocol import DeleteProtocol
 from changemanager.errors import ChangeManagerError, LeaseLostError
 from changemanager.journal import tell
 from changemanager.lease import WorkLease
@@ -180,15 +178,7 @@ class Cleaner:
 
 def make_cleaner(store: LocalStore) -> Cleaner:
     """The cleaner of a metastore and its archive."""
-    # A cmroot that cannot be used now fails each entry that needs it, and is tried again.
-    archive = store.archive(is_checked=False) if store.settings.archive.is_enabled else None
-    protocol = DeleteProtocol(
-        resolve=store.resolver,
-        intents=store.manifest,
-        archive=archive,
-        clock=store.clock,
-        new_id=lambda: uuid4().hex,
-    )
+    protocol = store.delete_protocol()
     settings = store.settings.compactor
     planner = CleaningPlanner(store.metastore, store.resolver)
     lease = WorkLease(store.manifest, store.clock, new_owner, is_dead)
@@ -205,7 +195,6 @@ def make_cleaner(store: LocalStore) -> Cleaner:
             metastore=store.metastore,
             manifest=store.manifest,
             protocol=protocol,
-            archive=archive,
             resolve=store.resolver,
             lease=lease,
             clock=store.clock,

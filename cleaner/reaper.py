@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from changemanager.archive import ChangeManager
 from changemanager.delete_protocol import DeleteProtocol
 from changemanager.errors import ArchivedFileLostError, ChangeManagerConfigError, ChangeManagerError
 from changemanager.lease import WorkLease
@@ -55,7 +54,6 @@ class Reaper:
         metastore: LocalMetastore,
         manifest: ArchiveManifest,
         protocol: DeleteProtocol,
-        archive: ChangeManager | None,
         resolve: Resolver,
         lease: WorkLease,
         clock: Clock,
@@ -63,7 +61,7 @@ class Reaper:
         self._metastore = metastore
         self._manifest = manifest
         self._protocol = protocol
-        self._archive = archive
+        self._archive = protocol.archive
         self._resolve = resolve
         self._lease = lease
         self._clock = clock

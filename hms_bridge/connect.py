@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from uuid import uuid4
 
 from changemanager.archive import ChangeManager
+from changemanager.delete_protocol import DeleteProtocol
 from changemanager.filesystem.volume import FileKind
 from changemanager.hadoop import HadoopConfig
 from changemanager.location import Location, Resolver
@@ -26,13 +26,14 @@ from hms_bridge.backend.engine import open_database
 from hms_bridge.backend.schema.install import schema_info
 from hms_bridge.client.thrift_metastore import ThriftMetastoreClient
 from hms_bridge.clock import Clock, SystemClock
-from hms_bridge.config.file_systems import archive_config, file_systems
+from hms_bridge.config.file_systems import file_systems
 from hms_bridge.config.keys import CM_ROOT, WAREHOUSE
 from hms_bridge.config.settings import Settings
 from hms_bridge.errors import ConfigError
 from hms_bridge.metastore import Metastore
+from hms_bridge.service.archiving import Archiving
 from hms_bridge.service.metastore_service import MetastoreService
-from hms_bridge.service.open import open_local_metastore
+from hms_bridge.service.open import new_token, open_local_metastore
 
 _SQLITE = "sqlite:///"
 _THRIFT = "thrift://"
@@ -49,23 +50,30 @@ class LocalStore:
     clock: Clock
     settings: Settings
 
-    def archive(self, *, is_checked: bool = True) -> ChangeManager:
+    def archive(self) -> ChangeManager:
         """The ChangeManager of the settings. Raises ChangeManagerError for a bad one.
 
         Its directory may be absent, which is an empty archive.
         """
-        settings, hadoop = self.settings.archive, self.settings.hadoop
-        config = archive_config(
-            settings,
-            cmroot=archive_root(self.settings),
-            trash=absolute_location(settings.trash, hadoop) if settings.trash else None,
-        )
-        manager = ChangeManager(
-            config, self.resolver, self.manifest, self.clock, lambda: uuid4().hex
-        )
-        if is_checked:
-            _require_directory(manager.cmroot)
+        manager = self._archiving().change_manager()
+        _require_directory(manager.cmroot)
         return manager
+
+    def delete_protocol(self) -> DeleteProtocol:
+        """What removes files, with the archive if it is on. Raises as above, but an archive that
+        cannot be used now fails each removal that needs it."""
+        return self._archiving().delete_protocol()
+
+    def _archiving(self) -> Archiving:
+        return Archiving(
+            settings=self.settings.archive,
+            cmroot=lambda: archive_root(self.settings),
+            place=lambda text: absolute_location(text, self.settings.hadoop),
+            resolve=self.resolver,
+            manifest=self.manifest,
+            clock=self.clock,
+            new_id=new_token,
+        )
 
 
 def open_metastore(

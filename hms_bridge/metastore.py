@@ -289,6 +289,11 @@ class TransactionStore(Protocol):
         """Keep a range alive; never raises for one of them."""
         ...
 
+    def get_replayed_txns(self, repl_policy: str) -> Mapping[TxnId, TxnId]:
+        """The source's transactions that are replayed here under a policy and have not ended, and
+        ours for each."""
+        ...
+
     def get_latest_txn_in_conflict(self, txn_id: TxnId) -> TxnId | None:
         """The newest committed transaction that updated or deleted where this one holds locks to
         do so; None if there is none. A writer asks after waiting for its locks: if its snapshot

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 from sqlalchemy import Connection, Row, delete, insert, or_, select
 
 from changemanager.location import spellings
-from changemanager.manifest import ArchiveEntry, EntryState, IntentState, Pin, PinKind
+from changemanager.manifest import EntryState, IntentState, Pin, PinKind
 from hms_bridge.archive.digest import digest
 from hms_bridge.archive.lock import hold_archive
+from hms_bridge.archive.records import entries, known_root
 from hms_bridge.backend.batches import batches
 from hms_bridge.backend.schema.archive_tables import (
     HMSB_ARCHIVE_INTENT,
@@ -24,9 +25,6 @@ from hms_bridge.backend.schema.archive_tables import (
 _PIN = HMSB_ARCHIVE_PIN.c
 _NAME = HMSB_ARCHIVE_PIN_NAME.c
 _OPEN = tuple(state.value for state in IntentState if state.is_open)
-
-Entries: TypeAlias = Callable[[Connection, str, Collection[str] | None], Mapping[str, ArchiveEntry]]
-"""``records.entries``, given by the caller, because records ask who holds a file."""
 
 
 def _pieces(names: Collection[str]) -> Iterator[Sequence[str]]:
@@ -100,9 +98,10 @@ def _pin(row: Row[*tuple[Any, ...]], names: Sequence[str]) -> Pin:
 
 
 def holders(
-    connection: Connection, cmroot: str, names: Collection[str], now_ms: int, entries: Entries
+    connection: Connection, cmroot: str, names: Collection[str], now_ms: int
 ) -> Mapping[str, tuple[str, ...]]:
     """See ArchivePins.holders."""
+    cmroot = known_root(connection, cmroot)
     is_live = or_(_PIN.EXPIRES_AT_MS.is_(None), _PIN.EXPIRES_AT_MS > now_ms)
     of_databases = [
         _pin(row, ())

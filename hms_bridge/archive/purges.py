@@ -14,8 +14,8 @@ from hms_bridge.archive.records import (
     NO_CLOCK,
     at_name,
     delete_rows,
-    entries,
     held_rows,
+    known_root,
     purge_lease,
 )
 from hms_bridge.backend.schema.archive_tables import HMSB_ARCHIVED_FILE
@@ -34,6 +34,7 @@ def claim_purge(
     now_ms: int,
 ) -> bool:
     """See ArchiveRecords.claim_purge."""
+    cmroot = known_root(connection, cmroot)
     # Before anything is looked at: a pin that comes meanwhile waits, and then sees PURGING.
     hold_archive(connection)
     row = held_rows(connection, cmroot, [name]).get(name)
@@ -41,7 +42,7 @@ def claim_purge(
     clock = None if row is None or is_purged else row.ARCHIVED_AT_MS
     if clock != seen_archived_at_ms:
         return False
-    holders = pins.holders(connection, cmroot, [name], now_ms, entries).get(name, ())
+    holders = pins.holders(connection, cmroot, [name], now_ms).get(name, ())
     if set(holders) - set(overridden_holders):
         return False
     if not leases.take(connection, purge_lease(cmroot, name), owner, now_ms):
@@ -71,6 +72,7 @@ def claim_purge(
 
 def holds_purge(connection: Connection, cmroot: str, name: str, *, owner: str, now_ms: int) -> bool:
     """See ArchiveRecords.holds_purge."""
+    cmroot = known_root(connection, cmroot)
     row = held_rows(connection, cmroot, [name]).get(name)
     is_purging = row is not None and row.STATE == EntryState.PURGING.value
     return is_purging and leases.renew(connection, purge_lease(cmroot, name), owner, now_ms)
@@ -80,6 +82,7 @@ def release_purge(
     connection: Connection, cmroot: str, name: str, *, owner: str | None, now_ms: int
 ) -> bool:
     """See ArchiveRecords.release_purge."""
+    cmroot = known_root(connection, cmroot)
     row = held_rows(connection, cmroot, [name]).get(name)
     lease = purge_lease(cmroot, name)
     if row is None or row.STATE != EntryState.PURGING.value:
@@ -104,6 +107,7 @@ def record_purged(
     connection: Connection, cmroot: str, name: str, *, owner: str, now_ms: int
 ) -> bool:
     """See ArchiveRecords.record_purged."""
+    cmroot = known_root(connection, cmroot)
     row = held_rows(connection, cmroot, [name]).get(name)
     lease = purge_lease(cmroot, name)
     is_purging = row is not None and row.STATE == EntryState.PURGING.value
@@ -120,6 +124,7 @@ def record_purged(
 
 def live_purges(connection: Connection, cmroot: str, now_ms: int) -> frozenset[str]:
     """See ArchiveRecords.live_purges."""
+    cmroot = known_root(connection, cmroot)
     purging = connection.scalars(
         select(_FILE.NAME).where(
             _FILE.CMROOT_DIGEST == digest(cmroot), _FILE.STATE == EntryState.PURGING.value
@@ -134,6 +139,7 @@ def live_purges(connection: Connection, cmroot: str, now_ms: int) -> frozenset[s
 
 def forget_purged(connection: Connection, cmroot: str, before_ms: int) -> int:
     """See ArchiveRecords.forget_purged."""
+    cmroot = known_root(connection, cmroot)
     gone = list(
         connection.scalars(
             select(_FILE.NAME)

@@ -1,4 +1,6 @@
-"""What is archived, in SQL: one row for a file of a cmroot, one for each place it came from."""
+"""What is archived, in SQL: one row for a file of a cmroot, one for each place it came from.
+
+A cmroot has several spellings; each function that others call looks under the one that is kept."""
 
 from __future__ import annotations
 
@@ -78,6 +80,7 @@ def reserve(
     connection: Connection, cmroot: str, files: Sequence[ReservedFile], now_ms: int
 ) -> None:
     """See ArchiveRecords.reserve. Raises ArchiveBusyError."""
+    cmroot = known_root(connection, cmroot)
     known = held_rows(connection, cmroot, [file.name for file in files])
     purging = [n for n, row in known.items() if row.STATE == EntryState.PURGING.value]
     busy = tuple(
@@ -147,6 +150,7 @@ def record_archived(
     connection: Connection, cmroot: str, files: Sequence[ArchivedFile], now_ms: int
 ) -> None:
     """See ArchiveRecords.record_archived. Raises IntentError."""
+    cmroot = known_root(connection, cmroot)
     names = [file.name for file in files]
     known = held_rows(connection, cmroot, names)
     for name in names:
@@ -199,6 +203,7 @@ def _insert_origins(connection: Connection, cmroot: str, files: Sequence[Archive
 
 def withdraw(connection: Connection, cmroot: str, names: Collection[str]) -> None:
     """See ArchiveRecords.withdraw."""
+    cmroot = known_root(connection, cmroot)
     held = held_rows(connection, cmroot, names)
     reserved = [n for n, row in held.items() if row.STATE == EntryState.RESERVED.value]
     with_origins = {
@@ -228,6 +233,7 @@ def entries(
     connection: Connection, cmroot: str, names: Collection[str] | None = None
 ) -> Mapping[str, ArchiveEntry]:
     """See ArchiveRecords.entries."""
+    cmroot = known_root(connection, cmroot)
     in_root = _FILE.CMROOT_DIGEST == digest(cmroot)
     if names is None:
         is_wanted = in_root & (_FILE.STATE != EntryState.PURGED.value)
@@ -249,6 +255,7 @@ def entries(
 
 def archived_below(connection: Connection, cmroot: str, directory: str) -> tuple[ArchiveEntry, ...]:
     """See ArchiveRecords.archived_below."""
+    cmroot = known_root(connection, cmroot)
     prefix = directory.rstrip("/") + "/"
     in_root = _ORIGIN.CMROOT_DIGEST == digest(cmroot)
     found = _origins(connection, in_root & _ORIGIN.URI.startswith(prefix, autoescape=True))
@@ -312,6 +319,7 @@ def amend(
     now_ms: int,
 ) -> bool:
     """See ArchiveRecords.amend."""
+    cmroot = known_root(connection, cmroot)
     hold_archive(connection)
     row = held_rows(connection, cmroot, [name]).get(name)
     is_none = row is None or row.STATE == EntryState.PURGED.value

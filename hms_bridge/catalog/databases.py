@@ -128,9 +128,11 @@ def require_database(
     return found
 
 
-def database_names(connection: Connection, pattern: str | None, catalog: str) -> tuple[str, ...]:
+def database_names(
+    connection: Connection, pattern: str | None = None, catalog: str = DEFAULT_CATALOG
+) -> tuple[str, ...]:
     """Names that match, sorted."""
-    query = select(DBS.c.NAME).where(DBS.c.CTLG_NAME == catalog)
+    query = select(DBS.c.NAME).where(DBS.c.CTLG_NAME == catalog.lower())
     if pattern is not None:
         query = query.where(matches(DBS.c.NAME, pattern))
     return tuple(sorted(connection.scalars(query)))

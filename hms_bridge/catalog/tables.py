@@ -143,7 +143,7 @@ def table_names(
 ) -> tuple[str, ...]:
     """Names that match, sorted."""
     query = select(TBLS.c.TBL_NAME).join(DBS, TBLS.c.DB_ID == DBS.c.DB_ID)
-    query = query.where(_in(database, catalog))
+    query = query.where(_in(database.lower(), catalog.lower()))
     if pattern is not None:
         query = query.where(matches(TBLS.c.TBL_NAME, pattern))
     if table_type is not None:

@@ -10,7 +10,7 @@ import click
 
 from hms_bridge.cli.main import cli
 from hms_bridge.config.keys import KEYS
-from hms_bridge.wire.reference import wire_methods_page
+from hms_bridge.server.reference import wire_methods_page
 
 _ROOT = Path(__file__).parents[2]
 

@@ -43,11 +43,9 @@ class CatalogClient:
         self._caller = caller
 
     def create_database(self, database: Database) -> None:
-        """Raises AlreadyExistsError, InvalidObjectError."""
         self._caller.call("create_database", database=database_to_struct(database))
 
     def get_database(self, name: str, catalog: str = DEFAULT_CATALOG) -> Database:
-        """Raises NoSuchObjectError."""
         full = join_catalog(catalog, name)
         return database_from_struct(
             self._caller.call("get_database", is_repeatable=True, name=full)
@@ -56,12 +54,10 @@ class CatalogClient:
     def get_databases(
         self, pattern: str | None = None, catalog: str = DEFAULT_CATALOG
     ) -> tuple[str, ...]:
-        """Names, sorted."""
         full = join_catalog(catalog, _ALL if pattern is None else pattern)
         return tuple(sorted(self._caller.call("get_databases", is_repeatable=True, pattern=full)))
 
     def alter_database(self, name: str, database: Database) -> None:
-        """Raises NoSuchObjectError."""
         full = join_catalog(database.catalog_name, name)
         self._caller.call("alter_database", dbname=full, db=database_to_struct(database))
 
@@ -73,7 +69,6 @@ class CatalogClient:
         is_data_deleted: bool = True,
         is_cascade: bool = False,
     ) -> None:
-        """Raises NoSuchObjectError, InvalidOperationError."""
         self._caller.call(
             "drop_database",
             name=join_catalog(catalog, name),
@@ -82,7 +77,6 @@ class CatalogClient:
         )
 
     def create_table(self, table: Table, *, trusted_columns: Sequence[str] = ()) -> None:
-        """Raises AlreadyExistsError, InvalidObjectError, NoSuchObjectError (its database)."""
         struct: Any = table_to_struct(table)
         if trusted_columns:
             struct.dictionary = trusted_columns_to_struct(trusted_columns)
@@ -103,7 +97,6 @@ class CatalogClient:
             raise
 
     def get_table(self, database: str, name: str, catalog: str = DEFAULT_CATALOG) -> Table:
-        """Raises NoSuchObjectError."""
         request = hive.GetTableRequest(
             dbName=database,
             tblName=name,
@@ -129,7 +122,6 @@ class CatalogClient:
         table_type: str | None = None,
         catalog: str = DEFAULT_CATALOG,
     ) -> tuple[str, ...]:
-        """Names, sorted; none for an unknown database."""
         arguments = {
             "db_name": join_catalog(catalog, database),
             "pattern": _ALL if pattern is None else pattern,
@@ -145,7 +137,6 @@ class CatalogClient:
     def get_tables_by_names(
         self, database: str, names: Sequence[str], catalog: str = DEFAULT_CATALOG
     ) -> tuple[Table, ...]:
-        """Those that exist."""
         if not names:
             return ()
         request = hive.GetTablesRequest(
@@ -179,7 +170,6 @@ class CatalogClient:
         environment: Mapping[str, str] | None = None,
         valid_write_ids: str | None = None,
     ) -> None:
-        """Raises NoSuchObjectError, InvalidOperationError."""
         struct, context = table_to_struct(table), _context(environment)
         request = hive.AlterTableRequest(
             catName=table.catalog_name,
@@ -215,7 +205,6 @@ class CatalogClient:
         is_data_deleted: bool = True,
         is_purge: bool = False,
     ) -> None:
-        """Raises NoSuchObjectError."""
         context = _purge_context(is_purge) or _context({})
         old = {
             "dbname": join_catalog(catalog, database),
@@ -280,7 +269,6 @@ class CatalogClient:
         is_if_not_exists: bool = False,
         catalog: str = DEFAULT_CATALOG,
     ) -> tuple[Partition, ...]:
-        """Raises AlreadyExistsError, NoSuchObjectError, InvalidObjectError."""
         request = hive.AddPartitionsRequest(
             dbName=database,
             tblName=table,
@@ -296,14 +284,12 @@ class CatalogClient:
     def get_partition(
         self, database: str, table: str, values: Sequence[str], catalog: str = DEFAULT_CATALOG
     ) -> Partition:
-        """Raises NoSuchObjectError."""
         found = self._read("get_partition", catalog, database, table, part_vals=list(values))
         return partition_from_struct(found, database, table, catalog)
 
     def get_partition_names(
         self, database: str, table: str, max_parts: int = -1, catalog: str = DEFAULT_CATALOG
     ) -> tuple[str, ...]:
-        """Sorted. Raises NoSuchObjectError for an unknown table."""
         limit = _short(max_parts)
         found = self._read("get_partition_names", catalog, database, table, max_parts=limit)
         if not found:
@@ -313,7 +299,6 @@ class CatalogClient:
     def get_partitions(
         self, database: str, table: str, max_parts: int = -1, catalog: str = DEFAULT_CATALOG
     ) -> tuple[Partition, ...]:
-        """Sorted by name. Raises NoSuchObjectError for an unknown table."""
         limit = _short(max_parts)
         found = self._read("get_partitions", catalog, database, table, max_parts=limit)
         return _partitions(_first(found, max_parts), database, table, catalog)
@@ -321,7 +306,6 @@ class CatalogClient:
     def get_partitions_by_names(
         self, database: str, table: str, names: Sequence[str], catalog: str = DEFAULT_CATALOG
     ) -> tuple[Partition, ...]:
-        """Those that exist. Raises NoSuchObjectError for an unknown table."""
         with self._missing_table_told(database, table, catalog):
             found = self._read(
                 "get_partitions_by_names", catalog, database, table, names=list(names)
@@ -338,7 +322,6 @@ class CatalogClient:
         max_parts: int = -1,
         catalog: str = DEFAULT_CATALOG,
     ) -> tuple[Partition, ...]:
-        """Those whose values match; "" or a missing one matches all."""
         if not prefix:
             return self.get_partitions(database, table, max_parts, catalog)
         found = self._read(
@@ -359,7 +342,6 @@ class CatalogClient:
         max_parts: int = -1,
         catalog: str = DEFAULT_CATALOG,
     ) -> tuple[Partition, ...]:
-        """Raises MetaError for a filter that cannot be parsed, NoSuchObjectError."""
         found = self._read(
             "get_partitions_by_filter",
             catalog,
@@ -438,7 +420,6 @@ class CatalogClient:
         is_purge: bool = False,
         is_if_exists: bool = False,
     ) -> None:
-        """Raises NoSuchObjectError."""
         request = hive.DropPartitionsRequest(
             dbName=database,
             tblName=table,

@@ -27,13 +27,11 @@ class FunctionClient:
         self._caller = caller
 
     def create_function(self, function: Function) -> None:
-        """Raises AlreadyExistsError, InvalidObjectError, NoSuchObjectError."""
         self._caller.call("create_function", func=function_to_struct(function))
 
     def alter_function(
         self, database: str, name: str, function: Function, catalog: str = DEFAULT_CATALOG
     ) -> None:
-        """Raises MetaError for an unknown one."""
         self._caller.call(
             "alter_function",
             dbName=join_catalog(catalog, database),
@@ -42,12 +40,10 @@ class FunctionClient:
         )
 
     def drop_function(self, database: str, name: str, catalog: str = DEFAULT_CATALOG) -> None:
-        """Raises NoSuchObjectError."""
         full = join_catalog(catalog, database)
         self._caller.call("drop_function", dbName=full, funcName=name)
 
     def get_function(self, database: str, name: str, catalog: str = DEFAULT_CATALOG) -> Function:
-        """Raises NoSuchObjectError."""
         full = join_catalog(catalog, database)
         found = self._caller.call("get_function", is_repeatable=True, dbName=full, funcName=name)
         return function_from_struct(found)
@@ -58,7 +54,6 @@ class FunctionClient:
         pattern: str | None = None,
         catalog: str = DEFAULT_CATALOG,
     ) -> tuple[Function, ...]:
-        """Of one database or of all, sorted."""
         found = self._caller.call("get_all_functions", is_repeatable=True)
         functions = [function_from_struct(one) for one in found.functions or ()]
         chosen = [
@@ -80,7 +75,6 @@ class MaterializedViewClient:
     def update_creation_metadata(
         self, database: str, view: str, creation: CreationMetadata, catalog: str = DEFAULT_CATALOG
     ) -> None:
-        """Raises NoSuchObjectError, InvalidOperationError."""
         self._caller.call(
             "update_creation_metadata",
             catName=catalog,
@@ -92,7 +86,6 @@ class MaterializedViewClient:
     def get_materialized_views(
         self, database: str | None = None, catalog: str = DEFAULT_CATALOG
     ) -> tuple[Table, ...]:
-        """Those that queries may be rewritten to; sorted."""
         name = "get_all_materialized_view_objects_for_rewriting"
         views = [table_from_struct(one) for one in self._caller.call(name, is_repeatable=True)]
         chosen = [
@@ -106,7 +99,6 @@ class MaterializedViewClient:
     def get_materialization_changes(
         self, creation: CreationMetadata, valid_txns: ValidTxnList
     ) -> MaterializationChanges | None:
-        """None where only a whole rebuild is right."""
         try:
             found = self._caller.call(
                 "get_materialization_invalidation_info",
@@ -124,14 +116,12 @@ class MaterializedViewClient:
         )
 
     def lock_materialization_rebuild(self, database: str, view: str, txn_id: TxnId) -> bool:
-        """Whether this transaction may rebuild the view."""
         found = self._caller.call(
             "get_lock_materialization_rebuild", dbName=database, tableName=view, txnId=txn_id
         )
         return bool(found.state == LockState.ACQUIRED.number)
 
     def heartbeat_materialization_rebuild(self, database: str, view: str, txn_id: TxnId) -> bool:
-        """Whether the transaction still has that right."""
         kept: bool = self._caller.call(
             "heartbeat_lock_materialization_rebuild",
             is_repeatable=True,

@@ -10,7 +10,6 @@ class PlaceClient(CatalogClient):
     """CatalogStore, and PlaceStore by means of it."""
 
     def find_holder(self, location: str, database: str) -> str | None:
-        """The table of ``database`` in whose directory a place lies, or whose directory it is."""
         for table in self.get_tables_by_names(database, self.get_tables(database)):
             place = table.storage.location
             if place and is_below(location, place):

@@ -62,7 +62,6 @@ class CompactionClient:
     def find_next_compaction(
         self, worker_id: str, worker_version: str, pool_name: str | None = None
     ) -> Compaction | None:
-        """Claim the oldest initiated entry."""
         request = hive.FindNextCompactRequest(
             workerId=worker_id, workerVersion=worker_version, poolName=pool_name
         )
@@ -79,32 +78,25 @@ class CompactionClient:
         return convert_compaction.compaction_info_from_struct(found.ci)
 
     def update_compactor_state(self, compaction: Compaction, txn_id: TxnId) -> None:
-        """Raises NoSuchCompactionError if the entry is not this worker's any more."""
         struct = convert_compaction.compaction_info_to_struct(compaction)
         self._caller.call("update_compactor_state", cr=struct, txn_id=txn_id)
 
     def set_hadoop_job_id(self, job_id: str, compaction_id: CompactionId) -> None:
-        """Record which job does the work."""
         self._caller.call("set_hadoop_jobid", is_repeatable=True, jobId=job_id, cq_id=compaction_id)
 
     def mark_compacted(self, compaction: Compaction) -> None:
-        """Raises NoSuchCompactionError if this worker lost the entry."""
         self._mark("mark_compacted", compaction)
 
     def mark_failed(self, compaction: Compaction) -> None:
-        """Into the history with its error_message."""
         self._mark("mark_failed", compaction)
 
     def mark_refused(self, compaction: Compaction) -> None:
-        """Into the history as refused."""
         self._mark("mark_refused", compaction)
 
     def mark_cleaned(self, compaction: Compaction) -> None:
-        """Into the history as succeeded."""
         self._mark("mark_cleaned", compaction)
 
     def abort_compactions(self, ids: Sequence[CompactionId]) -> Mapping[CompactionId, str]:
-        """One word of outcome for each id."""
         request = hive.AbortCompactionRequest(compactionIds=list(ids))
         try:
             found = self._caller.call("abort_Compactions", rqst=request)
@@ -148,7 +140,6 @@ class NotificationClient:
             last = events[-1].id
 
     def get_current_event_id(self) -> EventId:
-        """The newest id."""
         found = self._caller.call("get_current_notificationEventId", is_repeatable=True)
         return EventId(found.eventId)
 
@@ -160,7 +151,6 @@ class NotificationClient:
         *,
         tables: Sequence[str] = (),
     ) -> int:
-        """How many events of one database, or of some of its tables, came after an id."""
         struct = hive.NotificationEventsCountRequest(
             fromEventId=from_event_id,
             dbName=database,
@@ -171,7 +161,6 @@ class NotificationClient:
         return int(found.eventsCount)
 
     def add_write_notifications(self, notifications: Sequence[WriteNotification]) -> None:
-        """Remember which files a transaction wrote."""
         ordered = sorted(notifications, key=_table_of)
         for (database, table), group in groupby(ordered, key=_table_of):
             structs = [convert_event.write_notification_to_struct(one) for one in group]
@@ -195,7 +184,6 @@ class NotificationClient:
     def get_write_events(
         self, txn_id: TxnId, database: str | None = None, table: str | None = None
     ) -> tuple[WriteEvent, ...]:
-        """What add_write_notifications recorded for a transaction."""
         request = hive.GetAllWriteEventInfoRequest(txnId=txn_id, dbName=database, tableName=table)
         found = self._caller.call("get_all_write_event_info", is_repeatable=True, request=request)
         return tuple(convert_txn.write_event_from_struct(event) for event in found)

@@ -54,7 +54,6 @@ class StatisticsClient:
         return tuple(_object(structs, name) for name, structs in sorted(found.partStats.items()))
 
     def get_aggregated_statistics(self, query: StatisticsQuery) -> AggregatedStatistics:
-        """Raises NoSuchObjectError."""
         request = hive.PartitionsStatsRequest(
             dbName=query.database_name,
             tblName=query.table_name,
@@ -80,7 +79,6 @@ class StatisticsClient:
         engine: str | None = None,
         catalog: str = DEFAULT_CATALOG,
     ) -> bool:
-        """Raises NoSuchObjectError, MetaError for a transactional table."""
         request = hive.DeleteColumnStatisticsRequest(
             cat_name=catalog,
             db_name=database,
@@ -115,7 +113,6 @@ class StatisticsClient:
         partition_name: str | None = None,
         catalog: str = DEFAULT_CATALOG,  # noqa: ARG002 (transactional tables are in one catalog)
     ) -> tuple[str, ...]:
-        """Names, sorted."""
         target = hive.CompactionInfoStruct(
             id=0,
             dbname=database,

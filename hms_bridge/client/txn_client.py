@@ -41,7 +41,6 @@ class TransactionClient:
         self._caller = caller
 
     def open_txns(self, request: OpenTxnsRequest) -> tuple[TxnId, ...]:
-        """Ascending ids."""
         found = self._caller.call(
             "open_txns",
             is_repeatable=request.repl_policy is not None,
@@ -62,27 +61,22 @@ class TransactionClient:
         return convert_txn.open_txns_from_struct(found)
 
     def get_open_txns_info(self) -> tuple[TxnInfo, ...]:
-        """Every transaction that is open or aborted."""
         found = self._caller.call("get_open_txns_info", is_repeatable=True)
         return tuple(convert_txn.txn_info_from_struct(info) for info in found.open_txns)
 
     def commit_txn(self, request: CommitTxnRequest) -> None:
-        """Raises NoSuchTxnError, TxnAbortedError."""
         struct = convert_txn.commit_request_to_struct(request)
         self._caller.call("commit_txn", is_repeatable=True, rqst=struct)
 
     def abort_txn(self, request: AbortTxnRequest) -> None:
-        """Raises NoSuchTxnError."""
         struct = convert_txn.abort_request_to_struct(request)
         self._caller.call("abort_txn", is_repeatable=True, rqst=struct)
 
     def abort_txns(self, ids: Sequence[TxnId], reason: AbortReason = AbortReason.QUERY) -> None:
-        """Abort those that are open."""
         struct = hive.AbortTxnsRequest(txn_ids=list(ids), errorCode=reason.code)
         self._caller.call("abort_txns", is_repeatable=True, rqst=struct)
 
     def heartbeat(self, txn_id: TxnId, lock_id: LockId) -> None:
-        """Raises NoSuchTxnError, TxnAbortedError, NoSuchLockError."""
         struct = hive.HeartbeatRequest(lockid=lock_id or None, txnid=txn_id or None)
         self._caller.call("heartbeat", is_repeatable=True, ids=struct)
 
@@ -106,20 +100,17 @@ class TransactionClient:
         return self._txn_timeout_ms
 
     def heartbeat_txn_range(self, first: TxnId, last: TxnId) -> HeartbeatRangeResult:
-        """Keep a range alive."""
         struct = hive.HeartbeatTxnRangeRequest(min=first, max=last)
         found = self._caller.call("heartbeat_txn_range", is_repeatable=True, txns=struct)
         return convert_txn.heartbeat_range_from_struct(found)
 
     def get_latest_txn_in_conflict(self, txn_id: TxnId) -> TxnId | None:
-        """The newest committed transaction that changed what this one is about to change."""
         found = self._caller.call("get_latest_txnid_in_conflict", is_repeatable=True, txnId=txn_id)
         return TxnId(found) if found > 0 else None
 
     def allocate_table_write_ids(
         self, request: AllocateWriteIdsRequest
     ) -> tuple[TxnToWriteId, ...]:
-        """Ascending in both ids."""
         found = self._caller.call(
             "allocate_table_write_ids",
             is_repeatable=not request.is_reallocation,
@@ -133,7 +124,6 @@ class TransactionClient:
         valid_txns: ValidTxnList | None = None,
         write_id: WriteId | None = None,
     ) -> tuple[ValidWriteIdList, ...]:
-        """One list a table, in the order asked."""
         struct = hive.GetValidWriteIdsRequest(
             fullTableNames=list(full_table_names),
             validTxnList=None if valid_txns is None else valid_txns.format(),
@@ -150,7 +140,6 @@ class TransactionClient:
         return tuple(lists[name] for name in full_table_names)
 
     def get_max_allocated_write_id(self, database: str, table: str) -> WriteId:
-        """0 if there is none."""
         struct = hive.MaxAllocatedTableWriteIdRequest(dbName=database, tableName=table)
         found = self._caller.call(
             "get_max_allocated_table_write_id", is_repeatable=True, rqst=struct
@@ -158,16 +147,13 @@ class TransactionClient:
         return WriteId(found.maxWriteId)
 
     def seed_write_id(self, database: str, table: str, seed: WriteId) -> None:
-        """Raises MetaError if there are write ids."""
         struct = hive.SeedTableWriteIdsRequest(dbName=database, tableName=table, seedWriteId=seed)
         self._caller.call("seed_write_id", rqst=struct)
 
     def seed_txn_id(self, seed: TxnId) -> None:
-        """Raises MetaError if it is passed."""
         self._caller.call("seed_txn_id", rqst=hive.SeedTxnIdRequest(seedTxnId=seed))
 
     def add_dynamic_partitions(self, partitions: DynamicPartitions) -> None:
-        """Raises NoSuchTxnError, TxnAbortedError."""
         struct = convert_txn.dynamic_partitions_to_struct(partitions)
         self._caller.call("add_dynamic_partitions", rqst=struct)
 
@@ -183,8 +169,14 @@ class TransactionClient:
         except UnknownMethodError:
             return
 
+    def get_replayed_txns(self, repl_policy: str) -> Mapping[TxnId, TxnId]:
+        found = self._caller.call(
+            "get_replayed_txns_for_policy", is_repeatable=True, policyName=repl_policy
+        )
+        pairs = (found.replTxnMapEntry or {}).items()
+        return {TxnId(int(source)): TxnId(int(target)) for source, target in pairs}
+
     def repl_table_write_id_state(self, state: TableWriteIdState) -> None:
-        """Nothing if the table has a state already."""
         struct = convert_txn.write_id_state_to_struct(state)
         self._caller.call("repl_tbl_writeid_state", is_repeatable=True, rqst=struct)
 
@@ -202,18 +194,15 @@ class LockClient:
         return convert_lock.lock_response_from_struct(self._caller.call("lock", rqst=struct))
 
     def check_lock(self, lock_id: LockId) -> LockResponse:
-        """Raises NoSuchLockError, NoSuchTxnError, TxnAbortedError."""
         struct = hive.CheckLockRequest(lockid=lock_id)
         found = self._caller.call("check_lock", is_repeatable=True, rqst=struct)
         return convert_lock.lock_response_from_struct(found)
 
     def unlock(self, lock_id: LockId) -> None:
-        """Raises TxnOpenError for acquired locks of a transaction."""
         struct = hive.UnlockRequest(lockid=lock_id)
         self._caller.call("unlock", is_repeatable=True, rqst=struct)
 
     def show_locks(self, lock_filter: LockFilter | None = None) -> tuple[LockInfo, ...]:
-        """Acquired ones first."""
         struct = convert_lock.lock_filter_to_struct(lock_filter)
         found = self._caller.call("show_locks", is_repeatable=True, rqst=struct)
         return tuple(convert_lock.lock_info_from_struct(info) for info in found.locks or ())

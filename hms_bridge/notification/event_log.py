@@ -87,9 +87,9 @@ def read(connection: Connection, request: NotificationRequest) -> tuple[Notifica
     if request.catalog_name is not None:
         filters.append(log.CAT_NAME == request.catalog_name)
     if request.database_name is not None:
-        filters.append(log.DB_NAME == request.database_name)
+        filters.append(log.DB_NAME == request.database_name.lower())
     if request.table_names:
-        filters.append(log.TBL_NAME.in_(request.table_names))
+        filters.append(log.TBL_NAME.in_([name.lower() for name in request.table_names]))
     query = query.where(*filters).order_by(log.EVENT_ID)
     if request.max_events is not None and request.max_events > 0:
         query = query.limit(request.max_events)
@@ -119,15 +119,18 @@ def count(
     from_event_id: EventId,
     database: str,
     catalog: str = DEFAULT_CATALOG,
+    *,
     tables: Sequence[str] = (),
 ) -> int:
     """How many events of one database, or of some of its tables, came after an id."""
     log = NOTIFICATION_LOG.c
     query = select(func.count()).where(
-        log.EVENT_ID > from_event_id, log.DB_NAME == database, log.CAT_NAME == catalog
+        log.EVENT_ID > from_event_id,
+        log.DB_NAME == database.lower(),
+        log.CAT_NAME == catalog.lower(),
     )
     if tables:
-        query = query.where(log.TBL_NAME.in_(tables))
+        query = query.where(log.TBL_NAME.in_([table.lower() for table in tables]))
     return int(connection.scalar(query) or 0)
 
 

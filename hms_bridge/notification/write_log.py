@@ -152,9 +152,9 @@ def read(
     """What a transaction wrote, in the order it was told; rows of one table stand together."""
     query = select(TXN_WRITE_NOTIFICATION_LOG).where(_ROW.WNL_TXNID == txn_id)
     if database is not None:
-        query = query.where(_ROW.WNL_DATABASE == database)
+        query = query.where(_ROW.WNL_DATABASE == database.lower())
     if table is not None:
-        query = query.where(_ROW.WNL_TABLE == table)
+        query = query.where(_ROW.WNL_TABLE == table.lower())
     rows = connection.execute(query.order_by(_ROW.WNL_DATABASE, _ROW.WNL_TABLE, _ROW.WNL_PARTITION))
     return tuple(
         WriteEvent(

@@ -1,4 +1,8 @@
-"""How a handler says which thrift methods it answers."""
+"""How a handler says which thrift methods it answers.
+
+A method that none answers is refused with UNKNOWN_METHOD, on which clients fall back to an
+older or newer form; a MetaException in its place would stop them (docs/hive/metastore.md §1, §2).
+"""
 
 from __future__ import annotations
 
@@ -23,6 +27,12 @@ def answers(*names: str) -> Callable[[AnswerT], AnswerT]:
         return function
 
     return mark
+
+
+def answered_names(handler: type) -> tuple[str, ...]:
+    """The thrift methods that a handler answers, sorted."""
+    marked = (getattr(function, _ANSWERED, ()) for function in vars(handler).values())
+    return tuple(sorted(name for names in marked for name in names))
 
 
 def collect_answers(handlers: Iterable[object]) -> dict[str, Answer]:

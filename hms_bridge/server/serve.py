@@ -14,7 +14,7 @@ from types import TracebackType
 
 from hms_bridge.clock import Clock, SystemClock
 from hms_bridge.errors import ConfigError
-from hms_bridge.server.answers import collect_answers
+from hms_bridge.server.answers import answered_names, collect_answers
 from hms_bridge.server.compaction_calls import CompactionCalls, NotificationCalls
 from hms_bridge.server.constraint_calls import ConstraintCalls
 from hms_bridge.server.database_calls import DatabaseCalls
@@ -38,6 +38,39 @@ _log = logging.getLogger(__name__)
 _CAPABILITY_CHECK = "metastore.client.capability.check"
 _BACKLOG = 128
 _STOP_SECONDS = 10.0
+
+
+FAMILIES: Mapping[str, tuple[type, ...]] = {
+    "Service": (ServiceCalls,),
+    "Catalogs and databases": (DatabaseCalls,),
+    "Tables": (TableCalls,),
+    "Partitions": (PartitionCalls, PartitionChangeCalls, PartitionSpecCalls),
+    "Transactions and write ids": (TransactionCalls,),
+    "Locks": (LockCalls,),
+    "Compactions": (CompactionCalls,),
+    "Notifications": (NotificationCalls,),
+    "Column statistics": (StatisticsCalls,),
+    "Functions": (FunctionCalls,),
+    "Materialized views": (MaterializedViewCalls,),
+    "Constraints": (ConstraintCalls,),
+    "Privileges": (PrivilegeCalls,),
+    "Always empty": (AbsentCalls,),
+}
+"""Who answers. The last family says that there is nothing: what would create such objects is
+refused."""
+
+
+def offered() -> dict[str, tuple[str, ...]]:
+    """The thrift methods that are answered, by family."""
+    return {
+        family: tuple(name for handler in handlers for name in answered_names(handler))
+        for family, handlers in FAMILIES.items()
+    }
+
+
+def offered_names() -> frozenset[str]:
+    """All of them."""
+    return frozenset(name for names in offered().values() for name in names)
 
 
 def dispatcher_of(

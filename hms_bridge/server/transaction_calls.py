@@ -145,6 +145,14 @@ class TransactionCalls:
         state = convert_txn.write_id_state_from_struct(given(args.rqst, "rqst"))
         self._store.repl_table_write_id_state(state)
 
+    @answers("get_replayed_txns_for_policy")
+    def get_replayed_txns(self, args: Struct) -> Struct:
+        """Of a replication policy; ids are texts here."""
+        found = self._store.get_replayed_txns(given(args.policyName, "policyName"))
+        return hive.ReplayedTxnsForPolicyResult(
+            replTxnMapEntry={str(source): str(target) for source, target in found.items()}
+        )
+
     @answers("add_write_ids_to_min_history")
     def add_write_ids_to_min_history(self, args: Struct) -> None:
         """What a reader may still need: kept for Hive's Cleaner, which trusts nothing else."""

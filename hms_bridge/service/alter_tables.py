@@ -24,9 +24,8 @@ from hms_bridge.errors import InvalidOperationError, MetaError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Partition, Table
 from hms_bridge.model.ids import WriteId
 from hms_bridge.notification import events
-from hms_bridge.service import altered_statistics, file_statistics
-from hms_bridge.service.drops import DropVerbs
-from hms_bridge.service.foundation import normal_table, with_ddl_time
+from hms_bridge.service import altered_statistics, file_statistics, moves
+from hms_bridge.service.foundation import VerbFamily, normal_table, with_ddl_time
 from hms_bridge.service.unit_of_work import UnitOfWork
 from hms_bridge.txn import resources, write_ids
 
@@ -65,7 +64,7 @@ class _Alteration:
     valid_write_ids: str | None
 
 
-class AlterTableVerbs(DropVerbs):
+class AlterTableVerbs(VerbFamily):
     """alter_table (CatalogStore)."""
 
     def alter_table(
@@ -77,7 +76,6 @@ class AlterTableVerbs(DropVerbs):
         environment: Mapping[str, str] | None = None,
         valid_write_ids: str | None = None,
     ) -> None:
-        """Replace it (also renames). Raises NoSuchObjectError, InvalidOperationError."""
         wanted = normal_table(table)
         old_name = (database.lower(), name.lower())
         alteration = _Alteration(
@@ -164,7 +162,9 @@ class AlterTableVerbs(DropVerbs):
         default = self._roots.table_location(old_database, old.name, is_external=is_external(old))
         if not is_kept or source.rstrip("/") != self._roots.uri(default, "default location"):
             return None
-        self._transactions.read(lambda c: self._require_alone(c, Owner(table=old), source))
+        self._transactions.read(
+            lambda c: self._files.rule.require_alone(c, Owner(table=old), source)
+        )
         target = self._roots.table_location(new_database, wanted.name, is_external=is_external(old))
         return _Move(
             source=source,
@@ -207,7 +207,7 @@ class AlterTableVerbs(DropVerbs):
         place = after.storage.location
         if moved is None and place and place != stored.table.storage.location:
             owner = Owner(table=stored.table)
-            self._require_unshared(connection, after, [place], owner)
+            self._files.rule.require_unshared(connection, after, [place], owner)
         if moved is not None:
             self._finish_move(unit, stored, after, moved)
         changes: list[tuple[StoredPartition, Partition]] = []
@@ -230,8 +230,8 @@ class AlterTableVerbs(DropVerbs):
         self, unit: UnitOfWork, stored: StoredTable, after: Table, moved: _Moved
     ) -> None:
         connection, task = unit.connection, moved.task
-        self._require_alone(connection, Owner(table=stored.table), task.location)
-        self._require_no_new_writer(connection, stored.table, moved.plan.highest_write_id)
+        self._files.rule.require_alone(connection, Owner(table=stored.table), task.location)
+        moves.require_no_new_writer(connection, stored.table, moved.plan.highest_write_id)
         if stored.table.storage.location != task.location or not self._files.finish(unit, task):
             raise MetaError(
                 f"{stored.table.full_name} was changed by someone else while its directory "

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hms_bridge.archive.file_tasks import FileTask
+from hms_bridge.backend.connection import Connection
+from hms_bridge.backend.work import sql
 from hms_bridge.catalog import databases, functions, tables
 from hms_bridge.catalog.databases import DEFAULT_DATABASE, StoredDatabase
 from hms_bridge.catalog.row_locks import RowLock
@@ -18,17 +20,23 @@ from hms_bridge.errors import (
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, TableType
 from hms_bridge.model.txn import AbortReason
 from hms_bridge.notification import events, object_events
-from hms_bridge.service.drops import DropVerbs, Looked
-from hms_bridge.service.foundation import normal_database
-from hms_bridge.service.unit_of_work import UnitOfWork
-from hms_bridge.txn import abort, replication
+from hms_bridge.service.drops import Looked
+from hms_bridge.service.foundation import VerbFamily, normal_database
+from hms_bridge.service.unit_of_work import UnitOfWork, reads
+from hms_bridge.txn import abort, replication, resources
 
 
-class DatabaseVerbs(DropVerbs):
+def _get_database(connection: Connection, name: str, catalog: str = DEFAULT_CATALOG) -> Database:
+    return databases.require_database(connection, name.lower(), catalog.lower()).database
+
+
+class DatabaseVerbs(VerbFamily):
     """create, get, alter, drop of databases (CatalogStore)."""
 
+    get_database = reads(sql(_get_database))
+    get_databases = reads(sql(databases.database_names))
+
     def create_database(self, database: Database) -> None:
-        """Create it, and its directory. Raises AlreadyExistsError, InvalidObjectError."""
         wanted = self._with_locations(normal_database(database))
         location = wanted.location or ""
         if self._transactions.read(
@@ -64,22 +72,7 @@ class DatabaseVerbs(DropVerbs):
         databases.insert_database(unit.connection, stored)
         unit.events.append(events.database_created(stored, unit.now_seconds))
 
-    def get_database(self, name: str, catalog: str = DEFAULT_CATALOG) -> Database:
-        """Raises NoSuchObjectError."""
-        return self._transactions.read(
-            lambda c: databases.require_database(c, name.lower(), catalog.lower())
-        ).database
-
-    def get_databases(
-        self, pattern: str | None = None, catalog: str = DEFAULT_CATALOG
-    ) -> tuple[str, ...]:
-        """Names, sorted."""
-        return self._transactions.read(
-            lambda c: databases.database_names(c, pattern, catalog.lower())
-        )
-
     def alter_database(self, name: str, database: Database) -> None:
-        """Replace everything but name and catalog. Raises NoSuchObjectError."""
         catalog = database.catalog_name.lower()
 
         def work(unit: UnitOfWork) -> None:
@@ -111,8 +104,6 @@ class DatabaseVerbs(DropVerbs):
         is_data_deleted: bool = True,
         is_cascade: bool = False,
     ) -> None:
-        """Raises NoSuchObjectError; InvalidOperationError when tables are left and no cascade
-        was asked, or when the database is a replication source."""
         if name.lower() == DEFAULT_DATABASE:
             raise MetaError(f"Can not drop {name.lower()} database in catalog {catalog.lower()}")
 
@@ -120,7 +111,7 @@ class DatabaseVerbs(DropVerbs):
         if is_data_deleted and is_cascade:
             key = (name.lower(), catalog.lower())
             names = self._transactions.read(lambda c: tables.table_names(c, key[0], catalog=key[1]))
-            looked = self._look_at_tables(key[0], names, key[1])
+            looked = self._drops.look_at_tables(key[0], names, key[1])
 
         def work(unit: UnitOfWork) -> tuple[Database, Sequence[FileTask]]:
             stored = databases.require_database(
@@ -154,10 +145,11 @@ class DatabaseVerbs(DropVerbs):
             )
         self._drop_functions(unit, database)
         for table in self._names_in_order(unit, database):
-            tasks += self._drop_table_rows(unit, database, table, looked=looked, is_purge=False)
+            tasks += self._drops.drop_table(unit, database, table, looked=looked, is_purge=False)
         databases.delete_database(unit.connection, stored)
         self._end_replays(unit, database)
-        self._forget_database(unit, database)
+        if database.catalog_name == DEFAULT_CATALOG:
+            resources.forget_database(unit.connection, database.name)
         unit.events.append(events.database_dropped(database, unit.now_seconds))
         return tasks
 

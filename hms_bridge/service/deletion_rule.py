@@ -16,6 +16,8 @@ from changemanager.location import is_below, is_inside, parse_uri
 from hms_bridge.backend.connection import Connection
 from hms_bridge.catalog import places
 from hms_bridge.catalog.places import Owner
+from hms_bridge.errors import InvalidObjectError, InvalidOperationError
+from hms_bridge.model.catalog import Table
 from hms_bridge.model.deletion import DeletionVerdict
 from hms_bridge.service.locations import WarehouseRoots
 
@@ -67,6 +69,30 @@ class DeletionRule:
             local = places.on_local_disks(connection)
             found = next((one for one in local if is_below(real, self.real_place(one.place))), None)
         return None if found is None else places.shown(connection, found)
+
+    def require_alone(
+        self, connection: Connection, owner: Owner, *directories: str, what: str = "moved"
+    ) -> None:
+        """Raises InvalidOperationError if something else lies in a directory that is to be moved
+        or emptied for its owner, or if it lies in a directory of something else."""
+        found = self.strangers(connection, directories, owner)
+        for place, why in found.items():
+            raise InvalidOperationError(
+                f"{place} cannot be {what}: {why}; give that another location first"
+            )
+
+    def require_unshared(
+        self, connection: Connection, table: Table, wanted: Sequence[str], owner: Owner | None
+    ) -> None:
+        """A new directory of a transactional table is its own: its compaction would take files of
+        others for its own, and the cleaner would delete them. Raises InvalidObjectError."""
+        if not table.is_transactional or not wanted:
+            return
+        for place, why in self.strangers(connection, wanted, owner).items():
+            raise InvalidObjectError(
+                f"{place} cannot be a directory of the transactional table {table.full_name}: "
+                f"{why}; give it one of its own"
+            )
 
 
 def _verdict(place: str, root: str | None, stranger: str | None) -> DeletionVerdict:

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from changemanager.location import ListedFile, is_below
 from changemanager.manifest import ArchiveCause, ArchiveContext
 from hms_bridge.archive import file_tasks
 from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.backend.connection import Connection
-from hms_bridge.catalog import partitions, tables, view_creation
+from hms_bridge.catalog import databases, partitions, tables, view_creation
+from hms_bridge.catalog.partitions import StoredPartition
 from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.table_rules import has_own_files, parameter
-from hms_bridge.errors import InvalidObjectError, InvalidOperationError, MetaError
+from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Table
-from hms_bridge.model.ids import WriteId
 from hms_bridge.notification import events
-from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.locations import parent
-from hms_bridge.service.unit_of_work import UnitOfWork
-from hms_bridge.txn import resources, write_ids
+from hms_bridge.service.unit_of_work import Transactions, UnitOfWork
+from hms_bridge.service.warehouse_files import WarehouseFiles
+from hms_bridge.txn import resources
 
 _LOG = logging.getLogger(__name__)
 
@@ -29,10 +29,15 @@ Looked = Mapping[str, Sequence[ListedFile]]
 """What was in directories before the transaction that drops them."""
 
 
-class DropVerbs(VerbFamily):
-    """Parts of verbs; each runs inside a transaction that its caller opened."""
+class Drops:
+    """First look at what is there, then drop the rows inside the verb's transaction, then carry
+    out the tasks that it returned."""
 
-    def _drop_table_rows(
+    def __init__(self, transactions: Transactions, files: WarehouseFiles) -> None:
+        self._transactions = transactions
+        self._files = files
+
+    def drop_table(
         self,
         unit: UnitOfWork,
         database: Database,
@@ -64,7 +69,7 @@ class DropVerbs(VerbFamily):
         unit.events.append(events.table_dropped(table, unit.now_seconds))
         return tasks
 
-    def _look_at_tables(self, database: str, names: Sequence[str], catalog: str) -> Looked:
+    def look_at_tables(self, database: str, names: Sequence[str], catalog: str) -> Looked:
         """What is in the directories of tables that are about to be dropped. Raises MetaError."""
 
         def work(connection: Connection) -> list[str]:
@@ -77,6 +82,57 @@ class DropVerbs(VerbFamily):
             return self._deletable(connection, wanted)
 
         return self._look(self._transactions.read(work))
+
+    def look_at_partitions(
+        self,
+        key: tuple[str, str, str],
+        find: Callable[[Connection, StoredTable], Sequence[StoredPartition]],
+    ) -> Looked:
+        """What is in the directories of partitions that are about to be dropped."""
+
+        def work(connection: Connection) -> list[str]:
+            stored = tables.require_table(connection, *key)
+            if not has_own_files(stored.table):
+                return []
+            return self._deletable(connection, list(_places(find(connection, stored))))
+
+        return self._look(self._transactions.read(work))
+
+    def drop_partitions(
+        self,
+        unit: UnitOfWork,
+        stored: StoredTable,
+        found: Sequence[StoredPartition],
+        *,
+        looked: Looked | None,
+        is_purge: bool,
+    ) -> Sequence[FileTask]:
+        """As :meth:`drop_table`, of partitions."""
+        if not found:
+            return ()
+        table = stored.table
+        partitions.delete_partitions(unit.connection, found)
+        if table.is_transactional and table.catalog_name == DEFAULT_CATALOG:
+            resources.forget_partitions(
+                unit.connection, table.database_name, table.name, [p.name for p in found]
+            )
+        tasks: Sequence[FileTask] = ()
+        if looked is not None and has_own_files(table):
+            database = databases.require_database(
+                unit.connection, table.database_name, table.catalog_name
+            )
+            tasks = self._deletions(
+                unit,
+                database.database,
+                Owner(table=table, partitions=frozenset(p.name for p in found)),
+                _places(found),
+                looked,
+                cause=ArchiveCause.DROP_PARTITION,
+                is_purge=is_purge,
+            )
+        values = [partition.partition.values for partition in found]
+        unit.events.append(events.partitions_dropped(table, values, unit.now_seconds))
+        return tasks
 
     def _look(self, wanted: Sequence[str]) -> Looked:
         return {place: self._files.look(place) for place in wanted}
@@ -129,7 +185,7 @@ class DropVerbs(VerbFamily):
         file_tasks.add(unit.connection, tasks)
         return tasks
 
-    def _delete_partitions(self, tasks: Sequence[FileTask]) -> None:
+    def carry_out(self, tasks: Sequence[FileTask]) -> None:
         """Carry out the tasks of dropped partitions; the directories that lay above nothing else
         go with them, up to the table's (``DropPartitionsHandler.PathAndDepth``)."""
         self._files.carry_out(tasks)
@@ -142,50 +198,6 @@ class DropVerbs(VerbFamily):
         for place in sorted(above, key=len, reverse=True):
             self._files.remove_if_empty(place)
 
-    def _require_alone(
-        self, connection: Connection, owner: Owner, *directories: str, what: str = "moved"
-    ) -> None:
-        """Raises InvalidOperationError if something else lies in a directory that is to be moved
-        or emptied for its owner, or if it lies in a directory of something else."""
-        found = self._files.rule.strangers(connection, directories, owner)
-        for place, why in found.items():
-            raise InvalidOperationError(
-                f"{place} cannot be {what}: {why}; give that another location first"
-            )
-
-    def _require_no_new_writer(
-        self, connection: Connection, table: Table, highest_before: WriteId
-    ) -> None:
-        """Raises MetaError if somebody took a write id of the table while a directory of it was
-        moved: what they write may lie at the old place, and be committed already."""
-        if not table.is_transactional or table.catalog_name != DEFAULT_CATALOG:
-            return
-        highest = write_ids.get_max_allocated_write_id(
-            connection, table.database_name, table.name, is_locked=True
-        )
-        if highest != highest_before:
-            raise MetaError(
-                f"{table.full_name} was written to while a directory of it was moved (write id "
-                f"{highest}); try again, or hold an exclusive lock on it meanwhile"
-            )
-
-    def _require_unshared(
-        self, connection: Connection, table: Table, wanted: Sequence[str], owner: Owner | None
-    ) -> None:
-        """A new directory of a transactional table is its own: its compaction would take files of
-        others for its own, and the cleaner would delete them. Raises InvalidObjectError."""
-        if not table.is_transactional or not wanted:
-            return
-        for place, why in self._files.rule.strangers(connection, wanted, owner).items():
-            raise InvalidObjectError(
-                f"{place} cannot be a directory of the transactional table {table.full_name}: "
-                f"{why}; give it one of its own"
-            )
-
-    def _forget_database(self, unit: UnitOfWork, database: Database) -> None:
-        if database.catalog_name == DEFAULT_CATALOG:
-            resources.forget_database(unit.connection, database.name)
-
 
 def _directories_of(table: Table, places_of_partitions: Mapping[str, str]) -> dict[str, str | None]:
     """A table's directory, and those of its partitions that lie elsewhere."""
@@ -195,6 +207,11 @@ def _directories_of(table: Table, places_of_partitions: Mapping[str, str]) -> di
         if own is None or not is_below(place, own):
             wanted[place] = name
     return wanted
+
+
+def _places(found: Sequence[StoredPartition]) -> dict[str, str | None]:
+    """Their directories, each with the name of its partition."""
+    return {p.partition.storage.location: p.name for p in found if p.partition.storage.location}
 
 
 def _parents(location: str, count: int) -> list[str]:

@@ -19,7 +19,7 @@ from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import MetaError
 from hms_bridge.model.catalog import Column, Partition, Table, TableKey
 from hms_bridge.notification import events
-from hms_bridge.service.drops import DropVerbs
+from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.locations import partition_location
 from hms_bridge.service.unit_of_work import UnitOfWork
 
@@ -43,7 +43,7 @@ class _Exchange:
         ]
 
 
-class ExchangePartitionVerbs(DropVerbs):
+class ExchangePartitionVerbs(VerbFamily):
     """exchange_partitions: not in the port, because no other room needs it; the server does."""
 
     def exchange_partitions(
@@ -124,7 +124,7 @@ class ExchangePartitionVerbs(DropVerbs):
         owner = Owner(
             table=plan.source.table, partitions=frozenset(old.name for old, _ in plan.pairs)
         )
-        self._require_alone(connection, owner, *(place for _, place, _ in plan.moves))
+        self._files.rule.require_alone(connection, owner, *(place for _, place, _ in plan.moves))
         return plan
 
 

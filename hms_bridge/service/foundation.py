@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from hms_bridge.catalog.limits import check_database, check_table
-from hms_bridge.clock import Clock
-from hms_bridge.config.settings import Settings
 from hms_bridge.model.catalog import Column, Database, Partition, Storage, Table
+from hms_bridge.service.drops import Drops
 from hms_bridge.service.locations import WarehouseRoots
-from hms_bridge.service.unit_of_work import Transactions
+from hms_bridge.service.unit_of_work import Transactions, Verbs
 from hms_bridge.service.warehouse_files import WarehouseFiles
 
 
@@ -19,19 +18,20 @@ class Foundation:
 
     transactions: Transactions
     files: WarehouseFiles
-    settings: Settings
-    clock: Clock
+    drops: Drops
     roots: WarehouseRoots
 
 
-class VerbFamily:
-    """Base of the mixins: each adds one family of verbs to the service."""
+class VerbFamily(Verbs):
+    """Base of the families: none inherits from another, nor reaches into one. What several need
+    is given to each as a part."""
 
     def __init__(self, foundation: Foundation) -> None:
-        self._transactions = foundation.transactions
+        super().__init__(foundation.transactions)
         self._files = foundation.files
-        self._settings = foundation.settings
-        self._clock = foundation.clock
+        self._drops = foundation.drops
+        self._settings = foundation.transactions.settings
+        self._clock = foundation.transactions.clock
         self._roots = foundation.roots
 
 

@@ -15,9 +15,12 @@ from hms_bridge.service.locks import LockVerbs
 from hms_bridge.service.materialized_views import MaterializedViewVerbs
 from hms_bridge.service.notifications import NotificationVerbs
 from hms_bridge.service.partition_conditions import PartitionConditionVerbs
+from hms_bridge.service.partition_queries import PartitionQueryVerbs
+from hms_bridge.service.partitions import PartitionVerbs
 from hms_bridge.service.rename_partitions import RenamePartitionVerbs
 from hms_bridge.service.statistics import StatisticsVerbs
 from hms_bridge.service.tables import TableVerbs
+from hms_bridge.service.transactions import TransactionVerbs
 from hms_bridge.service.truncations import TruncationVerbs
 
 
@@ -25,10 +28,13 @@ class MetastoreService(
     DatabaseVerbs,
     TableVerbs,
     AlterTableVerbs,
+    PartitionQueryVerbs,
+    PartitionVerbs,
     PartitionConditionVerbs,
     RenamePartitionVerbs,
     ExchangePartitionVerbs,
     TruncationVerbs,
+    TransactionVerbs,
     CleaningVerbs,
     LockVerbs,
     CompactionVerbs,
@@ -38,7 +44,7 @@ class MetastoreService(
     ConstraintVerbs,
     MaterializedViewVerbs,
 ):
-    """Implements ``LocalMetastore``. One verb is one database transaction."""
+    """Implements ``LocalMetastore``: the sum of its families, as the port is of its protocols."""
 
     def __init__(self, foundation: Foundation, manifest: SqlArchiveManifest) -> None:
         super().__init__(foundation)

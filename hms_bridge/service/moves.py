@@ -7,7 +7,10 @@ from hms_bridge.archive import file_tasks, leases
 from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.backend.connection import Connection
 from hms_bridge.cleaning_store import cleaning_lease
-from hms_bridge.txn import compaction_queue
+from hms_bridge.errors import MetaError
+from hms_bridge.model.catalog import DEFAULT_CATALOG, Table
+from hms_bridge.model.ids import WriteId
+from hms_bridge.txn import compaction_queue, write_ids
 
 
 def begin(connection: Connection, task: FileTask) -> bool:
@@ -38,4 +41,19 @@ def end(connection: Connection, task: FileTask) -> None:
     if task.context.database and task.context.table:
         leases.end(
             connection, cleaning_lease(task.context.database, task.context.table), task.owner
+        )
+
+
+def require_no_new_writer(connection: Connection, table: Table, highest_before: WriteId) -> None:
+    """Raises MetaError if somebody took a write id of the table while a directory of it was
+    moved: what they write may lie at the old place, and be committed already."""
+    if not table.is_transactional or table.catalog_name != DEFAULT_CATALOG:
+        return
+    highest = write_ids.get_max_allocated_write_id(
+        connection, table.database_name, table.name, is_locked=True
+    )
+    if highest != highest_before:
+        raise MetaError(
+            f"{table.full_name} was written to while a directory of it was moved (write id "
+            f"{highest}); try again, or hold an exclusive lock on it meanwhile"
         )

@@ -8,63 +8,32 @@ from dataclasses import replace
 from changemanager.errors import EncodedUriError, LocationError
 from changemanager.location import is_below, parse_uri
 from hms_bridge.backend.connection import Connection
+from hms_bridge.backend.work import sql
 from hms_bridge.catalog import databases, partitions, tables, view_creation
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import InvalidObjectError, NoSuchObjectError
-from hms_bridge.model.catalog import DEFAULT_CATALOG, Partition, Table
+from hms_bridge.model.catalog import Partition, Table
 from hms_bridge.model.event import (
     InsertNotification,
-    NotificationEvent,
-    NotificationRequest,
     WriteNotification,
 )
-from hms_bridge.model.ids import EventId, TxnId
-from hms_bridge.model.txn import WriteEvent
+from hms_bridge.model.ids import EventId
 from hms_bridge.notification import event_log, events, write_log
 from hms_bridge.notification.events import EventDraft
 from hms_bridge.notification.write_log import Written
 from hms_bridge.service.foundation import VerbFamily
-from hms_bridge.service.unit_of_work import UnitOfWork
+from hms_bridge.service.unit_of_work import UnitOfWork, reads
 
 
 class NotificationVerbs(VerbFamily):
     """The NotificationStore."""
 
-    def get_next_notification(self, request: NotificationRequest) -> tuple[NotificationEvent, ...]:
-        """Ascending, gap-free."""
-        lowered = replace(
-            request,
-            database_name=request.database_name and request.database_name.lower(),
-            table_names=tuple(name.lower() for name in request.table_names),
-        )
-        return self._transactions.read(lambda c: event_log.read(c, lowered))
-
-    def get_current_event_id(self) -> EventId:
-        """The newest id; 0 before the first event."""
-        return self._transactions.read(event_log.current_event_id)
-
-    def get_notification_events_count(
-        self,
-        from_event_id: EventId,
-        database: str,
-        catalog: str = DEFAULT_CATALOG,
-        *,
-        tables: Sequence[str] = (),
-    ) -> int:
-        """How many events of one database, or of some of its tables, came after an id."""
-        return self._transactions.read(
-            lambda c: event_log.count(
-                c,
-                from_event_id,
-                database.lower(),
-                catalog.lower(),
-                [table.lower() for table in tables],
-            )
-        )
+    get_next_notification = reads(sql(event_log.read))
+    get_current_event_id = reads(sql(event_log.current_event_id))
+    get_notification_events_count = reads(sql(event_log.count))
+    get_write_events = reads(sql(write_log.read))
 
     def add_write_notifications(self, notifications: Sequence[WriteNotification]) -> None:
-        """Remember which files a transaction wrote; a repeated call adds nothing twice."""
-
         def work(unit: UnitOfWork) -> None:
             written = [self._written(unit.connection, one) for one in notifications]
             try:
@@ -89,16 +58,6 @@ class NotificationVerbs(VerbFamily):
             table=stored.table,
             partition=partition,
             cmroot=self._files.cmroot if database.is_replication_source else None,
-        )
-
-    def get_write_events(
-        self, txn_id: TxnId, database: str | None = None, table: str | None = None
-    ) -> tuple[WriteEvent, ...]:
-        """What add_write_notifications recorded for a transaction."""
-        return self._transactions.read(
-            lambda c: write_log.read(
-                c, txn_id, database and database.lower(), table and table.lower()
-            )
         )
 
     def fire_inserts(self, notifications: Sequence[InsertNotification]) -> tuple[EventId, ...]:

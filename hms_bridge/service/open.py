@@ -6,20 +6,20 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from changemanager.archive import ChangeManager
-from changemanager.delete_protocol import DeleteProtocol
 from changemanager.location import Resolver
 from hms_bridge.backend.engine import Database, open_database
 from hms_bridge.backend.retry import RetrySettings
 from hms_bridge.backend.schema.install import check_schema, install
 from hms_bridge.catalog.databases import install_default
 from hms_bridge.clock import Clock, SystemClock
-from hms_bridge.config.file_systems import archive_config, file_systems
+from hms_bridge.config.file_systems import file_systems
 from hms_bridge.config.settings import Settings
 from hms_bridge.errors import ConfigError
 from hms_bridge.notification.message_text import MessageFormat
 from hms_bridge.service.archive_manifest import SqlArchiveManifest
+from hms_bridge.service.archiving import Archiving
 from hms_bridge.service.directories import Directories
+from hms_bridge.service.drops import Drops
 from hms_bridge.service.foundation import Foundation
 from hms_bridge.service.hook_positions import StoredPositions
 from hms_bridge.service.hooks import EventHook, HookDispatcher, named_hooks
@@ -58,45 +58,69 @@ def open_local_metastore(
     chosen = settings or Settings()
     if warehouse is not None:
         chosen = replace(chosen, warehouse=warehouse)
-    time = clock or SystemClock()
-    default_fs = chosen.hadoop.default_prefix
-    managed = warehouse_uri(chosen.warehouse, default_fs)
-    external = warehouse_uri(chosen.external_warehouse or chosen.warehouse, default_fs)
+    roots = _roots(chosen)
     dispatcher = HookDispatcher(named_hooks(chosen.events.hooks, hooks), new_id=new_token)
     message_format = _message_format(chosen)
     database = open_url(url)
     try:
         transactions = Transactions(
-            database, time, message_format=message_format, hooks=dispatcher, retry=retry
+            database,
+            clock or SystemClock(),
+            message_format=message_format,
+            hooks=dispatcher,
+            settings=chosen,
+            retry=retry,
         )
-        _prepare(database, transactions, external, is_created=create_schema)
-        roots = WarehouseRoots(
-            managed=managed,
-            external=external,
-            default_fs=default_fs,
-            others=tuple(warehouse_uri(root, default_fs) for root in chosen.deletion_roots),
-        )
-        manifest = SqlArchiveManifest(transactions)
+        _prepare(database, transactions, roots.external, is_created=create_schema)
         resolver = KnownFileSystems(
             resolve or file_systems(chosen), _file_systems_of(chosen, roots), chosen.hadoop
         )
-        files = _warehouse_files(
-            transactions,
-            roots,
-            manifest,
-            chosen,
-            resolver,
-            directories or Directories(resolver),
-            resolver.has,
-            make_token,
-        )
+        service = _assembled(transactions, roots, resolver, directories, make_token)
         dispatcher.start(StoredPositions(transactions))
     except BaseException:
         database.close()
         raise
-    foundation = Foundation(
-        transactions=transactions, files=files, settings=chosen, clock=time, roots=roots
+    return service
+
+
+def _roots(settings: Settings) -> WarehouseRoots:
+    default_fs = settings.hadoop.default_prefix
+    return WarehouseRoots(
+        managed=warehouse_uri(settings.warehouse, default_fs),
+        external=warehouse_uri(settings.external_warehouse or settings.warehouse, default_fs),
+        default_fs=default_fs,
+        others=tuple(warehouse_uri(root, default_fs) for root in settings.deletion_roots),
     )
+
+
+def _assembled(
+    transactions: Transactions,
+    roots: WarehouseRoots,
+    resolver: KnownFileSystems,
+    directories: Directories | None,
+    make_token: Callable[[], str],
+) -> MetastoreService:
+    settings = transactions.settings.archive
+    manifest = SqlArchiveManifest(transactions)
+    archiving = Archiving(
+        settings=settings,
+        cmroot=lambda: warehouse_uri(settings.root, roots.default_fs),
+        place=lambda text: warehouse_uri(text, roots.default_fs),
+        resolve=resolver,
+        manifest=manifest,
+        clock=transactions.clock,
+        new_id=make_token,
+    )
+    files = WarehouseFiles(
+        transactions=transactions,
+        roots=roots,
+        directories=directories or Directories(resolver),
+        is_known=resolver.has,
+        protocol=archiving.delete_protocol(),
+        new_id=make_token,
+    )
+    drops = Drops(transactions, files)
+    foundation = Foundation(transactions=transactions, files=files, drops=drops, roots=roots)
     return MetastoreService(foundation, manifest)
 
 
@@ -128,43 +152,3 @@ def _file_systems_of(settings: Settings, roots: WarehouseRoots) -> list[str]:
         named += [archive.root, *([archive.trash] if archive.trash else ())]
     places = [warehouse_uri(place, roots.default_fs) for place in named]
     return [roots.managed, roots.external, *roots.others, hadoop.default_fs, *places]
-
-
-def _warehouse_files(
-    transactions: Transactions,
-    roots: WarehouseRoots,
-    manifest: SqlArchiveManifest,
-    settings: Settings,
-    resolve: Resolver,
-    directories: Directories,
-    is_known: Callable[[str], bool],
-    make_token: Callable[[], str],
-) -> WarehouseFiles:
-    archive = None
-    if settings.archive.is_enabled:
-        config = archive_config(
-            settings.archive,
-            cmroot=warehouse_uri(settings.archive.root, roots.default_fs),
-            trash=(
-                warehouse_uri(settings.archive.trash, roots.default_fs)
-                if settings.archive.trash
-                else None
-            ),
-        )
-        archive = ChangeManager(config, resolve, manifest, transactions.clock, make_token)
-    protocol = DeleteProtocol(
-        resolve=resolve,
-        intents=manifest,
-        archive=archive,
-        clock=transactions.clock,
-        new_id=make_token,
-    )
-    return WarehouseFiles(
-        transactions=transactions,
-        roots=roots,
-        directories=directories,
-        is_known=is_known,
-        protocol=protocol,
-        archive=archive,
-        new_id=make_token,
-    )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.backend.connection import Connection
+from hms_bridge.backend.work import sql
 from hms_bridge.catalog import partitions, tables
 from hms_bridge.catalog.partition_expression import BoundExpression, bind_expression
 from hms_bridge.catalog.partition_filter import parse_filter, with_texts_unescaped
@@ -20,81 +20,75 @@ from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import MetaError, NoSuchObjectError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, DEFAULT_PARTITION_VALUE, Partition
 from hms_bridge.model.expression import Condition, ConditionToDrop, FilterText, Unread
-from hms_bridge.service.partitions import PartitionVerbs
-from hms_bridge.service.unit_of_work import UnitOfWork
-
-T = TypeVar("T")
+from hms_bridge.service.foundation import VerbFamily
+from hms_bridge.service.partition_queries import require_named
+from hms_bridge.service.unit_of_work import UnitOfWork, reads
 
 _EVERYTHING = BoundExpression(lambda _: True)
 
 
-class PartitionConditionVerbs(PartitionVerbs):
-    """Not in the port: only the server is asked in this form.
+def _get_partitions_by_condition(
+    connection: Connection,
+    database: str,
+    table: str,
+    condition: Condition,
+    *,
+    max_parts: int = -1,
+    default_value: str = DEFAULT_PARTITION_VALUE,
+    catalog: str = DEFAULT_CATALOG,
+) -> tuple[tuple[Partition, ...], bool]:
+    stored = require_named(connection, database, table, catalog)
+    chosen = _choose(connection, stored, condition, default_value)
+    found = partitions.load_matches(connection, stored, chosen, max_parts)
+    return tuple(one.partition for one in found), chosen.is_uncertain
+
+
+def _get_partition_names_by_condition(
+    connection: Connection,
+    database: str,
+    table: str,
+    condition: Condition,
+    *,
+    max_parts: int = -1,
+    order: str = "",
+    default_value: str = DEFAULT_PARTITION_VALUE,
+    catalog: str = DEFAULT_CATALOG,
+) -> tuple[str, ...]:
+    stored = require_named(connection, database, table, catalog)
+    chosen = _choose(connection, stored, condition, default_value)
+    if chosen.is_uncertain:
+        raise MetaError(_why_undecided(stored, condition, "their names cannot be told"))
+    found = [name for name, _ in chosen.found]
+    found = in_order(found, stored.table.partition_columns, order, default_value)
+    return tuple(found if max_parts < 0 else found[:max_parts])
+
+
+def _count_partitions_by_filter(
+    connection: Connection,
+    database: str,
+    table: str,
+    filter_text: str,
+    catalog: str = DEFAULT_CATALOG,
+) -> int:
+    tree = parse_filter(filter_text)
+    stored = require_named(connection, database, table, catalog)
+    if tree is None:
+        return len(partitions.partition_names(connection, stored))
+    bound = bind_filter(tree, stored.table.partition_columns)
+    chosen = partitions.matches(connection, stored, bound.selects, bound.required_values)
+    return len(chosen.found)
+
+
+class PartitionConditionVerbs(VerbFamily):
+    """Not in the port: only the server is asked in this form (ServedMetastore).
 
     What cannot be decided selects a partition for a reader, who then filters itself, and is
     refused where partitions would be dropped.
     """
 
-    def get_partitions_by_condition(
-        self,
-        database: str,
-        table: str,
-        condition: Condition,
-        *,
-        max_parts: int = -1,
-        default_value: str = DEFAULT_PARTITION_VALUE,
-        catalog: str = DEFAULT_CATALOG,
-    ) -> tuple[tuple[Partition, ...], bool]:
-        """Those that it selects, sorted by name, and whether some of them only perhaps."""
-
-        def load(connection: Connection, stored: StoredTable) -> tuple[tuple[Partition, ...], bool]:
-            chosen = _choose(connection, stored, condition, default_value)
-            found = partitions.load_matches(connection, stored, chosen, max_parts)
-            return tuple(one.partition for one in found), chosen.is_uncertain
-
-        return self._read_table(database, table, catalog, load)
-
-    def get_partition_names_by_condition(
-        self,
-        database: str,
-        table: str,
-        condition: Condition,
-        *,
-        max_parts: int = -1,
-        order: str = "",
-        default_value: str = DEFAULT_PARTITION_VALUE,
-        catalog: str = DEFAULT_CATALOG,
-    ) -> tuple[str, ...]:
-        """The names only; ``order`` like ``1,0:-+``: places of columns, and their directions.
-
-        Raises MetaError where the condition cannot be decided: names cannot say "perhaps".
-        """
-
-        def names(connection: Connection, stored: StoredTable) -> tuple[str, ...]:
-            chosen = _choose(connection, stored, condition, default_value)
-            if chosen.is_uncertain:
-                raise MetaError(_why_undecided(stored, condition, "their names cannot be told"))
-            found = [name for name, _ in chosen.found]
-            found = in_order(found, stored.table.partition_columns, order, default_value)
-            return tuple(found if max_parts < 0 else found[:max_parts])
-
-        return self._read_table(database, table, catalog, names)
-
-    def count_partitions_by_filter(
-        self, database: str, table: str, filter_text: str, catalog: str = DEFAULT_CATALOG
-    ) -> int:
-        """How many a filter selects; none is loaded. Raises MetaError, NoSuchObjectError."""
-        tree = parse_filter(filter_text)
-
-        def count(connection: Connection, stored: StoredTable) -> int:
-            if tree is None:
-                return len(partitions.partition_names(connection, stored))
-            chosen = bind_filter(tree, stored.table.partition_columns)
-            return len(
-                partitions.matches(connection, stored, chosen.selects, chosen.required_values).found
-            )
-
-        return self._read_table(database, table, catalog, count)
+    get_partitions_by_condition = reads(sql(_get_partitions_by_condition))
+    get_partition_names_by_condition = reads(sql(_get_partition_names_by_condition))
+    count_partitions_by_filter = reads(sql(_count_partitions_by_filter))
 
     def drop_partitions_by_conditions(
         self,
@@ -114,25 +108,21 @@ class PartitionConditionVerbs(PartitionVerbs):
         key = (database.lower(), table.lower(), catalog.lower())
         looked = None
         if is_data_deleted:
-            looked = self._look_at_partitions(
+            looked = self._drops.look_at_partitions(
                 key, lambda c, stored: _to_drop(c, stored, conditions, is_if_exists=is_if_exists)
             )
 
         def work(unit: UnitOfWork) -> tuple[Sequence[FileTask], tuple[Partition, ...]]:
             stored = tables.require_table(unit.connection, *key, RowLock.SHARED)
             found = _to_drop(unit.connection, stored, conditions, is_if_exists=is_if_exists)
-            tasks = self._drop_rows(unit, stored, found, looked=looked, is_purge=is_purge)
+            tasks = self._drops.drop_partitions(
+                unit, stored, found, looked=looked, is_purge=is_purge
+            )
             return tasks, tuple(one.partition for one in found)
 
         tasks, dropped = self._transactions.write(work)
-        self._delete_partitions(tasks)
+        self._drops.carry_out(tasks)
         return dropped
-
-    def _read_table(
-        self, database: str, table: str, catalog: str, read: Callable[[Connection, StoredTable], T]
-    ) -> T:
-        key = (database.lower(), table.lower(), catalog.lower())
-        return self._transactions.read(lambda c: read(c, tables.require_table(c, *key)))
 
 
 def _choose(

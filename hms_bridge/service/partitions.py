@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from changemanager.manifest import ArchiveCause
 from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.backend.connection import Connection
-from hms_bridge.catalog import databases, partitions, tables
+from hms_bridge.catalog import partitions, tables
 from hms_bridge.catalog.limits import check_partition
-from hms_bridge.catalog.partition_filter import parse_filter
-from hms_bridge.catalog.partition_predicate import bind_filter
-from hms_bridge.catalog.partitions import StoredPartition, name_of
+from hms_bridge.catalog.partitions import name_of
 from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
-from hms_bridge.catalog.table_rules import has_own_files, is_external, is_view
+from hms_bridge.catalog.table_rules import is_external, is_view
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import (
     AlreadyExistsError,
@@ -33,12 +30,10 @@ from hms_bridge.model.catalog import (
 )
 from hms_bridge.notification import events
 from hms_bridge.service import altered_statistics, file_statistics
-from hms_bridge.service.drops import DropVerbs, Looked
 from hms_bridge.service.file_statistics import FileCount
-from hms_bridge.service.foundation import normal_partition, with_ddl_time
+from hms_bridge.service.foundation import VerbFamily, normal_partition, with_ddl_time
 from hms_bridge.service.locations import WarehouseRoots, partition_location
 from hms_bridge.service.unit_of_work import UnitOfWork
-from hms_bridge.txn import resources
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,8 +55,8 @@ class _Alteration:
         )
 
 
-class PartitionVerbs(DropVerbs):
-    """add, get, alter, drop of partitions (CatalogStore)."""
+class PartitionVerbs(VerbFamily):
+    """add, alter, drop of partitions (CatalogStore)."""
 
     def add_partitions(
         self,
@@ -72,10 +67,6 @@ class PartitionVerbs(DropVerbs):
         is_if_not_exists: bool = False,
         catalog: str = DEFAULT_CATALOG,
     ) -> tuple[Partition, ...]:
-        """All or none; returns those that were added, with their locations.
-
-        Raises AlreadyExistsError, NoSuchObjectError, InvalidObjectError.
-        """
         key = (database.lower(), table.lower(), catalog.lower())
         stored = self._transactions.read(lambda c: _table_to_add_to(c, key))
         wanted = _distinct(
@@ -154,7 +145,7 @@ class PartitionVerbs(DropVerbs):
     def _require_places(
         self, connection: Connection, table: Table, wanted: Sequence[Partition]
     ) -> None:
-        """Of those that do not lie where their names say, see :meth:`_require_unshared`."""
+        """Of those that do not lie where their names say, see DeletionRule.require_unshared."""
         named = {name_of(table, p.values): p.storage.location for p in wanted}
         elsewhere = [
             place
@@ -162,96 +153,7 @@ class PartitionVerbs(DropVerbs):
             if place and place != partition_location(table, name)
         ]
         owner = Owner(table=table, partitions=frozenset(named))
-        self._require_unshared(connection, table, elsewhere, owner)
-
-    def get_partition(
-        self, database: str, table: str, values: Sequence[str], catalog: str = DEFAULT_CATALOG
-    ) -> Partition:
-        """Raises NoSuchObjectError."""
-
-        def work(connection: Connection) -> tuple[StoredPartition, ...]:
-            stored = _table(connection, (database.lower(), table.lower(), catalog.lower()))
-            return partitions.find_by_names(connection, stored, [name_of(stored.table, values)])
-
-        found = self._transactions.read(work)
-        if not found:
-            raise NoSuchObjectError(f"partition values=[{', '.join(values)}]")
-        return found[0].partition
-
-    def get_partition_names(
-        self, database: str, table: str, max_parts: int = -1, catalog: str = DEFAULT_CATALOG
-    ) -> tuple[str, ...]:
-        """``a=1/b=x`` names, sorted. Raises NoSuchObjectError for an unknown table."""
-        return self._transactions.read(
-            lambda c: partitions.partition_names(
-                c, _table(c, (database.lower(), table.lower(), catalog.lower())), max_parts
-            )
-        )
-
-    def get_partitions(
-        self, database: str, table: str, max_parts: int = -1, catalog: str = DEFAULT_CATALOG
-    ) -> tuple[Partition, ...]:
-        """Sorted by name. Raises NoSuchObjectError for an unknown table."""
-        return self._found(
-            database, table, catalog, lambda c, stored: partitions.find_all(c, stored, max_parts)
-        )
-
-    def get_partitions_by_names(
-        self, database: str, table: str, names: Sequence[str], catalog: str = DEFAULT_CATALOG
-    ) -> tuple[Partition, ...]:
-        """Those that exist. Raises NoSuchObjectError for an unknown table."""
-        return self._found(
-            database, table, catalog, lambda c, stored: partitions.find_by_names(c, stored, names)
-        )
-
-    def get_partitions_by_values(
-        self,
-        database: str,
-        table: str,
-        prefix: Sequence[str],
-        max_parts: int = -1,
-        catalog: str = DEFAULT_CATALOG,
-    ) -> tuple[Partition, ...]:
-        """Those whose values match the given ones; "" or a missing one matches all."""
-        return self._found(
-            database,
-            table,
-            catalog,
-            lambda c, stored: partitions.find_by_values(c, stored, prefix, max_parts),
-        )
-
-    def get_partitions_by_filter(
-        self,
-        database: str,
-        table: str,
-        filter_text: str,
-        max_parts: int = -1,
-        catalog: str = DEFAULT_CATALOG,
-    ) -> tuple[Partition, ...]:
-        """Those that a filter like ``ds = "2024-01-02" and n > 3`` selects.
-
-        Raises MetaError for a filter that cannot be parsed, NoSuchObjectError.
-        """
-        tree = parse_filter(filter_text)
-
-        def find(connection: Connection, stored: StoredTable) -> tuple[StoredPartition, ...]:
-            if tree is None:
-                return partitions.find_all(connection, stored, max_parts)
-            chosen = bind_filter(tree, stored.table.partition_columns)
-            return partitions.find_by_filter(connection, stored, chosen, max_parts)
-
-        return self._found(database, table, catalog, find)
-
-    def _found(
-        self,
-        database: str,
-        table: str,
-        catalog: str,
-        find: Callable[[Connection, StoredTable], tuple[StoredPartition, ...]],
-    ) -> tuple[Partition, ...]:
-        key = (database.lower(), table.lower(), catalog.lower())
-        found = self._transactions.read(lambda c: find(c, _table(c, key)))
-        return tuple(stored.partition for stored in found)
+        self._files.rule.require_unshared(connection, table, elsewhere, owner)
 
     def alter_partitions(
         self,
@@ -264,7 +166,6 @@ class PartitionVerbs(DropVerbs):
         is_event_each: bool = False,
         valid_write_ids: str | None = None,
     ) -> None:
-        """Replace them, found by their values; all or none. Raises NoSuchObjectError."""
         key = (database.lower(), table.lower(), catalog.lower())
         given = environment or {}
         alteration = _Alteration(
@@ -350,11 +251,10 @@ class PartitionVerbs(DropVerbs):
         is_purge: bool = False,
         is_if_exists: bool = False,
     ) -> None:
-        """Remove them, all or none; files as in drop_table. Raises NoSuchObjectError."""
         key = (database.lower(), table.lower(), catalog.lower())
         looked = None
         if is_data_deleted:
-            looked = self._look_at_partitions(
+            looked = self._drops.look_at_partitions(
                 key, lambda c, stored: partitions.find_by_names(c, stored, names)
             )
 
@@ -367,64 +267,11 @@ class PartitionVerbs(DropVerbs):
                     f"Some partitions to drop are missing: {', '.join(missing[:5])} of "
                     f"{stored.table.full_name}"
                 )
-            return self._drop_rows(unit, stored, found, looked=looked, is_purge=is_purge)
-
-        self._delete_partitions(self._transactions.write(work))
-
-    def _look_at_partitions(
-        self,
-        key: tuple[str, str, str],
-        find: Callable[[Connection, StoredTable], Sequence[StoredPartition]],
-    ) -> Looked:
-        """What is in the directories of partitions that are about to be dropped."""
-
-        def work(connection: Connection) -> list[str]:
-            stored = _table(connection, key)
-            if not has_own_files(stored.table):
-                return []
-            return self._deletable(connection, list(_places(find(connection, stored))))
-
-        return self._look(self._transactions.read(work))
-
-    def _drop_rows(
-        self,
-        unit: UnitOfWork,
-        stored: StoredTable,
-        found: Sequence[StoredPartition],
-        *,
-        looked: Looked | None,
-        is_purge: bool,
-    ) -> Sequence[FileTask]:
-        if not found:
-            return ()
-        table = stored.table
-        partitions.delete_partitions(unit.connection, found)
-        if table.is_transactional and table.catalog_name == DEFAULT_CATALOG:
-            resources.forget_partitions(
-                unit.connection, table.database_name, table.name, [p.name for p in found]
+            return self._drops.drop_partitions(
+                unit, stored, found, looked=looked, is_purge=is_purge
             )
-        tasks: Sequence[FileTask] = ()
-        if looked is not None and has_own_files(table):
-            database = databases.require_database(
-                unit.connection, table.database_name, table.catalog_name
-            )
-            tasks = self._deletions(
-                unit,
-                database.database,
-                Owner(table=table, partitions=frozenset(p.name for p in found)),
-                _places(found),
-                looked,
-                cause=ArchiveCause.DROP_PARTITION,
-                is_purge=is_purge,
-            )
-        values = [partition.partition.values for partition in found]
-        unit.events.append(events.partitions_dropped(table, values, unit.now_seconds))
-        return tasks
 
-
-def _places(found: Sequence[StoredPartition]) -> dict[str, str | None]:
-    """Their directories, each with the name of its partition."""
-    return {p.partition.storage.location: p.name for p in found if p.partition.storage.location}
+        self._drops.carry_out(self._transactions.write(work))
 
 
 def _table(

@@ -19,10 +19,9 @@ from hms_bridge.errors import InvalidOperationError, MetaError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Partition, Table
 from hms_bridge.model.ids import WriteId
 from hms_bridge.notification import events
-from hms_bridge.service import file_statistics
-from hms_bridge.service.drops import DropVerbs
+from hms_bridge.service import file_statistics, moves
 from hms_bridge.service.file_statistics import FileCount
-from hms_bridge.service.foundation import normal_partition, with_ddl_time
+from hms_bridge.service.foundation import VerbFamily, normal_partition, with_ddl_time
 from hms_bridge.service.locations import partition_location
 from hms_bridge.service.unit_of_work import UnitOfWork
 from hms_bridge.txn import resources, write_ids
@@ -40,7 +39,7 @@ class _Renaming:
     counted: FileCount | None
 
 
-class RenamePartitionVerbs(DropVerbs):
+class RenamePartitionVerbs(VerbFamily):
     """rename_partition: not in the port, because no other room needs it; the server does."""
 
     def rename_partition(
@@ -74,7 +73,7 @@ class RenamePartitionVerbs(DropVerbs):
             return
         self._transactions.read(lambda c: _require_free(c, stored, partition))
         owner = Owner(table=stored.table, partitions=frozenset({old.name}))
-        self._transactions.read(lambda c: self._require_alone(c, owner, move[0]))
+        self._transactions.read(lambda c: self._files.rule.require_alone(c, owner, move[0]))
         if is_source:
             self._files.require_archive(f"partition {old.name} of {stored.table.full_name}")
         self._rename_with_move(renaming, *move, is_archived=is_source)
@@ -100,8 +99,8 @@ class RenamePartitionVerbs(DropVerbs):
         _require_free(unit.connection, stored, renaming.wanted)
         if move is not None:
             owner = Owner(table=table, partitions=frozenset({old.name}))
-            self._require_alone(unit.connection, owner, move.location)
-            self._require_no_new_writer(unit.connection, table, renaming.highest_write_id)
+            self._files.rule.require_alone(unit.connection, owner, move.location)
+            moves.require_no_new_writer(unit.connection, table, renaming.highest_write_id)
         place = move.target if move else renaming.wanted.storage.location
         normal = normal_partition(renaming.wanted, table)
         parameters = file_statistics.of_partition(

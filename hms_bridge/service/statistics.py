@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from hms_bridge.backend.connection import Connection
+from hms_bridge.backend.work import sql
 from hms_bridge.catalog import statistics, statistics_state, tables, view_creation
 from hms_bridge.catalog.partitions import partition_names
 from hms_bridge.catalog.row_locks import RowLock
@@ -20,7 +21,6 @@ from hms_bridge.model.ids import WriteId
 from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.model.statistics import (
     AggregatedStatistics,
-    ChangedRows,
     ColumnStatistics,
     ObjectStatistics,
     StatisticsQuery,
@@ -39,107 +39,91 @@ from hms_bridge.model.statistics_state import (
 from hms_bridge.notification import object_events
 from hms_bridge.notification.events import EventDraft
 from hms_bridge.service.foundation import VerbFamily
-from hms_bridge.service.unit_of_work import UnitOfWork
+from hms_bridge.service.unit_of_work import UnitOfWork, reads, writes
 
 _LOG = logging.getLogger(__name__)
+
+
+def _set_column_statistics(unit: UnitOfWork, update: StatisticsUpdate) -> bool:
+    stored = _require(unit.connection, update, RowLock.EXCLUSIVE)
+    if update.objects[0].partition_name is None:
+        return _set_of_table(unit, stored, update)
+    return _set_of_partitions(unit, stored, update)
+
+
+def _get_column_statistics(
+    connection: Connection, query: StatisticsQuery
+) -> tuple[ObjectStatistics, ...]:
+    stored = _require(connection, query)
+    if query.partition_names is None:
+        found = _of_table(connection, stored, query)
+        return () if found is None else (found,)
+    return tuple(_of_partitions(connection, stored, query).values())
+
+
+def _get_aggregated_statistics(
+    connection: Connection, query: StatisticsQuery
+) -> AggregatedStatistics:
+    names = list(dict.fromkeys(query.partition_names or ()))
+    stored = _require(connection, query)
+    states = statistics_state.partition_states(connection, stored, names, RowLock.NONE)
+    if query.valid_write_ids is not None and not all(
+        is_believable(state.parameters, state.write_id, query.valid_write_ids)
+        for state in states.values()
+    ):
+        return AggregatedStatistics()
+    keys = {state.id: name for name, state in states.items()}
+    columns = [name.lower() for name in query.columns]
+    found = statistics.of_partitions(connection, keys, columns, query.engine)
+    if not found or not columns:
+        return AggregatedStatistics()
+    return _together(found, names, columns)
+
+
+def _delete_column_statistics(
+    unit: UnitOfWork,
+    database: str,
+    table: str,
+    *,
+    columns: Sequence[str] = (),
+    partition_names: Sequence[str] | None = None,
+    engine: str | None = None,
+    catalog: str = DEFAULT_CATALOG,
+) -> bool:
+    names = [name.lower() for name in columns]
+    key = (database.lower(), table.lower(), catalog.lower())
+    stored = _require_named(unit.connection, key, RowLock.EXCLUSIVE)
+    if stored.table.is_transactional:
+        raise MetaError(
+            f"Cannot delete stats via this API for a transactional table: {stored.table.full_name}"
+        )
+    if partition_names is None or not stored.table.is_partitioned:
+        _delete_of_table(unit, stored, names, engine)
+    else:
+        _delete_of_partitions(unit, stored, partition_names, names, engine)
+    return True
+
+
+def _get_columns_with_statistics(
+    connection: Connection,
+    database: str,
+    table: str,
+    partition_name: str | None = None,
+    catalog: str = DEFAULT_CATALOG,
+) -> tuple[str, ...]:
+    stored = _require_named(connection, (database.lower(), table.lower(), catalog.lower()))
+    return statistics.columns_with_statistics(connection, stored, partition_name)
 
 
 class StatisticsVerbs(VerbFamily):
     """The StatisticsStore."""
 
-    def set_column_statistics(self, update: StatisticsUpdate) -> bool:
-        """Replace statistics, or merge them with what can be believed of the old ones; false if
-        nothing could be merged, and the old ones are not to be believed any more."""
-
-        def work(unit: UnitOfWork) -> bool:
-            stored = _require(unit.connection, update, RowLock.EXCLUSIVE)
-            if update.objects[0].partition_name is None:
-                return _set_of_table(unit, stored, update)
-            return _set_of_partitions(unit, stored, update)
-
-        return self._transactions.write(work)
-
-    def get_column_statistics(self, query: StatisticsQuery) -> tuple[ObjectStatistics, ...]:
-        """Of the table, or of those of the partitions, that have any."""
-
-        def work(connection: Connection) -> tuple[ObjectStatistics, ...]:
-            stored = _require(connection, query)
-            if query.partition_names is None:
-                found = _of_table(connection, stored, query)
-                return () if found is None else (found,)
-            return tuple(_of_partitions(connection, stored, query).values())
-
-        return self._transactions.read(work)
-
-    def get_aggregated_statistics(self, query: StatisticsQuery) -> AggregatedStatistics:
-        """Of partitions together; nothing if a snapshot is given that may not believe one."""
-        names = list(dict.fromkeys(query.partition_names or ()))
-
-        def work(connection: Connection) -> Mapping[str, ObjectStatistics] | None:
-            stored = _require(connection, query)
-            states = statistics_state.partition_states(connection, stored, names, RowLock.NONE)
-            if query.valid_write_ids is not None and not all(
-                is_believable(state.parameters, state.write_id, query.valid_write_ids)
-                for state in states.values()
-            ):
-                return None
-            keys = {state.id: name for name, state in states.items()}
-            columns = [name.lower() for name in query.columns]
-            return statistics.of_partitions(connection, keys, columns, query.engine)
-
-        found = self._transactions.read(work)
-        if not found or not query.columns:
-            return AggregatedStatistics()
-        return _together(found, names, [name.lower() for name in query.columns])
-
-    def delete_column_statistics(
-        self,
-        database: str,
-        table: str,
-        *,
-        columns: Sequence[str] = (),
-        partition_names: Sequence[str] | None = None,
-        engine: str | None = None,
-        catalog: str = DEFAULT_CATALOG,
-    ) -> bool:
-        """Remove those of some columns, or of all for none given; of the table, or of partitions
-        (all for an empty list). Raises NoSuchObjectError, MetaError for a transactional table."""
-        names = [name.lower() for name in columns]
-
-        def work(unit: UnitOfWork) -> bool:
-            key = (database.lower(), table.lower(), catalog.lower())
-            stored = _require_named(unit.connection, key, RowLock.EXCLUSIVE)
-            if stored.table.is_transactional:
-                raise MetaError(
-                    "Cannot delete stats via this API for a transactional table: "
-                    f"{stored.table.full_name}"
-                )
-            if partition_names is None or not stored.table.is_partitioned:
-                _delete_of_table(unit, stored, names, engine)
-            else:
-                _delete_of_partitions(unit, stored, partition_names, names, engine)
-            return True
-
-        return self._transactions.write(work)
-
-    def get_columns_with_statistics(
-        self,
-        database: str,
-        table: str,
-        partition_name: str | None = None,
-        catalog: str = DEFAULT_CATALOG,
-    ) -> tuple[str, ...]:
-        """Names, sorted."""
-        key = (database.lower(), table.lower(), catalog.lower())
-        return self._transactions.read(
-            lambda c: statistics.columns_with_statistics(c, _require_named(c, key), partition_name)
-        )
-
-    def count_changed_rows(self, changed: ChangedRows) -> None:
-        """Add to what the materialized views that read a table know of its changes."""
-        self._transactions.write(
-            lambda unit: view_creation.count_changed_rows(unit.connection, changed)
-        )
+    set_column_statistics = writes(_set_column_statistics)
+    get_column_statistics = reads(sql(_get_column_statistics))
+    get_aggregated_statistics = reads(sql(_get_aggregated_statistics))
+    delete_column_statistics = writes(_delete_column_statistics)
+    get_columns_with_statistics = reads(sql(_get_columns_with_statistics))
+    count_changed_rows = writes(sql(view_creation.count_changed_rows))
 
 
 def _require(

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.backend.connection import Connection
+from hms_bridge.backend.work import sql
 from hms_bridge.catalog import databases, tables, view_creation
 from hms_bridge.catalog.column_types import check_column_types
 from hms_bridge.catalog.places import Owner
@@ -23,20 +24,33 @@ from hms_bridge.model.catalog import (
 )
 from hms_bridge.notification import events
 from hms_bridge.service import file_statistics
-from hms_bridge.service.drops import DropVerbs
-from hms_bridge.service.foundation import normal_table, with_ddl_time
-from hms_bridge.service.unit_of_work import UnitOfWork
+from hms_bridge.service.foundation import VerbFamily, normal_table, with_ddl_time
+from hms_bridge.service.unit_of_work import UnitOfWork, reads
 
 
-class TableVerbs(DropVerbs):
+def _get_table(
+    connection: Connection, database: str, name: str, catalog: str = DEFAULT_CATALOG
+) -> Table:
+    stored = tables.require_table(connection, database.lower(), name.lower(), catalog.lower())
+    return view_creation.with_creation(connection, stored).table
+
+
+def _get_tables_by_names(
+    connection: Connection, database: str, names: Sequence[str], catalog: str = DEFAULT_CATALOG
+) -> tuple[Table, ...]:
+    lowered = [name.lower() for name in names]
+    found = tables.find_tables(connection, database.lower(), lowered, catalog.lower())
+    return tuple(view_creation.with_creation(connection, stored).table for stored in found)
+
+
+class TableVerbs(VerbFamily):
     """create, get, drop of tables (CatalogStore)."""
 
-    def create_table(self, table: Table, *, trusted_columns: Sequence[str] = ()) -> None:
-        """Create it, and its directory if it is managed and gives no location. If it has no
-        files, the statistics of ``trusted_columns`` can be believed from the start.
+    get_table = reads(sql(_get_table))
+    get_tables = reads(sql(tables.table_names))
+    get_tables_by_names = reads(sql(_get_tables_by_names))
 
-        Raises AlreadyExistsError, InvalidObjectError, NoSuchObjectError (its database).
-        """
+    def create_table(self, table: Table, *, trusted_columns: Sequence[str] = ()) -> None:
         request = replace(table, parameters=without_request(table.parameters))
         wanted = with_acid_properties(normal_table(request))
         check_column_types(wanted)
@@ -108,7 +122,7 @@ class TableVerbs(DropVerbs):
         # Only now: of many who make one table, the others must hear that it exists.
         if (place := table.storage.location) is not None and not is_view(table):
             owner = Owner(table=replace(complete, id=key))
-            self._require_unshared(unit.connection, table, [place], owner)
+            self._files.rule.require_unshared(unit.connection, table, [place], owner)
         if complete.creation is not None and view_creation.is_materialized(complete):
             view_creation.put_creation(
                 unit.connection, complete, complete.creation, self._clock.now_ms()
@@ -117,41 +131,6 @@ class TableVerbs(DropVerbs):
         kept = {KEEP_FILES: "true"} if is_kept else {}
         created = replace(complete, id=key, parameters={**complete.parameters, **kept})
         unit.events.append(events.table_created(created, unit.now_seconds, files))
-
-    def get_table(self, database: str, name: str, catalog: str = DEFAULT_CATALOG) -> Table:
-        """Raises NoSuchObjectError."""
-
-        def work(connection: Connection) -> Table:
-            stored = tables.require_table(
-                connection, database.lower(), name.lower(), catalog.lower()
-            )
-            return view_creation.with_creation(connection, stored).table
-
-        return self._transactions.read(work)
-
-    def get_tables(
-        self,
-        database: str,
-        pattern: str | None = None,
-        table_type: str | None = None,
-        catalog: str = DEFAULT_CATALOG,
-    ) -> tuple[str, ...]:
-        """Names, sorted; none for an unknown database."""
-        return self._transactions.read(
-            lambda c: tables.table_names(c, database.lower(), pattern, table_type, catalog.lower())
-        )
-
-    def get_tables_by_names(
-        self, database: str, names: Sequence[str], catalog: str = DEFAULT_CATALOG
-    ) -> tuple[Table, ...]:
-        """Those that exist."""
-        lowered = [name.lower() for name in names]
-
-        def work(connection: Connection) -> tuple[Table, ...]:
-            found = tables.find_tables(connection, database.lower(), lowered, catalog.lower())
-            return tuple(view_creation.with_creation(connection, stored).table for stored in found)
-
-        return self._transactions.read(work)
 
     def drop_table(
         self,
@@ -162,18 +141,15 @@ class TableVerbs(DropVerbs):
         is_data_deleted: bool = True,
         is_purge: bool = False,
     ) -> None:
-        """Remove it; the files of a managed table go too, archived first where the database is
-        a replication source (I4). Raises NoSuchObjectError."""
-
         looked = None
         if is_data_deleted:
-            looked = self._look_at_tables(database.lower(), [name.lower()], catalog.lower())
+            looked = self._drops.look_at_tables(database.lower(), [name.lower()], catalog.lower())
 
         def work(unit: UnitOfWork) -> Sequence[FileTask]:
             stored = databases.require_database(
                 unit.connection, database.lower(), catalog.lower(), RowLock.SHARED
             )
-            return self._drop_table_rows(
+            return self._drops.drop_table(
                 unit,
                 stored.database,
                 name.lower(),

@@ -24,8 +24,7 @@ from hms_bridge.model.ids import WriteId
 from hms_bridge.notification import events
 from hms_bridge.service import file_statistics
 from hms_bridge.service.deletion_rule import SETTING
-from hms_bridge.service.drops import DropVerbs
-from hms_bridge.service.foundation import LAST_DDL_TIME
+from hms_bridge.service.foundation import LAST_DDL_TIME, VerbFamily
 from hms_bridge.service.replica_gate import require_definitions_open
 from hms_bridge.service.unit_of_work import UnitOfWork
 from hms_bridge.txn import write_ids
@@ -43,7 +42,7 @@ class _Truncation:
     write_id: WriteId
 
 
-class TruncationVerbs(DropVerbs):
+class TruncationVerbs(VerbFamily):
     """truncate_table (CatalogStore)."""
 
     def truncate_table(
@@ -110,7 +109,7 @@ class TruncationVerbs(DropVerbs):
         stored = tables.require_table(connection, *found.key)
         is_whole = found.names is None or not stored.table.is_partitioned
         names = None if is_whole else frozenset(found.names or ())
-        self._require_alone(
+        self._files.rule.require_alone(
             connection,
             Owner(table=stored.table, partitions=names),
             *(place for place, _ in found.places),

@@ -1,5 +1,9 @@
 """One verb is one database transaction: its connection, its time, its events, what comes after.
 
+What a verb does inside is a plain function, over :class:`Work` in the rooms of SQL, over
+:class:`UnitOfWork` if it logs events. :func:`reads` and :func:`writes` make a verb of it; a family
+of verbs is a list of them. Verbs of several transactions, or with file work between, are methods.
+
 Events are numbered by the last statements before the commit (I8), because the row that numbers
 them holds up everyone else. File work and hooks come after the commit.
 """
@@ -9,14 +13,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 from changemanager.journal import tell
 from hms_bridge.backend.connection import Connection
-from hms_bridge.backend.dialect import now_ms
 from hms_bridge.backend.engine import Database
 from hms_bridge.backend.retry import RetrySettings, run_in_transaction
+from hms_bridge.backend.work import Work
 from hms_bridge.clock import Clock
+from hms_bridge.config.settings import Settings
 from hms_bridge.errors import MetastoreError
 from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.notification.event_log import append
@@ -25,6 +31,7 @@ from hms_bridge.notification.message_text import MessageFormat
 from hms_bridge.service.hooks import HookDispatcher
 from hms_bridge.service.replica_gate import require_own_definitions
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -37,20 +44,13 @@ _DROPS = {
 
 
 @dataclass(slots=True)
-class UnitOfWork:
-    """What a verb works with inside its transaction."""
+class UnitOfWork(Work):
+    """What a changing verb works with: the time it is of, and its events."""
 
-    connection: Connection
-    clock: Clock
     now_seconds: int
     events: list[EventDraft] = field(default_factory=list)
     failure: MetastoreError | None = None
     """Raised after the commit: a refusal that leaves a trace (a lost write-write conflict)."""
-
-    @property
-    def now_ms(self) -> int:
-        """The time of the database, in milliseconds."""
-        return now_ms(self.connection, self.clock)
 
 
 class Transactions:
@@ -63,10 +63,12 @@ class Transactions:
         *,
         message_format: MessageFormat,
         hooks: HookDispatcher,
+        settings: Settings | None = None,
         retry: RetrySettings | None = None,
     ) -> None:
         self.database = database
         self.clock = clock
+        self.settings = settings or Settings()
         self._message_format = message_format
         self._hooks = hooks
         self._retry = retry
@@ -94,7 +96,9 @@ class Transactions:
         units: list[UnitOfWork] = []
 
         def attempt(connection: Connection) -> tuple[T, tuple[NotificationEvent, ...]]:
-            unit = UnitOfWork(connection, self.clock, self.clock.now_ms() // 1000)
+            unit = UnitOfWork(
+                connection, self.clock, self.settings, now_seconds=self.clock.now_ms() // 1000
+            )
             units[:] = [unit]
             result = work(unit)
             require_own_definitions(connection, unit.events)
@@ -116,6 +120,36 @@ class Transactions:
         if units[0].failure is not None:
             raise units[0].failure
         return result
+
+
+class Verbs:
+    """Base of every family of verbs."""
+
+    def __init__(self, transactions: Transactions) -> None:
+        self._transactions = transactions
+
+
+def reads(verb: Callable[Concatenate[Work, P], T]) -> Callable[Concatenate[Verbs, P], T]:
+    """The verb that does this in a database transaction of its own, which changes nothing."""
+
+    @wraps(verb)
+    def in_transaction(verbs: Verbs, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        given = verbs._transactions
+        return given.read(
+            lambda connection: verb(Work(connection, given.clock, given.settings), *args, **kwargs)
+        )
+
+    return in_transaction
+
+
+def writes(verb: Callable[Concatenate[UnitOfWork, P], T]) -> Callable[Concatenate[Verbs, P], T]:
+    """The verb that does this in a database transaction of its own, with the events it logs."""
+
+    @wraps(verb)
+    def in_transaction(verbs: Verbs, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return verbs._transactions.write(lambda unit: verb(unit, *args, **kwargs))
+
+    return in_transaction
 
 
 def _tell(event: NotificationEvent) -> None:

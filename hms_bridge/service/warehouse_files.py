@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 
-from changemanager.archive import ChangeManager, RecycleKind
+from changemanager.archive import RecycleKind
 from changemanager.delete_protocol import DeleteProtocol
 from changemanager.errors import (
     ChangeManagerError,
@@ -63,7 +63,6 @@ class WarehouseFiles:
         directories: Directories,
         is_known: Callable[[str], bool],
         protocol: DeleteProtocol,
-        archive: ChangeManager | None,
         new_id: Callable[[], str],
     ) -> None:
         self.roots = roots
@@ -72,7 +71,7 @@ class WarehouseFiles:
         self._directories = directories
         self._is_known = is_known
         self._protocol = protocol
-        self._archive = archive
+        self._archive = protocol.archive
         self._new_id = new_id
         self._leases = TaskLeases(self._renew, transactions.clock)
         self.rule = DeletionRule(roots=roots, real_place=directories.real_place)

@@ -29,7 +29,7 @@ from sqlalchemy import (
     update,
 )
 
-from hms_bridge.backend.dialect import now_ms, null_safe_equals
+from hms_bridge.backend.dialect import null_safe_equals
 from hms_bridge.backend.schema.txn_tables import (
     COMPACTION_QUEUE,
     COMPLETED_COMPACTIONS,
@@ -39,8 +39,7 @@ from hms_bridge.backend.schema.txn_tables import (
     TXNS,
 )
 from hms_bridge.backend.sequences import next_compaction_id
-from hms_bridge.clock import Clock
-from hms_bridge.config.settings import CompactorSettings, TxnSettings
+from hms_bridge.backend.work import Work
 from hms_bridge.model.compaction import (
     Compaction,
     CompactionState,
@@ -70,20 +69,18 @@ _CLEANUP = CompactionType.ABORT_TXN_CLEANUP.stored
 _Target = tuple[str, str, str | None]
 
 
-def find_ready_to_clean(
-    connection: Connection, settings: TxnSettings, clock: Clock, retention_ms: int = 0
-) -> tuple[Compaction, ...]:
+def find_ready_to_clean(work: Work, retention_ms: int = 0) -> tuple[Compaction, ...]:
     """Compacted entries whose inputs nobody can need; of each target the one with the lowest
     highest_write_id, in the order of their ids.
 
     Not before ``retention_ms`` after the commit, nor before a postponed entry's wait is over, nor
     while somebody may read the inputs under a lock without a transaction.
     """
-    now = now_ms(connection, clock)
+    now = work.now_ms
     not_committed = exists().where(
         TXNS.c.TXN_ID == _Q.CQ_TXN_ID, TXNS.c.TXN_STATE != TxnState.COMMITTED.value
     )
-    rows = connection.execute(
+    rows = work.connection.execute(
         select(COMPACTION_QUEUE)
         .where(
             _Q.CQ_STATE == _READY,
@@ -95,7 +92,7 @@ def find_ready_to_clean(
         .order_by(_Q.CQ_ID)
     ).mappings()
     entries = tuple(map(from_queue, rows))
-    found = readers(connection, entries, settings, clock)
+    found = readers(work, entries)
     lowest: dict[_Target, Compaction] = {}
     for entry in entries:
         watermark = found.watermarks[entry.database_name]
@@ -107,23 +104,18 @@ def find_ready_to_clean(
     return tuple(sorted(lowest.values(), key=lambda entry: entry.id)[:FETCH_MAX])
 
 
-def readers(
-    connection: Connection, entries: Sequence[Compaction], settings: TxnSettings, clock: Clock
-) -> Readers:
+def readers(work: Work, entries: Sequence[Compaction]) -> Readers:
     """Who may read the inputs of these entries."""
+    connection = work.connection
     databases = sorted({entry.database_name for entry in entries})
     return Readers(
-        watermarks={
-            one: min_open_txn_watermark(connection, settings, clock, one) for one in databases
-        },
+        watermarks={one: min_open_txn_watermark(work, one) for one in databases},
         elsewhere={one: txns_elsewhere(connection, one) for one in databases},
         locks=locked_without_txn(connection, entries),
     )
 
 
-def find_ready_to_clean_aborts(
-    connection: Connection, settings: CompactorSettings, clock: Clock
-) -> tuple[Compaction, ...]:
+def find_ready_to_clean_aborts(work: Work) -> tuple[Compaction, ...]:
     """Targets with more aborted writes than aborted_txn_threshold, or with one that is older than
     aborted_txn_time_threshold_ms, as entries of type ABORT_TXN_CLEANUP.
 
@@ -131,9 +123,12 @@ def find_ready_to_clean_aborts(
     an open transaction has taken of the table, and not above the last that was given; targets
     without an aborted write down there are left out.
     """
-    now = now_ms(connection, clock)
-    threshold = settings.aborted_txn_threshold
-    found = _aborted_targets(connection, threshold, settings.aborted_txn_time_threshold_ms, now)
+    connection = work.connection
+    now = work.now_ms
+    asked = work.settings.compactor
+    found = _aborted_targets(
+        connection, asked.aborted_txn_threshold, asked.aborted_txn_time_threshold_ms, now
+    )
     postponed = _postponed_cleanups(connection)
     heights: dict[tuple[str, str], WriteId] = {}
     entries: list[Compaction] = []
@@ -163,30 +158,24 @@ def find_ready_to_clean_aborts(
     return tuple(entries[:FETCH_MAX])
 
 
-def mark_cleaning_started(
-    connection: Connection, compaction_id: CompactionId, clock: Clock
-) -> None:
+def mark_cleaning_started(work: Work, compaction_id: CompactionId) -> None:
     """Record the start; nothing for an entry that is not queued."""
-    connection.execute(
+    work.connection.execute(
         update(COMPACTION_QUEUE)
         .where(_Q.CQ_ID == compaction_id, _Q.CQ_STATE == _READY)
-        .values(CQ_CLEANER_START=now_ms(connection, clock))
+        .values(CQ_CLEANER_START=work.now_ms)
     )
 
 
 def mark_cleaning_postponed(
-    connection: Connection,
-    compaction: Compaction,
-    clock: Clock,
-    *,
-    reason: str,
-    retry_retention_ms: int,
+    work: Work, compaction: Compaction, *, reason: str, retry_retention_ms: int
 ) -> None:
     """Keep the entry ready for cleaning with the reason; not again before the wait is over.
 
     The wait counts from now. A cleanup of aborts that has no entry yet gets one.
     """
-    now = now_ms(connection, clock)
+    connection = work.connection
+    now = work.now_ms
     changed = connection.execute(
         update(COMPACTION_QUEUE)
         .where(_Q.CQ_ID == compaction.id, _Q.CQ_STATE == _READY)
@@ -213,14 +202,15 @@ def mark_cleaning_postponed(
     )
 
 
-def mark_cleaned(connection: Connection, compaction: Compaction, clock: Clock) -> Compaction | None:
-    """The target's obsolete and aborted files up to highest_write_id are gone; the history entry.
+def mark_cleaned(work: Work, compaction: Compaction) -> None:
+    """The target's obsolete and aborted files up to highest_write_id are gone.
 
     Forgets what was committed and aborted there up to highest_write_id, never beyond; the caller's
     may be lower than the queue's, down to 0, if files of some aborted write are left (they share a
-    delta with committed ones). A cleanup of aborts leaves no history (None). Raises
+    delta with committed ones). A cleanup of aborts leaves no history. Raises
     NoSuchCompactionError for an entry that is not queued.
     """
+    connection = work.connection
     target = _target(compaction)
     connection.execute(
         delete(COMPACTION_QUEUE).where(
@@ -231,8 +221,8 @@ def mark_cleaned(connection: Connection, compaction: Compaction, clock: Clock) -
     if compaction.type is CompactionType.ABORT_TXN_CLEANUP:
         if highest is not None:
             forget_aborted(connection, at_target(*target), highest_write_id=highest)
-        return None
-    ended = succeed(connection, compaction.id, clock)
+        return
+    ended = succeed(work, compaction.id)
     highest = ended.highest_write_id
     is_dropped = _SOFT_DROP in ended.properties
     completed = _at_completed(target, is_whole_table=is_dropped and target[2] is None)
@@ -246,15 +236,15 @@ def mark_cleaned(connection: Connection, compaction: Compaction, clock: Clock) -
         if is_dropped and target[2] is None:
             components = and_(_C.TC_DATABASE == target[0], _C.TC_TABLE == target[1])
         forget_aborted(connection, components, highest_write_id=highest)
-    return ended
 
 
-def retry_failed_cleanings(connection: Connection, clock: Clock, after_ms: int) -> int:
+def retry_failed_cleanings(work: Work, after_ms: int) -> int:
     """Entries that failed in their cleaning so long ago are ready for cleaning again; how many.
 
     They were compacted and committed; those whose target was cleaned by a later one stay.
     """
-    now = now_ms(connection, clock)
+    connection = work.connection
+    now = work.now_ms
     rows = connection.execute(
         select(COMPLETED_COMPACTIONS)
         .where(
@@ -293,16 +283,14 @@ def forget_aborted_components(
 
 
 def find_potential_compactions(
-    connection: Connection,
-    clock: Clock,
-    aborted_threshold: int,
-    aborted_time_threshold_ms: int,
+    work: Work, aborted_threshold: int, aborted_time_threshold_ms: int
 ) -> tuple[PotentialCompaction, ...]:
     """Targets with committed writes since they were compacted last, or with too many or too old
     aborted ones (a negative time: never too old).
 
     All that were written to: a limit, as Hive has it, would hide the same ones each time.
     """
+    connection = work.connection
     written = connection.execute(
         select(
             _D.CTC_DATABASE,
@@ -324,7 +312,7 @@ def find_potential_compactions(
         )
         for database, table, partition, count, highest in written
     }
-    now = now_ms(connection, clock)
+    now = work.now_ms
     aborted = _aborted_targets(connection, aborted_threshold, aborted_time_threshold_ms, now)
     for target, (has_too_many, has_old, _) in aborted.items():
         known = found.get(target) or PotentialCompaction(

@@ -39,7 +39,7 @@ from sqlalchemy import (
     update,
 )
 
-from hms_bridge.backend.dialect import lock_txns, now_ms
+from hms_bridge.backend.dialect import lock_txns
 from hms_bridge.backend.schema.txn_tables import (
     COMPACTION_QUEUE,
     COMPLETED_COMPACTIONS,
@@ -49,7 +49,7 @@ from hms_bridge.backend.schema.txn_tables import (
     TXNS,
     WRITE_SET,
 )
-from hms_bridge.clock import Clock
+from hms_bridge.backend.work import Work
 from hms_bridge.model.compaction import Compaction, CompactionState
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import DataOperation, LockState, LockType
@@ -99,12 +99,13 @@ class CommitOutcome:
     abort: AbortOutcome | None = None
 
 
-def commit_txn(connection: Connection, request: CommitTxnRequest, clock: Clock) -> CommitOutcome:
+def commit_txn(work: Work, request: CommitTxnRequest) -> CommitOutcome:
     """Commit a transaction; nothing if it is committed already.
 
     ``repl_last_id`` and ``key_value`` of the request are the catalog's, in the same database
     transaction. Raises NoSuchTxnError, TxnAbortedError.
     """
+    connection = work.connection
     txn_id = request.txn_id
     is_replayed = request.type is TxnType.REPL_CREATED
     if is_replayed:
@@ -121,7 +122,7 @@ def commit_txn(connection: Connection, request: CommitTxnRequest, clock: Clock) 
     traces = _traces(connection, txn_id)
     refusal = None
     if row.type in _COMPACTIONS or row.type is TxnType.SOFT_DELETE:
-        refusal = _finish_compaction(connection, txn_id, row.type, clock)
+        refusal = _finish_compaction(work, txn_id, row.type)
     elif traces.has_changes and not (is_replayed or row.type is TxnType.READ_ONLY):
         refusal = _settle_changes(connection, request, txn_id)
     if refusal is not None:
@@ -185,20 +186,19 @@ def _end(
     )
 
 
-def _finish_compaction(
-    connection: Connection, txn_id: TxnId, kind: TxnType, clock: Clock
-) -> str | None:
+def _finish_compaction(work: Work, txn_id: TxnId, kind: TxnType) -> str | None:
     """Tell the queue from when on nobody needs the inputs; a refusal if the entry was lost.
 
     Under the exclusive lock nobody opens a transaction meanwhile: whoever opens one later has an
     id above CQ_NEXT_TXN_ID and sees the output.
     """
+    connection = work.connection
     lock_txns(connection, is_exclusive=True)
     held = (CompactionState.WORKING.stored, CompactionState.READY_FOR_CLEANING.stored)
     changed = connection.execute(
         update(COMPACTION_QUEUE)
         .where(_Q.CQ_TXN_ID == txn_id, _Q.CQ_STATE.in_(held))
-        .values(CQ_NEXT_TXN_ID=high_watermark(connection), CQ_COMMIT_TIME=now_ms(connection, clock))
+        .values(CQ_NEXT_TXN_ID=high_watermark(connection), CQ_COMMIT_TIME=work.now_ms)
     ).rowcount
     if changed or kind is TxnType.SOFT_DELETE:
         return None

@@ -9,10 +9,9 @@ from typing import Any
 from sqlalchemy import Connection, Table, delete, insert, select
 
 from hms_bridge.backend.batches import batches
-from hms_bridge.backend.dialect import now_ms
 from hms_bridge.backend.schema.txn_tables import COMPACTION_QUEUE, COMPLETED_COMPACTIONS
 from hms_bridge.backend.sequences import next_compaction_id
-from hms_bridge.clock import Clock
+from hms_bridge.backend.work import Work
 from hms_bridge.errors import NoSuchCompactionError
 from hms_bridge.model.compaction import (
     Compaction,
@@ -41,30 +40,29 @@ OVERTAKEN_AFTER_MS = 7 * 24 * 3_600_000
 """After it an unsuccessful entry goes if a later compaction succeeded in its place."""
 
 
-def mark_failed(connection: Connection, compaction: Compaction, clock: Clock) -> Compaction | None:
+def mark_failed(work: Work, compaction: Compaction) -> Compaction | None:
     """Into the history with its error message; the entry, None if it is there already.
 
     Id 0 is one that the initiator did not queue: it gets an id, and counts as not initiated.
     Raises NoSuchCompactionError for an id that is not queued, or that another worker holds.
     """
     if compaction.id:
-        return _end(connection, compaction, CompactionState.FAILED, clock)
-    return _never_queued(connection, compaction, clock)
+        return _end(work, compaction, CompactionState.FAILED)
+    return _never_queued(work, compaction)
 
 
-def mark_refused(connection: Connection, compaction: Compaction, clock: Clock) -> Compaction | None:
+def mark_refused(work: Work, compaction: Compaction) -> None:
     """Into the history as refused, with its error message; otherwise as :func:`mark_failed`."""
-    return _end(connection, compaction, CompactionState.REFUSED, clock)
+    _end(work, compaction, CompactionState.REFUSED)
 
 
-def abort_compactions(
-    connection: Connection, ids: Sequence[CompactionId], clock: Clock
-) -> Mapping[CompactionId, str]:
+def abort_compactions(work: Work, ids: Sequence[CompactionId]) -> Mapping[CompactionId, str]:
     """Abort entries that nobody works on yet.
 
     For each id: ``aborted``, ``busy`` (too late), ``ended`` (in the history) or ``unknown``.
     Raises NoSuchCompactionError for no ids.
     """
+    connection = work.connection
     if not ids:
         raise NoSuchCompactionError("no compaction ids given; name the entries to abort")
     outcome: dict[CompactionId, str] = {}
@@ -75,27 +73,25 @@ def abort_compactions(
         elif row["CQ_STATE"] != CompactionState.INITIATED.stored:
             outcome[compaction_id] = "busy"
         else:
-            _move(connection, row, CompactionState.ABORTED, clock, {})
+            _move(work, row, CompactionState.ABORTED, {})
             outcome[compaction_id] = "aborted"
     return outcome
 
 
-def succeed(connection: Connection, compaction_id: CompactionId, clock: Clock) -> Compaction:
+def succeed(work: Work, compaction_id: CompactionId) -> Compaction:
     """Move a cleaned entry into the history. Raises NoSuchCompactionError if it is not queued."""
-    row = _lock_queued(connection, compaction_id)
+    row = _lock_queued(work.connection, compaction_id)
     if row is None:
         raise _unknown(compaction_id)
-    return _move(connection, row, CompactionState.SUCCEEDED, clock, {})
+    return _move(work, row, CompactionState.SUCCEEDED, {})
 
 
-def fail_queued(
-    connection: Connection, compaction_id: CompactionId, reason: str, clock: Clock
-) -> Compaction | None:
+def fail_queued(work: Work, compaction_id: CompactionId, reason: str) -> Compaction | None:
     """Move an entry into the history as failed, whoever holds it; None if it is not queued."""
-    row = _lock_queued(connection, compaction_id)
+    row = _lock_queued(work.connection, compaction_id)
     if row is None:
         return None
-    return _move(connection, row, CompactionState.FAILED, clock, {"ERROR_MESSAGE": reason})
+    return _move(work, row, CompactionState.FAILED, {"ERROR_MESSAGE": reason})
 
 
 def show_compactions(
@@ -112,10 +108,11 @@ def show_compactions(
     return tuple(found[: asked.limit] if asked.limit and asked.limit > 0 else found)
 
 
-def purge_history(connection: Connection, clock: Clock) -> int:
+def purge_history(work: Work) -> int:
     """Drop what :func:`overtaken` names; how many."""
+    connection = work.connection
     rows = connection.execute(select(COMPLETED_COMPACTIONS)).mappings()
-    ids = overtaken((from_history(row) for row in rows), now_ms(connection, clock))
+    ids = overtaken((from_history(row) for row in rows), work.now_ms)
     for some in batches(ids):
         connection.execute(delete(COMPLETED_COMPACTIONS).where(_H.CC_ID.in_(some)))
     return len(ids)
@@ -146,9 +143,8 @@ def overtaken(history: Iterable[Compaction], now: int) -> tuple[CompactionId, ..
     return tuple(dropped)
 
 
-def _end(
-    connection: Connection, compaction: Compaction, state: CompactionState, clock: Clock
-) -> Compaction | None:
+def _end(work: Work, compaction: Compaction, state: CompactionState) -> Compaction | None:
+    connection = work.connection
     row = _lock_queued(connection, compaction.id)
     if row is None:
         if _is_ended(connection, compaction.id, state):
@@ -161,7 +157,7 @@ def _end(
             f"compaction {compaction.id} of {queued.target} is held by another worker "
             f"({queued.worker_id or 'none'}); leave it alone"
         )
-    return _move(connection, row, state, clock, {"ERROR_MESSAGE": compaction.error_message})
+    return _move(work, row, state, {"ERROR_MESSAGE": compaction.error_message})
 
 
 def _is_done_by_another(queued: Compaction, compaction: Compaction) -> bool:
@@ -176,8 +172,9 @@ def _is_done_by_another(queued: Compaction, compaction: Compaction) -> bool:
     return is_worker and (is_other_txn or queued.next_txn_id is not None)
 
 
-def _never_queued(connection: Connection, compaction: Compaction, clock: Clock) -> Compaction:
-    now = now_ms(connection, clock)
+def _never_queued(work: Work, compaction: Compaction) -> Compaction:
+    connection = work.connection
+    now = work.now_ms
     entry = replace(
         compaction,
         id=next_compaction_id(connection),
@@ -219,13 +216,10 @@ def _lock_queued(connection: Connection, compaction_id: CompactionId) -> Mapping
 
 
 def _move(
-    connection: Connection,
-    row: Mapping[Any, Any],
-    state: CompactionState,
-    clock: Clock,
-    changes: Mapping[str, Any],
+    work: Work, row: Mapping[Any, Any], state: CompactionState, changes: Mapping[str, Any]
 ) -> Compaction:
-    ended = history_row(row, state, now_ms(connection, clock), **changes)
+    connection = work.connection
+    ended = history_row(row, state, work.now_ms, **changes)
     connection.execute(insert(COMPLETED_COMPACTIONS).values(ended))
     connection.execute(delete(COMPACTION_QUEUE).where(_Q.CQ_ID == row["CQ_ID"]))
     return from_history(ended)

@@ -14,12 +14,11 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, exists, func, insert, or_, select, update
 
-from hms_bridge.backend.dialect import now_ms, null_safe_equals
+from hms_bridge.backend.dialect import null_safe_equals
 from hms_bridge.backend.schema.archive_tables import HMSB_FILE_TASK, MOVE
 from hms_bridge.backend.schema.txn_tables import COMPACTION_QUEUE, TXN_COMPONENTS, TXNS
 from hms_bridge.backend.sequences import next_compaction_id
-from hms_bridge.clock import Clock
-from hms_bridge.config.settings import TxnSettings
+from hms_bridge.backend.work import Work
 from hms_bridge.errors import NoSuchCompactionError
 from hms_bridge.model.compaction import (
     Compaction,
@@ -57,18 +56,17 @@ _REFUSED = "refused"
 _CANDIDATES_MAX = 50
 
 
-def enqueue(
-    connection: Connection, request: CompactionRequest, settings: TxnSettings, clock: Clock
-) -> CompactionResponse:
+def enqueue(work: Work, request: CompactionRequest) -> CompactionResponse:
     """Put a request into the queue, unless the same target is there already.
 
     There means initiated, being worked at, or compacted up to the same write id and not cleaned.
     """
+    connection = work.connection
     hold(connection, Mutex.COMPACTION_SCHEDULER)
     database, table = request.database_name.lower(), request.table_name.lower()
     partition = lower_partition(request.partition_name)
     require_fitting(database, table, partition)
-    found = _scheduled(connection, (database, table, partition), settings, clock)
+    found = _scheduled(work, (database, table, partition))
     if found is not None:
         return CompactionResponse(
             id=None,
@@ -88,7 +86,7 @@ def enqueue(
             CQ_STATE=CompactionState.INITIATED.stored,
             CQ_TYPE=request.type.stored,
             CQ_TBLPROPERTIES=format_properties(request.properties) if request.properties else None,
-            CQ_ENQUEUE_TIME=now_ms(connection, clock),
+            CQ_ENQUEUE_TIME=work.now_ms,
             CQ_RUN_AS=request.run_as,
             CQ_INITIATOR_ID=request.initiator_id,
             CQ_INITIATOR_VERSION=request.initiator_version,
@@ -103,18 +101,15 @@ def enqueue(
 
 
 def find_next_compaction(
-    connection: Connection,
-    worker_id: str,
-    worker_version: str | None,
-    clock: Clock,
-    pool_name: str | None = None,
+    work: Work, worker_id: str, worker_version: str | None, pool_name: str | None = None
 ) -> Compaction | None:
     """Claim the oldest initiated entry of the pool; None if there is none.
 
     The claim is one conditional update, so no two workers get the same. Nobody gets an entry of a
     table of which a directory is being moved: it may look empty.
     """
-    now = now_ms(connection, clock)
+    connection = work.connection
+    now = work.now_ms
     pool: ColumnElement[bool] = _Q.CQ_POOL_NAME == pool_name
     if not pool_name:
         pool = or_(_Q.CQ_POOL_NAME.is_(None), _Q.CQ_ENQUEUE_TIME < now - WORKER_POOL_TIMEOUT_MS)
@@ -236,31 +231,29 @@ def mark_compacted(connection: Connection, compaction: Compaction) -> None:
         raise _lost(compaction)
 
 
-def revoke_timed_out_workers(connection: Connection, timeout_ms: int, clock: Clock) -> int:
+def revoke_timed_out_workers(work: Work, timeout_ms: int) -> int:
     """Give entries whose workers started too long ago back to the queue; how many.
 
     The worker's transaction may still run; it cannot commit its compaction any more.
     """
-    started_before = now_ms(connection, clock) - timeout_ms
-    return connection.execute(
+    started_before = work.now_ms - timeout_ms
+    return work.connection.execute(
         update(COMPACTION_QUEUE)
         .where(_Q.CQ_STATE == CompactionState.WORKING.stored, _Q.CQ_START < started_before)
         .values(_GIVEN_BACK)
     ).rowcount
 
 
-def abandoned(
-    connection: Connection, settings: TxnSettings, clock: Clock
-) -> tuple[Compaction, ...]:
+def abandoned(work: Work) -> tuple[Compaction, ...]:
     """Entries whose worker can publish nothing any more: its transaction has ended, or it has not
     named one in hive.txn.timeout, although it does so as soon as it has the entry.
 
     Hive gives entries back by worker time alone (revokeTimedoutWorkers, 24 h by default), or when
     the metastore of the worker's host starts anew (revokeFromLocalWorkers).
     """
-    started_before = now_ms(connection, clock) - settings.timeout_ms
+    started_before = work.now_ms - work.settings.txn.timeout_ms
     is_open = exists().where(TXNS.c.TXN_ID == _Q.CQ_TXN_ID, TXNS.c.TXN_STATE == TxnState.OPEN.value)
-    rows = connection.execute(
+    rows = work.connection.execute(
         select(COMPACTION_QUEUE)
         .where(
             _Q.CQ_STATE == CompactionState.WORKING.stored,
@@ -340,12 +333,7 @@ def _lost(compaction: Compaction) -> NoSuchCompactionError:
     )
 
 
-def _scheduled(
-    connection: Connection,
-    target: tuple[str, str, str | None],
-    settings: TxnSettings,
-    clock: Clock,
-) -> Compaction | None:
+def _scheduled(work: Work, target: tuple[str, str, str | None]) -> Compaction | None:
     """The entry that makes another one of the same target needless."""
     database, table, partition = target
     states = (
@@ -353,7 +341,7 @@ def _scheduled(
         CompactionState.WORKING.stored,
         CompactionState.READY_FOR_CLEANING.stored,
     )
-    rows = connection.execute(
+    rows = work.connection.execute(
         select(COMPACTION_QUEUE)
         .where(
             _Q.CQ_DATABASE == database,
@@ -369,6 +357,6 @@ def _scheduled(
             return entry
     if not entries:
         return None
-    (write_ids,) = get_valid_write_ids(connection, [f"{database}.{table}"], settings, clock)
+    (write_ids,) = get_valid_write_ids(work, [f"{database}.{table}"])
     compacted = write_ids.compactor_view().high_watermark
     return next((entry for entry in entries if entry.highest_write_id == compacted), None)

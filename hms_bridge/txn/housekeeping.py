@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from sqlalchemy import Connection, and_, delete, exists, func, or_, select, update
 
 from hms_bridge.backend.batches import batches
-from hms_bridge.backend.dialect import lock_txns, now_ms
+from hms_bridge.backend.dialect import lock_txns
 from hms_bridge.backend.schema.txn_tables import (
     COMPACTION_QUEUE,
     HIVE_LOCKS,
@@ -25,8 +25,7 @@ from hms_bridge.backend.schema.txn_tables import (
     TXNS,
     WRITE_SET,
 )
-from hms_bridge.clock import Clock
-from hms_bridge.config.settings import TxnSettings
+from hms_bridge.backend.work import Work
 from hms_bridge.model.compaction import Compaction, CompactionState, CompactionType
 from hms_bridge.model.ids import NO_TXN, CompactionId, TxnId, WriteId
 from hms_bridge.model.txn import AbortReason, TxnState, TxnType
@@ -47,12 +46,13 @@ _W = TXN_TO_WRITE_ID.c
 _Q = COMPACTION_QUEUE.c
 
 
-def time_out_txns(connection: Connection, settings: TxnSettings, clock: Clock) -> AbortOutcome:
+def time_out_txns(work: Work) -> AbortOutcome:
     """Abort open transactions without a heartbeat for too long, :data:`TIMED_OUT_MAX` at most.
 
     The rows are locked with the condition, so a heartbeat that comes meanwhile wins.
     """
-    now = now_ms(connection, clock)
+    connection = work.connection
+    now = work.now_ms
     is_replayed = _T.TXN_TYPE == int(TxnType.REPL_CREATED)
     is_other = or_(_T.TXN_TYPE.is_(None), _T.TXN_TYPE != int(TxnType.REPL_CREATED))
     rows = connection.execute(
@@ -60,8 +60,8 @@ def time_out_txns(connection: Connection, settings: TxnSettings, clock: Clock) -
         .where(
             _T.TXN_STATE == TxnState.OPEN.value,
             or_(
-                and_(is_other, _T.TXN_LAST_HEARTBEAT < now - settings.timeout_ms),
-                and_(is_replayed, _T.TXN_LAST_HEARTBEAT < now - settings.repl_timeout_ms),
+                and_(is_other, _T.TXN_LAST_HEARTBEAT < now - work.settings.txn.timeout_ms),
+                and_(is_replayed, _T.TXN_LAST_HEARTBEAT < now - work.settings.txn.repl_timeout_ms),
             ),
         )
         .order_by(_T.TXN_ID)
@@ -75,43 +75,44 @@ def time_out_txns(connection: Connection, settings: TxnSettings, clock: Clock) -
     return AbortOutcome(aborted=aborted, broken_policies=broken)
 
 
-def time_out_locks(connection: Connection, settings: TxnSettings, clock: Clock) -> int:
+def time_out_locks(work: Work) -> int:
     """Drop locks of no transaction without a heartbeat for too long; how many."""
-    expired = now_ms(connection, clock) - settings.timeout_ms
-    return connection.execute(
+    expired = work.now_ms - work.settings.txn.timeout_ms
+    return work.connection.execute(
         delete(HIVE_LOCKS).where(
             HIVE_LOCKS.c.HL_TXNID == NO_TXN, HIVE_LOCKS.c.HL_LAST_HEARTBEAT < expired
         )
     ).rowcount
 
 
-def time_out_rebuild_locks(connection: Connection, settings: TxnSettings, clock: Clock) -> int:
+def time_out_rebuild_locks(work: Work) -> int:
     """Drop materialized-view rebuild locks of transactions that ended unnoticed; how many."""
     m = MATERIALIZATION_REBUILD_LOCKS.c
     is_open = exists().where(_T.TXN_ID == m.MRL_TXN_ID, _T.TXN_STATE == TxnState.OPEN.value)
     # This table alone keeps the server's time, not the database's.
-    expired = clock.now_ms() - settings.timeout_ms
-    return connection.execute(
+    expired = work.clock.now_ms() - work.settings.txn.timeout_ms
+    return work.connection.execute(
         delete(MATERIALIZATION_REBUILD_LOCKS).where(m.MRL_LAST_HEARTBEAT < expired, ~is_open)
     ).rowcount
 
 
-def forget_write_sets(connection: Connection, settings: TxnSettings, clock: Clock) -> int:
+def forget_write_sets(work: Work) -> int:
     """Drop changes that were committed before every open transaction began; how many rows."""
-    watermark = min_open_txn_watermark(connection, settings, clock)
-    return connection.execute(
+    watermark = min_open_txn_watermark(work)
+    return work.connection.execute(
         delete(WRITE_SET).where(WRITE_SET.c.WS_COMMIT_ID < watermark)
     ).rowcount
 
 
-def forget_write_ids(connection: Connection, settings: TxnSettings, clock: Clock) -> int:
+def forget_write_ids(work: Work) -> int:
     """Drop who owns which write id, where everyone counts the owner as committed; how many rows.
 
     Owners below each of: the lowest that is open or may still appear, the lowest that any open
     transaction counts as open, the lowest aborted. And of each table only the lowest write ids:
     the list of a table ends at its highest row, so a row that stays must not be overtaken.
     """
-    bound = _finished_below(connection, settings, clock)
+    connection = work.connection
+    bound = _finished_below(work)
     rows = connection.execute(
         select(_W.T2W_DATABASE, _W.T2W_TABLE).where(_W.T2W_TXNID < bound).distinct()
     )
@@ -126,7 +127,7 @@ def forget_write_ids(connection: Connection, settings: TxnSettings, clock: Clock
     return count
 
 
-def forget_txns(connection: Connection, settings: TxnSettings, clock: Clock) -> int:
+def forget_txns(work: Work) -> int:
     """Drop transactions that ended and left nothing behind; how many.
 
     Strictly below the boundary, so that the row there stays: gaps above it count, below it not.
@@ -134,7 +135,8 @@ def forget_txns(connection: Connection, settings: TxnSettings, clock: Clock) -> 
     last below each row that stays does too, with the time 0, which is old for ever: else all that
     was dropped would count as open when the clock is set back, and its rows be unseen.
     """
-    boundary = low_boundary(connection, settings, clock)
+    connection = work.connection
+    boundary = low_boundary(work)
     lasting = _lasting(connection, boundary)
     is_committed = _T.TXN_STATE == TxnState.COMMITTED.value
     marked = connection.scalars(
@@ -176,7 +178,7 @@ def _lasting(connection: Connection, boundary: TxnId) -> set[int]:
     return {one for one in (*found, last) if one is not None}
 
 
-def settle_compactions(connection: Connection, clock: Clock) -> tuple[Compaction, ...]:
+def settle_compactions(work: Work) -> tuple[Compaction, ...]:
     """Judge entries that are ready for cleaning but were not told when they committed; those that
     failed.
 
@@ -185,6 +187,7 @@ def settle_compactions(connection: Connection, clock: Clock) -> tuple[Compaction
     Committed (by a Hive that does not tell for rebalance, or before it knew transactions): from
     now on everyone sees the output, so the inputs may go when all who are open now have ended.
     """
+    connection = work.connection
     waiting = (
         select(_Q.CQ_ID, _Q.CQ_TXN_ID)
         .where(
@@ -202,7 +205,7 @@ def settle_compactions(connection: Connection, clock: Clock) -> tuple[Compaction
         state = states.get(TxnId(txn_id or 0), TxnState.COMMITTED)
         if state is TxnState.ABORTED:
             reason = f"the compaction's transaction txnid:{txn_id} was aborted"
-            entry = fail_queued(connection, CompactionId(compaction_id), reason, clock)
+            entry = fail_queued(work, CompactionId(compaction_id), reason)
             failed += [entry] if entry else []
         elif state is TxnState.COMMITTED:
             connection.execute(
@@ -210,22 +213,20 @@ def settle_compactions(connection: Connection, clock: Clock) -> tuple[Compaction
                 .where(_Q.CQ_ID == compaction_id, _Q.CQ_NEXT_TXN_ID.is_(None))
                 .values(
                     CQ_NEXT_TXN_ID=high_watermark(connection),
-                    CQ_COMMIT_TIME=func.coalesce(_Q.CQ_COMMIT_TIME, now_ms(connection, clock)),
+                    CQ_COMMIT_TIME=func.coalesce(_Q.CQ_COMMIT_TIME, work.now_ms),
                 )
             )
     return tuple(failed)
 
 
-def give_back_abandoned(
-    connection: Connection, settings: TxnSettings, clock: Clock
-) -> tuple[Compaction, ...]:
+def give_back_abandoned(work: Work) -> tuple[Compaction, ...]:
     """Entries of dead workers go back to the queue; those that failed instead.
 
     An entry fails if the worker before died at it, too: it may be what kills them, and it stands
     first in the queue.
     """
     failed: list[Compaction] = []
-    for entry in compaction_queue.abandoned(connection, settings, clock):
+    for entry in compaction_queue.abandoned(work):
         reason = (
             f"worker {entry.worker_id} has gone: its transaction {entry.txn_id} has ended"
             if entry.txn_id
@@ -234,18 +235,20 @@ def give_back_abandoned(
         before = entry.error_message or ""
         if before.startswith(compaction_queue.GIVEN_BACK):
             reason = f"{reason}; {before}"
-            ended = fail_queued(connection, entry.id, reason, clock)
+            ended = fail_queued(work, entry.id, reason)
             failed += [ended] if ended else []
-        elif compaction_queue.give_back(connection, entry, reason):
+        elif compaction_queue.give_back(work.connection, entry, reason):
             _LOG.warning("compaction %d of %s given back: %s", entry.id, entry.target, reason)
     return tuple(failed)
 
 
-def _finished_below(connection: Connection, settings: TxnSettings, clock: Clock) -> TxnId:
-    watermark = min_open_txn_watermark(connection, settings, clock)
+def _finished_below(work: Work) -> TxnId:
+    watermark = min_open_txn_watermark(work)
     aborted = select(func.min(_T.TXN_ID)).where(_T.TXN_STATE == TxnState.ABORTED.value)
     history = select(func.min(MIN_HISTORY_LEVEL.c.MHL_MIN_OPEN_TXNID))
-    others = connection.execute(select(aborted.scalar_subquery(), history.scalar_subquery())).one()
+    others = work.connection.execute(
+        select(aborted.scalar_subquery(), history.scalar_subquery())
+    ).one()
     return TxnId(min([watermark, *(one for one in others if one is not None)]))
 
 

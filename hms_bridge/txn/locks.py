@@ -16,10 +16,9 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, delete, insert, or_, select, update
 
 from hms_bridge.backend.batches import batches
-from hms_bridge.backend.dialect import now_ms
 from hms_bridge.backend.schema.txn_tables import HIVE_LOCKS
 from hms_bridge.backend.sequences import next_lock_id
-from hms_bridge.clock import Clock
+from hms_bridge.backend.work import Work
 from hms_bridge.errors import MetaError, NoSuchLockError, TxnOpenError
 from hms_bridge.model.ids import NO_TXN, LockId, TxnId
 from hms_bridge.model.lock import (
@@ -42,7 +41,7 @@ _TYPES = {kind.stored: kind for kind in LockType}
 _STATES = {state.stored: state for state in (LockState.ACQUIRED, LockState.WAITING)}
 
 
-def lock(connection: Connection, request: LockRequest, clock: Clock) -> LockResponse:
+def lock(work: Work, request: LockRequest) -> LockResponse:
     """Enqueue a request and try it: ACQUIRED or WAITING.
 
     NOT_ACQUIRED, and nothing enqueued, if it would wait although it is a read that must not, or a
@@ -50,6 +49,7 @@ def lock(connection: Connection, request: LockRequest, clock: Clock) -> LockResp
     transaction. Raises NoSuchTxnError and TxnAbortedError (also for a committed transaction, where
     Hive grants the lock), MetaError for a request without components.
     """
+    connection = work.connection
     if not request.components:
         raise MetaError("a lock request without components; name what to lock")
     components = tuple(_lower(component) for component in request.components)
@@ -58,7 +58,7 @@ def lock(connection: Connection, request: LockRequest, clock: Clock) -> LockResp
     if request.txn_id:
         lock_open_txn(connection, request.txn_id)
         track_locked(connection, request.txn_id, components)
-    now = now_ms(connection, clock)
+    now = work.now_ms
     lock_id = next_lock_id(connection)
     targets = [(number, _target(one)) for number, one in enumerate(components, start=1)]
     blocked = _first_blocked(connection, lock_id, request.txn_id, targets)
@@ -70,11 +70,12 @@ def lock(connection: Connection, request: LockRequest, clock: Clock) -> LockResp
     return LockResponse(lock_id=lock_id, state=state)
 
 
-def check_lock(connection: Connection, lock_id: LockId, clock: Clock) -> LockResponse:
+def check_lock(work: Work, lock_id: LockId) -> LockResponse:
     """Try a request again, and keep it alive.
 
     Raises NoSuchLockError; NoSuchTxnError and TxnAbortedError if its transaction has ended.
     """
+    connection = work.connection
     rows = connection.execute(
         select(HIVE_LOCKS).where(_L.HL_LOCK_EXT_ID == lock_id).order_by(_L.HL_LOCK_INT_ID)
     ).all()
@@ -82,9 +83,9 @@ def check_lock(connection: Connection, lock_id: LockId, clock: Clock) -> LockRes
         raise NoSuchLockError(f"No such lock lockid:{lock_id}")
     txn_id = TxnId(rows[0].HL_TXNID)
     if txn_id:
-        heartbeat_txn(connection, txn_id, clock)
+        heartbeat_txn(work, txn_id)
     else:
-        heartbeat_lock(connection, lock_id, clock)
+        heartbeat_lock(work, lock_id)
     if all(row.HL_LOCK_STATE == LockState.ACQUIRED.stored for row in rows):
         return LockResponse(lock_id=lock_id, state=LockState.ACQUIRED)
     targets = [(row.HL_LOCK_INT_ID, _row_target(row)) for row in rows]
@@ -92,7 +93,7 @@ def check_lock(connection: Connection, lock_id: LockId, clock: Clock) -> LockRes
     if blocked is not None:
         _record_blocker(connection, lock_id, blocked)
         return LockResponse(lock_id=lock_id, state=LockState.WAITING)
-    if _acquire(connection, lock_id, now_ms(connection, clock), is_in_txn=bool(txn_id)):
+    if _acquire(connection, lock_id, work.now_ms, is_in_txn=bool(txn_id)):
         return LockResponse(lock_id=lock_id, state=LockState.ACQUIRED)
     raise NoSuchLockError(f"No such lock lockid:{lock_id}")
 

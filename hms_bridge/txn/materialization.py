@@ -17,8 +17,7 @@ from hms_bridge.backend.schema.txn_tables import (
     COMPLETED_TXN_COMPONENTS,
     MATERIALIZATION_REBUILD_LOCKS,
 )
-from hms_bridge.clock import Clock
-from hms_bridge.config.settings import TxnSettings
+from hms_bridge.backend.work import Work
 from hms_bridge.model.catalog import CreationMetadata
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.materialization import MaterializationChanges
@@ -40,10 +39,10 @@ class _Source:
     seen: ValidWriteIdList
 
 
-def lock_rebuild(
-    connection: Connection, database: str, view: str, txn_id: TxnId, clock: Clock
-) -> bool:
+def lock_rebuild(work: Work, database: str, view: str, txn_id: TxnId) -> bool:
     """Whether this transaction may rebuild the view: nobody else is at it."""
+    database, view = database.lower(), view.lower()
+    connection = work.connection
     mutex.hold(connection, Mutex.MATERIALIZATION_REBUILD)
     held = connection.execute(
         select(_L.MRL_TXN_ID).where(_L.MRL_DB_NAME == database, _L.MRL_TBL_NAME == view)
@@ -55,38 +54,34 @@ def lock_rebuild(
             MRL_TXN_ID=txn_id,
             MRL_DB_NAME=database,
             MRL_TBL_NAME=view,
-            MRL_LAST_HEARTBEAT=clock.now_ms(),
+            MRL_LAST_HEARTBEAT=work.clock.now_ms(),
         )
     )
     return True
 
 
-def heartbeat_rebuild(
-    connection: Connection, database: str, view: str, txn_id: TxnId, clock: Clock
-) -> bool:
+def heartbeat_rebuild(work: Work, database: str, view: str, txn_id: TxnId) -> bool:
     """Keep such a lock alive; false if the transaction has none."""
-    changed = connection.execute(
+    database, view = database.lower(), view.lower()
+    changed = work.connection.execute(
         update(MATERIALIZATION_REBUILD_LOCKS)
         .where(_L.MRL_TXN_ID == txn_id, _L.MRL_DB_NAME == database, _L.MRL_TBL_NAME == view)
-        .values(MRL_LAST_HEARTBEAT=clock.now_ms())
+        .values(MRL_LAST_HEARTBEAT=work.clock.now_ms())
     )
     return changed.rowcount > 0
 
 
 def changes_since(
-    connection: Connection,
-    creation: CreationMetadata,
-    valid_txns: ValidTxnList,
-    settings: TxnSettings,
-    clock: Clock,
+    work: Work, creation: CreationMetadata, valid_txns: ValidTxnList
 ) -> MaterializationChanges | None:
     """What happened to a view's tables since; None where that cannot be told, so that only a
     rebuild of everything is right."""
+    connection = work.connection
     seen = _seen(creation)
     if seen is None or not creation.table_names:
         return None
     names = sorted(creation.table_names)
-    current = get_valid_write_ids(connection, names, settings, clock, valid_txns=valid_txns)
+    current = get_valid_write_ids(work, names, valid_txns=valid_txns)
     sources: list[_Source] = []
     for name, now in zip(names, current, strict=True):
         then = seen.of(name)

@@ -23,6 +23,7 @@ from hms_bridge.backend.dialect import (
     row_time_expression,
 )
 from hms_bridge.backend.schema.txn_tables import MIN_HISTORY_LEVEL, TXNS
+from hms_bridge.backend.work import Work
 from hms_bridge.clock import Clock, steady_ms
 from hms_bridge.config.settings import TxnSettings
 from hms_bridge.errors import MetaError, RetryableBackendError
@@ -59,33 +60,33 @@ class OpenedTxns:
     deadline_ms: int | None
 
 
-def open_txns(
-    connection: Connection, request: OpenTxnsRequest, settings: TxnSettings, clock: Clock
-) -> OpenedTxns:
+def open_txns(work: Work, request: OpenTxnsRequest) -> OpenedTxns:
     """Open transactions; ids ascending, not necessarily contiguous.
 
     Replayed ones (REPL_CREATED) that were opened before keep their ids. More than
     ``open_batch_max`` are clipped. Raises MetaError for a request that makes no sense,
     RetryableBackendError if it took too long.
     """
+    connection = work.connection
+    settings = work.settings.txn
     count = _count(request, settings)
     lock_txns(connection, is_exclusive=False)
     # From here on: who waits for a lock has no id yet that others could count as dead.
-    deadline_ms = steady_ms(clock) + settings.open_timeout_ms
+    deadline_ms = steady_ms(work.clock) + settings.open_timeout_ms
     is_replayed = request.type is TxnType.REPL_CREATED
     policy = request.repl_policy or ""
     if is_replayed:
         known = mapped_txns(connection, policy, request.repl_source_txn_ids)
         if known:
             return OpenedTxns(ids=known, is_event_due=False, deadline_ms=None)
-    min_open = min_open_txn_watermark(connection, settings, clock)
-    ids = _insert(connection, request, count, clock)
+    min_open = min_open_txn_watermark(work)
+    ids = _insert(work, request, count)
     _remember_history(connection, ids, min_open)
     if is_replayed:
         map_source_txns(connection, policy, request.repl_source_txn_ids, ids)
     if request.type is TxnType.READ_ONLY:
         return OpenedTxns(ids=ids, is_event_due=False, deadline_ms=None)
-    if steady_ms(clock) >= deadline_ms:
+    if steady_ms(work.clock) >= deadline_ms:
         raise RetryableBackendError(
             f"opening transactions took longer than {settings.open_timeout_ms} ms; try again"
         )
@@ -125,13 +126,10 @@ class OpenTxnLimit:
 
 
 def get_open_txns(
-    connection: Connection,
-    settings: TxnSettings,
-    clock: Clock,
-    excluded_types: frozenset[TxnType] = frozenset({TxnType.READ_ONLY}),
+    work: Work, excluded_types: frozenset[TxnType] = frozenset({TxnType.READ_ONLY})
 ) -> OpenTxns:
     """Open and aborted transactions; young gaps count as open. One statement, one snapshot."""
-    found = _list_txns(connection, settings, clock, ())
+    found = _list_txns(work, ())
     listed = [OpenTxn(id=row.id, state=row.state, type=row.type) for row in found.txns]
     open_ids = [txn.id for txn in listed if txn.state is TxnState.OPEN]
     return OpenTxns(
@@ -141,9 +139,7 @@ def get_open_txns(
     )
 
 
-def get_open_txns_info(
-    connection: Connection, settings: TxnSettings, clock: Clock
-) -> tuple[TxnInfo, ...]:
+def get_open_txns_info(work: Work) -> tuple[TxnInfo, ...]:
     """Open and aborted transactions as SHOW TRANSACTIONS tells them."""
     t = TXNS.c
     details = (
@@ -154,13 +150,11 @@ def get_open_txns_info(
         t.TXN_STARTED,
         t.TXN_LAST_HEARTBEAT,
     )
-    found = _list_txns(connection, settings, clock, details)
+    found = _list_txns(work, details)
     return tuple(_info(listed) for listed in found.txns)
 
 
-def min_open_txn_watermark(
-    connection: Connection, settings: TxnSettings, clock: Clock, database: str | None = None
-) -> TxnId:
+def min_open_txn_watermark(work: Work, database: str | None = None) -> TxnId:
     """Every transaction below it has ended, and none can appear below it any more.
 
     With ``database``: every one that may read something of it (:mod:`hms_bridge.txn.readers`).
@@ -168,17 +162,15 @@ def min_open_txn_watermark(
     open_id = select(func.min(TXNS.c.TXN_ID)).where(TXNS.c.TXN_STATE == TxnState.OPEN.value)
     if database is not None:
         open_id = open_id.where(~reads_elsewhere(database))
-    lowest, boundary = connection.execute(
-        select(open_id.scalar_subquery(), _low_boundary(connection, settings, clock))
+    lowest, boundary = work.connection.execute(
+        select(open_id.scalar_subquery(), _low_boundary(work))
     ).one()
     return TxnId(min(MAX_ID if lowest is None else lowest, (boundary or 0) + 1))
 
 
-def low_boundary(connection: Connection, settings: TxnSettings, clock: Clock) -> TxnId:
+def low_boundary(work: Work) -> TxnId:
     """No id up to this one can appear any more."""
-    return TxnId(
-        connection.execute(select(_low_boundary(connection, settings, clock))).scalar() or 0
-    )
+    return TxnId(work.connection.execute(select(_low_boundary(work))).scalar() or 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,9 +207,8 @@ def _count(request: OpenTxnsRequest, settings: TxnSettings) -> int:
     return request.count
 
 
-def _insert(
-    connection: Connection, request: OpenTxnsRequest, count: int, clock: Clock
-) -> tuple[TxnId, ...]:
+def _insert(work: Work, request: OpenTxnsRequest, count: int) -> tuple[TxnId, ...]:
+    connection = work.connection
     row = {
         "TXN_STATE": TxnState.OPEN.value,
         "TXN_USER": request.user,
@@ -225,7 +216,7 @@ def _insert(
         "TXN_AGENT_INFO": request.agent,
         "TXN_TYPE": int(request.type),
     }
-    time = row_time_expression(connection, clock)
+    time = row_time_expression(connection, work.clock)
     times = {"TXN_STARTED": time, "TXN_LAST_HEARTBEAT": time}
     ids = insert_generating_ids(connection, TXNS, TXNS.c.TXN_ID, [row] * count, times)
     return tuple(TxnId(one) for one in ids)
@@ -240,10 +231,12 @@ def _remember_history(connection: Connection, ids: Sequence[TxnId], min_open: Tx
         )
 
 
-def _low_boundary(connection: Connection, settings: TxnSettings, clock: Clock) -> ScalarSelect[Any]:
+def _low_boundary(work: Work) -> ScalarSelect[Any]:
     # Not max(): the index on TXN_ID is read backwards and left at the first old row.
     t = TXNS.c
-    oldest_young_ms = now_expression(connection, clock) - settings.open_timeout_ms
+    oldest_young_ms = (
+        now_expression(work.connection, work.clock) - work.settings.txn.open_timeout_ms
+    )
     return (
         select(t.TXN_ID)
         .where(t.TXN_STARTED < oldest_young_ms)
@@ -253,13 +246,14 @@ def _low_boundary(connection: Connection, settings: TxnSettings, clock: Clock) -
     )
 
 
-def _list_txns(
-    connection: Connection, settings: TxnSettings, clock: Clock, details: Iterable[Any]
-) -> _Listing:
+def _list_txns(work: Work, details: Iterable[Any]) -> _Listing:
     """Rows that are not committed, and all from the last row below the first young one on: what
     lies before cannot have gaps that count."""
+    connection = work.connection
     t = TXNS.c
-    oldest_young_ms = cast(now_expression(connection, clock), BigInteger) - settings.open_timeout_ms
+    oldest_young_ms = (
+        cast(now_expression(connection, work.clock), BigInteger) - work.settings.txn.open_timeout_ms
+    )
     young = TXNS.alias()
     first_young = select(func.min(young.c.TXN_ID)).where(young.c.TXN_STARTED > oldest_young_ms)
     below = TXNS.alias()

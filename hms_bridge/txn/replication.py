@@ -3,7 +3,7 @@ docs/hive/transactions.md §20)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Connection, delete, insert, select
 
@@ -38,6 +38,18 @@ def mapped_pairs(
 def mapped_txns(connection: Connection, policy: str, sources: Sequence[TxnId]) -> tuple[TxnId, ...]:
     """Our transactions for the source's, ascending."""
     return tuple(sorted(mapped_pairs(connection, policy, sources).values()))
+
+
+def replayed_txns(connection: Connection, repl_policy: str) -> Mapping[TxnId, TxnId]:
+    """Ours by the source's ids, all of a policy (Hive: GetReplayedTxnsForPolicyHandler).
+
+    Hive's REPL LOAD asks for them last, and rolls back those that its dump does not name as open
+    (ClearDanglingTxnTask).
+    """
+    rows = connection.execute(
+        select(_R.RTM_SRC_TXN_ID, _R.RTM_TARGET_TXN_ID).where(_R.RTM_REPL_POLICY == repl_policy)
+    )
+    return {TxnId(source): TxnId(target) for source, target in rows}
 
 
 def map_source_txns(

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Sequence
 from sqlalchemy import Connection, case, func, select
 
 from hms_bridge.backend.schema.txn_tables import TXN_TO_WRITE_ID, TXNS
-from hms_bridge.clock import Clock
-from hms_bridge.config.settings import TxnSettings
+from hms_bridge.backend.work import Work
 from hms_bridge.errors import MetaError
 from hms_bridge.model.ids import NO_TXN, TxnId, WriteId
 from hms_bridge.model.txn import ANY_TIME_MS, AbortedSince, AbortReason, OpenTxns, TxnState
@@ -25,11 +24,8 @@ _W = TXN_TO_WRITE_ID.c
 
 
 def get_valid_write_ids(
-    connection: Connection,
+    work: Work,
     full_table_names: Sequence[str],
-    settings: TxnSettings,
-    clock: Clock,
-    *,
     valid_txns: ValidTxnList | None = None,
     write_id: WriteId | None = None,
 ) -> tuple[ValidWriteIdList, ...]:
@@ -39,12 +35,13 @@ def get_valid_write_ids(
     first table; else under a new one. Raises MetaError for a name that is not ``database.table``,
     and for a write id that nobody owns.
     """
+    connection = work.connection
     tables = [_split(name) for name in full_table_names]
     if valid_txns is None:
         current = NO_TXN
         if write_id is not None and tables:
             current = _owner(connection, tables[0], write_id)
-        valid_txns = snapshot(get_open_txns(connection, settings, clock), current)
+        valid_txns = snapshot(get_open_txns(work), current)
     return tuple(_valid_of(connection, table, valid_txns) for table in tables)
 
 

@@ -6,12 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, insert
+from sqlalchemy import insert
 
 from hms_bridge.backend.batches import batches
 from hms_bridge.backend.schema.txn_tables import NEXT_WRITE_ID
-from hms_bridge.clock import Clock
-from hms_bridge.config.settings import TxnSettings
+from hms_bridge.backend.work import Work
 from hms_bridge.errors import MetaError
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from hms_bridge.model.ids import NO_TXN, SEED_MAX, TxnId, WriteId
@@ -40,9 +39,7 @@ class AppliedState:
     aborted: tuple[AbortedTxn, ...] = ()
 
 
-def repl_table_write_id_state(
-    connection: Connection, state: TableWriteIdState, settings: TxnSettings, clock: Clock
-) -> AppliedState:
+def repl_table_write_id_state(work: Work, state: TableWriteIdState) -> AppliedState:
     """Make the source's aborted write ids aborted here too; nothing if the table has write ids.
 
     A major compaction of the table, or of the partitions named, is queued if there are any.
@@ -51,6 +48,7 @@ def repl_table_write_id_state(
     an aborted id, because it knows no committed one (docs/hive/transactions.md §6), and hides what
     was written after it.
     """
+    connection = work.connection
     database, table = state.database_name.lower(), state.table_name.lower()
     if has_write_ids(connection, database, table):
         return AppliedState()
@@ -74,8 +72,8 @@ def repl_table_write_id_state(
     if not aborted_ids:
         return AppliedState()
     opened: list[TxnId] = []
-    for some in batches(aborted_ids, settings.open_batch_max):
-        opened += _own(connection, state, some, settings, clock)
+    for some in batches(aborted_ids, work.settings.txn.open_batch_max):
+        opened += _own(work, state, some)
     committed = _highest_committed(valid)
     if committed is not None:
         # Transaction 0 counts as committed everywhere.
@@ -89,7 +87,7 @@ def repl_table_write_id_state(
             partition_name=partition,
             type=CompactionType.MAJOR,
         )
-        enqueue(connection, request, settings, clock)
+        enqueue(work, request)
     return AppliedState(opened=tuple(opened), aborted=outcome.aborted)
 
 
@@ -99,19 +97,13 @@ def _highest_committed(valid: ValidWriteIdList) -> WriteId | None:
     return next((WriteId(one) for one in ids if one not in others), None)
 
 
-def _own(
-    connection: Connection,
-    state: TableWriteIdState,
-    write_ids: Sequence[WriteId],
-    settings: TxnSettings,
-    clock: Clock,
-) -> tuple[TxnId, ...]:
+def _own(work: Work, state: TableWriteIdState, write_ids: Sequence[WriteId]) -> tuple[TxnId, ...]:
     """Open a transaction for each write id and make it the owner."""
     request = OpenTxnsRequest(count=len(write_ids), user=state.user, host=state.host)
-    ids = open_txns(connection, request, settings, clock).ids
+    ids = open_txns(work, request).ids
     pairs = [
         TxnToWriteId(txn_id=txn_id, write_id=write_id)
         for txn_id, write_id in zip(ids, write_ids, strict=True)
     ]
-    put_write_ids(connection, state.database_name.lower(), state.table_name.lower(), pairs)
+    put_write_ids(work.connection, state.database_name.lower(), state.table_name.lower(), pairs)
     return ids

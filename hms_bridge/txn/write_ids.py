@@ -77,7 +77,8 @@ def get_max_allocated_write_id(
 ) -> WriteId:
     """The highest write id of a table; 0 if there is none. Locked: none is given until the
     transaction ends."""
-    return WriteId(max(0, (_next(connection, database, table, is_locked=is_locked) or 1) - 1))
+    following = _next(connection, database.lower(), table.lower(), is_locked=is_locked)
+    return WriteId(max(0, (following or 1) - 1))
 
 
 def has_write_ids(connection: Connection, database: str, table: str) -> bool:

@@ -1,8 +1,9 @@
 """Every verb of the port arrives at the server as the client was called, and answers come back."""
 
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any
+from dataclasses import is_dataclass, replace
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
@@ -104,6 +105,8 @@ COMPONENTS = (
         operation=DataOperation.NO_TXN, is_transactional=False,
     ),
 )  # fmt: skip
+
+BEHAVIOUR = Path(__file__).parents[1] / "conformance"
 
 # verb, arguments, keyword arguments, what the server's metastore answers
 VERBS: list[tuple[str, tuple[Any, ...], dict[str, Any], Any]] = [
@@ -310,9 +313,13 @@ def test_calls_and_answers_pass_unchanged(
     assert {k: seen_kwargs[k] for k in kwargs} == kwargs
 
 
+def _has_record(annotation: object) -> bool:
+    return is_dataclass(annotation) or any(_has_record(one) for one in get_args(annotation))
+
+
 def test_every_verb_of_the_port_is_tried() -> None:
     port = {
-        name
+        name: value
         for protocol in Metastore.__mro__
         for name, value in vars(protocol).items()
         if callable(value) and not name.startswith("_")
@@ -320,7 +327,18 @@ def test_every_verb_of_the_port_is_tried() -> None:
     # The timeout is asked of the server's settings, tests/session/test_heartbeat.py; names of
     # constraints are those of the constraints, tests/client/test_constraints.py.
     asked_otherwise = {"close", "get_txn_timeout_ms", "get_constraint_names"}
-    assert port - asked_otherwise == {verb for verb, *_ in VERBS}
+    # Ids and texts alone are compared by the behaviour suite, which runs over thrift, too; of a
+    # record it may miss a field.
+    suite = "".join(path.read_text() for path in BEHAVIOUR.glob("*_behaviour.py"))
+    compared = {
+        name
+        for name, verb in port.items()
+        if f"metastore.{name}(" in suite
+        and not any(_has_record(one) for one in get_type_hints(verb).values())
+    }
+    tried = {verb for verb, *_ in VERBS}
+    assert tried <= port.keys()
+    assert port.keys() - asked_otherwise - compared <= tried
 
 
 @pytest.mark.parametrize(

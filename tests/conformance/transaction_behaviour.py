@@ -272,6 +272,20 @@ class TransactionBehaviour:
             commit(metastore, TxnId(source), type=TxnType.REPL_CREATED, repl_policy=policy)
         assert [state_of(metastore, txn) for txn in ids] == [None, None]
 
+    def test_replayed_transactions_are_told_until_they_end(self, metastore: Metastore) -> None:
+        policy, other = f"{unique('db')}.*", f"{unique('db')}.*"
+        for name, sources in ((policy, (81, 82)), (other, (82,))):
+            opening = OpenTxnsRequest(
+                count=len(sources), user="u", host="h", type=TxnType.REPL_CREATED,
+                repl_policy=name, repl_source_txn_ids=tuple(TxnId(one) for one in sources),
+            )  # fmt: skip
+            ids = metastore.open_txns(opening)
+            assert metastore.get_replayed_txns(name) == dict(zip(sources, ids, strict=True))
+        commit(metastore, TxnId(82), type=TxnType.REPL_CREATED, repl_policy=policy)
+        assert list(metastore.get_replayed_txns(policy)) == [81]
+        assert metastore.get_replayed_txns(other) == {82: ids[0]}
+        assert metastore.get_replayed_txns(f"{unique('db')}.*") == {}
+
     # -- conflicts
 
     def test_the_first_committer_wins(self, metastore: Metastore) -> None:

@@ -13,8 +13,9 @@ from hms_bridge.client.addresses import Address
 from hms_bridge.client.caller import Caller, CallSettings
 from hms_bridge.clock import SystemClock
 from hms_bridge.errors import HmsBridgeError, MetaError
+from hms_bridge.server.serve import offered_names
 from hms_bridge.wire.exceptions import error_from_exception
-from hms_bridge.wire.methods import method, offered_names
+from hms_bridge.wire.methods import method
 from hms_bridge.wire.structs import Struct, hive
 from tests.support.golden_wire import RecordedCall, recorded_calls, request_of, response_of
 from tests.support.served_metastore import served_metastore

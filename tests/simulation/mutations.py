@@ -543,9 +543,9 @@ MUTATIONS = (
     ),
     Mutation(
         name="a rename goes on although somebody wrote while the directory moved",
-        file="hms_bridge/service/drops.py",
-        old="        if highest != highest_before:\n",
-        new="        if False:\n",
+        file="hms_bridge/service/moves.py",
+        old="    if highest != highest_before:\n",
+        new="    if False:\n",
         test=f"{_FOUND}test_rows_written_while_a_rename_moves_the_directory_are_there",
         is_simulated=True,
     ),

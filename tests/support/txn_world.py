@@ -11,8 +11,9 @@ from sqlalchemy import Connection, Table, insert, select
 
 from hms_bridge.backend.engine import Database
 from hms_bridge.backend.retry import run_in_transaction
+from hms_bridge.backend.work import Work
 from hms_bridge.clock import Clock
-from hms_bridge.config.settings import CompactorSettings, TxnSettings
+from hms_bridge.config.settings import CompactorSettings, Settings, TxnSettings
 from hms_bridge.errors import TxnAbortedError
 from hms_bridge.model.compaction import (
     Compaction,
@@ -95,6 +96,10 @@ class TxnWorld:
     def do(self, work: Callable[[Connection], T]) -> T:
         return run_in_transaction(self.database, work, write=True, clock=self.clock)
 
+    def work(self, connection: Connection) -> Work:
+        settings = Settings(txn=self.settings, compactor=self.compactor)
+        return Work(connection, self.clock, settings)
+
     def rows(self, table: Table) -> list[dict[str, Any]]:
         with self.database.transaction(write=False) as connection:
             ordered = select(table).order_by(*list(table.columns)[:2])
@@ -107,9 +112,7 @@ class TxnWorld:
 
     def open(self, count: int = 1, kind: TxnType = TxnType.DEFAULT, **more: Any) -> list[TxnId]:
         request = OpenTxnsRequest(count=count, user="u", host="h", type=kind, **more)
-        return list(
-            self.do(lambda c: open_txns.open_txns(c, request, self.settings, self.clock)).ids
-        )
+        return list(self.do(lambda c: open_txns.open_txns(self.work(c), request)).ids)
 
     def open_one(self, kind: TxnType = TxnType.DEFAULT) -> TxnId:
         (txn_id,) = self.open(1, kind)
@@ -117,7 +120,7 @@ class TxnWorld:
 
     def commit(self, txn_id: int, **more: Any) -> CommitOutcome:
         request = CommitTxnRequest(txn_id=TxnId(txn_id), **more)
-        outcome = self.do(lambda c: commit_txn(c, request, self.clock))
+        outcome = self.do(lambda c: commit_txn(self.work(c), request))
         if outcome.refusal is not None:
             raise TxnAbortedError(outcome.refusal)
         return outcome
@@ -130,7 +133,7 @@ class TxnWorld:
         return self.do(lambda c: abort_txns(c, [TxnId(one) for one in ids]))
 
     def open_txns(self) -> OpenTxns:
-        return self.do(lambda c: open_txns.get_open_txns(c, self.settings, self.clock))
+        return self.do(lambda c: open_txns.get_open_txns(self.work(c)))
 
     def snapshot(self, current: int = 0) -> ValidTxnList:
         return valid_write_ids.snapshot(self.open_txns(), TxnId(current))
@@ -152,10 +155,8 @@ class TxnWorld:
     ) -> ValidWriteIdList:
         (found,) = self.do(
             lambda c: valid_write_ids.get_valid_write_ids(
-                c,
+                self.work(c),
                 [name],
-                self.settings,
-                self.clock,
                 valid_txns=txns,
                 write_id=WriteId(write_id) if write_id else None,
             )
@@ -197,10 +198,10 @@ class TxnWorld:
             host="h",
             **more,
         )
-        return self.do(lambda c: locks.lock(c, request, self.clock))
+        return self.do(lambda c: locks.lock(self.work(c), request))
 
     def check(self, lock_id: int) -> LockState:
-        return self.do(lambda c: locks.check_lock(c, LockId(lock_id), self.clock)).state
+        return self.do(lambda c: locks.check_lock(self.work(c), LockId(lock_id))).state
 
     def unlock(self, lock_id: int) -> None:
         self.do(lambda c: locks.unlock(c, LockId(lock_id)))
@@ -214,11 +215,11 @@ class TxnWorld:
         request = CompactionRequest(
             database_name=DB, table_name=table, partition_name=partition, type=kind, **more
         )
-        return self.do(lambda c: compaction_queue.enqueue(c, request, self.settings, self.clock))
+        return self.do(lambda c: compaction_queue.enqueue(self.work(c), request))
 
     def claim(self, worker: str = "w", pool: str | None = None) -> Compaction | None:
         return self.do(
-            lambda c: compaction_queue.find_next_compaction(c, worker, "4", self.clock, pool)
+            lambda c: compaction_queue.find_next_compaction(self.work(c), worker, "4", pool)
         )
 
     def start_compaction(
@@ -245,20 +246,18 @@ class TxnWorld:
         return mine
 
     def fail(self, compaction: Compaction) -> Compaction | None:
-        return self.do(lambda c: compaction_history.mark_failed(c, compaction, self.clock))
+        return self.do(lambda c: compaction_history.mark_failed(self.work(c), compaction))
 
     def show(self, request: Any = None) -> list[tuple[CompactionId, str]]:
         found = self.do(lambda c: compaction_history.show_compactions(c, request))
         return [(entry.id, entry.state.word) for entry in found]
 
     def ready(self, retention_ms: int = 0) -> list[CompactionId]:
-        found = self.do(
-            lambda c: cleaning.find_ready_to_clean(c, self.settings, self.clock, retention_ms)
-        )
+        found = self.do(lambda c: cleaning.find_ready_to_clean(self.work(c), retention_ms))
         return [entry.id for entry in found]
 
-    def mark_cleaned(self, compaction: Compaction) -> Compaction | None:
-        return self.do(lambda c: cleaning.mark_cleaned(c, compaction, self.clock))
+    def mark_cleaned(self, compaction: Compaction) -> None:
+        self.do(lambda c: cleaning.mark_cleaned(self.work(c), compaction))
 
     # housekeeping
 
@@ -269,11 +268,11 @@ class TxnWorld:
     def housekeep(self) -> None:
         """Everything once."""
         for work in (
-            lambda c: housekeeping.time_out_txns(c, self.settings, self.clock),
-            lambda c: housekeeping.time_out_locks(c, self.settings, self.clock),
-            lambda c: housekeeping.forget_write_sets(c, self.settings, self.clock),
-            lambda c: housekeeping.forget_write_ids(c, self.settings, self.clock),
-            lambda c: housekeeping.forget_txns(c, self.settings, self.clock),
-            lambda c: housekeeping.settle_compactions(c, self.clock),
+            lambda c: housekeeping.time_out_txns(self.work(c)),
+            lambda c: housekeeping.time_out_locks(self.work(c)),
+            lambda c: housekeeping.forget_write_sets(self.work(c)),
+            lambda c: housekeeping.forget_write_ids(self.work(c)),
+            lambda c: housekeeping.forget_txns(self.work(c)),
+            lambda c: housekeeping.settle_compactions(self.work(c)),
         ):
             self.do(work)

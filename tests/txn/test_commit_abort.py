@@ -23,7 +23,7 @@ INSERT, UPDATE, DELETE = DataOperation.INSERT, DataOperation.UPDATE, DataOperati
 
 
 def _beat(world: TxnWorld, txn_id: int = 0, lock_id: int = 0) -> None:
-    world.do(lambda c: heartbeat.heartbeat(c, TxnId(txn_id), LockId(lock_id), world.clock))
+    world.do(lambda c: heartbeat.heartbeat(world.work(c), TxnId(txn_id), LockId(lock_id)))
 
 
 @pytest.mark.parametrize(("operation", "letter"), [(INSERT, "N"), (UPDATE, "Y"), (DELETE, "Y")])
@@ -205,5 +205,5 @@ def test_heartbeats(world: TxnWorld) -> None:
         _beat(world, 99)
     with pytest.raises(NoSuchLockError, match="^No such lock: lockid:99$"):
         _beat(world, 0, 99)
-    done = world.do(lambda c: heartbeat.heartbeat_txn_range(c, TxnId(1), TxnId(5), world.clock))
+    done = world.do(lambda c: heartbeat.heartbeat_txn_range(world.work(c), TxnId(1), TxnId(5)))
     assert (done.aborted, done.missing) == ((third,), (second, 4, 5))

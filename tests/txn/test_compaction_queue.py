@@ -24,7 +24,7 @@ DAY_MS = 24 * HOUR_MS
 
 
 def _revoke(world: TxnWorld, timeout_ms: int = DAY_MS) -> int:
-    return world.do(lambda c: compaction_queue.revoke_timed_out_workers(c, timeout_ms, world.clock))
+    return world.do(lambda c: compaction_queue.revoke_timed_out_workers(world.work(c), timeout_ms))
 
 
 def test_a_request_is_kept_whole(world: TxnWorld) -> None:
@@ -162,8 +162,8 @@ class TestLostLease:
         for verb in (
             lambda c: compaction_queue.update_compactor_state(c, first, first.txn_id),
             lambda c: compaction_queue.mark_compacted(c, first),
-            lambda c: compaction_history.mark_failed(c, first, world.clock),
-            lambda c: compaction_history.mark_refused(c, first, world.clock),
+            lambda c: compaction_history.mark_failed(world.work(c), first),
+            lambda c: compaction_history.mark_refused(world.work(c), first),
         ):
             with pytest.raises(NoSuchCompactionError):
                 world.do(verb)
@@ -249,7 +249,7 @@ def test_failed_refused_and_never_queued(world: TxnWorld) -> None:
     assert world.fail(failed) is None
     refused = world.claim()
     assert refused is not None
-    world.do(lambda c: compaction_history.mark_refused(c, refused, world.clock))
+    world.do(lambda c: compaction_history.mark_refused(world.work(c), refused))
     never = Compaction(
         id=CompactionId(0),
         database_name="db",
@@ -266,7 +266,7 @@ def test_failed_refused_and_never_queued(world: TxnWorld) -> None:
     assert world.rows(COMPACTION_QUEUE) == []
     for verb in (compaction_history.mark_failed, compaction_history.mark_refused):
         with pytest.raises(NoSuchCompactionError, match="compaction 77 is not in the queue"):
-            world.do(lambda c, v=verb: v(c, replace(failed, id=CompactionId(77)), world.clock))
+            world.do(lambda c, v=verb: v(world.work(c), replace(failed, id=CompactionId(77))))
 
 
 def test_ended_transactions_cannot_compact(world: TxnWorld) -> None:
@@ -284,11 +284,11 @@ def test_aborting_requests(world: TxnWorld) -> None:
     ended = world.start_compaction(1)
     world.fail(ended)
     ids = [CompactionId(one) for one in (1, 2, 3, 9)]
-    outcome = world.do(lambda c: compaction_history.abort_compactions(c, ids, world.clock))
+    outcome = world.do(lambda c: compaction_history.abort_compactions(world.work(c), ids))
     assert outcome == {1: "busy", 2: "ended", 3: "aborted", 9: "unknown"}
     assert (3, "aborted") in world.show()
     with pytest.raises(NoSuchCompactionError, match="name the entries"):
-        world.do(lambda c: compaction_history.abort_compactions(c, [], world.clock))
+        world.do(lambda c: compaction_history.abort_compactions(world.work(c), []))
 
 
 def test_showing(world: TxnWorld) -> None:
@@ -350,7 +350,7 @@ def test_purging(world: TxnWorld) -> None:
     for _ in range(5):
         world.compact()
         world.fail(world.start_compaction(1))
-    assert world.do(lambda c: compaction_history.purge_history(c, world.clock)) == 2
+    assert world.do(lambda c: compaction_history.purge_history(world.work(c))) == 2
     assert [number for number, _ in world.show()] == [3, 4, 5] or len(world.show()) == 3
 
 

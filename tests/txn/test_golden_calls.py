@@ -91,7 +91,7 @@ class Player:
             repl_policy=r.get("replPolicy"),
             repl_source_txn_ids=tuple(r.get("replSrcTxnIds", ())),
         )
-        done = self.w.do(lambda c: open_txns.open_txns(c, request, self.w.settings, self.w.clock))
+        done = self.w.do(lambda c: open_txns.open_txns(self.w.work(c), request))
         if done.is_event_due:
             self.events.append("OPEN_TXN")
         return {"txn_ids": list(done.ids)}
@@ -113,7 +113,7 @@ class Player:
     get_open_txns_req = get_open_txns
 
     def get_open_txns_info(self) -> Json:
-        found = self.w.do(lambda c: open_txns.get_open_txns_info(c, self.w.settings, self.w.clock))
+        found = self.w.do(lambda c: open_txns.get_open_txns_info(self.w.work(c)))
         return {
             "txn_high_water_mark": self.w.open_txns().high_watermark,
             "open_txns": [
@@ -145,12 +145,12 @@ class Player:
 
     def heartbeat(self, r: Json) -> None:
         ids = TxnId(r.get("txnid", 0)), LockId(r.get("lockid", 0))
-        self.w.do(lambda c: heartbeat.heartbeat(c, *ids, self.w.clock))
+        self.w.do(lambda c: heartbeat.heartbeat(self.w.work(c), *ids))
 
     def heartbeat_txn_range(self, r: Json) -> Json:
         done = self.w.do(
             lambda c: heartbeat.heartbeat_txn_range(
-                c, TxnId(r["min"]), TxnId(r["max"]), self.w.clock
+                self.w.work(c), TxnId(r["min"]), TxnId(r["max"])
             )
         )
         return {"aborted": list(done.aborted), "nosuch": list(done.missing)}
@@ -185,10 +185,8 @@ class Player:
         text = r.get("validTxnList")
         found = self.w.do(
             lambda c: valid_write_ids.get_valid_write_ids(
-                c,
+                self.w.work(c),
                 r["fullTableNames"],
-                self.w.settings,
-                self.w.clock,
                 valid_txns=ValidTxnList.parse(text) if text else None,
                 write_id=r.get("writeId"),
             )
@@ -211,11 +209,7 @@ class Player:
             table_name=r["tableName"],
             partition_names=tuple(r["partNames"]),
         )
-        done = self.w.do(
-            lambda c: write_id_state.repl_table_write_id_state(
-                c, state, self.w.settings, self.w.clock
-            )
-        )
+        done = self.w.do(lambda c: write_id_state.repl_table_write_id_state(self.w.work(c), state))
         self.events += ["OPEN_TXN"] if done.opened else []
 
     # locks
@@ -228,7 +222,7 @@ class Player:
             host=r["hostname"],
             agent=r["agentInfo"],
         )
-        done = self.w.do(lambda c: locks.lock(c, request, self.w.clock))
+        done = self.w.do(lambda c: locks.lock(self.w.work(c), request))
         return {"lockid": done.lock_id, "state": done.state.number}
 
     def check_lock(self, r: Json) -> Json:
@@ -272,9 +266,7 @@ class Player:
             run_as=r.get("runas"),
             properties=r.get("properties", {}),
         )
-        done = self.w.do(
-            lambda c: compaction_queue.enqueue(c, request, self.w.settings, self.w.clock)
-        )
+        done = self.w.do(lambda c: compaction_queue.enqueue(self.w.work(c), request))
         self.w.time.advance_ms(1)
         answer = {"id": done.id or -1, "state": done.state, "accepted": done.is_accepted}
         return answer | ({"errormessage": done.error_message} if done.error_message else {})
@@ -286,7 +278,7 @@ class Player:
         self.w.time.advance_ms(1)
         found = self.w.do(
             lambda c: compaction_queue.find_next_compaction(
-                c, r["workerId"], r.get("workerVersion"), self.w.clock
+                self.w.work(c), r["workerId"], r.get("workerVersion")
             )
         )
         assert found is not None
@@ -326,7 +318,7 @@ class Player:
 
     def mark_refused(self, r: Json) -> None:
         self.w.time.advance_ms(1)
-        self.w.do(lambda c: compaction_history.mark_refused(c, _entry(r), self.w.clock))
+        self.w.do(lambda c: compaction_history.mark_refused(self.w.work(c), _entry(r)))
 
     def show_compact(self, _: Json) -> Json:
         found = self.w.do(compaction_history.show_compactions)

@@ -28,20 +28,20 @@ def _owners(world: TxnWorld) -> set[int]:
 
 
 def _time_out(world: TxnWorld) -> list[int]:
-    outcome = world.do(lambda c: housekeeping.time_out_txns(c, world.settings, world.clock))
+    outcome = world.do(lambda c: housekeeping.time_out_txns(world.work(c)))
     return [txn.id for txn in outcome.aborted]
 
 
 def _forget_write_ids(world: TxnWorld) -> int:
-    return world.do(lambda c: housekeeping.forget_write_ids(c, world.settings, world.clock))
+    return world.do(lambda c: housekeeping.forget_write_ids(world.work(c)))
 
 
 def _forget_write_sets(world: TxnWorld) -> int:
-    return world.do(lambda c: housekeeping.forget_write_sets(c, world.settings, world.clock))
+    return world.do(lambda c: housekeeping.forget_write_sets(world.work(c)))
 
 
 def _forget_txns(world: TxnWorld) -> int:
-    return world.do(lambda c: housekeeping.forget_txns(c, world.settings, world.clock))
+    return world.do(lambda c: housekeeping.forget_txns(world.work(c)))
 
 
 class TestTimeOuts:
@@ -65,7 +65,7 @@ class TestTimeOuts:
         world.time.advance_ms(world.settings.repl_timeout_ms)
         assert _time_out(world) == []
         world.time.advance_ms(1)
-        outcome = world.do(lambda c: housekeeping.time_out_txns(c, world.settings, world.clock))
+        outcome = world.do(lambda c: housekeeping.time_out_txns(world.work(c)))
         assert [txn.id for txn in outcome.aborted] == [replayed]
         assert outcome.broken_policies == ("p.*",)
 
@@ -76,7 +76,7 @@ class TestTimeOuts:
         world.time.advance_ms(world.settings.timeout_ms + 1)
 
         def time_out() -> int:
-            return world.do(lambda c: housekeeping.time_out_locks(c, world.settings, world.clock))
+            return world.do(lambda c: housekeeping.time_out_locks(world.work(c)))
 
         assert time_out() == 1
         assert time_out() == 0
@@ -88,7 +88,7 @@ class TestTimeOuts:
         for txn_id, heartbeat in ((opened, 0), (77, 0), (78, now)):
             row = {"MRL_TXN_ID": txn_id, "MRL_DB_NAME": "d", "MRL_TBL_NAME": "v"}
             world.put(MATERIALIZATION_REBUILD_LOCKS, row | {"MRL_LAST_HEARTBEAT": heartbeat})
-        world.do(lambda c: housekeeping.time_out_rebuild_locks(c, world.settings, world.clock))
+        world.do(lambda c: housekeeping.time_out_rebuild_locks(world.work(c)))
         left = {row["MRL_TXN_ID"] for row in world.rows(MATERIALIZATION_REBUILD_LOCKS)}
         assert left == {opened, 78}
 

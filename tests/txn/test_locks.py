@@ -105,7 +105,7 @@ def test_ended_transactions_get_no_locks(world: TxnWorld) -> None:
 def test_a_request_for_nothing_is_refused(world: TxnWorld) -> None:
     request = LockRequest(components=(), txn_id=TxnId(0), user="u", host="h")
     with pytest.raises(MetaError, match="name what to lock"):
-        world.do(lambda c: locks.lock(c, request, world.clock))
+        world.do(lambda c: locks.lock(world.work(c), request))
 
 
 def test_an_abort_frees_the_next(world: TxnWorld) -> None:

@@ -36,9 +36,9 @@ def test_they_end_with_their_transaction(world: TxnWorld, how: str) -> None:
         world.abort(first)
     else:
         world.time.advance_ms(world.settings.timeout_ms)
-        world.do(lambda c: heartbeat.heartbeat(c, second, LockId(0), world.clock))
+        world.do(lambda c: heartbeat.heartbeat(world.work(c), second, LockId(0)))
         world.time.advance_ms(1)
-        world.do(lambda c: housekeeping.time_out_txns(c, world.settings, world.clock))
+        world.do(lambda c: housekeeping.time_out_txns(world.work(c)))
     assert _rows(world) == [(second, "db", "t", 8)]
 
 

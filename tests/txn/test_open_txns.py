@@ -107,16 +107,14 @@ def test_read_only_transactions_are_left_out_but_count_as_lowest(world: TxnWorld
     assert [txn.id for txn in found.txns] == [writer]
     assert found.min_open_txn == reader
     assert found.high_watermark == writer
-    everyone = world.do(
-        lambda c: open_txns.get_open_txns(c, world.settings, world.clock, frozenset())
-    )
+    everyone = world.do(lambda c: open_txns.get_open_txns(world.work(c), frozenset()))
     assert [txn.id for txn in everyone.txns] == [reader, writer]
 
 
 def test_info_tells_who_and_why(world: TxnWorld) -> None:
     first, second = world.open(2)
     world.abort_many([first])
-    infos = world.do(lambda c: open_txns.get_open_txns_info(c, world.settings, world.clock))
+    infos = world.do(lambda c: open_txns.get_open_txns_info(world.work(c)))
     assert [(one.id, one.state, one.user, one.host) for one in infos] == [
         (first, TxnState.ABORTED, "u", "h"),
         (second, TxnState.OPEN, "u", "h"),
@@ -139,7 +137,7 @@ def test_every_open_transaction_holds_history(world: TxnWorld) -> None:
 
 def test_watermark_waits_for_young_gaps(world: TxnWorld) -> None:
     def watermark() -> int:
-        return world.do(lambda c: open_txns.min_open_txn_watermark(c, world.settings, world.clock))
+        return world.do(lambda c: open_txns.min_open_txn_watermark(world.work(c)))
 
     assert watermark() == 1
     first, second = world.open(2)

@@ -144,7 +144,7 @@ class TestOpenersInFlight:
 
     def _open(self, world: TxnWorld, connection: Connection) -> int:
         request = OpenTxnsRequest(user="u", host="h")
-        (txn_id,) = open_txns.open_txns(connection, request, world.settings, world.clock).ids
+        (txn_id,) = open_txns.open_txns(world.work(connection), request).ids
         return txn_id
 
     def test_they_count_as_open(self, world: TxnWorld) -> None:
@@ -183,9 +183,7 @@ class TestOpenersInFlight:
                 assert later > unseen
                 sleep(max(0.0, began + 1.1 * timeout_seconds - monotonic()))
                 listed = {txn.id for txn in world.open_txns().txns}
-                watermark = world.do(
-                    lambda c: open_txns.min_open_txn_watermark(c, world.settings, world.clock)
-                )
+                watermark = world.do(lambda c: open_txns.min_open_txn_watermark(world.work(c)))
             assert monotonic() - drawn < timeout_seconds, "too busy to tell anything"
         assert {unseen, later} <= listed
         assert watermark <= unseen

@@ -159,7 +159,7 @@ def _apply(world: TxnWorld, text: str, *partitions: str) -> AppliedState:
         table_name="T",
         partition_names=partitions,
     )
-    return world.do(lambda c: repl_table_write_id_state(c, state, world.settings, world.clock))
+    return world.do(lambda c: repl_table_write_id_state(world.work(c), state))
 
 
 class TestState:

@@ -96,7 +96,7 @@ def test_the_abort_of_a_refused_transaction_is_logged(world: TxnWorld) -> None:
     from hms_bridge.model.txn import CommitTxnRequest
     from hms_bridge.txn.commit import commit_txn
 
-    outcome = world.do(lambda c: commit_txn(c, CommitTxnRequest(txn_id=second), world.clock))
+    outcome = world.do(lambda c: commit_txn(world.work(c), CommitTxnRequest(txn_id=second)))
     assert not outcome.is_event_due
     assert outcome.abort is not None
     assert [(txn.id, txn.written[0].write_id) for txn in outcome.abort.logged] == [

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from hms_bridge.server.serve import offered, offered_names
 from hms_bridge.wire.additions import METHODS
-from hms_bridge.wire.methods import OFFERED, OLDER_METHODS, all_names, offered_names
+from hms_bridge.wire.methods import OLDER_METHODS, all_names
 
 _INTRODUCTION = """# Thrift methods
 
 The server answers on one port what clients of Hive 2, 3 and 4 call. A method that is not answered
 is refused with `TApplicationException` 1 (unknown method), upon which clients take another form of
-the call; see `hms_bridge/wire/methods.py`. Methods marked 4.x are not in the published Python
+the call; see `hms_bridge/server/answers.py`. Methods marked 4.x are not in the published Python
 bindings; those marked ≤ 3 were dropped by Hive 4.
 
 Of {total} methods {offered} are answered.
@@ -20,7 +21,7 @@ def wire_methods_page() -> str:
     """The text of ``docs/reference/wire-methods.md``."""
     names = all_names()
     lines = [_INTRODUCTION.format(total=len(names), offered=len(offered_names()))]
-    for family, members in OFFERED.items():
+    for family, members in offered().items():
         lines += [f"## {family}", ""]
         lines += [f"- `{name}`{_generation(name)}" for name in sorted(members, key=str.lower)]
         lines.append("")
