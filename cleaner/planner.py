@@ -23,7 +23,6 @@ from hms_bridge.model.compaction import (
     ShowCompactionsRequest,
 )
 from hms_bridge.model.ids import TxnId
-from hms_bridge.model.txn import TxnState
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.rows.listing import find_acid_roots, list_acid_directory
 
@@ -52,12 +51,7 @@ def scope_of(entry: Compaction, target: CleaningTarget) -> CleaningScope:
 
 def current_txns(metastore: LocalMetastore) -> ValidTxnList:
     """All transactions that are open or aborted now."""
-    opened = metastore.get_open_txns(excluded_types=frozenset())
-    return ValidTxnList.from_open_txns(
-        opened.high_watermark,
-        [txn.id for txn in opened.txns],
-        [txn.state is TxnState.ABORTED for txn in opened.txns],
-    )
+    return metastore.get_open_txns(excluded_types=frozenset()).snapshot()
 
 
 class CleaningPlanner:

@@ -97,7 +97,7 @@ def _replays(metastore: Metastore, database: str) -> tuple[TxnId, ...]:
         return ()
     tables = metastore.get_tables_by_names(database, metastore.get_tables(database))
     names = [one.full_name for one in tables if one.is_transactional]
-    lists = whole_lists(metastore, names, metastore.get_open_txns().valid_txns())
+    lists = whole_lists(metastore, names, metastore.get_open_txns().snapshot())
     return tuple(
         txn_id
         for txn_id in replays

@@ -71,7 +71,7 @@ def lowest_needed(name: str, settled: WriteId, under_way: Iterable[Compaction]) 
 
 def _settled_write_ids(metastore: Metastore, names: Sequence[str]) -> dict[str, WriteId]:
     """The own transaction counts as open here, as it does for every compaction."""
-    txns = metastore.get_open_txns().valid_txns()
+    txns = metastore.get_open_txns().snapshot()
     lists = metastore.get_valid_write_ids(names, txns)
     return {
         name: one.compactor_view().high_watermark for name, one in zip(names, lists, strict=True)

@@ -16,7 +16,6 @@ from hms_bridge.clock import Clock
 from hms_bridge.config.settings import TxnSettings
 from hms_bridge.errors import MetaError
 from hms_bridge.model.ids import NO_TXN, TxnId, WriteId
-from hms_bridge.model.txn import OpenTxns, TxnState
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.txn.open_txns import get_open_txns
 from hms_bridge.txn.write_ids import get_max_allocated_write_id, of_table
@@ -44,7 +43,7 @@ def get_valid_write_ids(
         current = NO_TXN
         if write_id is not None and tables:
             current = _owner(connection, tables[0], write_id)
-        valid_txns = snapshot(get_open_txns(connection, settings, clock), current)
+        valid_txns = get_open_txns(connection, settings, clock).snapshot(current)
     return tuple(_valid_of(connection, table, valid_txns) for table in tables)
 
 
@@ -57,16 +56,6 @@ def get_all_write_ids(
     not know of aborted writes beyond. Raises MetaError for a name that is not ``database.table``.
     """
     return _valid_of(connection, _split(full_table_name), valid_txns, is_cut=False)
-
-
-def snapshot(open_txns: OpenTxns, current_txn: TxnId = NO_TXN) -> ValidTxnList:
-    """The transactions that a reader who asks now may see (its own among them)."""
-    return ValidTxnList.from_open_txns(
-        open_txns.high_watermark,
-        [txn.id for txn in open_txns.txns],
-        [txn.state is TxnState.ABORTED for txn in open_txns.txns],
-        current_txn,
-    )
 
 
 def _split(full_name: str) -> tuple[str, str]:

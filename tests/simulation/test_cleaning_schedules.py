@@ -34,7 +34,7 @@ from hms_bridge.acid.directory import AcidState, resolve
 from hms_bridge.errors import NoSuchCompactionError
 from hms_bridge.model.compaction import Compaction, CompactionRequest, CompactionType
 from hms_bridge.model.ids import LockId, TxnId, WriteId
-from hms_bridge.model.txn import TxnState, TxnType
+from hms_bridge.model.txn import TxnType
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.rows.listing import list_acid_directory
 from tests.support.archive_world import CrashError, FaultPlan, FaultyManifest, FaultyVolume
@@ -82,12 +82,7 @@ class Schedules(RuleBasedStateMachine):
     # -- what is in a snapshot
 
     def lists(self) -> tuple[ValidTxnList, ValidWriteIdList]:
-        opened = self.world.metastore.get_open_txns()
-        txns = ValidTxnList.from_open_txns(
-            opened.high_watermark,
-            [txn.id for txn in opened.txns],
-            [txn.state is TxnState.ABORTED for txn in opened.txns],
-        )
+        txns = self.world.metastore.get_open_txns().snapshot()
         return txns, self.world.metastore.get_valid_write_ids(["db.t"], txns)[0]
 
     def snapshot(self, txns: ValidTxnList, write_ids: ValidWriteIdList) -> AcidState:

@@ -29,7 +29,6 @@ from hms_bridge.model.txn import (
     OpenTxnsRequest,
     TxnType,
 )
-from hms_bridge.model.valid_ids import ValidTxnList
 from tests.support.databases import fresh_url
 
 WORKER = "worker-1"
@@ -265,12 +264,7 @@ def delta(first: int, last: int | None = None) -> str:
 
 
 def aborted_ids(world: CleaningWorld) -> tuple[WriteId, ...]:
-    everything = world.metastore.get_open_txns()
-    txns = ValidTxnList.from_open_txns(
-        everything.high_watermark,
-        [txn.id for txn in everything.txns],
-        [txn.state.value == "a" for txn in everything.txns],
-    )
+    txns = world.metastore.get_open_txns().snapshot()
     return world.metastore.get_all_write_ids("db.t", txns).aborted_ids
 
 

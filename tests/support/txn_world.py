@@ -133,7 +133,7 @@ class TxnWorld:
         return self.do(lambda c: open_txns.get_open_txns(c, self.settings, self.clock))
 
     def snapshot(self, current: int = 0) -> ValidTxnList:
-        return valid_write_ids.snapshot(self.open_txns(), TxnId(current))
+        return self.open_txns().snapshot(TxnId(current))
 
     def allocate(
         self, *txn_ids: int, table: str = TABLE, database: str = DB, **more: Any

@@ -78,7 +78,7 @@ def look(
 ) -> tuple[DatabaseSnapshot, OpenWriters | None]:
     """A snapshot, and who stands in its way. ``tables``: ``db.table`` of transactional tables."""
     opened = source.get_open_txns()
-    txns = opened.valid_txns()
+    txns = opened.snapshot()
     lists = whole_lists(source, tables, txns)
     open_tables = {
         name: tuple(one.open_ids) for name, one in zip(tables, lists, strict=True) if one.open_ids
