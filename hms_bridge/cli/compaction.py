@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import click
 
+from changemanager.clock import span_text
 from hms_bridge.cli.options import (
     dry_run_option,
     format_option,
@@ -17,7 +18,7 @@ from hms_bridge.cli.options import (
     settings_options,
     split_table_name,
 )
-from hms_bridge.cli.output import print_record, print_rows, say, span_text, time_text
+from hms_bridge.cli.output import print_record, print_rows, say, time_text
 from hms_bridge.cli.progress import working
 from hms_bridge.cli.scheduled import queue
 from hms_bridge.cli.spark_options import spark_options
@@ -258,11 +259,12 @@ def _duration_ms(entry: Compaction) -> int | None:
 
 def _shown(entry: Compaction) -> dict[str, object]:
     """The same in few words, for a table."""
+    took_ms = _duration_ms(entry)
     return {
         "id": entry.id,
         "target": entry.target,
         "queued": time_text(entry.enqueued_ms),
-        "took": span_text(_duration_ms(entry)),
+        "took": None if took_ms is None else span_text(took_ms),
         "write id": entry.highest_write_id,
         "error": entry.error_message,
     }
