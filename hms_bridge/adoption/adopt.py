@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from changemanager.containment import is_within
-from changemanager.location import parse_uri
+from changemanager.location import ParsedUri, parse_uri
 from hms_bridge.adoption.plan import AdoptionPlan
 from hms_bridge.errors import AlreadyExistsError, InvalidOperationError, NoSuchObjectError
 from hms_bridge.metastore import Metastore
@@ -144,9 +143,9 @@ def _require_unused(metastore: Metastore, table: Table) -> None:
     wanted = _place(table)
     for other in _all_tables(metastore):
         place = _place(other)
-        if place is None or wanted is None or place[0] != wanted[0]:
+        if place is None or wanted is None:
             continue
-        if is_within(place[1], wanted[1]) or is_within(wanted[1], place[1]):
+        if place.is_below(wanted) or wanted.is_below(place):
             raise AlreadyExistsError(
                 f"{table.storage.location} belongs to {other.full_name}, which lies in "
                 f"{other.storage.location}; two tables over the same files would lose rows"
@@ -216,12 +215,12 @@ def _state(ids: ValidWriteIdList) -> tuple[object, ...]:
     return ids.high_watermark, ids.open_ids, ids.aborted_ids
 
 
-def _place(table: Table) -> tuple[tuple[str, str], str] | None:
-    """File system and path of a table; None for a view."""
+def _place(table: Table) -> ParsedUri | None:
+    """Where a table lies, with its scheme; None for a view."""
     if not table.storage.location:
         return None
     parsed = parse_uri(table.storage.location)
-    return parsed.file_system, parsed.path
+    return replace(parsed, scheme=parsed.file_system[0])
 
 
 def _shape(table: Table) -> tuple[object, ...]:

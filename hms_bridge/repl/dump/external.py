@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from changemanager.location import Resolver
+from changemanager.location import Resolver, path_below
 from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Partition, Table
@@ -41,7 +41,7 @@ def external_directories(
         return ()
     top = resolve(root).uri
     outside = (resolve(one.storage.location).uri for one in partitions if one.storage.location)
-    places = [top, *(uri for uri in outside if uri != top and not uri.startswith(f"{top}/"))]
+    places = [top, *(uri for uri in outside if path_below(uri, top) is None)]
     return tuple(
         ExternalDirectory(source=uri, target=external_target(base, uri), table_name=table.name)
         for uri in places

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from changemanager.errors import ChangeManagerError
+from changemanager.location import path_below
 from changemanager.uri import EncodedUri
 from changemanager.whereabouts import LocatedFile, locate
 from hms_bridge.errors import ReplError, SourceFileMissingError
@@ -401,12 +402,12 @@ class ReplDump(DumpVerb):
     def _way_out(self, database: str, lost: Sequence[LocatedFile]) -> str:
         """The tables whose files are lost come whole; of one that is not there nobody can tell."""
         places = {
-            one.name: self._resolve(one.storage.location).uri.rstrip("/") + "/"
+            one.name: self._resolve(one.storage.location).uri
             for one in self._tables(database)
             if one.storage.location is not None
         }
         owners = {
-            next((name for name, place in places.items() if one.file.uri.startswith(place)), None)
+            next((name for name, place in places.items() if path_below(one.file.uri, place)), None)
             for one in lost
         }
         names = sorted(name for name in owners if name is not None)

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from changemanager.filesystem.volume import FileKind
-from changemanager.location import Location, Resolver
+from changemanager.location import Location, Resolver, path_below
 from changemanager.manifest import ArchiveCause, ArchiveEntry, ArchiveManifest, IntentState
 from changemanager.uri import EncodedUri
 from hms_bridge.acid.markers import METADATA_FILE, DataFormat, parse_metadata
@@ -199,7 +199,7 @@ class TableWrites:
     ) -> bool:
         """Whether the archive would have the write's files, had a cleaner taken any away once the
         compacted directory stood."""
-        is_busy = any(_is_below(victim, place.root) for victim in self._victims)
+        is_busy = any(path_below(one, place.root.uri) is not None for one in self._victims)
         if is_busy or not self._archive.is_known:
             return False
         return is_seen or any(_is_input(one.directory, name) for one in archived)
@@ -231,13 +231,13 @@ class TableWrites:
     def _archived(self, place: _Place, since_ms: int) -> Iterator[_Archived]:
         """What a cleaner took away from a place after compactions; earlier tables of
         the name had the same directories, so only what came after the write counts."""
-        is_below = _is_below(place.root.uri, self._root)
-        for entry in self._entries_below(self._root if is_below else place.root):
+        is_in_table = path_below(place.root.uri, self._root.uri) is not None
+        for entry in self._entries_below(self._root if is_in_table else place.root):
             for origin in entry.origins:
                 if origin.context.cause is not ArchiveCause.OBSOLETE:
                     continue
-                path = _path_below(origin.uri, place.root)
-                if path is None or origin.archived_at_ms < since_ms:
+                path = path_below(origin.uri, place.root.uri)
+                if not path or origin.archived_at_ms < since_ms:
                     continue
                 name = DirectoryName.parse(path.partition("/")[0])
                 if name is None and "/" in path:
@@ -356,12 +356,3 @@ def _is_input(name: DirectoryName | None, compacted: DirectoryName) -> bool:
     if name is None or name.max_write_id > compacted.max_write_id:
         return False
     return compacted.is_base or name.min_write_id >= compacted.min_write_id
-
-
-def _path_below(uri: str, root: Location) -> str | None:
-    prefix = root.uri.rstrip("/") + "/"
-    return uri.removeprefix(prefix) if uri.startswith(prefix) else None
-
-
-def _is_below(uri: str, root: Location) -> bool:
-    return uri == root.uri or _path_below(uri, root) is not None

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from changemanager.containment import is_within
-from changemanager.location import Location, Resolver, parse_uri
+from changemanager.location import Location, Resolver, is_within, parse_uri
 from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import Database, Table
 from hms_bridge.repl.target_objects import CHECKPOINT, is_external, last_event_of
