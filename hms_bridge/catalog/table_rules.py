@@ -6,16 +6,21 @@ properties make a table what: docs/hive/acid.md §23.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from hms_bridge.errors import InvalidOperationError, MetaError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Column, Table, TableType
+from hms_bridge.model.properties import (
+    EXTERNAL,
+    EXTERNAL_PURGE,
+    INSERT_ONLY,
+    TRANSACTIONAL,
+    TRANSACTIONAL_PROPERTIES,
+    is_true,
+    parameter,
+)
 
-TRANSACTIONAL = "transactional"
-TRANSACTIONAL_PROPERTIES = "transactional_properties"
 DEFAULT_PROPERTIES = "default"
-INSERT_ONLY = "insert_only"
 
 _ACID_FORMATS = ("OrcInputFormat", "OrcOutputFormat")
 _LENIENT_SERDES = frozenset(
@@ -27,18 +32,9 @@ _LENIENT_SERDES = frozenset(
 """SerDes that keep their own schema (metastore.allow.incompatible.col.type.changes.serdes)."""
 
 
-def parameter(parameters: Mapping[str, str], name: str) -> str | None:
-    """A parameter whose name is compared without case; None if it is not there."""
-    lowered = name.lower()
-    return next((v for k, v in parameters.items() if k.lower() == lowered), None)
-
-
 def is_external(table: Table) -> bool:
     """Whether the files belong to someone else: by type, or by the property EXTERNAL."""
-    return (
-        table.type == TableType.EXTERNAL_TABLE.value
-        or (parameter(table.parameters, "EXTERNAL") or "").lower() == "true"
-    )
+    return table.type == TableType.EXTERNAL_TABLE.value or is_true(table.parameters, EXTERNAL)
 
 
 def is_view(table: Table) -> bool:
@@ -51,7 +47,7 @@ def has_own_files(table: Table) -> bool:
     if is_view(table):
         return False
     if is_external(table):
-        return (parameter(table.parameters, "external.table.purge") or "").lower() == "true"
+        return (parameter(table.parameters, EXTERNAL_PURGE) or "").lower() == "true"
     return True
 
 

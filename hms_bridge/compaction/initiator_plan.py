@@ -25,15 +25,13 @@ from hms_bridge.model.compaction import (
 from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.partition_name import target_name
+from hms_bridge.model.properties import FIRST_INCREMENTAL_PENDING
 
 NO_AUTO_COMPACTION = "no_auto_compaction"
 """Property of a table or database, with the value true: only people ask for compactions."""
 
 WORKER_POOL = "hive.compactor.worker.pool"
 """Property of a table or database: the pool whose workers take its compactions."""
-
-FIRST_INCREMENTAL_PENDING = "hive.repl.first.inc.pending"
-"""Property of a replica's database until its first incremental load."""
 
 _OVERRIDE = "compactorthreshold."
 _DELTA_COUNT = f"{_OVERRIDE}hive.compactor.delta.num.threshold"

@@ -34,6 +34,7 @@ from hms_bridge.model.compaction import (
     ShowCompactionsRequest,
 )
 from hms_bridge.model.counted import counted
+from hms_bridge.model.properties import SOURCE_FOR
 from hms_bridge.repl.dump.plan import DumpReport, DumpRequest
 from hms_bridge.repl.dump.repl_dump import ReplDump
 from hms_bridge.repl.load.repl_load import LoadReport, LoadRequest, ReplLoad
@@ -167,7 +168,7 @@ class Story:
     def _adopt(self) -> None:
         self._title("A warehouse that a real Hive 4.2 left behind, its metastore lost: adopt it")
         metastore = self._source.store.metastore
-        metastore.create_database(Database(name=DATABASE, parameters={"repl.source.for": "demo"}))
+        metastore.create_database(Database(name=DATABASE, parameters={SOURCE_FOR: "demo"}))
         for one in TABLES:
             directory = f"{metastore.get_database(DATABASE).location}/{one.name}"
             target = self._source.store.resolver(directory).path

@@ -10,6 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 
+from hms_bridge.model.properties import (
+    INSERT_ONLY,
+    SOURCE_FOR,
+    TRANSACTIONAL,
+    TRANSACTIONAL_PROPERTIES,
+    is_true,
+)
+
 DEFAULT_CATALOG = "hive"
 DEFAULT_PARTITION_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
@@ -90,7 +98,7 @@ class Database:
     def is_replication_source(self) -> bool:
         """Whether replaced files must be archived (property ``repl.source.for``; Hive:
         ReplChangeManager.isSourceOfReplication, docs/hive/replication.md §1)."""
-        return bool(self.parameters.get("repl.source.for", "").strip())
+        return bool(self.parameters.get(SOURCE_FOR, "").strip())
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -215,14 +223,13 @@ class Table:
     @property
     def is_transactional(self) -> bool:
         """Whether the table is ACID (full or insert-only). The property's case does not count."""
-        return any(k.lower() == "transactional" and v.lower() == "true"
-                   for k, v in self.parameters.items())  # fmt: skip
+        return is_true(self.parameters, TRANSACTIONAL)
 
     @property
     def is_insert_only(self) -> bool:
         """Whether the table is ACID without row identifiers."""
         return self.is_transactional and (
-            self.parameters.get("transactional_properties", "").lower() == "insert_only"
+            self.parameters.get(TRANSACTIONAL_PROPERTIES, "").lower() == INSERT_ONLY
         )
 
     @property

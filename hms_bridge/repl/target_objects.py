@@ -9,14 +9,17 @@ from dataclasses import replace
 from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import Database, Partition, PrincipalType, Table, TableType
 from hms_bridge.model.ids import EventId
+from hms_bridge.model.properties import (
+    CHECKPOINT,
+    FIRST_INCREMENTAL_PENDING,
+    INCOMPATIBLE,
+    LAST_EVENT,
+    SOURCE_FOR,
+    TARGET_FOR,
+    TARGET_LAST_EVENT,
+)
 from hms_bridge.model.statistics_state import without_columns, without_trust
 from hms_bridge.repl.format.external_list import external_target
-
-CHECKPOINT = "hive.repl.ckpt.key"
-"""On a database, table or partition: the dump it was bootstrapped from."""
-
-FIRST_INCREMENTAL_PENDING = "hive.repl.first.inc.pending"
-"""On a database: no incremental dump was loaded since the bootstrap; nobody compacts it yet."""
 
 FIRST_INCREMENTAL_TABLES = "hms.bridge.repl.first.inc.tables"
 """Of ours, on a database: names of tables that the last dump brought whole."""
@@ -24,19 +27,10 @@ FIRST_INCREMENTAL_TABLES = "hms.bridge.repl.first.inc.tables"
 BEGUN = "hms.bridge.repl.begun"
 """Of ours, on a table: the dump that brings it whole, until it is."""
 
-LAST_EVENT = "repl.last.id"
-"""The source event that an object stands at."""
-
-TARGET_LAST_EVENT = "repl.target.last.id"
-"""The target's own event that belongs to ``repl.last.id``."""
-
 OPENED = "hms.bridge.replica.open"
 """Of ours, on a replica's database: ``false`` where only loads change it, ``definitions`` where
 others may define what it holds, ``true`` where they may write too (service/replica_gate.py)."""
 
-SOURCE_FOR = "repl.source.for"
-TARGET_FOR = "repl.target.for"
-INCOMPATIBLE = "repl.incompatible"
 BOOTSTRAP_STATE_PREFIX = "bootstrap.dump.state."
 
 AS_ON_SOURCE: Mapping[str, str] = {"DO_NOT_UPDATE_STATS": "true"}

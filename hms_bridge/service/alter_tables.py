@@ -16,13 +16,13 @@ from hms_bridge.catalog.table_rules import (
     check_alteration,
     is_external,
     is_view,
-    parameter,
     with_altered_acid_properties,
 )
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import InvalidOperationError, MetaError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Partition, Table
 from hms_bridge.model.ids import WriteId
+from hms_bridge.model.properties import is_true
 from hms_bridge.notification import events
 from hms_bridge.service import altered_statistics, file_statistics
 from hms_bridge.service.drops import DropVerbs
@@ -157,7 +157,7 @@ class AlterTableVerbs(DropVerbs):
         _check_replication(old_database, new_database)
         check_alteration(old, wanted)
         with_altered_acid_properties(old, wanted)
-        translated = (parameter(old.parameters, "TRANSLATED_TO_EXTERNAL") or "").lower() == "true"
+        translated = is_true(old.parameters, "TRANSLATED_TO_EXTERNAL")
         if is_view(old) or source is None or (is_external(old) and not translated):
             return None
         is_kept = wanted.storage.location in (None, "", source)

@@ -13,10 +13,11 @@ from hms_bridge.backend.connection import Connection
 from hms_bridge.catalog import partitions, tables, view_creation
 from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
-from hms_bridge.catalog.table_rules import has_own_files, parameter
+from hms_bridge.catalog.table_rules import has_own_files
 from hms_bridge.errors import InvalidObjectError, InvalidOperationError, MetaError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Table
 from hms_bridge.model.ids import WriteId
+from hms_bridge.model.properties import parameter
 from hms_bridge.notification import events
 from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.locations import parent

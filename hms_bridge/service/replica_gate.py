@@ -21,10 +21,11 @@ from hms_bridge.errors import MetaError
 from hms_bridge.model.catalog import Database
 from hms_bridge.model.event import EventType
 from hms_bridge.model.lock import LockFilter, LockState
+from hms_bridge.model.properties import LAST_EVENT
 from hms_bridge.notification.events import EventDraft
 from hms_bridge.repl.lease import LeaseKind
 from hms_bridge.repl.remedies import open_to_definitions, open_to_writers
-from hms_bridge.repl.target_objects import LAST_EVENT, OPENED, is_replica
+from hms_bridge.repl.target_objects import OPENED, is_replica
 from hms_bridge.txn.locks import show_locks
 
 _DEFINITIONS = frozenset(

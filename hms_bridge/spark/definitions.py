@@ -26,6 +26,7 @@ from hms_bridge.model.catalog import (
     Table,
     TableType,
 )
+from hms_bridge.model.properties import BUCKETING_VERSION, TRANSACTIONAL
 
 Listed = tuple[tuple[str, ...], list[tuple[object, ...]], str | None]
 """Columns, rows, message."""
@@ -115,7 +116,7 @@ def _orc_table(statement: CreateTable, database: str) -> Table:
             bucket_count=statement.bucket_count,
         ),
         partition_columns=statement.partition_columns,
-        parameters={"transactional": "true", "bucketing_version": "2", **statement.properties},
+        parameters={TRANSACTIONAL: "true", BUCKETING_VERSION: "2", **statement.properties},
     )
 
 

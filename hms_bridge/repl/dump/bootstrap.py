@@ -14,6 +14,7 @@ from hms_bridge.model.catalog import Partition, Table, TableType
 from hms_bridge.model.event import EventType
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.partition_name import partition_name
+from hms_bridge.model.properties import LAST_EVENT
 from hms_bridge.repl.dump.event_source import EventRange, is_of, read_events
 from hms_bridge.repl.dump.external import (
     external_directories,
@@ -37,7 +38,6 @@ from hms_bridge.repl.format.object_metadata import (
 )
 from hms_bridge.repl.format.passed_kinds import CONSTRAINTS, FUNCTIONS, refusal
 from hms_bridge.repl.target_objects import (
-    LAST_EVENT,
     is_external,
     is_view,
     owned_database,

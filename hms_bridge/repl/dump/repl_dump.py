@@ -18,6 +18,7 @@ from hms_bridge.errors import ReplError, SourceFileMissingError
 from hms_bridge.model.catalog import Database, Table
 from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import EventId
+from hms_bridge.model.properties import FIRST_INCREMENTAL_PENDING, SOURCE_FOR, TARGET_FOR
 from hms_bridge.model.txn import OpenTxns
 from hms_bridge.repl.dump.archive import named_archive
 from hms_bridge.repl.dump.bootstrap import (
@@ -58,14 +59,7 @@ from hms_bridge.repl.format.texts import ensure_content
 from hms_bridge.repl.lease import Lease
 from hms_bridge.repl.pins import DumpPins
 from hms_bridge.repl.remedies import begin_anew, bring_anew
-from hms_bridge.repl.target_objects import (
-    FIRST_INCREMENTAL_PENDING,
-    SOURCE_FOR,
-    TARGET_FOR,
-    is_replica,
-    require_files_of_hive,
-    with_parameters,
-)
+from hms_bridge.repl.target_objects import is_replica, require_files_of_hive, with_parameters
 
 _NAMED_IN_MESSAGE = 5
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from hms_bridge.errors import MetaError, ReplError
 from hms_bridge.model.catalog import Database, Table
 from hms_bridge.model.counted import counted
+from hms_bridge.model.properties import CHECKPOINT
 from hms_bridge.model.txn import TableWriteIdState
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.repl.format.object_metadata import SCOPE_ALL, SCOPE_METADATA
@@ -18,7 +19,6 @@ from hms_bridge.repl.load.replica import Replica
 from hms_bridge.repl.target_objects import (
     AS_ON_SOURCE,
     BEGUN,
-    CHECKPOINT,
     is_view,
     last_event_of,
     new_database,

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from changemanager.location import Location, Resolver, is_within, parse_uri
 from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import Database, Table
-from hms_bridge.repl.target_objects import CHECKPOINT, is_external, last_event_of
+from hms_bridge.model.properties import CHECKPOINT
+from hms_bridge.repl.target_objects import is_external, last_event_of
 
 FORGOTTEN = "did you forget --metastore of the replica?"
 """What to ask where a dump may be on the wrong side."""

@@ -11,6 +11,7 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Database, Partition, Table
 from hms_bridge.model.ids import EventId, TxnId
 from hms_bridge.model.partition_name import parse_partition_name
+from hms_bridge.model.properties import FIRST_INCREMENTAL_PENDING, LAST_EVENT
 from hms_bridge.model.txn import (
     AbortReason,
     AbortTxnRequest,
@@ -25,9 +26,7 @@ from hms_bridge.repl.load.copy import Copier, CopyReport
 from hms_bridge.repl.load.own_source import is_same_place
 from hms_bridge.repl.remedies import begin_anew, bring_anew
 from hms_bridge.repl.target_objects import (
-    FIRST_INCREMENTAL_PENDING,
     FIRST_INCREMENTAL_TABLES,
-    LAST_EVENT,
     foreign_view_note,
     is_external,
     last_event_of,
