@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 
 from hms_bridge.model.properties import (
+    EXTERNAL,
     INSERT_ONLY,
     SOURCE_FOR,
     TRANSACTIONAL,
@@ -236,6 +237,28 @@ class Table:
     def is_full_acid(self) -> bool:
         """Whether rows have identifiers, so that UPDATE and DELETE work."""
         return self.is_transactional and not self.is_insert_only
+
+    @property
+    def is_external(self) -> bool:
+        """Whether the files belong to someone else. Hive goes by the property
+        (MetaStoreUtils.isExternalTable) and stores the type after it
+        (ObjectStore.convertToMTable); what was stored by others may have only one of them."""
+        return self.type == TableType.EXTERNAL_TABLE.value or is_true(self.parameters, EXTERNAL)
+
+    @property
+    def is_view(self) -> bool:
+        """Whether it is a query by name, without files."""
+        return self.type == TableType.VIRTUAL_VIEW.value
+
+    @property
+    def is_materialized_view(self) -> bool:
+        """Whether it is a query whose rows are kept in files."""
+        return self.type == TableType.MATERIALIZED_VIEW.value
+
+    @property
+    def is_any_view(self) -> bool:
+        """Whether its rows come from other tables."""
+        return self.is_view or self.is_materialized_view
 
     @property
     def is_partitioned(self) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Partition, Table, TableType
+from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Partition, Table
 from hms_bridge.model.compaction import Compaction
 from hms_bridge.model.event import EventType
 from hms_bridge.model.ids import TxnId, WriteId
@@ -153,7 +153,7 @@ def partitions_added(table: Table, partitions: Sequence[Partition], now_seconds:
         "partitionFiles": [
             {"partitionName": partition_name(table.partition_columns, p.values), "files": []}
             for p in partitions
-            if table.type != TableType.EXTERNAL_TABLE.value
+            if not table.is_external
         ],
     }
     return of_table(EventType.ADD_PARTITION, table, message)

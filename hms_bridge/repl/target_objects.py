@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from hms_bridge.errors import ReplError
-from hms_bridge.model.catalog import Database, Partition, PrincipalType, Table, TableType
+from hms_bridge.model.catalog import Database, Partition, PrincipalType, Table
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.properties import (
     CHECKPOINT,
@@ -140,16 +140,6 @@ def with_parameters(database: Database, changes: Mapping[str, str | None]) -> Da
     return replace(database, parameters=parameters)
 
 
-def is_external(table: Table) -> bool:
-    """Whether the metastore does not own the table's files."""
-    return table.type == TableType.EXTERNAL_TABLE.value
-
-
-def is_view(table: Table) -> bool:
-    """Whether there are no files."""
-    return table.type in (TableType.VIRTUAL_VIEW.value, TableType.MATERIALIZED_VIEW.value)
-
-
 def target_table(
     source: Table,
     database_name: str,
@@ -184,7 +174,7 @@ def foreign_view_note(view: Table, target_database: str) -> str | None:
     """
     source = view.database_name
     text = view.view_expanded_text or view.view_original_text or ""
-    if source == target_database or not is_view(view):
+    if source == target_database or not view.is_any_view:
         return None
     if re.search(rf"(?<![\w.`])`?{re.escape(source)}`?\s*\.", text, re.IGNORECASE) is None:
         return None
@@ -249,7 +239,7 @@ def _location(
     if existing is not None:
         return existing.storage.location
     place = source.storage.location
-    if not is_external(table) or place is None:
+    if not table.is_external or place is None:
         return None
     if base is None:
         raise ReplError(

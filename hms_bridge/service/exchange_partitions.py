@@ -14,7 +14,6 @@ from hms_bridge.catalog import databases, partitions, tables
 from hms_bridge.catalog.partitions import StoredPartition
 from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
-from hms_bridge.catalog.table_rules import is_view
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import MetaError
 from hms_bridge.model.catalog import Column, Partition, Table, TableKey
@@ -181,7 +180,7 @@ def _values(table: Table, values: Mapping[str, str]) -> list[str]:
 
 def _check_form(source: Table, target: Table) -> None:
     for table in (source, target):
-        if is_view(table):
+        if table.is_view:
             raise MetaError(f"{table.full_name} is a view, which has no partitions of its own")
         if table.is_transactional:
             raise MetaError(

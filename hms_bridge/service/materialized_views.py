@@ -27,7 +27,7 @@ class MaterializedViewVerbs(VerbFamily):
 
         def work(unit: UnitOfWork) -> None:
             table = tables.require_table(unit.connection, *key, RowLock.EXCLUSIVE).table
-            if not view_creation.is_materialized(table):
+            if not table.is_materialized_view:
                 raise InvalidOperationError(f"{table.full_name} is no materialized view")
             view_creation.put_creation(unit.connection, table, creation, self._clock.now_ms())
 

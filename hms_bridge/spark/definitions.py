@@ -24,7 +24,6 @@ from hms_bridge.model.catalog import (
     SerDe,
     Storage,
     Table,
-    TableType,
 )
 from hms_bridge.model.properties import BUCKETING_VERSION, TRANSACTIONAL
 
@@ -97,7 +96,7 @@ def _table(statement: CreateTable | DropTable, metastore: Metastore, current: st
 
 def _require_table(table: Table) -> None:
     """As Hive does (DropTableAnalyzer): a view is not dropped as if it were a table."""
-    if table.type in (TableType.VIRTUAL_VIEW.value, TableType.MATERIALIZED_VIEW.value):
+    if table.is_any_view:
         raise DmlError(f"{table.full_name} is a view and not dropped as a table; drop it with Hive")
 
 

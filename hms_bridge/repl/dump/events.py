@@ -40,8 +40,6 @@ from hms_bridge.repl.partition_places import require_usual_places
 from hms_bridge.repl.remedies import begin_anew, bring_anew
 from hms_bridge.repl.target_objects import (
     has_moved,
-    is_external,
-    is_view,
     owned_database,
     require_files_of_hive,
 )
@@ -243,19 +241,19 @@ class EventWriter:
         payload = Payload.parse(message_json(event), _where(event))
         text = payload.text("tableObjJson")
         table = table_from_json(text)
-        if _is_materialized(table):
+        if table.is_materialized_view:
             return None
         require_files_of_hive(table)
         _require_no_rows(event, table, table.parameters)
         files: tuple[EncodedUri, ...] = ()
-        if not (table.is_transactional or is_external(table) or table.is_partitioned):
+        if not (table.is_transactional or table.is_external or table.is_partitioned):
             files = _decoded(event, [one for one in payload.texts("files") if one])
         return self._texts(
             event,
             paths,
             DumpType.CREATE_TABLE.value,
             None,
-            metadata=_ddl_metadata(event, table, text, is_data_included=not is_view(table)),
+            metadata=_ddl_metadata(event, table, text, is_data_included=not table.is_view),
             lists=(DumpedList(path=paths.files(), files=files),),
         )
 
@@ -264,7 +262,7 @@ class EventWriter:
         before = table_from_json(payload.text("tableObjBeforeJson"))
         text = payload.text("tableObjAfterJson")
         after = table_from_json(text)
-        if _is_materialized(after):
+        if after.is_materialized_view:
             return None
         require_files_of_hive(after)
         if before.database_name != after.database_name:
@@ -275,13 +273,13 @@ class EventWriter:
             return self._payload_only(event, paths, DumpType.TRUNCATE_TABLE.value)
         if before.name != after.name:
             return self._payload_only(event, paths, DumpType.RENAME_TABLE.value)
-        if before.type != after.type or before.is_transactional != after.is_transactional:
+        if _kind(before) != _kind(after):
             raise _not_dumped(
                 event,
                 f"{after.full_name} was converted ({_kind(before)} to {_kind(after)})",
                 [after.name],
             )
-        if not is_external(after) and has_moved(before, after):
+        if not after.is_external and has_moved(before, after):
             raise _not_dumped(event, f"{after.full_name} was given another place", [after.name])
         return self._texts(
             event,
@@ -305,7 +303,7 @@ class EventWriter:
         for one in partitions:
             _require_no_rows(event, table, partition_from_json(one).parameters)
         lists: tuple[DumpedList, ...] = ()
-        if not is_external(table):
+        if not table.is_external:
             files = _partition_files(payload)
             lists = tuple(
                 DumpedList(
@@ -340,7 +338,7 @@ class EventWriter:
             after = partition_from_json(partitions[0])
             if before.values != after.values:
                 return self._payload_only(event, paths, DumpType.RENAME_PARTITION.value)
-            if has_moved(before, after) and not is_external(table):
+            if has_moved(before, after) and not table.is_external:
                 name = f"{'/'.join(after.values)} of {event.table_name}"
                 what = f"partition {name} was given another place"
                 raise _not_dumped(event, what, [event.table_name or ""])
@@ -374,7 +372,7 @@ class EventWriter:
         """Files of external tables are copied whole, those of ACID tables come with the commit."""
         payload = Payload.parse(message_json(event), _where(event))
         table = table_from_json(payload.text("tableObjJson"))
-        if is_external(table) or table.is_transactional:
+        if table.is_external or table.is_transactional:
             return None
         raise ReplError(
             f"{_where(event)}: rows were written to {table.full_name}, which is managed but not "
@@ -430,11 +428,8 @@ def _one_line(text: str) -> str:
 
 
 def _kind(table: Table) -> str:
-    return f"{'transactional ' if table.is_transactional else ''}{table.type}"
-
-
-def _is_materialized(table: Table) -> bool:
-    return table.type == TableType.MATERIALIZED_VIEW.value
+    kind = TableType.EXTERNAL_TABLE.value if table.is_external else table.type
+    return f"{'transactional ' if table.is_transactional else ''}{kind}"
 
 
 def _decoded(event: NotificationEvent, files: Sequence[str]) -> tuple[EncodedUri, ...]:
@@ -458,7 +453,7 @@ def _ddl_metadata(
     *,
     is_data_included: bool,
 ) -> str:
-    has_data = is_data_included and not is_view(table)
+    has_data = is_data_included and not table.is_any_view
     spec = ReplicationSpec(
         scope=SCOPE_ALL if has_data else SCOPE_METADATA,
         event_id=event.id,

@@ -14,7 +14,6 @@ from hms_bridge.repl.format.external_list import (
     format_external_list,
 )
 from hms_bridge.repl.format.layout import DumpPaths
-from hms_bridge.repl.target_objects import is_external
 
 _PARTITIONS_AT_ONCE = 1000
 
@@ -72,7 +71,7 @@ def external_list_text(
 def _external_tables(source: Metastore, database: str) -> Iterator[Table]:
     names = source.get_tables(database)
     tables = source.get_tables_by_names(database, names) if names else ()
-    return (one for one in tables if is_external(one))
+    return (one for one in tables if one.is_external)
 
 
 def _partitions_now(source: Metastore, table: Table) -> tuple[Partition, ...]:

@@ -27,7 +27,6 @@ from hms_bridge.repl.dump.table_writes import Archive, TableWrites, WrittenFiles
 from hms_bridge.repl.format.emptied import is_emptied
 from hms_bridge.repl.format.event_payload import AllocWriteIdPayload, OpenTxnPayload, message_json
 from hms_bridge.repl.remedies import begin_anew, bring_anew
-from hms_bridge.repl.target_objects import is_external, is_view
 from hms_bridge.wire.object_json import (
     partition_from_json,
     partition_to_json,
@@ -233,7 +232,7 @@ class UnreportedWrites:
 
     def _look(self, name: str) -> tuple[Table, TableWrites] | None:
         table = self._source.get_table(self._database_name, name)
-        if is_view(table) or is_external(table) or table.storage.location is None:
+        if table.is_any_view or table.is_external or table.storage.location is None:
             return None
         return table, TableWrites(self._source, self._resolve, table, self._archive)
 

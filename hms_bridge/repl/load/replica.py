@@ -28,7 +28,6 @@ from hms_bridge.repl.remedies import begin_anew, bring_anew
 from hms_bridge.repl.target_objects import (
     FIRST_INCREMENTAL_TABLES,
     foreign_view_note,
-    is_external,
     last_event_of,
     with_parameters,
 )
@@ -288,7 +287,7 @@ class Replica:
 
     def owns_files(self, table: Table) -> bool:
         """Whether files of the table are copied by its events (not those of external tables)."""
-        return not is_external(table) and table.storage.location is not None
+        return not table.is_external and table.storage.location is not None
 
 
 def _set_only(changes: Mapping[str, str | None]) -> Mapping[str, str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from changemanager.uri import EncodedUri, encode_uri
 from hms_bridge.errors import DumpIncompleteError, ReplError
-from hms_bridge.model.catalog import Partition, Table, TableType
+from hms_bridge.model.catalog import Partition, Table
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.model.txn import (
@@ -95,7 +95,7 @@ def commit_txn(context: ReplayContext, event: DumpedEvent) -> None:
     written = [
         write
         for name, dumped in tables.items()
-        if dumped.table.type != TableType.MATERIALIZED_VIEW.value  # replicas have none
+        if not dumped.table.is_materialized_view  # replicas have none
         for write in _copy_table(context, event, payload.txn_id, dumped, _of_table(writes, name))
     ]
     if written:
