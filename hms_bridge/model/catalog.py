@@ -266,15 +266,6 @@ class Table:
         return bool(self.partition_columns)
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class TableKey:
-    """Which table, by names in lower case."""
-
-    database: str
-    table: str
-    catalog: str = DEFAULT_CATALOG
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Partition:
     """One partition. Its column list goes stale after ALTER TABLE (docs/hive/acid.md §20)."""

@@ -12,10 +12,10 @@ from hms_bridge.model.catalog import Table
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.statistics import HIVE, StatisticsQuery
 from hms_bridge.model.statistics_state import accurate_columns, seen_table
+from hms_bridge.model.target import TableName
 from hms_bridge.server.access_types import access_type
 from hms_bridge.server.answers import answers
 from hms_bridge.server.names import (
-    TableName,
     environment_of,
     is_purge,
     limit_of,

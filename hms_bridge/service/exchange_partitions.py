@@ -16,7 +16,8 @@ from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import MetaError
-from hms_bridge.model.catalog import Column, Partition, Table, TableKey
+from hms_bridge.model.catalog import Column, Partition, Table
+from hms_bridge.model.target import TableName
 from hms_bridge.notification import events
 from hms_bridge.service.drops import DropVerbs
 from hms_bridge.service.locations import partition_location
@@ -46,7 +47,7 @@ class ExchangePartitionVerbs(DropVerbs):
     """exchange_partitions: not in the port, because no other room needs it; the server does."""
 
     def exchange_partitions(
-        self, values: Mapping[str, str], source: TableKey, target: TableKey
+        self, values: Mapping[str, str], source: TableName, target: TableName
     ) -> tuple[Partition, ...]:
         """Move the partitions with these values by column, all or none; how they are now.
 
@@ -84,8 +85,8 @@ class ExchangePartitionVerbs(DropVerbs):
         self,
         unit: UnitOfWork,
         values: Mapping[str, str],
-        source: TableKey,
-        target: TableKey,
+        source: TableName,
+        target: TableName,
         planned: _Exchange,
         moved: Sequence[FileTask],
     ) -> tuple[Partition, ...]:
@@ -116,8 +117,8 @@ class ExchangePartitionVerbs(DropVerbs):
         self,
         connection: Connection,
         values: Mapping[str, str],
-        source: TableKey,
-        target: TableKey,
+        source: TableName,
+        target: TableName,
     ) -> _Exchange:
         plan = _plan(connection, values, source, target)
         owner = Owner(
@@ -128,7 +129,7 @@ class ExchangePartitionVerbs(DropVerbs):
 
 
 def _plan(
-    connection: Connection, values: Mapping[str, str], source: TableKey, target: TableKey
+    connection: Connection, values: Mapping[str, str], source: TableName, target: TableName
 ) -> _Exchange:
     """What would be done. Raises MetaError for what must not."""
     into = _require(connection, target, "destination")
@@ -152,7 +153,7 @@ def _plan(
     )
 
 
-def _require(connection: Connection, key: TableKey, which: str) -> StoredTable:
+def _require(connection: Connection, key: TableName, which: str) -> StoredTable:
     stored = tables.find_table(connection, key.database, key.table, key.catalog)
     if stored is None:
         raise MetaError(f"The {which} table {key.catalog}.{key.database}.{key.table} not found")
@@ -196,7 +197,7 @@ def _form(columns: Sequence[Column]) -> list[tuple[str, str]]:
     return [(column.name, column.type) for column in columns]
 
 
-def _check_replication(connection: Connection, source: TableKey, target: TableKey) -> bool:
+def _check_replication(connection: Connection, source: TableName, target: TableName) -> bool:
     """Whether the files must be archived. Files never go from one database to another where one
     of them is a replication source (HiveMetaStore.isRenameAllowed)."""
     is_source = [

@@ -24,7 +24,6 @@ from hms_bridge.model.catalog import (
     Partition,
     Storage,
     Table,
-    TableKey,
 )
 from hms_bridge.model.compaction import CompactionState, ShowCompactionsRequest
 from hms_bridge.model.constraint import ColumnConstraint, ConstraintKind
@@ -41,6 +40,7 @@ from hms_bridge.model.expression import (
 from hms_bridge.model.ids import CompactionId, EventId, LockId, TxnId
 from hms_bridge.model.statistics import ObjectStatistics, StatisticsQuery, StatisticsUpdate
 from hms_bridge.model.statistics_state import ACCURATE
+from hms_bridge.model.target import TableName
 from hms_bridge.model.txn import AbortReason, OpenTxns, TxnInfo, TxnState, TxnType
 from hms_bridge.server.serve import MetastoreServer
 from hms_bridge.wire.convert_catalog import (
@@ -543,7 +543,7 @@ def test_renamed_and_exchanged_partitions(rig: Rig) -> None:
         "partitionSpecs": {"a": "1"}, "source_db": "db", "source_table_name": "p",
         "dest_db": "@hive#two", "dest_table_name": "Q",
     }  # fmt: skip
-    asked = ("exchange_partitions", {"a": "1"}, TableKey("db", "p"), TableKey("two", "q"))
+    asked = ("exchange_partitions", {"a": "1"}, TableName("db", "p"), TableName("two", "q"))
     assert rig("exchange_partitions", **where) == [struct]
     assert rig.asked == [asked]
     assert rig("exchange_partition", **where).values is None

@@ -15,7 +15,14 @@ from hms_bridge.backend.schema.catalog_tables import SDS, TBLS
 from hms_bridge.catalog import places
 from hms_bridge.config.settings import Settings
 from hms_bridge.errors import InvalidOperationError
-from hms_bridge.model.catalog import Column, Database, Partition, Storage, Table, TableKey
+from hms_bridge.model.catalog import (
+    Column,
+    Database,
+    Partition,
+    Storage,
+    Table,
+)
+from hms_bridge.model.target import TableName
 from hms_bridge.service.metastore_service import MetastoreService
 from hms_bridge.service.open import open_local_metastore
 from tests.support.databases import fresh_url
@@ -74,7 +81,7 @@ class World:
         self.metastore.alter_table("db", "t", replace(table, name="other"))
 
     def exchange(self) -> None:
-        source, target = TableKey("db", "t", "hive"), TableKey("db", "u", "hive")
+        source, target = TableName("db", "t", "hive"), TableName("db", "u", "hive")
         self.metastore.exchange_partitions({"p": "1"}, source, target)
 
     def truncate_partition(self) -> None:
