@@ -43,7 +43,7 @@ def scope_of(entry: Compaction, target: CleaningTarget) -> CleaningScope:
     It knows nothing of what was compacted in the partitions (HIVE-25502; docs/hive/compaction.md
     §17).
     """
-    is_whole = target.table.is_partitioned and entry.partition_name is None
+    is_whole = target.table.is_partitioned and entry.target.partition is None
     if is_whole or entry.type is CompactionType.ABORT_TXN_CLEANUP:
         return CleaningScope.ABORTED_ONLY
     return CleaningScope.OBSOLETE_AND_ABORTED
@@ -64,16 +64,16 @@ class CleaningPlanner:
     def target(self, entry: Compaction) -> CleaningTarget:
         """What the entry points at. Raises NoSuchObjectError if that is gone, TargetChangedError
         while a rename moves it: a directory that seems empty would be recorded as cleaned."""
-        moves = self._metastore.find_moves(entry.database_name, entry.table_name)
+        moves = self._metastore.find_moves(entry.target.database, entry.target.table)
         if moves:
             raise TargetChangedError(
                 f"{entry.target}: {moves[0]} is being moved by a rename; the next pass goes on"
             )
-        table = self._metastore.get_table(entry.database_name, entry.table_name)
+        table = self._metastore.get_table(entry.target.database, entry.target.table)
         location, parameters = table.storage.location, [table.parameters]
-        if entry.partition_name is not None:
+        if entry.target.partition is not None:
             found = self._metastore.get_partitions_by_names(
-                entry.database_name, entry.table_name, [entry.partition_name]
+                entry.target.database, entry.target.table, [entry.target.partition]
             )
             if not found:
                 raise NoSuchObjectError(f"{entry.target} is not there any more")
@@ -84,7 +84,7 @@ class CleaningPlanner:
         return CleaningTarget(
             table=table,
             location=self._resolve(location).uri,
-            is_archived=self.is_replication_source(entry.database_name),
+            is_archived=self.is_replication_source(entry.target.database),
             is_refused=any(
                 one.get(_NO_CLEANUP, "").strip().lower() == "true" for one in parameters
             ),
@@ -141,7 +141,7 @@ class CleaningPlanner:
         chosen = lists or self.lists(target)
         scope = scope_of(entry, target)
         places: tuple[Location, ...] = (self._resolve(target.location),)
-        if target.table.is_partitioned and entry.partition_name is None:
+        if target.table.is_partitioned and entry.target.partition is None:
             places = self._roots(target)
         roots = []
         for root in places:

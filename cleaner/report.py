@@ -17,7 +17,7 @@ def plan_rows(explained: Iterable[EntryExplanation]) -> list[dict[str, object]]:
 def _rows(one: EntryExplanation) -> Iterator[dict[str, object]]:
     head: dict[str, object] = {
         "compactionid": one.entry.id or None,
-        "target": one.entry.target,
+        "target": str(one.entry.target),
         "type": one.entry.type.name,
         "state": one.readiness.value,
     }

@@ -14,6 +14,7 @@ from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import LockFilter, LockState, LockType
 from hms_bridge.model.partition_name import partition_name, target_name
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import CommitTxnRequest, OpenTxns, OpenTxnsRequest, TableWriteIdState
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.rows.transaction import current_snapshot
@@ -100,9 +101,7 @@ def _ask_to_compact(plan: AdoptionPlan, metastore: Metastore) -> None:
     for name in plan.to_compact:
         metastore.compact(
             CompactionRequest(
-                database_name=table.database_name,
-                table_name=table.name,
-                partition_name=name,
+                target=Target(table.database_name, table.name, name),
                 type=CompactionType.MAJOR,
                 initiator_id="adopt",
             )

@@ -26,7 +26,7 @@ from hms_bridge.compaction.target import CompactionTarget, find_target
 from hms_bridge.errors import CompactionError, HmsBridgeError, MetastoreError
 from hms_bridge.interrupts import HeldInterrupts
 from hms_bridge.metastore import Metastore
-from hms_bridge.model.compaction import Compaction
+from hms_bridge.model.compaction import Compaction, CompactionType
 from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import (
@@ -37,6 +37,7 @@ from hms_bridge.model.lock import (
     LockState,
     LockType,
 )
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import (
     AbortReason,
     AbortTxnRequest,
@@ -103,7 +104,7 @@ class Worker:
             if entry is None:
                 return None
             try:
-                target = find_target(self._metastore, entry)
+                target = find_target(self._metastore, entry.target)
             except CompactionError as error:
                 self._metastore.mark_refused(replace(entry, error_message=str(error)))
                 return CompactionOutcome(entry=entry, state="refused", message=str(error))
@@ -118,11 +119,11 @@ class Worker:
             count += 1
         return count
 
-    def plan(self, entry: Compaction) -> CompactionPlan | NothingToCompact:
+    def plan(self, wanted: Target, kind: CompactionType) -> CompactionPlan | NothingToCompact:
         """What would be done now, for ``--dry-run``; nothing is opened or written."""
-        target = find_target(self._metastore, entry)
+        target = find_target(self._metastore, wanted)
         return self._decide(
-            entry,
+            kind,
             target,
             take_snapshot(self._metastore, self._resolver, target, TxnId(0)),
             TxnId(0),
@@ -164,13 +165,13 @@ class Worker:
             return True
 
     def _lock(self, entry: Compaction, txn_id: TxnId) -> None:
-        level = LockLevel.PARTITION if entry.partition_name else LockLevel.TABLE
+        level = LockLevel.PARTITION if entry.target.partition else LockLevel.TABLE
         component = LockComponent(
             type=LockType.SHARED_READ,
             level=level,
-            database_name=entry.database_name,
-            table_name=entry.table_name,
-            partition_name=entry.partition_name,
+            database_name=entry.target.database,
+            table_name=entry.target.table,
+            partition_name=entry.target.partition,
             operation=DataOperation.SELECT,
             is_transactional=True,
         )
@@ -191,7 +192,7 @@ class Worker:
 
     def _decide(
         self,
-        entry: Compaction,
+        kind: CompactionType,
         target: CompactionTarget,
         snapshot: CompactorSnapshot,
         txn_id: TxnId,
@@ -199,7 +200,7 @@ class Worker:
         return plan_compaction(
             snapshot.state,
             snapshot.write_ids,
-            kind=entry.type,
+            kind=kind,
             txn_id=txn_id,
             columns=target.table.storage.columns,
             is_bucketed=bool(target.table.storage.bucket_columns),
@@ -215,7 +216,7 @@ class Worker:
         register_reader(self._metastore, txn_id, [target.table.full_name], own_compaction=entry.id)
         snapshot = take_snapshot(self._metastore, self._resolver, target, txn_id)
         target = self._look_again(entry, target)
-        plan = self._decide(entry, target, snapshot, txn_id)
+        plan = self._decide(entry.type, target, snapshot, txn_id)
         highest = snapshot.write_ids.high_watermark
         claimed = replace(
             entry, highest_write_id=highest, txn_id=txn_id, run_as=self._identity.user
@@ -259,13 +260,13 @@ class Worker:
 
         Raises CompactionError if it is another one by now.
         """
-        found = find_target(self._metastore, entry)
+        found = find_target(self._metastore, entry.target)
         if not found.is_same_place(target):
             raise CompactionError(f"{entry.target} was made anew or moved meanwhile; try again")
         return found
 
     def _require_same(self, entry: Compaction, target: CompactionTarget) -> None:
-        if not find_target(self._metastore, entry).is_same(target):
+        if not find_target(self._metastore, entry.target).is_same(target):
             raise CompactionError(
                 f"{entry.target} was altered, made anew or moved while it was compacted; nothing "
                 "was published: try again"
@@ -334,9 +335,9 @@ def _tell(outcome: CompactionOutcome) -> None:
         entry=entry.id,
         transaction=entry.txn_id,
         type=entry.type.name.lower(),
-        database=entry.database_name,
-        table=entry.table_name,
-        partition=entry.partition_name,
+        database=entry.target.database,
+        table=entry.target.table,
+        partition=entry.target.partition,
         inputs=plan.inputs if plan else None,
         outputs=[one.format() for one in plan.outputs] if plan else None,
         read_bytes=plan.input_size_bytes if plan else None,

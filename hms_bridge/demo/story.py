@@ -35,6 +35,7 @@ from hms_bridge.model.compaction import (
 )
 from hms_bridge.model.counted import counted
 from hms_bridge.model.properties import SOURCE_FOR
+from hms_bridge.model.target import Target
 from hms_bridge.repl.dump.plan import DumpReport, DumpRequest
 from hms_bridge.repl.dump.repl_dump import ReplDump
 from hms_bridge.repl.load.repl_load import LoadReport, LoadRequest, ReplLoad
@@ -241,9 +242,7 @@ class Story:
         for table, partition in self._targets():
             self._source.store.metastore.compact(
                 CompactionRequest(
-                    database_name=DATABASE,
-                    table_name=table,
-                    partition_name=partition,
+                    target=Target(DATABASE, table, partition),
                     type=CompactionType.MAJOR,
                 )
             )
@@ -312,7 +311,7 @@ class Story:
         before = self._replica.rows(DATABASE)
         for kind in (CompactionType.MAJOR,):
             self._source.store.metastore.compact(
-                CompactionRequest(database_name=DATABASE, table_name="orders", type=kind)
+                CompactionRequest(target=Target(DATABASE, "orders"), type=kind)
             )
         while self._worker.run_once() is not None:
             pass

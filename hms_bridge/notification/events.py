@@ -300,21 +300,21 @@ def write_ids_allocated(
 
 
 def _of_compaction(
-    event: EventType, target: Compaction, now_seconds: int, more: dict[str, Any]
+    event: EventType, compaction: Compaction, now_seconds: int, more: dict[str, Any]
 ) -> EventDraft:
-    message = {"txnid": target.txn_id or 0, "timestamp": now_seconds} | origin()
+    message = {"txnid": compaction.txn_id or 0, "timestamp": now_seconds} | origin()
     message |= {
-        "compactionId": target.id,
-        "type": target.type.name,
-        "dbname": target.database_name,
-        "tableName": target.table_name,
-        "partName": target.partition_name,
+        "compactionId": compaction.id,
+        "type": compaction.type.name,
+        "dbname": compaction.target.database,
+        "tableName": compaction.target.table,
+        "partName": compaction.target.partition,
     }
     return EventDraft(
         type=event,
         catalog_name=DEFAULT_CATALOG,
-        database_name=target.database_name,
-        table_name=target.table_name,
+        database_name=compaction.target.database,
+        table_name=compaction.target.table,
         message=message | more,
     )
 

@@ -63,7 +63,7 @@ def lowest_needed(name: str, settled: WriteId, under_way: Iterable[Compaction]) 
         entry.highest_write_id or _LOWEST
         for entry in under_way
         if entry.type is not CompactionType.ABORT_TXN_CLEANUP
-        and f"{entry.database_name}.{entry.table_name}".lower() == name
+        and str(entry.target.name).lower() == name
         and not _is_committed(entry)
     ]
     return min(settled, *heights) if heights else settled

@@ -134,15 +134,15 @@ class CompactionCalls:
         newest: dict[str | None, Compaction] = {}
         for one in sorted(found, key=lambda entry: entry.id):
             is_new = one.id > (request.lastCompactionId or 0)
-            if one.state in _DONE and is_new and (not wanted or one.partition_name in wanted):
-                newest[one.partition_name] = one
+            if one.state in _DONE and is_new and (not wanted or one.target.partition in wanted):
+                newest[one.target.partition] = one
         return hive.GetLatestCommittedCompactionInfoResponse(
             compactions=[
                 hive.CompactionInfoStruct(
                     id=one.id,
-                    dbname=one.database_name,
-                    tablename=one.table_name,
-                    partitionname=one.partition_name,
+                    dbname=one.target.database,
+                    tablename=one.target.table,
+                    partitionname=one.target.partition,
                     type=one.type.number,
                 )
                 for one in newest.values()

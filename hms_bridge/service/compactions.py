@@ -19,6 +19,7 @@ from hms_bridge.model.compaction import (
     ShowCompactionsRequest,
 )
 from hms_bridge.model.ids import CompactionId, TxnId
+from hms_bridge.model.target import Target
 from hms_bridge.notification import events
 from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.replica_gate import write_refusal
@@ -34,16 +35,13 @@ class CompactionVerbs(VerbFamily):
         unless the initiator asks. Writes the event REQUEST_COMPACTION. Raises NoSuchObjectError
         for an unknown table or partition, InvalidOperationError for properties with which a
         metastore names directories to delete."""
-        wanted = replace(
-            request,
-            database_name=request.database_name.lower(),
-            table_name=request.table_name.lower(),
-        )
-
+        asked = request.target
+        target = Target(asked.database.lower(), asked.table.lower(), asked.partition)
+        wanted = replace(request, target=target)
         reserved = sorted({LOCATION, IF_PURGE} & set(request.properties))
         if reserved:
             raise InvalidOperationError(
-                f"{request.database_name}.{request.table_name}: a compaction takes no property "
+                f"{asked.name}: a compaction takes no property "
                 f"{reserved[0]}; it is the metastore's own, for directories that were dropped"
             )
 
@@ -137,8 +135,8 @@ class CompactionVerbs(VerbFamily):
 
 
 def _require_target(connection: Connection, request: CompactionRequest) -> None:
-    stored = tables.require_table(connection, request.database_name, request.table_name)
-    name = request.partition_name
+    stored = tables.require_table(connection, request.target.database, request.target.table)
+    name = request.target.partition
     if name is not None and not partitions.existing_names(connection, stored, [name]):
         raise NoSuchObjectError(
             f"partition {name} of {stored.table.full_name} not found; name it as SHOW PARTITIONS "
@@ -150,4 +148,4 @@ def _replica_refusal(connection: Connection, request: CompactionRequest) -> str 
     """The initiator compacts a replica without changing row ids; others are not let in."""
     if request.is_automatic and request.type in (CompactionType.MINOR, CompactionType.MAJOR):
         return None
-    return write_refusal(connection, request.database_name)
+    return write_refusal(connection, request.target.database)

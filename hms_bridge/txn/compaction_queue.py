@@ -30,10 +30,12 @@ from hms_bridge.model.compaction import (
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
 from hms_bridge.model.lock import DataOperation
 from hms_bridge.model.property_text import format_properties
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import TxnState
 from hms_bridge.txn.compaction_rows import from_queue
+from hms_bridge.txn.components import at_target
 from hms_bridge.txn.mutex import Mutex, hold
-from hms_bridge.txn.names import lower_partition, require_fitting
+from hms_bridge.txn.names import lower_target, require_fitting
 from hms_bridge.txn.txn_state import lock_open_txn
 from hms_bridge.txn.valid_write_ids import get_valid_write_ids
 
@@ -65,10 +67,9 @@ def enqueue(
     There means initiated, being worked at, or compacted up to the same write id and not cleaned.
     """
     hold(connection, Mutex.COMPACTION_SCHEDULER)
-    database, table = request.database_name.lower(), request.table_name.lower()
-    partition = lower_partition(request.partition_name)
-    require_fitting(database, table, partition)
-    found = _scheduled(connection, (database, table, partition), settings, clock)
+    target = lower_target(request.target)
+    require_fitting(target.database, target.table, target.partition)
+    found = _scheduled(connection, target, settings, clock)
     if found is not None:
         return CompactionResponse(
             id=None,
@@ -82,9 +83,9 @@ def enqueue(
     connection.execute(
         insert(COMPACTION_QUEUE).values(
             CQ_ID=compaction_id,
-            CQ_DATABASE=database,
-            CQ_TABLE=table,
-            CQ_PARTITION=partition,
+            CQ_DATABASE=target.database,
+            CQ_TABLE=target.table,
+            CQ_PARTITION=target.partition,
             CQ_STATE=CompactionState.INITIATED.stored,
             CQ_TYPE=request.type.stored,
             CQ_TBLPROPERTIES=format_properties(request.properties) if request.properties else None,
@@ -181,9 +182,7 @@ def update_compactor_state(connection: Connection, compaction: Compaction, txn_i
     mine = and_(
         _C.TC_TXNID == txn_id,
         _C.TC_OPERATION_TYPE == DataOperation.COMPACT.stored,
-        _C.TC_DATABASE == compaction.database_name,
-        _C.TC_TABLE == compaction.table_name,
-        null_safe_equals(_C.TC_PARTITION, compaction.partition_name),
+        at_target(compaction.target),
     )
     if not connection.execute(
         update(TXN_COMPONENTS).where(mine).values(TC_WRITEID=highest)
@@ -191,9 +190,9 @@ def update_compactor_state(connection: Connection, compaction: Compaction, txn_i
         connection.execute(
             insert(TXN_COMPONENTS).values(
                 TC_TXNID=txn_id,
-                TC_DATABASE=compaction.database_name,
-                TC_TABLE=compaction.table_name,
-                TC_PARTITION=compaction.partition_name,
+                TC_DATABASE=compaction.target.database,
+                TC_TABLE=compaction.target.table,
+                TC_PARTITION=compaction.target.partition,
                 TC_OPERATION_TYPE=DataOperation.COMPACT.stored,
                 TC_WRITEID=highest,
             )
@@ -318,6 +317,15 @@ def is_lost(row: Compaction, claim: Compaction) -> bool:
     return any(mine is not None and mine != theirs for mine, theirs in told)
 
 
+def at_queue(target: Target) -> ColumnElement[bool]:
+    """Entries of exactly one table or partition."""
+    return and_(
+        _Q.CQ_DATABASE == target.database,
+        _Q.CQ_TABLE == target.table,
+        null_safe_equals(_Q.CQ_PARTITION, target.partition),
+    )
+
+
 def _leased(compaction: Compaction) -> ColumnElement[bool]:
     """The entry in state working, held by the worker that is speaking (see :func:`is_lost`)."""
     parts = [
@@ -342,12 +350,11 @@ def _lost(compaction: Compaction) -> NoSuchCompactionError:
 
 def _scheduled(
     connection: Connection,
-    target: tuple[str, str, str | None],
+    target: Target,
     settings: TxnSettings,
     clock: Clock,
 ) -> Compaction | None:
     """The entry that makes another one of the same target needless."""
-    database, table, partition = target
     states = (
         CompactionState.INITIATED.stored,
         CompactionState.WORKING.stored,
@@ -356,9 +363,7 @@ def _scheduled(
     rows = connection.execute(
         select(COMPACTION_QUEUE)
         .where(
-            _Q.CQ_DATABASE == database,
-            _Q.CQ_TABLE == table,
-            null_safe_equals(_Q.CQ_PARTITION, partition),
+            at_queue(target),
             _Q.CQ_STATE.in_(states),
         )
         .order_by(_Q.CQ_ID)
@@ -369,6 +374,6 @@ def _scheduled(
             return entry
     if not entries:
         return None
-    (write_ids,) = get_valid_write_ids(connection, [f"{database}.{table}"], settings, clock)
+    (write_ids,) = get_valid_write_ids(connection, [str(target.name)], settings, clock)
     compacted = write_ids.compactor_view().high_watermark
     return next((entry for entry in entries if entry.highest_write_id == compacted), None)

@@ -29,6 +29,7 @@ from hms_bridge.backend.dialect import null_safe_equals
 from hms_bridge.backend.schema.txn_tables import TXN_COMPONENTS, TXN_TO_WRITE_ID, TXNS
 from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.lock import DataOperation, LockComponent
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import DynamicPartitions, TxnState
 from hms_bridge.txn.names import require_fitting
 from hms_bridge.txn.txn_state import lock_open_txn
@@ -208,12 +209,12 @@ def forget_aborted(
         connection.execute(delete(TXN_COMPONENTS).where(mine, _T.TC_WRITEID.in_(some)))
 
 
-def at_target(database: str, table: str, partition: str | None) -> ColumnElement[bool]:
+def at_target(target: Target) -> ColumnElement[bool]:
     """TXN_COMPONENTS of exactly one table or partition; None is the table level, no wildcard."""
     return and_(
-        _T.TC_DATABASE == database,
-        _T.TC_TABLE == table,
-        null_safe_equals(_T.TC_PARTITION, partition),
+        _T.TC_DATABASE == target.database,
+        _T.TC_TABLE == target.table,
+        null_safe_equals(_T.TC_PARTITION, target.partition),
     )
 
 

@@ -6,6 +6,7 @@ from sqlalchemy import String
 
 from hms_bridge.backend.schema.txn_tables import TXN_COMPONENTS
 from hms_bridge.errors import MetaError
+from hms_bridge.model.target import Target
 
 _C = TXN_COMPONENTS.c
 
@@ -17,6 +18,11 @@ def lower_partition(name: str | None) -> str | None:
         return None
     parts = (part.partition("=") for part in name.split("/"))
     return "/".join(f"{key.lower()}{equals}{value}" for key, equals, value in parts)
+
+
+def lower_target(target: Target) -> Target:
+    """A table or partition as the transaction tables name it."""
+    return Target(target.database.lower(), target.table.lower(), lower_partition(target.partition))
 
 
 def require_fitting(database: str, table: str | None, partition: str | None = None) -> None:

@@ -21,6 +21,7 @@ from hms_bridge.model.lock import (
     LockRequest,
     LockType,
 )
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import TxnType
 from tests.support.cleaning_world import CleaningWorld, aborted_ids, delta, keep_alive
 
@@ -137,7 +138,7 @@ def test_aborted_writes_of_all_partitions(tmp_path: Path) -> None:
     world.abort(txn_id)
     reader = world.open_reader()
     aborts = list(world.metastore.find_ready_to_clean_aborts())
-    assert [entry.partition_name for entry in aborts] == [None]
+    assert [entry.target.partition for entry in aborts] == [None]
     world.commit(reader)
     outcome = world.cleaner()._aborted.clean(aborts[0])
     assert (outcome.state, outcome.victim_count) == (CleaningState.CLEANED, 2)
@@ -156,7 +157,7 @@ def test_an_entry_without_partition_removes_nothing_obsolete_from_partitions(
     entry = world.compact(partition=one)
     world.write_aborted(one)
     before = world.directories(one)
-    whole = replace(entry, partition_name=None, id=CompactionId(98))
+    whole = replace(entry, target=Target("db", "t"), id=CompactionId(98))
     assert world.cleaner()._compacted.clean(whole).state is CleaningState.CLEANED
     assert world.directories(one) == before
     higher = replace(whole, highest_write_id=WriteId(2))

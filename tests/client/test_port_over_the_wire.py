@@ -43,6 +43,7 @@ from hms_bridge.model.statistics import (
     StatisticsQuery,
     StatisticsUpdate,
 )
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import (
     AbortReason,
     AbortTxnRequest,
@@ -192,12 +193,12 @@ VERBS: list[tuple[str, tuple[Any, ...], dict[str, Any], Any]] = [
     ("show_locks", (LockFilter(database_name="db", table_name="t", partition_name="ds=1",
                                txn_id=TxnId(3)),), {}, (LOCK,)),
     ("compact", (CompactionRequest(
-        database_name="db", table_name="t", partition_name="ds=1", type=CompactionType.REBALANCE,
+        target=Target("db", "t", "ds=1"), type=CompactionType.REBALANCE,
         run_as="u", properties={"k": "v"}, initiator_id="i", initiator_version="4",
         pool_name="p", bucket_count=3, order_by="id"),), {},
      CompactionResponse(id=CompactionId(4), is_accepted=True, state="initiated")),
     ("compact", (CompactionRequest(
-        database_name="db", table_name="t", type=CompactionType.MINOR),), {},
+        target=Target("db", "t"), type=CompactionType.MINOR),), {},
      CompactionResponse(id=None, is_accepted=False, state="refused", error_message="why")),
     ("show_compactions", (ShowCompactionsRequest(
         id=CompactionId(8), database_name="db", table_name="t", pool_name="p",
@@ -339,7 +340,7 @@ def test_every_verb_of_the_port_is_tried() -> None:
         ("mark_compacted", (COMPACTION,), errors.NoSuchCompactionError("lost")),
         ("update_compactor_state", (COMPACTION, TxnId(1)), errors.NoSuchCompactionError("lost")),
         ("open_txns", (OpenTxnsRequest(user="u", host="h", count=0),), errors.MetaError("0")),
-        ("compact", (CompactionRequest(database_name="d", table_name="t",
+        ("compact", (CompactionRequest(target=Target("d", "t"),
                                        type=CompactionType.MINOR),), errors.NoSuchObjectError("t")),
         ("get_partition_names", ("db", "t"), errors.NoSuchObjectError("t")),
         ("add_dynamic_partitions", (DynamicPartitions(

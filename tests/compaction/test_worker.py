@@ -35,6 +35,7 @@ from hms_bridge.model.compaction import (
 )
 from hms_bridge.model.event import EventType, NotificationRequest
 from hms_bridge.model.ids import EventId
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import (
     AbortTxnRequest,
     AllocateWriteIdsRequest,
@@ -115,7 +116,7 @@ def test_the_same_compaction_is_not_queued_twice(world: World) -> None:
     world.request()
     world.worker().run_once()
     again = world.metastore.compact(
-        CompactionRequest(database_name="default", table_name="t", type=CompactionType.MINOR)
+        CompactionRequest(target=Target("default", "t"), type=CompactionType.MINOR)
     )
     assert not again.is_accepted
 
@@ -363,9 +364,8 @@ def test_a_compaction_ends_below_open_writes(world: World) -> None:
 
 def test_the_plan_changes_nothing(world: World) -> None:
     world.request()
-    entry = world.metastore.show_compactions()[0]
     names = world.names()
-    plan = world.worker().plan(entry)
+    plan = world.worker().plan(Target("default", "t"), CompactionType.MAJOR)
     assert [output.format() for output in plan.outputs] == ["base_0000003"]  # type: ignore[union-attr]
     assert world.names() == names
     assert world.state() is CompactionState.INITIATED
@@ -407,18 +407,9 @@ def test_a_file_whose_name_is_no_text_ends_the_entry(world: World) -> None:
 
 def test_compaction_errors_name_the_target(world: World) -> None:
     from hms_bridge.compaction.target import find_target
-    from hms_bridge.model.compaction import Compaction
-    from hms_bridge.model.ids import CompactionId
 
-    entry = Compaction(
-        id=CompactionId(1),
-        database_name="default",
-        table_name="nowhere",
-        type=CompactionType.MAJOR,
-        state=CompactionState.WORKING,
-    )
     with pytest.raises(CompactionError, match=r"default\.nowhere is gone"):
-        find_target(world.metastore, entry)
+        find_target(world.metastore, Target("default", "nowhere"))
 
 
 def test_a_column_that_came_before_the_snapshot_is_kept(world: World) -> None:

@@ -13,6 +13,7 @@ from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from hms_bridge.model.event import EventType, NotificationRequest, WriteNotification
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.lock import DataOperation
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import TxnType
 from hms_bridge.notification.message_text import read_message
 from tests.conformance.objects import (
@@ -289,7 +290,7 @@ class OwnEventBehaviour:
         commit(metastore, txn)
         last = metastore.get_current_event_id()
         asked = metastore.compact(
-            CompactionRequest(database_name=name, table_name="t", type=CompactionType.MINOR)
+            CompactionRequest(target=Target(name, "t"), type=CompactionType.MINOR)
         )
         found = metastore.find_next_compaction("w-1", "4.0")
         while found is not None and found.id != asked.id:
@@ -315,9 +316,7 @@ class OwnEventBehaviour:
         name = new_database(metastore)
         new_table(metastore, name)
         metastore.compact(
-            CompactionRequest(
-                database_name=name, table_name="t", type=CompactionType.MAJOR, pool_name=name
-            )
+            CompactionRequest(target=Target(name, "t"), type=CompactionType.MAJOR, pool_name=name)
         )
         found = metastore.find_next_compaction("w-1", "4.0", name)
         assert found is not None

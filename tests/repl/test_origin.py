@@ -17,6 +17,7 @@ from hms_bridge.compaction.worker import Worker, WorkerIdentity
 from hms_bridge.errors import AcidFormatError, EventGapError
 from hms_bridge.model.catalog import Database
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
+from hms_bridge.model.target import Target
 from hms_bridge.repl.dump.discard import DiscardRequest, ReplDiscard
 from hms_bridge.repl.dump.repl_dump import DumpKind
 from hms_bridge.rows.scan import plan_scan
@@ -113,9 +114,7 @@ def test_tables_that_are_newer_than_their_metastore_are_not_dumped_as_empty(worl
     restore(world, backup)
     with pytest.raises(AcidFormatError, match="which this metastore never gave"):
         world.dump()
-    world.source.compact(
-        CompactionRequest(database_name="src", table_name="t", type=CompactionType.MAJOR)
-    )
+    world.source.compact(CompactionRequest(target=Target("src", "t"), type=CompactionType.MAJOR))
     worker = Worker(
         world.source,
         LocalExecutor(kernel=BucketKernel(resolver=world.resolve)),

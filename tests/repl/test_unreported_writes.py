@@ -55,7 +55,7 @@ def clean_without_record(world, table="t", kept=()):
     """Another program deletes what is obsolete: no archive, no manifest."""
     world.clock.time_ms += 10_000
     for entry in world.source.find_ready_to_clean():
-        root = Path(world.root(table, entry.partition_name or "").path)
+        root = Path(world.root(table, entry.target.partition or "").path)
         for path in root.iterdir():
             if "_v" not in path.name and path.name not in kept:
                 shutil.rmtree(path)

@@ -40,7 +40,7 @@ from hms_bridge.model.expression import (
 from hms_bridge.model.ids import CompactionId, EventId, LockId, TxnId
 from hms_bridge.model.statistics import ObjectStatistics, StatisticsQuery, StatisticsUpdate
 from hms_bridge.model.statistics_state import ACCURATE
-from hms_bridge.model.target import TableName
+from hms_bridge.model.target import TableName, Target
 from hms_bridge.model.txn import AbortReason, OpenTxns, TxnInfo, TxnState, TxnType
 from hms_bridge.server.serve import MetastoreServer
 from hms_bridge.wire.convert_catalog import (
@@ -718,7 +718,7 @@ def test_workers_of_old_hives(rig: Rig) -> None:
     assert rig("find_next_compact", workerId="w").ci.id == 7
     assert rig.asked == [("find_next_compaction", "w", "")]
     rig("compact", rqst=hive.CompactionRequest(dbname="D", tablename="T", type=2))
-    assert rig.asked[0][1].database_name == "d"
+    assert rig.asked[0][1].target == Target("d", "t")
     rig.fake.answers["get_columns_with_statistics"] = ("id", "v")
     target = hive.CompactionInfoStruct(dbname="D", tablename="T", partitionname="p=1")
     assert rig("find_columns_with_stats", cr=target) == ["id", "v"]
@@ -728,10 +728,15 @@ def test_workers_of_old_hives(rig: Rig) -> None:
 def test_the_latest_committed_compaction_of_each_partition(rig: Rig) -> None:
     ready = CompactionState.READY_FOR_CLEANING
     entries = (
-        replace(HISTORY, id=CompactionId(9), partition_name="p=1", state=ready),
-        replace(HISTORY, id=CompactionId(8), partition_name="p=1"),
-        replace(HISTORY, id=CompactionId(7), partition_name="p=2"),
-        replace(HISTORY, id=CompactionId(6), partition_name="p=3", state=CompactionState.FAILED),
+        replace(HISTORY, id=CompactionId(9), target=Target("db", "t", "p=1"), state=ready),
+        replace(HISTORY, id=CompactionId(8), target=Target("db", "t", "p=1")),
+        replace(HISTORY, id=CompactionId(7), target=Target("db", "t", "p=2")),
+        replace(
+            HISTORY,
+            id=CompactionId(6),
+            target=Target("db", "t", "p=3"),
+            state=CompactionState.FAILED,
+        ),
     )
     rig.fake.answers["show_compactions"] = entries
     request = hive.GetLatestCommittedCompactionInfoRequest(dbname="DB", tablename="t")

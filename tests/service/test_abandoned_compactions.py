@@ -17,6 +17,7 @@ from hms_bridge.model.compaction import (
     CompactionType,
 )
 from hms_bridge.model.ids import TxnId
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import AbortTxnRequest, CommitTxnRequest, OpenTxnsRequest, TxnType
 from tests.support.cleaning_world import CleaningWorld
 
@@ -30,9 +31,7 @@ INITIATED, WORKING, FAILED = (
 @pytest.fixture
 def world(tmp_path: Path):
     made = CleaningWorld(tmp_path)
-    made.metastore.compact(
-        CompactionRequest(database_name="db", table_name="t", type=CompactionType.MAJOR)
-    )
+    made.metastore.compact(CompactionRequest(target=Target("db", "t"), type=CompactionType.MAJOR))
     yield made
     made.metastore.close()
 
@@ -125,7 +124,7 @@ def test_a_worker_that_starts_anew_ends_those_of_its_host_that_were_killed(
         storage = replace(first.storage, location=None)
         world.metastore.create_table(replace(first, name=name, storage=storage))
         world.metastore.compact(
-            CompactionRequest(database_name="db", table_name=name, type=CompactionType.MAJOR)
+            CompactionRequest(target=Target("db", name), type=CompactionType.MAJOR)
         )
     claimed = [claim(world, name)[0].id for name in names]
     ended = end_dead_workers(world.metastore, "here", lambda process: process == 11)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from hms_bridge.model.compaction import CompactionRequest, CompactionState, CompactionType
 from hms_bridge.model.ids import LockId
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import OpenTxnsRequest, TxnType
 from tests.support.cleaning_world import CleaningWorld
 
@@ -13,9 +14,7 @@ from tests.support.cleaning_world import CleaningWorld
 def test_a_worker_that_takes_too_long_loses_its_entry(tmp_path: Path) -> None:
     world = CleaningWorld(tmp_path)
     metastore = world.metastore
-    metastore.compact(
-        CompactionRequest(database_name="db", table_name="t", type=CompactionType.MAJOR)
-    )
+    metastore.compact(CompactionRequest(target=Target("db", "t"), type=CompactionType.MAJOR))
     entry = metastore.find_next_compaction("w-1", "4.0")
     assert entry is not None
     (txn_id,) = metastore.open_txns(OpenTxnsRequest(user="u", host="h", type=TxnType.COMPACTION))

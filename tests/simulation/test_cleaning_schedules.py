@@ -34,6 +34,7 @@ from hms_bridge.acid.directory import AcidState, resolve
 from hms_bridge.errors import NoSuchCompactionError
 from hms_bridge.model.compaction import Compaction, CompactionRequest, CompactionType
 from hms_bridge.model.ids import LockId, TxnId, WriteId
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import TxnType
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.rows.listing import list_acid_directory
@@ -159,7 +160,7 @@ class Schedules(RuleBasedStateMachine):
     @rule(kind=st.sampled_from([CompactionType.MINOR, CompactionType.MAJOR]))
     def start_compaction(self, kind: CompactionType) -> None:
         answer = self.world.metastore.compact(
-            CompactionRequest(database_name="db", table_name="t", type=kind)
+            CompactionRequest(target=Target("db", "t"), type=kind)
         )
         if answer.id is None or not answer.is_accepted:
             return

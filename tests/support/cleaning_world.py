@@ -22,6 +22,7 @@ from hms_bridge.model.compaction import (
 )
 from hms_bridge.model.ids import LockId, TxnId, WriteId
 from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockRequest, LockType
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import (
     AbortTxnRequest,
     AllocateWriteIdsRequest,
@@ -200,11 +201,7 @@ class CleaningWorld:
         self, kind: CompactionType = CompactionType.MAJOR, partition: str | None = None
     ) -> tuple[Compaction, TxnId]:
         """Queue, claim, open its transaction, say how far it will reach."""
-        self.metastore.compact(
-            CompactionRequest(
-                database_name="db", table_name="t", partition_name=partition, type=kind
-            )
-        )
+        self.metastore.compact(CompactionRequest(target=Target("db", "t", partition), type=kind))
         entry = self.metastore.find_next_compaction(WORKER, "1")
         assert entry is not None
         txn_id = self.open(TxnType.COMPACTION, "worker")
@@ -222,7 +219,7 @@ class CleaningWorld:
         name = f"base_{highest:07d}{suffix}"
         if entry.type is CompactionType.MINOR:
             name = f"delta_{lowest:07d}_{highest:07d}{suffix}"
-        path = self.write_directory(name, partition=entry.partition_name)
+        path = self.write_directory(name, partition=entry.target.partition)
         self.metastore.mark_compacted(entry)
         return path
 

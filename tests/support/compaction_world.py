@@ -21,6 +21,7 @@ from hms_bridge.model.catalog import (
 )
 from hms_bridge.model.compaction import CompactionRequest, CompactionState, CompactionType
 from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockRequest, LockType
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import (
     AllocateWriteIdsRequest,
     CommitTxnRequest,
@@ -125,9 +126,7 @@ class World:
         return sorted(found, key=lambda row: row["id"])
 
     def request(self, kind: CompactionType = CompactionType.MAJOR) -> None:
-        answer = self.metastore.compact(
-            CompactionRequest(database_name="default", table_name="t", type=kind)
-        )
+        answer = self.metastore.compact(CompactionRequest(target=Target("default", "t"), type=kind))
         assert answer.is_accepted
 
     def worker(

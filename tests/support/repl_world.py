@@ -37,6 +37,7 @@ from hms_bridge.model.event import WriteNotification
 from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockRequest, LockType
 from hms_bridge.model.partition_name import parse_partition_name
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import (
     AbortTxnRequest,
     AllocateWriteIdsRequest,
@@ -275,11 +276,7 @@ class ReplWorld:
             txn.insert(table, [row], partition, statement=1)
 
     def compact(self, table: str, kind: CompactionType, partition: str | None = None) -> None:
-        self.source.compact(
-            CompactionRequest(
-                database_name="src", table_name=table, partition_name=partition, type=kind
-            )
-        )
+        self.source.compact(CompactionRequest(target=Target("src", table, partition), type=kind))
         worker = Worker(
             self.source,
             LocalExecutor(kernel=BucketKernel(resolver=self.resolve)),
@@ -292,7 +289,7 @@ class ReplWorld:
     def rebalance(self, table: str, highest: WriteId) -> None:
         """A rebalance compaction of another program, as far as the metastore hears of it."""
         self.source.compact(
-            CompactionRequest(database_name="src", table_name=table, type=CompactionType.REBALANCE)
+            CompactionRequest(target=Target("src", table), type=CompactionType.REBALANCE)
         )
         entry = self.source.find_next_compaction("w", "1")
         assert entry is not None
@@ -308,14 +305,14 @@ class ReplWorld:
         count = 0
         self.clock.time_ms += 10_000
         for entry in self.source.find_ready_to_clean():
-            root = self.root(entry.table_name, entry.partition_name or "")
+            root = self.root(entry.target.table, entry.target.partition or "")
             txns = current_snapshot(self.source)
-            (write_ids,) = self.source.get_valid_write_ids([f"src.{entry.table_name}"], txns)
+            (write_ids,) = self.source.get_valid_write_ids([f"src.{entry.target.table}"], txns)
             state = acid_state(root, txns, write_ids, is_insert_only=False)
             for one in state.obsolete:
                 place = root.child(one.path)
                 context = ArchiveContext(
-                    cause=ArchiveCause.OBSOLETE, database="src", table=entry.table_name
+                    cause=ArchiveCause.OBSOLETE, database="src", table=entry.target.table
                 )
                 report = self.archive.recycle(
                     place.uri, RecycleKind.MOVE, is_purge=True, root=root.uri, context=context

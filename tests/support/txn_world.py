@@ -30,6 +30,7 @@ from hms_bridge.model.lock import (
     LockState,
     LockType,
 )
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import (
     AbortTxnRequest,
     AllocateWriteIdsRequest,
@@ -211,9 +212,7 @@ class TxnWorld:
         self, table: str = TABLE, partition: str | None = None, **more: Any
     ) -> CompactionResponse:
         kind = more.pop("kind", CompactionType.MINOR)
-        request = CompactionRequest(
-            database_name=DB, table_name=table, partition_name=partition, type=kind, **more
-        )
+        request = CompactionRequest(target=Target(DB, table, partition), type=kind, **more)
         return self.do(lambda c: compaction_queue.enqueue(c, request, self.settings, self.clock))
 
     def claim(self, worker: str = "w", pool: str | None = None) -> Compaction | None:

@@ -26,6 +26,7 @@ from hms_bridge.model.lock import (
     LockType,
 )
 from hms_bridge.model.property_text import format_properties
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import (
     AllocateWriteIdsRequest,
     TableWriteIdState,
@@ -265,9 +266,7 @@ class Player:
 
     def compact2(self, r: Json) -> Json:
         request = CompactionRequest(
-            database_name=r["dbname"],
-            table_name=r["tablename"],
-            partition_name=r.get("partitionname"),
+            target=Target(r["dbname"], r["tablename"], r.get("partitionname")),
             type=TYPES[r["type"]],
             run_as=r.get("runas"),
             properties=r.get("properties", {}),
@@ -292,9 +291,9 @@ class Player:
         assert found is not None
         claimed = {
             "id": found.id,
-            "dbname": found.database_name,
-            "tablename": found.table_name,
-            "partitionname": found.partition_name,
+            "dbname": found.target.database,
+            "tablename": found.target.table,
+            "partitionname": found.target.partition,
             "type": found.type.number,
             "properties": format_properties(found.properties) if found.properties else None,
             "toomanyaborts": False,
@@ -332,9 +331,9 @@ class Player:
         found = self.w.do(compaction_history.show_compactions)
         rows = [
             {
-                "dbname": one.database_name,
-                "tablename": one.table_name,
-                "partitionname": one.partition_name,
+                "dbname": one.target.database,
+                "tablename": one.target.table,
+                "partitionname": one.target.partition,
                 "type": one.type.number,
                 "state": one.state.word,
                 "workerid": one.worker_id,
@@ -390,9 +389,7 @@ def _component(r: Json) -> LockComponent:
 def _entry(r: Json) -> Compaction:
     return Compaction(
         id=r["id"],
-        database_name=r["dbname"],
-        table_name=r["tablename"],
-        partition_name=r.get("partitionname"),
+        target=Target(r["dbname"], r["tablename"], r.get("partitionname")),
         type=TYPES[r["type"]],
         state=CompactionState.WORKING,
         highest_write_id=WriteId(r["highestWriteId"]),

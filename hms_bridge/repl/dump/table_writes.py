@@ -222,7 +222,7 @@ class TableWrites:
 
     def _is_uncleaned(self, name: DirectoryName, place: _Place, committed_ms: int) -> bool:
         """Whether no cleaner has been here since the write, so that nothing was taken away."""
-        own = [one for one in self._queue if one.partition_name == place.partition_name]
+        own = [one for one in self._queue if one.target.partition == place.partition_name]
         if any(_was_cleaned(one, committed_ms) for one in own):
             return False
         waiting = {one.txn_id for one in own if one.state in _NOT_CLEANED}
