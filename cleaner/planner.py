@@ -23,6 +23,7 @@ from hms_bridge.model.compaction import (
     ShowCompactionsRequest,
 )
 from hms_bridge.model.ids import TxnId
+from hms_bridge.model.target import Scope
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.rows.listing import find_acid_roots, list_acid_directory
 
@@ -121,8 +122,7 @@ class CleaningPlanner:
         """
         entries = self._metastore.show_compactions(
             ShowCompactionsRequest(
-                database_name=target.table.database_name,
-                table_name=target.table.name,
+                scope=Scope(target.table.database_name, target.table.name),
                 state=CompactionState.READY_FOR_CLEANING,
             )
         )

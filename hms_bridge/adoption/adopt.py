@@ -14,7 +14,7 @@ from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import LockFilter, LockState, LockType
 from hms_bridge.model.partition_name import partition_name, target_name
-from hms_bridge.model.target import Target
+from hms_bridge.model.target import Scope, Target
 from hms_bridge.model.txn import CommitTxnRequest, OpenTxns, OpenTxnsRequest, TableWriteIdState
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.rows.transaction import current_snapshot
@@ -154,7 +154,7 @@ def _require_unused(metastore: Metastore, table: Table) -> None:
 def _require_no_writers(metastore: Metastore, table: Table) -> None:
     """Who wrote to a table that was dropped under him may not have ended: what he still brings
     under a write id that counts as aborted would be seen once that is forgotten."""
-    mine = LockFilter(database_name=table.database_name, table_name=table.name)
+    mine = LockFilter(scope=Scope(table.database_name, table.name))
     for lock in metastore.show_locks(mine):
         if lock.type is not LockType.SHARED_READ and lock.state is LockState.ACQUIRED:
             raise InvalidOperationError(

@@ -37,7 +37,7 @@ from hms_bridge.model.compaction import (
     VerifyMode,
 )
 from hms_bridge.model.ids import CompactionId
-from hms_bridge.model.target import Target
+from hms_bridge.model.target import Scope, Target
 from hms_bridge.spark.request import SparkRequest
 
 COLUMNS = (
@@ -240,8 +240,7 @@ def compactions(
 
     database, name = split_table_name(table_name) if table_name else (None, None)
     request = ShowCompactionsRequest(
-        database_name=database,
-        table_name=name,
+        scope=Scope(database, name),
         state=next((one for one in CompactionState if one.word == state), None),
         limit=limit,
     )

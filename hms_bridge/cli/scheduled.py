@@ -14,6 +14,7 @@ from hms_bridge.model.compaction import (
     ShowCompactionsRequest,
 )
 from hms_bridge.model.ids import CompactionId
+from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import TxnState
 
 _SCHEDULED = (
@@ -52,7 +53,7 @@ def _scheduled(metastore: Metastore, request: CompactionRequest) -> Compaction |
     """What stands in the way: unfinished before what only waits for the cleaner."""
     found = metastore.show_compactions(
         ShowCompactionsRequest(
-            database_name=request.target.database.lower(), table_name=request.target.table.lower()
+            scope=Scope(request.target.database.lower(), request.target.table.lower())
         )
     )
     entries = [one for one in found if one.target.partition == request.target.partition]

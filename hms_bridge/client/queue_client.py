@@ -220,9 +220,9 @@ def _entry(element: Struct) -> Compaction:
 def _is_wanted(entry: Compaction, request: ShowCompactionsRequest) -> bool:
     pairs = (
         (request.id, entry.id),
-        (request.database_name, entry.target.database),
-        (request.table_name, entry.target.table),
-        (request.partition_name, entry.target.partition),
+        (request.scope.database, entry.target.database),
+        (request.scope.table, entry.target.table),
+        (request.scope.partition, entry.target.partition),
         (request.type, entry.type),
         (request.state, entry.state),
     )

@@ -40,7 +40,7 @@ from hms_bridge.model.compaction import (
     ShowCompactionsRequest,
 )
 from hms_bridge.model.ids import CompactionId, TxnId
-from hms_bridge.model.target import TableName
+from hms_bridge.model.target import Scope, TableName
 
 _LOG = logging.getLogger(__name__)
 _FULL_PASS_EVERY = 12
@@ -136,7 +136,7 @@ class Initiator:
         database_parameters: Mapping[str, str],
     ) -> Iterator[InitiatorDecision]:
         entries = self._metastore.show_compactions(
-            ShowCompactionsRequest(database_name=name.database, table_name=name.table)
+            ShowCompactionsRequest(scope=Scope(name.database, name.table))
         )
         get_table = cache(partial(self._metastore.get_table, name.database, name.table))
         for one in sorted(targets, key=lambda found: found.target.partition or ""):
@@ -212,9 +212,7 @@ class Initiator:
 
     def _is_recorded(self, entry: Compaction) -> bool:
         found = self._metastore.show_compactions(
-            ShowCompactionsRequest(
-                database_name=entry.target.database, table_name=entry.target.table
-            )
+            ShowCompactionsRequest(scope=Scope(entry.target.database, entry.target.table))
         )
         own = [one for one in found if one.target.partition == entry.target.partition]
         newest = max(own, key=lambda one: one.id, default=None)

@@ -37,7 +37,7 @@ from hms_bridge.model.lock import (
     LockState,
     LockType,
 )
-from hms_bridge.model.target import Target
+from hms_bridge.model.target import Scope, Target
 from hms_bridge.model.txn import (
     AbortReason,
     AbortTxnRequest,
@@ -169,9 +169,7 @@ class Worker:
         component = LockComponent(
             type=LockType.SHARED_READ,
             level=level,
-            database_name=entry.target.database,
-            table_name=entry.target.table,
-            partition_name=entry.target.partition,
+            scope=Scope(entry.target.database, entry.target.table, entry.target.partition),
             operation=DataOperation.SELECT,
             is_transactional=True,
         )

@@ -8,7 +8,7 @@ from enum import Enum
 
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
 from hms_bridge.model.stored_enum import StoredEnum
-from hms_bridge.model.target import Target
+from hms_bridge.model.target import EVERYTHING, Scope, Target
 
 NEVER_QUEUED = CompactionId(0)
 """Id of an entry that is in no queue: what the initiator could not queue, and what is to be cleaned
@@ -137,9 +137,7 @@ class ShowCompactionsRequest:
     """Which entries SHOW COMPACTIONS lists; None means all."""
 
     id: CompactionId | None = None
-    database_name: str | None = None
-    table_name: str | None = None
-    partition_name: str | None = None
+    scope: Scope = EVERYTHING
     pool_name: str | None = None
     type: CompactionType | None = None
     state: CompactionState | None = None

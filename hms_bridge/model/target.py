@@ -1,4 +1,4 @@
-"""What a call, a lock or a compaction points at: a table, or one of its partitions."""
+"""What calls, locks and compactions point at: databases, tables, partitions, by name."""
 
 from __future__ import annotations
 
@@ -37,3 +37,28 @@ class Target:
     def __str__(self) -> str:
         """``database.table`` or ``database.table/partition``, for messages."""
         return target_name(str(self.name), self.partition)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A database, a table or a partition: what a lock covers, or a listing is limited to. None
+    stands for all."""
+
+    database: str | None = None
+    table: str | None = None
+    partition: str | None = None
+
+    def overlaps(self, other: Scope | Target) -> bool:
+        """Whether something is in both."""
+        return (
+            _same_or_any(self.database, other.database)
+            and _same_or_any(self.table, other.table)
+            and _same_or_any(self.partition, other.partition)
+        )
+
+
+EVERYTHING = Scope()
+
+
+def _same_or_any(one: str | None, other: str | None) -> bool:
+    return one is None or other is None or one == other

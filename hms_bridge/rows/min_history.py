@@ -26,6 +26,7 @@ from hms_bridge.model.compaction import (
     ShowCompactionsRequest,
 )
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
+from hms_bridge.model.target import Scope
 
 _LOWEST = WriteId(1)
 _UNDER_WAY = (CompactionState.WORKING, CompactionState.READY_FOR_CLEANING)
@@ -86,8 +87,7 @@ def _compactions(metastore: Metastore, names: Sequence[str]) -> list[Compaction]
         for state in _UNDER_WAY
         for entry in metastore.show_compactions(
             ShowCompactionsRequest(
-                database_name=database if is_one else None,
-                table_name=table if is_one else None,
+                scope=Scope(database if is_one else None, table if is_one else None),
                 state=state,
             )
         )

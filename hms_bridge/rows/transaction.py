@@ -21,6 +21,7 @@ from hms_bridge.model.lock import (
     LockState,
     LockType,
 )
+from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import (
     AbortReason,
     AbortTxnRequest,
@@ -94,8 +95,7 @@ def read_lock(table: Table) -> LockComponent:
     return LockComponent(
         type=LockType.SHARED_READ,
         level=LockLevel.TABLE,
-        database_name=table.database_name,
-        table_name=table.name,
+        scope=Scope(table.database_name, table.name),
         operation=DataOperation.SELECT,
         is_transactional=True,
     )
@@ -104,9 +104,9 @@ def read_lock(table: Table) -> LockComponent:
 def _read_tables(locks: Sequence[LockComponent]) -> list[str]:
     """Tables that are read: an insert reads nothing of its target."""
     return [
-        f"{lock.database_name}.{lock.table_name}".lower()
+        f"{lock.scope.database}.{lock.scope.table}".lower()
         for lock in locks
-        if lock.table_name and lock.operation is not DataOperation.INSERT
+        if lock.scope.table and lock.operation is not DataOperation.INSERT
     ]
 
 

@@ -15,6 +15,7 @@ from hms_bridge.model.compaction import (
     ShowCompactionsRequest,
 )
 from hms_bridge.model.ids import CompactionId, EventId, TxnId, WriteId
+from hms_bridge.model.target import Scope
 from hms_bridge.server.answers import answers
 from hms_bridge.wire import convert_compaction, convert_event, convert_txn
 from hms_bridge.wire.required import given, given_name
@@ -127,8 +128,9 @@ class CompactionCalls:
         wanted = frozenset(request.partitionnames or ())
         found = self._store.show_compactions(
             ShowCompactionsRequest(
-                database_name=given_name(request.dbname, "dbname"),
-                table_name=given_name(request.tablename, "tablename"),
+                scope=Scope(
+                    given_name(request.dbname, "dbname"), given_name(request.tablename, "tablename")
+                ),
             )
         )
         newest: dict[str | None, Compaction] = {}

@@ -245,9 +245,9 @@ def _matching(
 ) -> Iterable[Mapping[Any, Any]]:
     wanted = {
         "ID": asked.id,
-        "DATABASE": asked.database_name and asked.database_name.lower(),
-        "TABLE": asked.table_name and asked.table_name.lower(),
-        "PARTITION": asked.partition_name,
+        "DATABASE": asked.scope.database and asked.scope.database.lower(),
+        "TABLE": asked.scope.table and asked.scope.table.lower(),
+        "PARTITION": asked.scope.partition,
         "POOL_NAME": asked.pool_name,
         "TYPE": asked.type and asked.type.stored,
         "STATE": asked.state and asked.state.stored,

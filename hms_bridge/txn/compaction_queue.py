@@ -68,7 +68,7 @@ def enqueue(
     """
     hold(connection, Mutex.COMPACTION_SCHEDULER)
     target = lower_target(request.target)
-    require_fitting(target.database, target.table, target.partition)
+    require_fitting(target)
     found = _scheduled(connection, target, settings, clock)
     if found is not None:
         return CompactionResponse(

@@ -81,9 +81,9 @@ def tracked_rows(
         operation = one.operation
         if operation is None or operation is DataOperation.UNSET:
             operation = DataOperation.UPDATE
-        table = (one.database_name, one.table_name)
+        table = (one.scope.database, one.scope.table)
         if not one.is_dynamic_partition_write:
-            fixed[(*table, one.partition_name, operation)] = None
+            fixed[(*table, one.scope.partition, operation)] = None
         elif operation in _CHANGES:
             dynamic[table] = DataOperation.UPDATE
         else:
@@ -102,7 +102,7 @@ def add_dynamic_partitions(connection: Connection, partitions: DynamicPartitions
         operation = DataOperation.UPDATE
     database, table = partitions.database_name.lower(), partitions.table_name.lower()
     for name in partitions.partition_names:
-        require_fitting(database, table, name)
+        require_fitting(Target(database, table, name))
     for names in batches(partitions.partition_names):
         connection.execute(
             insert(TXN_COMPONENTS),

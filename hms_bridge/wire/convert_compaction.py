@@ -14,7 +14,7 @@ from hms_bridge.model.compaction import (
     ShowCompactionsRequest,
 )
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
-from hms_bridge.model.target import Target
+from hms_bridge.model.target import Scope, Target
 from hms_bridge.wire.required import given, given_name
 from hms_bridge.wire.structs import Struct, hive
 
@@ -142,9 +142,11 @@ def show_request_from_struct(struct: Struct) -> ShowCompactionsRequest:
     (docs/hive/metastore.md §11)."""
     return ShowCompactionsRequest(
         id=CompactionId(struct.id) if struct.id else None,
-        database_name=struct.dbName.lower() if struct.dbName else None,
-        table_name=struct.tbName.lower() if struct.tbName else None,
-        partition_name=struct.partName or None,
+        scope=Scope(
+            struct.dbName.lower() if struct.dbName else None,
+            struct.tbName.lower() if struct.tbName else None,
+            struct.partName or None,
+        ),
         pool_name=struct.poolName or None,
         type=None if struct.type is None else _type_of(struct.type),
         state=_state_of(struct.state) if struct.state else None,
@@ -158,9 +160,9 @@ def show_request_to_struct(request: ShowCompactionsRequest | None) -> Struct:
     return hive.ShowCompactRequest(
         id=wanted.id,
         poolName=wanted.pool_name,
-        dbName=wanted.database_name,
-        tbName=wanted.table_name,
-        partName=wanted.partition_name,
+        dbName=wanted.scope.database,
+        tbName=wanted.scope.table,
+        partName=wanted.scope.partition,
         type=None if wanted.type is None else wanted.type.number,
         state=None if wanted.state is None else wanted.state.stored,
         limit=wanted.limit,

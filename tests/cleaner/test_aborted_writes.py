@@ -21,7 +21,7 @@ from hms_bridge.model.lock import (
     LockRequest,
     LockType,
 )
-from hms_bridge.model.target import Target
+from hms_bridge.model.target import Scope, Target
 from hms_bridge.model.txn import TxnType
 from tests.support.cleaning_world import CleaningWorld, aborted_ids, delta, keep_alive
 
@@ -94,7 +94,7 @@ def test_a_write_that_aborts_during_a_pass_keeps_its_record(
     open_txn, open_write = world.start_write()
     idle = world.open()
     change = LockComponent(
-        type=LockType.SHARED_WRITE, level=LockLevel.TABLE, database_name="db", table_name="t",
+        type=LockType.SHARED_WRITE, level=LockLevel.TABLE, scope=Scope("db", "t"),
         operation=DataOperation.UPDATE, is_transactional=True,
     )  # fmt: skip
     world.metastore.lock(LockRequest(components=(change,), txn_id=idle, user="w", host="h"))

@@ -12,6 +12,7 @@ from hms_bridge.cli.initiator import make_initiator
 from hms_bridge.compaction.initiator import Initiator
 from hms_bridge.connect import LocalStore
 from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockRequest, LockType
+from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import AllocateWriteIdsRequest, CommitTxnRequest, OpenTxnsRequest
 from tests.support.busy_metastore import copy_golden, opened, work
 from tests.support.program import Program, serving
@@ -34,7 +35,7 @@ def touch(store: LocalStore, name: str, partition: str | None = None) -> None:
     component = LockComponent(
         type=LockType.SHARED_WRITE,
         level=LockLevel.PARTITION if partition else LockLevel.TABLE,
-        database_name="g", table_name=name, partition_name=partition,
+        scope=Scope("g", name, partition),
         operation=DataOperation.INSERT, is_transactional=True,
     )  # fmt: skip
     metastore.lock(LockRequest(components=(component,), txn_id=txn_id, user="u", host="h"))

@@ -19,7 +19,7 @@ from hms_bridge.model.compaction import (
     ShowCompactionsRequest,
 )
 from hms_bridge.model.ids import WriteId
-from hms_bridge.model.target import Target
+from hms_bridge.model.target import Scope, Target
 from hms_bridge.model.txn import OpenTxnsRequest, TxnType
 from tests.support.busy_metastore import BusyMetastore, opened
 
@@ -38,9 +38,7 @@ def metastore(busy: BusyMetastore) -> Iterator[Any]:
 
 
 def entry_of(metastore: Any, table_name: str = "events") -> Compaction:
-    found = metastore.show_compactions(
-        ShowCompactionsRequest(database_name="sales", table_name=table_name)
-    )
+    found = metastore.show_compactions(ShowCompactionsRequest(scope=Scope("sales", table_name)))
     return next(iter(found))
 
 

@@ -16,7 +16,7 @@ from hms_bridge.model.compaction import (
     ShowCompactionsRequest,
 )
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
-from hms_bridge.model.target import Target
+from hms_bridge.model.target import Scope, Target
 from hms_bridge.model.txn import TxnType
 from tests.conformance.objects import (
     DS,
@@ -43,7 +43,7 @@ def ask(
 
 
 def shown(metastore: Metastore, database: str) -> tuple[Compaction, ...]:
-    return metastore.show_compactions(ShowCompactionsRequest(database_name=database))
+    return metastore.show_compactions(ShowCompactionsRequest(scope=Scope(database)))
 
 
 class CompactionBehaviour:

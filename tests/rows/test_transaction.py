@@ -15,6 +15,7 @@ from hms_bridge.connect import LocalStore, install_schema, open_local
 from hms_bridge.model.catalog import ORC_INPUT_FORMAT, ORC_OUTPUT_FORMAT, Column, Storage, Table
 from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockRequest, LockType
+from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import (
     AllocateWriteIdsRequest,
     CommitTxnRequest,
@@ -27,8 +28,7 @@ from tests.support.databases import fresh_url
 UPDATE = LockComponent(
     type=LockType.EXCL_WRITE,
     level=LockLevel.TABLE,
-    database_name="default",
-    table_name="t",
+    scope=Scope("default", "t"),
     operation=DataOperation.UPDATE,
     is_transactional=True,
 )

@@ -40,7 +40,7 @@ from hms_bridge.model.expression import (
 from hms_bridge.model.ids import CompactionId, EventId, LockId, TxnId
 from hms_bridge.model.statistics import ObjectStatistics, StatisticsQuery, StatisticsUpdate
 from hms_bridge.model.statistics_state import ACCURATE
-from hms_bridge.model.target import TableName, Target
+from hms_bridge.model.target import Scope, TableName, Target
 from hms_bridge.model.txn import AbortReason, OpenTxns, TxnInfo, TxnState, TxnType
 from hms_bridge.server.serve import MetastoreServer
 from hms_bridge.wire.convert_catalog import (
@@ -746,9 +746,7 @@ def test_the_latest_committed_compaction_of_each_partition(rig: Rig) -> None:
         return {one.id for one in found.compactions}
 
     assert ids() == {9, 7}
-    assert rig.asked == [
-        ("show_compactions", ShowCompactionsRequest(database_name="db", table_name="t"))
-    ]
+    assert rig.asked == [("show_compactions", ShowCompactionsRequest(scope=Scope("db", "t")))]
     request.partitionnames = ["p=2"]
     assert ids() == {7}
     request.lastCompactionId = 7

@@ -22,7 +22,7 @@ from hms_bridge.model.compaction import (
 )
 from hms_bridge.model.ids import LockId, TxnId, WriteId
 from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockRequest, LockType
-from hms_bridge.model.target import Target
+from hms_bridge.model.target import Scope, Target
 from hms_bridge.model.txn import (
     AbortTxnRequest,
     AllocateWriteIdsRequest,
@@ -156,9 +156,7 @@ class CleaningWorld:
                     LockComponent(
                         type=LockType.SHARED_READ,
                         level=LockLevel.PARTITION if partition else LockLevel.TABLE,
-                        database_name="db",
-                        table_name="t",
-                        partition_name=partition,
+                        scope=Scope("db", "t", partition),
                         operation=operation,
                         is_transactional=True,
                     ),

@@ -21,7 +21,7 @@ from hms_bridge.model.catalog import (
 )
 from hms_bridge.model.compaction import CompactionRequest, CompactionState, CompactionType
 from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockRequest, LockType
-from hms_bridge.model.target import Target
+from hms_bridge.model.target import Scope, Target
 from hms_bridge.model.txn import (
     AllocateWriteIdsRequest,
     CommitTxnRequest,
@@ -76,8 +76,7 @@ class World:
                     LockComponent(
                         type=LockType.SHARED_READ if insert else LockType.EXCL_WRITE,
                         level=LockLevel.TABLE,
-                        database_name="default",
-                        table_name="t",
+                        scope=Scope("default", "t"),
                         operation=operation,
                         is_transactional=True,
                     ),

@@ -414,9 +414,7 @@ class ReplMetastore:
             LockInfo(
                 lock_id=lock_id,
                 internal_id=1,
-                database_name=component.database_name,
-                table_name=component.table_name,
-                partition_name=component.partition_name,
+                scope=component.scope,
                 state=LockState.WAITING,
                 type=component.type,
                 txn_id=request.txn_id,
@@ -471,7 +469,7 @@ class ReplMetastore:
 
 
 def _lock_target(lock: LockInfo) -> LockTarget:
-    return LockTarget(lock.type, lock.database_name, lock.table_name, lock.partition_name)
+    return LockTarget(lock.type, lock.scope)
 
 
 def _altered(database: Database) -> dict[str, object]:

@@ -37,7 +37,7 @@ from hms_bridge.model.event import WriteNotification
 from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockRequest, LockType
 from hms_bridge.model.partition_name import parse_partition_name
-from hms_bridge.model.target import Target
+from hms_bridge.model.target import Scope, Target
 from hms_bridge.model.txn import (
     AbortTxnRequest,
     AllocateWriteIdsRequest,
@@ -98,8 +98,7 @@ class OpenWrite:
         component = LockComponent(
             type=LockType.SHARED_WRITE,
             level=LockLevel.TABLE,
-            database_name="src",
-            table_name=table,
+            scope=Scope("src", table),
             operation=DataOperation.INSERT,
             is_transactional=True,
         )

@@ -30,7 +30,7 @@ from hms_bridge.model.lock import (
     LockState,
     LockType,
 )
-from hms_bridge.model.target import Target
+from hms_bridge.model.target import Scope, Target
 from hms_bridge.model.txn import (
     AbortTxnRequest,
     AllocateWriteIdsRequest,
@@ -74,9 +74,7 @@ def component(
     return LockComponent(
         type=kind,
         level=level,
-        database_name=database,
-        table_name=table,
-        partition_name=partition,
+        scope=Scope(database, table, partition),
         operation=operation,
         is_transactional=is_transactional,
         is_dynamic_partition_write=is_dynamic,

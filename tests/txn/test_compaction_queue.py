@@ -15,7 +15,7 @@ from hms_bridge.model.compaction import (
     ShowCompactionsRequest,
 )
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
-from hms_bridge.model.target import Target
+from hms_bridge.model.target import Scope, Target
 from hms_bridge.model.txn import TxnState, TxnType
 from hms_bridge.txn import compaction_history, compaction_queue
 from tests.support.txn_world import TxnWorld
@@ -302,11 +302,11 @@ def test_showing(world: TxnWorld) -> None:
     words = [(3, "initiated"), (4, "initiated"), (2, "failed"), (1, "ready for cleaning")]
     assert world.show() == words
     assert world.show(ShowCompactionsRequest(limit=1)) == words[:1]
-    assert world.show(ShowCompactionsRequest(table_name="B")) == words[2:3]
+    assert world.show(ShowCompactionsRequest(scope=Scope(table="B"))) == words[2:3]
     assert world.show(ShowCompactionsRequest(state=CompactionState.INITIATED)) == words[:2]
     assert world.show(ShowCompactionsRequest(id=CompactionId(4))) == words[1:2]
     assert world.show(ShowCompactionsRequest(type=CompactionType.MAJOR)) == []
-    assert world.show(ShowCompactionsRequest(database_name="x")) == []
+    assert world.show(ShowCompactionsRequest(scope=Scope("x"))) == []
 
 
 def _entry(number: int, state: CompactionState, **more: object) -> Compaction:

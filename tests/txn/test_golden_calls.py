@@ -26,7 +26,7 @@ from hms_bridge.model.lock import (
     LockType,
 )
 from hms_bridge.model.property_text import format_properties
-from hms_bridge.model.target import Target
+from hms_bridge.model.target import Scope, Target
 from hms_bridge.model.txn import (
     AllocateWriteIdsRequest,
     TableWriteIdState,
@@ -239,16 +239,14 @@ class Player:
         self.w.unlock(r["lockid"])
 
     def show_locks(self, r: Json) -> Json:
-        asked = LockFilter(
-            database_name=r.get("dbname"), table_name=r.get("tablename"), txn_id=r.get("txnid")
-        )
+        asked = LockFilter(scope=Scope(r.get("dbname"), r.get("tablename")), txn_id=r.get("txnid"))
         found = self.w.do(lambda c: locks.show_locks(c, asked))
         rows = [
             {
                 "lockid": one.lock_id,
-                "dbname": one.database_name,
-                "tablename": one.table_name,
-                "partname": one.partition_name,
+                "dbname": one.scope.database,
+                "tablename": one.scope.table,
+                "partname": one.scope.partition,
                 "state": one.state.number,
                 "type": one.type.number,
                 "txnid": one.txn_id,
@@ -377,9 +375,7 @@ def _component(r: Json) -> LockComponent:
     return LockComponent(
         type={one.number: one for one in LockType}[r["type"]],
         level=LockLevel(r["level"]),
-        database_name=r["dbname"],
-        table_name=r.get("tablename"),
-        partition_name=r.get("partitionname"),
+        scope=Scope(r["dbname"], r.get("tablename"), r.get("partitionname")),
         operation=operations[r["operationType"]] if "operationType" in r else None,
         is_transactional=r.get("isTransactional"),
         is_dynamic_partition_write=r["isDynamicPartitionWrite"],

@@ -16,6 +16,7 @@ from hms_bridge.errors import ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import LockFilter
+from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import AbortReason, TxnState, TxnType
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.repl.whole_lists import whole_lists
@@ -86,7 +87,7 @@ def look(
     writers = {
         one.id for one in opened.txns if one.state is TxnState.OPEN and one.type not in _HARMLESS
     }
-    locks = source.show_locks(LockFilter(database_name=database)) if writers else ()
+    locks = source.show_locks(LockFilter(scope=Scope(database))) if writers else ()
     lockers = tuple(sorted({one.txn_id for one in locks if one.txn_id in writers}))
     snapshot = DatabaseSnapshot(
         txns=txns,

@@ -34,6 +34,7 @@ from hms_bridge.model.catalog import Partition, Table
 from hms_bridge.model.compaction import Compaction, CompactionState, ShowCompactionsRequest
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.partition_name import partition_name
+from hms_bridge.model.target import Scope
 from hms_bridge.repl.format.data_tree import list_data
 from hms_bridge.repl.format.emptied import is_emptied, oldest_row
 from hms_bridge.repl.format.texts import read_text
@@ -318,7 +319,7 @@ def _is_compacted(name: DirectoryName, directory: Location) -> bool:
 
 def _queue(source: Metastore, table: Table) -> tuple[Compaction, ...]:
     return source.show_compactions(
-        ShowCompactionsRequest(database_name=table.database_name, table_name=table.name)
+        ShowCompactionsRequest(scope=Scope(table.database_name, table.name))
     )
 
 
