@@ -7,6 +7,7 @@ from enum import Enum, IntEnum, StrEnum
 
 from hms_bridge.model.ids import NO_TXN, TxnId, WriteId
 from hms_bridge.model.lock import DataOperation
+from hms_bridge.model.target import Target
 from hms_bridge.model.valid_ids import ValidTxnList
 
 
@@ -147,17 +148,20 @@ class AllocateWriteIdsRequest:
 class WriteEvent:
     """What one transaction wrote to one table or partition (TXN_WRITE_NOTIFICATION_LOG).
 
-    ``files`` are encoded file URIs (changemanager/uri.py); ``partition`` is "" for none;
-    ``table_object`` and ``partition_object`` are thrift JSON texts.
+    ``files`` are encoded file URIs (changemanager/uri.py); ``table_object`` and
+    ``partition_object`` are thrift JSON texts.
     """
 
     write_id: WriteId
-    database_name: str
-    table_name: str
-    partition: str = ""
+    target: Target
     table_object: str = ""
     partition_object: str | None = None
     files: tuple[str, ...] = ()
+
+    @property
+    def partition(self) -> str:
+        """The partition's name; "" for none, as Hive keeps and tells it."""
+        return self.target.partition or ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

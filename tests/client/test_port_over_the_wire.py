@@ -80,7 +80,7 @@ from tests.support.sample_records import (
 )
 
 WRITE_EVENT = WriteEvent(
-    write_id=WriteId(3), database_name="db", table_name="t", partition="ds=1",
+    write_id=WriteId(3), target=Target("db", "t", "ds=1"),
     table_object="{}", partition_object="{}", files=("a###", "b#1#c#d"),
 )  # fmt: skip
 EVENT = NotificationEvent(

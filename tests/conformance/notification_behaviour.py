@@ -240,9 +240,7 @@ class NotificationBehaviour:
             metastore.add_write_notifications([first])
         metastore.add_write_notifications([second])
         (event,) = metastore.get_write_events(txn)
-        assert (event.write_id, event.database_name, event.table_name, event.partition) == (
-            given, name, "t", "",
-        )  # fmt: skip
+        assert (event.write_id, event.target) == (given, Target(name, "t"))
         assert event.files == tuple(
             f"{place}/{bucket}###delta_0000001_0000001_0000"
             for bucket in ("bucket_00001", "bucket_00000")

@@ -464,7 +464,7 @@ class ReplMetastore:
         return tuple(
             one
             for one in self.write_events.get(txn_id, [])
-            if database in (None, one.database_name) and table in (None, one.table_name)
+            if database in (None, one.target.database) and table in (None, one.target.table)
         )
 
 

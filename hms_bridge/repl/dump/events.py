@@ -186,7 +186,7 @@ class EventWriter:
         ours = tuple(
             one if self.has_checksums else _without_checksums(event, one)
             for one in writes
-            if one.database_name == self.database_name
+            if one.target.database == self.database_name
         )
         payload = CommitTxnPayload(
             txn_id=commit.txn_id,
@@ -194,22 +194,20 @@ class EventWriter:
             server=commit.server,
             service_principal=commit.service_principal,
             write_ids=(*commit.write_ids, *(one.write_id for one in ours)),
-            databases=(*commit.databases, *(one.database_name for one in ours)),
+            databases=(*commit.databases, *(one.target.database for one in ours)),
             writes=ours or commit.writes,
         )
         texts: dict[str, str] = {}
         lists: list[DumpedList] = []
-        for name in dict.fromkeys(one.table_name for one in ours):
+        for name in dict.fromkeys(one.target.table for one in ours):
             below = paths.table(self.database_name, name)
-            group = tuple(one for one in ours if one.table_name == name)
+            group = tuple(one for one in ours if one.target.table == name)
             texts[below.object_metadata] = _commit_metadata(event, group)
             empty = [partition for table, partition in emptied if table == name]
             if empty:
                 texts[below.emptied] = format_names(empty)
             lists += [
-                DumpedList(
-                    path=below.files(one.partition or None), files=_decoded(event, one.files)
-                )
+                DumpedList(path=below.files(one.target.partition), files=_decoded(event, one.files))
                 for one in group
             ]
         return self._texts(
