@@ -239,12 +239,9 @@ class Story:
         self._title("Major compaction on the source, by Spark, before the replica has loaded")
         before = self._source.rows(DATABASE)
         compacted = 0
-        for table, partition in self._targets():
+        for target in self._targets():
             self._source.store.metastore.compact(
-                CompactionRequest(
-                    target=Target(DATABASE, table, partition),
-                    type=CompactionType.MAJOR,
-                )
+                CompactionRequest(target=target, type=CompactionType.MAJOR)
             )
         while (outcome := self._worker.run_once()) is not None:
             if outcome.state == "failed":
@@ -261,15 +258,15 @@ class Story:
         )
         self._check(self._source.rows(DATABASE) == before, "no row has changed")
 
-    def _targets(self) -> list[tuple[str, str | None]]:
+    def _targets(self) -> list[Target]:
         metastore = self._source.store.metastore
-        found: list[tuple[str, str | None]] = []
+        found: list[Target] = []
         for one in TABLES:
             if one.partition_types:
                 names = metastore.get_partition_names(DATABASE, one.name)
-                found += [(one.name, name) for name in names]
+                found += [Target(DATABASE, one.name, name) for name in names]
             else:
-                found.append((one.name, None))
+                found.append(Target(DATABASE, one.name))
         return found
 
     def _clean(self) -> None:

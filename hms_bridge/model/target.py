@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hms_bridge.errors import MetaError
 from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.model.partition_name import target_name
 
@@ -15,6 +16,14 @@ class TableName:
     database: str
     table: str
     catalog: str = DEFAULT_CATALOG
+
+    @classmethod
+    def parse(cls, full_name: str) -> TableName:
+        """From ``database.table``. Raises MetaError for anything else."""
+        database, dot, table = full_name.partition(".")
+        if not (database and dot and table):
+            raise MetaError(f"'{full_name}' is no table name; write it as database.table")
+        return cls(database, table)
 
     def __str__(self) -> str:
         """``database.table``, as write-id lists name it."""

@@ -16,6 +16,7 @@ from hms_bridge.model.catalog import Table, TableType, asks_to_keep
 from hms_bridge.model.compaction import CompactionType
 from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.model.partition_name import partition_name
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import WriteEvent
 from hms_bridge.repl.format.dump_metadata import DumpMetadata, DumpType
 from hms_bridge.repl.format.event_payload import (
@@ -114,7 +115,7 @@ class EventWriter:
         event: NotificationEvent,
         paths: EventPaths,
         writes: Sequence[WriteEvent] = (),
-        emptied: Collection[tuple[str, str]] = (),
+        emptied: Collection[Target] = (),
     ) -> EventTexts | None:
         """The texts of an event; None for one that Hive does not dump either. ``emptied``: tables
         and partitions of which the commit's write left an empty base.
@@ -179,7 +180,7 @@ class EventWriter:
         event: NotificationEvent,
         paths: EventPaths,
         writes: Sequence[WriteEvent],
-        emptied: Collection[tuple[str, str]],
+        emptied: Collection[Target],
     ) -> EventTexts:
         """The message gets what the transaction wrote, and each table a directory of its own."""
         commit = CommitTxnPayload.parse(message_json(event), _where(event))
@@ -203,7 +204,7 @@ class EventWriter:
             below = paths.table(self.database_name, name)
             group = tuple(one for one in ours if one.target.table == name)
             texts[below.object_metadata] = _commit_metadata(event, group)
-            empty = [partition for table, partition in emptied if table == name]
+            empty = [one.partition or "" for one in emptied if one.table == name]
             if empty:
                 texts[below.emptied] = format_names(empty)
             lists += [

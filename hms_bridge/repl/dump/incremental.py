@@ -13,6 +13,7 @@ from hms_bridge.errors import EventGapError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.model.ids import TxnId
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import OpenTxns, TxnState, TxnType, WriteEvent
 from hms_bridge.repl.dump.event_source import EventRange, concerns, left_out_events, read_events
 from hms_bridge.repl.dump.events import EventTexts, EventWriter
@@ -266,14 +267,12 @@ class IncrementalDump:
         commit: NotificationEvent,
         writes: Sequence[WriteEvent],
         unreported: UnreportedWrites | None,
-    ) -> tuple[tuple[str, str], ...]:
+    ) -> tuple[Target, ...]:
         """Tables and partitions that were overwritten with nothing."""
         if unreported is None:
             return ()
         return tuple(
-            (one.target.table, one.partition)
-            for one in writes
-            if not one.files and unreported.is_emptied(commit, one)
+            one.target for one in writes if not one.files and unreported.is_emptied(commit, one)
         )
 
     def _is_seen(
