@@ -14,6 +14,7 @@ from changemanager.location import Location, Resolver, is_below
 from cleaner.errors import TargetChangedError
 from cleaner.plan import CleaningTarget, EntryPlan, RootPlan
 from hms_bridge.acid.obsolete import CleaningScope, plan_cleaning
+from hms_bridge.compaction.target import look_up
 from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.metastore import LocalMetastore
 from hms_bridge.model.compaction import (
@@ -70,16 +71,8 @@ class CleaningPlanner:
             raise TargetChangedError(
                 f"{entry.target}: {moves[0]} is being moved by a rename; the next pass goes on"
             )
-        table = self._metastore.get_table(entry.target.database, entry.target.table)
-        location, parameters = table.storage.location, [table.parameters]
-        if entry.target.partition is not None:
-            found = self._metastore.get_partitions_by_names(
-                entry.target.database, entry.target.table, [entry.target.partition]
-            )
-            if not found:
-                raise NoSuchObjectError(f"{entry.target} is not there any more")
-            location = found[0].storage.location
-            parameters.append(found[0].parameters)
+        table, partition = look_up(self._metastore, entry.target)
+        location = (partition or table).storage.location
         if not location:
             raise NoSuchObjectError(f"{entry.target} has no directory")
         return CleaningTarget(
@@ -87,7 +80,8 @@ class CleaningPlanner:
             location=self._resolve(location).uri,
             is_archived=self.is_replication_source(entry.target.database),
             is_refused=any(
-                one.get(_NO_CLEANUP, "").strip().lower() == "true" for one in parameters
+                one.parameters.get(_NO_CLEANUP, "").strip().lower() == "true"
+                for one in (table, partition or table)
             ),
         )
 

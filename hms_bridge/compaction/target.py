@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hms_bridge.errors import CompactionError, NoSuchObjectError
 from hms_bridge.metastore import Metastore
-from hms_bridge.model.catalog import Table
+from hms_bridge.model.catalog import Partition, Table
 from hms_bridge.model.target import Target
 
 
@@ -36,19 +36,22 @@ class CompactionTarget:
         ) == (theirs.columns, theirs.bucket_columns, theirs.bucket_count)
 
 
+def look_up(metastore: Metastore, wanted: Target) -> tuple[Table, Partition | None]:
+    """The table, and the partition if one is named. Raises NoSuchObjectError."""
+    table = metastore.get_table(wanted.database, wanted.table)
+    if wanted.partition is None:
+        return table, None
+    found = metastore.get_partitions_by_names(wanted.database, wanted.table, [wanted.partition])
+    if not found:
+        raise NoSuchObjectError(f"{wanted} is not there any more")
+    return table, found[0]
+
+
 def find_target(metastore: Metastore, wanted: Target) -> CompactionTarget:
     """Raises CompactionError, with what to do, for what must be refused: also what Hive
     compacts, but nobody here (docs/hive/compaction.md §12)."""
     try:
-        table = metastore.get_table(wanted.database, wanted.table)
-        location = table.storage.location
-        if wanted.partition is not None:
-            found = metastore.get_partitions_by_names(
-                table.database_name, table.name, [wanted.partition]
-            )
-            if not found:
-                raise NoSuchObjectError(f"{wanted} is not there any more")
-            location = found[0].storage.location
+        table, partition = look_up(metastore, wanted)
     except NoSuchObjectError as error:
         raise CompactionError(f"{wanted} is gone: {error}") from error
     if not table.is_full_acid:
@@ -58,6 +61,7 @@ def find_target(metastore: Metastore, wanted: Target) -> CompactionTarget:
         raise CompactionError(f"{wanted} is SORTED BY, which compaction cannot keep")
     if table.is_partitioned and wanted.partition is None:
         raise CompactionError(f"{wanted} is partitioned; name the partition to compact")
+    location = (partition or table).storage.location
     if not location:
         raise CompactionError(f"{wanted} has no location; mend the table")
     return CompactionTarget(table=table, location=location)
