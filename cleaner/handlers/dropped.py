@@ -18,7 +18,8 @@ from cleaner.planner import CleaningPlanner
 from cleaner.remover import Remover
 from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.metastore import LocalMetastore
-from hms_bridge.model.compaction import IF_PURGE, LOCATION, Compaction
+from hms_bridge.model.compaction import LOCATION, Compaction
+from hms_bridge.model.properties import IF_PURGE
 
 _LOG = logging.getLogger(__name__)
 

@@ -15,8 +15,6 @@ NEVER_QUEUED = CompactionId(0)
 without a compaction."""
 LOCATION = "location"
 """Property of an entry that a Hive metastore made for a dropped directory: which one."""
-IF_PURGE = "ifPurge"
-"""Property of such an entry: whether its files are kept from the trash."""
 
 
 class CompactionType(StoredEnum):

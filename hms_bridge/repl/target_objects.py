@@ -11,6 +11,7 @@ from hms_bridge.model.catalog import Database, Partition, PrincipalType, Table
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.properties import (
     CHECKPOINT,
+    DO_NOT_UPDATE,
     FIRST_INCREMENTAL_PENDING,
     INCOMPATIBLE,
     LAST_EVENT,
@@ -33,7 +34,7 @@ others may define what it holds, ``true`` where they may write too (service/repl
 
 BOOTSTRAP_STATE_PREFIX = "bootstrap.dump.state."
 
-AS_ON_SOURCE: Mapping[str, str] = {"DO_NOT_UPDATE_STATS": "true"}
+AS_ON_SOURCE: Mapping[str, str] = {DO_NOT_UPDATE: "true"}
 """Environment of changes: the source's statistics are kept, and no files are counted."""
 
 

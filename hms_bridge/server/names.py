@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from hms_bridge.errors import InvalidObjectError, MetaError
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.partition_name import parse_partition_name
+from hms_bridge.model.properties import IF_PURGE
 from hms_bridge.model.target import TableName
 from hms_bridge.wire.catalog_names import split_catalog
 from hms_bridge.wire.required import given_name
@@ -31,7 +32,7 @@ def environment_of(context: Struct | None) -> Mapping[str, str]:
 
 def is_purge(context: Struct | None) -> bool:
     """Whether a drop must bypass the trash."""
-    return environment_of(context).get("ifPurge", "").lower() == "true"
+    return environment_of(context).get(IF_PURGE, "").lower() == "true"
 
 
 def limit_of(count: int | None) -> int:

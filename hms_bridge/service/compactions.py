@@ -9,7 +9,6 @@ from hms_bridge.backend.connection import Connection
 from hms_bridge.catalog import partitions, tables
 from hms_bridge.errors import InvalidOperationError, NoSuchObjectError
 from hms_bridge.model.compaction import (
-    IF_PURGE,
     LOCATION,
     Compaction,
     CompactionRequest,
@@ -19,6 +18,7 @@ from hms_bridge.model.compaction import (
     ShowCompactionsRequest,
 )
 from hms_bridge.model.ids import CompactionId, TxnId
+from hms_bridge.model.properties import IF_PURGE
 from hms_bridge.model.target import Target
 from hms_bridge.notification import events
 from hms_bridge.service.foundation import VerbFamily

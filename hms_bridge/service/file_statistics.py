@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hms_bridge.model.catalog import Partition, Table
+from hms_bridge.model.properties import DO_NOT_UPDATE
 from hms_bridge.model.statistics_state import (
     Parameters,
     with_accurate_basic,
@@ -24,7 +25,6 @@ COUNTED = (FILES, SIZE, ERASURE_CODED)
 _ROWS = ("numRows", "rawDataSize")
 _HOW_CREATED = ("created_with_ctas", "created_with_ctlt")
 """What a client says of its statement; not kept."""
-DO_NOT_UPDATE = "DO_NOT_UPDATE_STATS"
 _DO_NOT_COUNT = "DO_NOT_POPULATE_QUICK_STATS"
 _GENERATED_BY = "STATS_GENERATED"
 

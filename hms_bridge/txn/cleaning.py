@@ -42,6 +42,7 @@ from hms_bridge.backend.sequences import next_compaction_id
 from hms_bridge.clock import Clock
 from hms_bridge.config.settings import CompactorSettings, TxnSettings
 from hms_bridge.model.compaction import (
+    LOCATION,
     NEVER_QUEUED,
     Compaction,
     CompactionState,
@@ -67,7 +68,6 @@ _Q = COMPACTION_QUEUE.c
 _C = TXN_COMPONENTS.c
 _D = COMPLETED_TXN_COMPONENTS.c
 _H = COMPLETED_COMPACTIONS.c
-_SOFT_DROP = "location"
 _READY = CompactionState.READY_FOR_CLEANING.stored
 _CLEANUP = CompactionType.ABORT_TXN_CLEANUP.stored
 
@@ -234,7 +234,7 @@ def mark_cleaned(connection: Connection, compaction: Compaction, clock: Clock) -
         return None
     ended = succeed(connection, compaction.id, clock)
     highest = ended.highest_write_id
-    is_dropped = _SOFT_DROP in ended.properties
+    is_dropped = LOCATION in ended.properties
     completed = _at_completed(target, is_whole_table=is_dropped and target.partition is None)
     if highest is not None and not is_dropped:
         completed = and_(completed, or_(_D.CTC_WRITEID <= highest, _D.CTC_WRITEID.is_(None)))

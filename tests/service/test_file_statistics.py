@@ -12,8 +12,9 @@ from hms_bridge.config.settings import EventSettings, Settings
 from hms_bridge.metastore import LocalMetastore
 from hms_bridge.model.catalog import Column, Database, Partition, Storage, Table
 from hms_bridge.model.event import NotificationRequest
+from hms_bridge.model.properties import DO_NOT_UPDATE
 from hms_bridge.model.statistics_state import ACCURATE
-from hms_bridge.service.file_statistics import COUNTED, DO_NOT_UPDATE, FILES, SIZE
+from hms_bridge.service.file_statistics import COUNTED, FILES, SIZE
 from hms_bridge.service.open import open_local_metastore
 from tests.support.databases import fresh_url
 
