@@ -22,7 +22,7 @@ def require_contained(victim: Location, root: Location, spared: Sequence[Locatio
 
     if parse_uri(root.uri).path == "/" and root.volume.capabilities.has_directories:
         raise refuse(f"its root {root.uri} is a whole file system; name the warehouse directory")
-    if victim.volume is not root.volume or not is_within(victim.path, root.path):
+    if not victim.is_below(root):
         raise refuse(f"it is not below {root.uri}")
     if levels_of(victim.path) == levels_of(root.path):
         raise refuse("it is the root itself")

@@ -129,7 +129,11 @@ def spellings(text: str) -> tuple[str, ...]:
 
 
 def is_below(inner: str, outer: str) -> bool:
-    """Whether a place is another one or below it, however each of them is spelled."""
+    """Whether a place is another one or below it, however each of them is spelled.
+
+    Two file systems are taken for one where their names leave that open (a bare path may be of
+    either): this is for refusing. Who allows asks `Location.is_below`.
+    """
     return path_below(inner, outer) is not None or any(
         path_below(one, other) is not None for one in spellings(inner) for other in spellings(outer)
     )
@@ -164,6 +168,11 @@ class Location:
         if not path:
             return Location(uri + "/", "/", self.volume)
         return Location(uri, path, self.volume)
+
+    def is_below(self, outer: Location) -> bool:
+        """Whether it is another place of the same file system, or below it; links are not
+        followed."""
+        return self.volume is outer.volume and is_within(self.path, outer.path)
 
     def child(self, relative: str) -> Location:
         """A path below; the empty text is the location itself."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from changemanager.location import Location, Resolver, is_below
+from changemanager.location import Location, Resolver
 from cleaner.errors import TargetChangedError
 from cleaner.plan import CleaningTarget, EntryPlan, RootPlan
 from hms_bridge.acid.obsolete import CleaningScope, plan_cleaning
@@ -162,7 +162,7 @@ class CleaningPlanner:
         tops = [self._resolve(target.location)]
         for partition in self._metastore.get_partitions(table.database_name, table.name):
             place = self._resolve(partition.storage.location or target.location)
-            if not any(is_below(place.uri, top.uri) for top in tops):
+            if not any(place.is_below(top) for top in tops):
                 tops.append(place)
         found: dict[str, Location] = {}
         for top in tops:
