@@ -17,7 +17,7 @@ from enum import Enum
 
 from changemanager.clock import Clock
 from changemanager.config import ChangeManagerConfig
-from changemanager.containment import is_within, require_contained
+from changemanager.containment import require_contained
 from changemanager.errors import (
     ArchiveCollisionError,
     ArchivedFileLostError,
@@ -30,7 +30,14 @@ from changemanager.errors import (
 from changemanager.filesystem.volume import FileKind, Placement
 from changemanager.journal import tell
 from changemanager.lease import never_lost
-from changemanager.location import ListedFile, Location, Resolver, list_tree, parse_uri
+from changemanager.location import (
+    ListedFile,
+    Location,
+    Resolver,
+    is_within,
+    list_tree,
+    parse_uri,
+)
 from changemanager.manifest import (
     ArchiveContext,
     ArchivedFile,

@@ -6,17 +6,7 @@ from collections.abc import Sequence
 
 from changemanager.errors import PathNotContainedError
 from changemanager.filesystem.volume import FileKind
-from changemanager.location import Location, parse_uri
-
-
-def _levels(path: str) -> tuple[str, ...]:
-    return tuple(level for level in path.split("/") if level)
-
-
-def is_within(inner: str, outer: str) -> bool:
-    """Whether a path is another one or below it; compared level by level."""
-    outer_levels = _levels(outer)
-    return _levels(inner)[: len(outer_levels)] == outer_levels
+from changemanager.location import Location, is_within, levels_of, parse_uri
 
 
 def require_contained(victim: Location, root: Location, spared: Sequence[Location] = ()) -> None:
@@ -32,9 +22,9 @@ def require_contained(victim: Location, root: Location, spared: Sequence[Locatio
 
     if parse_uri(root.uri).path == "/" and root.volume.capabilities.has_directories:
         raise refuse(f"its root {root.uri} is a whole file system; name the warehouse directory")
-    if victim.volume is not root.volume or not is_within(victim.path, root.path):
+    if not victim.is_below(root):
         raise refuse(f"it is not below {root.uri}")
-    if len(_levels(victim.path)) == len(_levels(root.path)):
+    if levels_of(victim.path) == levels_of(root.path):
         raise refuse("it is the root itself")
     status = victim.status()
     if status is not None and status.kind not in {FileKind.FILE, FileKind.DIRECTORY}:

@@ -56,6 +56,10 @@ class ParsedUri:
         """The whole text again, in its one form: `file:/x`, `hdfs://host:port/x`, `/x`."""
         return self.prefix + self.path
 
+    def is_below(self, outer: ParsedUri) -> bool:
+        """Whether it is another place of the same file system, or below it."""
+        return self.file_system == outer.file_system and is_within(self.path, outer.path)
+
 
 def parse_uri(text: str) -> ParsedUri:
     """Take a path or URI apart; slashes that say nothing are dropped.
@@ -67,18 +71,38 @@ def parse_uri(text: str) -> ParsedUri:
         match["path"].startswith("/") or (match["authority"] and not match["path"])
     ):
         raise LocationError(f"{text!r} is no absolute path and no URI with one")
-    levels = [level for level in match["path"].split("/") if level]
+    levels = levels_of(match["path"])
     if "." in levels or ".." in levels:
         raise LocationError(f"{text!r} has a level '.' or '..'; write the path in full")
     scheme = (match["scheme"] or "").lower()
     authority = match["authority"] or ""
     if scheme == "memory" and authority:
-        levels, authority = [authority, *levels], ""
+        levels, authority = (authority, *levels), ""
     if scheme == "file" and authority not in {"", "localhost"}:
         raise LocationError(f"{text!r} names the host {authority!r}; a file: URI has none")
     if scheme == "file":
         authority = ""
     return ParsedUri(scheme=scheme, authority=authority, path="/" + "/".join(levels))
+
+
+def levels_of(path: str) -> tuple[str, ...]:
+    """The names on the way; slashes that say nothing are dropped."""
+    return tuple(level for level in path.split("/") if level)
+
+
+def is_within(inner: str, outer: str) -> bool:
+    """Whether a path is another one or below it; compared level by level."""
+    outer_levels = levels_of(outer)
+    return levels_of(inner)[: len(outer_levels)] == outer_levels
+
+
+def path_below(inner: str, outer: str) -> str | None:
+    """The path from a place down to another one, both spelled alike (as `Location.uri` is): empty
+    for the place itself, None if the other is not below it."""
+    outer = outer.rstrip("/")
+    if inner.rstrip("/") == outer:
+        return ""
+    return inner.removeprefix(f"{outer}/") if inner.startswith(f"{outer}/") else None
 
 
 def spellings(text: str) -> tuple[str, ...]:
@@ -105,22 +129,21 @@ def spellings(text: str) -> tuple[str, ...]:
 
 
 def is_below(inner: str, outer: str) -> bool:
-    """Whether a place is another one or below it, however each of them is spelled."""
-    return _is_text_below(inner, outer) or any(
-        _is_text_below(one, other) for one in spellings(inner) for other in spellings(outer)
+    """Whether a place is another one or below it, however each of them is spelled.
+
+    Two file systems are taken for one where their names leave that open (a bare path may be of
+    either): this is for refusing. Who allows asks `Location.is_below`.
+    """
+    return path_below(inner, outer) is not None or any(
+        path_below(one, other) is not None for one in spellings(inner) for other in spellings(outer)
     )
 
 
 def is_inside(inner: str, outer: str) -> bool:
     """Whether a place is below another one, and not the same."""
-    if inner.rstrip("/").startswith(f"{outer.rstrip('/')}/"):
+    if path_below(inner.rstrip("/"), outer):
         return True  # no need to look at their spellings
     return is_below(inner, outer) and not is_below(outer, inner)
-
-
-def _is_text_below(inner: str, outer: str) -> bool:
-    outer = outer.rstrip("/")
-    return inner.rstrip("/") == outer or inner.startswith(f"{outer}/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +168,11 @@ class Location:
         if not path:
             return Location(uri + "/", "/", self.volume)
         return Location(uri, path, self.volume)
+
+    def is_below(self, outer: Location) -> bool:
+        """Whether it is another place of the same file system, or below it; links are not
+        followed."""
+        return self.volume is outer.volume and is_within(self.path, outer.path)
 
     def child(self, relative: str) -> Location:
         """A path below; the empty text is the location itself."""

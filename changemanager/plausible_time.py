@@ -7,8 +7,7 @@ that they are expired as soon as it is right. What is known besides: the clock o
 
 from __future__ import annotations
 
-from datetime import timedelta
-
+from changemanager.clock import span_text
 from changemanager.manifest import KnownTimes
 
 CLOCKS_APART_MS_MAX = 600_000
@@ -46,8 +45,9 @@ def clock_doubt(
     ``removed_count`` of ``present_count`` files would go.
     """
     if known.store_ms is not None and abs(now_ms - known.store_ms) > CLOCKS_APART_MS_MAX:
-        apart = "ahead of" if now_ms > known.store_ms else "behind"
-        return f"this host's clock is {_span(now_ms - known.store_ms)} {apart} the database's"
+        apart = span_text(abs(now_ms - known.store_ms))
+        side = "ahead of" if now_ms > known.store_ms else "behind"
+        return f"this host's clock is {apart} {side} the database's"
     silence_ms = now_ms - known.newest_ms
     if not known.newest_ms or not removed_count or silence_ms <= SILENCE_MS:
         return ""
@@ -56,10 +56,5 @@ def clock_doubt(
         return ""
     return (
         f"{removed_count} of {present_count} files would go, but nothing is known to have happened "
-        f"for {_span(silence_ms)}: either nobody was here, or the clock is ahead"
+        f"for {span_text(silence_ms)}: either nobody was here, or the clock is ahead"
     )
-
-
-def _span(milliseconds: int) -> str:
-    span = timedelta(seconds=abs(milliseconds) // 1000)
-    return str(timedelta(days=span.days)).split(",")[0] if span.days else str(span)

@@ -15,6 +15,7 @@ from enum import Enum
 
 from changemanager.archive import ChangeManager
 from changemanager.aside import ASIDE_PREFIX
+from changemanager.clock import span_text
 from changemanager.errors import ChangeManagerConfigError
 from changemanager.filesystem.volume import FileKind
 from changemanager.manifest import ArchiveEntry, ArchiveManifest, EntryState
@@ -155,7 +156,7 @@ def plan_purge(
                 disposition, reason = Disposition.NO_TIME, "neither row nor modification time"
             elif not is_expired(clock_ms, now_ms, retain_ms):
                 disposition = Disposition.YOUNG
-                reason = f"expires in {_span(clock_ms + retain_ms - now_ms + 1)}"
+                reason = f"expires in {span_text(clock_ms + retain_ms - now_ms + 1)}"
             elif set(held) - overridden:
                 disposition = Disposition.PINNED
                 reason = "held by " + ", ".join(sorted(set(held) - overridden))
@@ -173,16 +174,6 @@ def plan_purge(
         overridden=overridden,
         decisions=tuple(decide(item) for item in items),
     )
-
-
-def _span(milliseconds: int) -> str:
-    """The two largest units: ``9 d 23 h``, ``2 min 5 s``; nothing below a second."""
-    left, parts = max(1, milliseconds // 1000), list[str]()
-    for name, size in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
-        count, left = divmod(left, size)
-        if count or parts:
-            parts.append(f"{count} {name}")
-    return " ".join(parts[:2])
 
 
 def is_interrupted(item: ArchivedItem) -> bool:

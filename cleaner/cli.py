@@ -74,7 +74,7 @@ def run(is_dry_run: bool, metastore_url: str, output_format: str, settings: Sett
         [
             {
                 "compactionid": one.entry.id,
-                "target": one.entry.target,
+                "target": str(one.entry.target),
                 "type": one.entry.type.name,
                 "state": one.state.value,
                 "directories": one.victim_count,

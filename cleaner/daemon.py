@@ -108,7 +108,7 @@ class Cleaner:
         self, entry: Compaction, handle: Callable[[Compaction], CleaningOutcome]
     ) -> CleaningOutcome | None:
         """None: another cleaner is at work on the table, or somebody who moves a directory."""
-        name = cleaning_lease(entry.database_name, entry.table_name)
+        name = cleaning_lease(entry.target.database, entry.target.table)
         try:
             with self._lease.over(name) as is_held:
                 return self._clean_alone(entry, handle) if is_held else None
@@ -138,9 +138,9 @@ class Cleaner:
             outcome.state.value,
             entry=entry.id or None,
             transaction=entry.txn_id,
-            database=entry.database_name,
-            table=entry.table_name,
-            partition=entry.partition_name,
+            database=entry.target.database,
+            table=entry.target.table,
+            partition=entry.target.partition,
             directories=outcome.victim_count,
             archived_files=outcome.archived_count,
             deleted_files=outcome.deleted_count,

@@ -107,7 +107,7 @@ class _Queue:
         if entry.id in self._readers.locks:
             shown = ", ".join(map(str, self._readers.locks[entry.id]))
             return Readiness.LOCKED, f"locks of readers without a transaction: {shown}", ()
-        if entry.next_txn_id >= self._readers.watermarks[entry.database_name]:
+        if entry.next_txn_id >= self._readers.watermarks[entry.target.database]:
             reason = f"a transaction up to {entry.next_txn_id} may still appear"
             return Readiness.BLOCKED, reason, ()
         ahead = self._ahead(entry)
@@ -126,7 +126,7 @@ class _Queue:
         return Readiness.UNCOMMITTED, reason, (txn,)
 
     def _blockers(self, entry: Compaction, next_txn_id: TxnId) -> tuple[TxnInfo, ...]:
-        elsewhere = self._readers.elsewhere[entry.database_name]
+        elsewhere = self._readers.elsewhere[entry.target.database]
         return tuple(
             self._txns[txn_id]
             for txn_id in sorted(self._txns)

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from changemanager.location import Location, Resolver, is_below
+from changemanager.location import Location, Resolver
 from cleaner.errors import TargetChangedError
 from cleaner.plan import CleaningTarget, EntryPlan, RootPlan
 from hms_bridge.acid.obsolete import CleaningScope, plan_cleaning
+from hms_bridge.compaction.target import look_up
 from hms_bridge.directories.known_ids import require_known_ids
 from hms_bridge.directories.listing import find_acid_roots, list_acid_directory
 from hms_bridge.errors import NoSuchObjectError
@@ -25,7 +26,8 @@ from hms_bridge.model.compaction import (
     ShowCompactionsRequest,
 )
 from hms_bridge.model.ids import TxnId
-from hms_bridge.model.txn import AbortedSince, TxnState
+from hms_bridge.model.target import Scope
+from hms_bridge.model.txn import AbortedSince
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 
 _NO_CLEANUP = "no_cleanup"
@@ -47,7 +49,7 @@ def scope_of(entry: Compaction, target: CleaningTarget) -> CleaningScope:
     It knows nothing of what was compacted in the partitions (HIVE-25502; docs/hive/compaction.md
     §17).
     """
-    is_whole = target.table.is_partitioned and entry.partition_name is None
+    is_whole = target.table.is_partitioned and entry.target.partition is None
     if is_whole or entry.type is CompactionType.ABORT_TXN_CLEANUP:
         return CleaningScope.ABORTED_ONLY
     return CleaningScope.OBSOLETE_AND_ABORTED
@@ -55,12 +57,7 @@ def scope_of(entry: Compaction, target: CleaningTarget) -> CleaningScope:
 
 def current_txns(metastore: LocalMetastore) -> ValidTxnList:
     """All transactions that are open or aborted now."""
-    opened = metastore.get_open_txns(excluded_types=frozenset())
-    return ValidTxnList.from_open_txns(
-        opened.high_watermark,
-        [txn.id for txn in opened.txns],
-        [txn.state is TxnState.ABORTED for txn in opened.txns],
-    )
+    return metastore.get_open_txns(excluded_types=frozenset()).snapshot()
 
 
 class CleaningPlanner:
@@ -73,29 +70,22 @@ class CleaningPlanner:
     def target(self, entry: Compaction) -> CleaningTarget:
         """What the entry points at. Raises NoSuchObjectError if that is gone, TargetChangedError
         while a rename moves it: a directory that seems empty would be recorded as cleaned."""
-        moves = self._metastore.find_moves(entry.database_name, entry.table_name)
+        moves = self._metastore.find_moves(entry.target.database, entry.target.table)
         if moves:
             raise TargetChangedError(
                 f"{entry.target}: {moves[0]} is being moved by a rename; the next pass goes on"
             )
-        table = self._metastore.get_table(entry.database_name, entry.table_name)
-        location, parameters = table.storage.location, [table.parameters]
-        if entry.partition_name is not None:
-            found = self._metastore.get_partitions_by_names(
-                entry.database_name, entry.table_name, [entry.partition_name]
-            )
-            if not found:
-                raise NoSuchObjectError(f"{entry.target} is not there any more")
-            location = found[0].storage.location
-            parameters.append(found[0].parameters)
+        table, partition = look_up(self._metastore, entry.target)
+        location = (partition or table).storage.location
         if not location:
             raise NoSuchObjectError(f"{entry.target} has no directory")
         return CleaningTarget(
             table=table,
             location=self._resolve(location).uri,
-            is_archived=self.is_replication_source(entry.database_name),
+            is_archived=self.is_replication_source(entry.target.database),
             is_refused=any(
-                one.get(_NO_CLEANUP, "").strip().lower() == "true" for one in parameters
+                one.parameters.get(_NO_CLEANUP, "").strip().lower() == "true"
+                for one in (table, partition or table)
             ),
         )
 
@@ -131,8 +121,7 @@ class CleaningPlanner:
         """
         entries = self._metastore.show_compactions(
             ShowCompactionsRequest(
-                database_name=target.table.database_name,
-                table_name=target.table.name,
+                scope=Scope(target.table.database_name, target.table.name),
                 state=CompactionState.READY_FOR_CLEANING,
             )
         )
@@ -154,7 +143,7 @@ class CleaningPlanner:
         chosen = lists or self.lists(target)
         scope = scope_of(entry, target)
         places: tuple[Location, ...] = (self._resolve(target.location),)
-        if target.table.is_partitioned and entry.partition_name is None:
+        if target.table.is_partitioned and entry.target.partition is None:
             places = self._roots(target)
         roots = []
         for root in places:
@@ -183,7 +172,7 @@ class CleaningPlanner:
         tops = [self._resolve(target.location)]
         for partition in self._metastore.get_partitions(table.database_name, table.name):
             place = self._resolve(partition.storage.location or target.location)
-            if not any(is_below(place.uri, top.uri) for top in tops):
+            if not any(place.is_below(top) for top in tops):
                 tops.append(place)
         found: dict[str, Location] = {}
         for top in tops:

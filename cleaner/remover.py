@@ -152,7 +152,7 @@ def _context(
         location=root.location,
         database=target.table.database_name,
         table=target.table.name,
-        partition=entry.partition_name,
+        partition=entry.target.partition,
         txn_id=entry.txn_id,
         compaction_id=entry.id or None,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from changemanager.location import path_below
 from cleaner.explain import EntryExplanation
 from cleaner.plan import EntryPlan
 
@@ -16,7 +17,7 @@ def plan_rows(explained: Iterable[EntryExplanation]) -> list[dict[str, object]]:
 def _rows(one: EntryExplanation) -> Iterator[dict[str, object]]:
     head: dict[str, object] = {
         "compactionid": one.entry.id or None,
-        "target": one.entry.target,
+        "target": str(one.entry.target),
         "type": one.entry.type.name,
         "state": one.readiness.value,
     }
@@ -35,7 +36,8 @@ def _paths(one: EntryExplanation, plan: EntryPlan) -> Iterator[dict[str, object]
     if not one.readiness.is_ready:
         verb = f"{verb} later"
     for root in plan.roots:
-        prefix = root.location.removeprefix(plan.target.location).strip("/")
+        below = path_below(root.location, plan.target.location)
+        prefix = root.location if below is None else below
         for victim in root.plan.victims:
             yield {
                 "path": "/".join(filter(None, (prefix, victim.path))),

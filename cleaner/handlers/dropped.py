@@ -18,7 +18,8 @@ from cleaner.planner import CleaningPlanner
 from cleaner.remover import Remover
 from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.metastore import LocalMetastore
-from hms_bridge.model.compaction import IF_PURGE, LOCATION, Compaction
+from hms_bridge.model.compaction import LOCATION, Compaction
+from hms_bridge.model.properties import IF_PURGE
 
 _LOG = logging.getLogger(__name__)
 
@@ -60,20 +61,20 @@ class DroppedHandler:
             raise CleanerError(
                 f"{place.uri} was dropped, but {verdict.refusal}; nothing was deleted"
             )
-        is_partition = entry.partition_name is not None
+        is_partition = entry.target.partition is not None
         report = self._remover.remove_path(
             place.uri,
             root=verdict.root,
             context=ArchiveContext(
                 cause=ArchiveCause.DROP_PARTITION if is_partition else ArchiveCause.DROP_TABLE,
                 location=place.uri,
-                database=entry.database_name,
-                table=entry.table_name,
-                partition=entry.partition_name,
+                database=entry.target.database,
+                table=entry.target.table,
+                partition=entry.target.partition,
                 txn_id=entry.txn_id,
                 compaction_id=entry.id or None,
             ),
-            is_archived=self._planner.is_replication_source(entry.database_name),
+            is_archived=self._planner.is_replication_source(entry.target.database),
             is_purge=entry.properties.get(IF_PURGE, "").lower() == "true",
         )
         if report.failures:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from changemanager.containment import is_within
-from changemanager.location import parse_uri
+from changemanager.location import ParsedUri, parse_uri
 from hms_bridge.adoption.plan import AdoptionPlan
 from hms_bridge.errors import AlreadyExistsError, InvalidOperationError, NoSuchObjectError
 from hms_bridge.metastore import Metastore
@@ -15,6 +14,7 @@ from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import LockFilter, LockState, LockType
 from hms_bridge.model.partition_name import partition_name, target_name
+from hms_bridge.model.target import Scope, Target
 from hms_bridge.model.txn import OpenTxns, TableWriteIdState
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.session.transaction import Client, current_snapshot, open_transaction
@@ -101,9 +101,7 @@ def _ask_to_compact(plan: AdoptionPlan, metastore: Metastore) -> None:
     for name in plan.to_compact:
         metastore.compact(
             CompactionRequest(
-                database_name=table.database_name,
-                table_name=table.name,
-                partition_name=name,
+                target=Target(table.database_name, table.name, name),
                 type=CompactionType.MAJOR,
                 initiator_id="adopt",
             )
@@ -144,9 +142,9 @@ def _require_unused(metastore: Metastore, table: Table) -> None:
     wanted = _place(table)
     for other in _all_tables(metastore):
         place = _place(other)
-        if place is None or wanted is None or place[0] != wanted[0]:
+        if place is None or wanted is None:
             continue
-        if is_within(place[1], wanted[1]) or is_within(wanted[1], place[1]):
+        if place.is_below(wanted) or wanted.is_below(place):
             raise AlreadyExistsError(
                 f"{table.storage.location} belongs to {other.full_name}, which lies in "
                 f"{other.storage.location}; two tables over the same files would lose rows"
@@ -156,7 +154,7 @@ def _require_unused(metastore: Metastore, table: Table) -> None:
 def _require_no_writers(metastore: Metastore, table: Table) -> None:
     """Who wrote to a table that was dropped under him may not have ended: what he still brings
     under a write id that counts as aborted would be seen once that is forgotten."""
-    mine = LockFilter(database_name=table.database_name, table_name=table.name)
+    mine = LockFilter(scope=Scope(table.database_name, table.name))
     for lock in metastore.show_locks(mine):
         if lock.type is not LockType.SHARED_READ and lock.state is LockState.ACQUIRED:
             raise InvalidOperationError(
@@ -216,12 +214,12 @@ def _state(ids: ValidWriteIdList) -> tuple[object, ...]:
     return ids.high_watermark, ids.open_ids, ids.aborted_ids
 
 
-def _place(table: Table) -> tuple[tuple[str, str], str] | None:
-    """File system and path of a table; None for a view."""
+def _place(table: Table) -> ParsedUri | None:
+    """Where a table lies, with its scheme; None for a view."""
     if not table.storage.location:
         return None
     parsed = parse_uri(table.storage.location)
-    return parsed.file_system, parsed.path
+    return replace(parsed, scheme=parsed.file_system[0])
 
 
 def _shape(table: Table) -> tuple[object, ...]:

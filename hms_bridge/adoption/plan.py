@@ -26,6 +26,7 @@ from hms_bridge.model.catalog import (
 )
 from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.partition_name import partition_name, unescape
+from hms_bridge.model.properties import BUCKETING_VERSION, TRANSACTIONAL, TRANSACTIONAL_PROPERTIES
 from hms_bridge.model.valid_ids import RangeResponse, ValidWriteIdList
 
 
@@ -219,9 +220,9 @@ def _table(request: AdoptionRequest, columns: tuple[Column, ...], keys: tuple[st
             Column(name=key, type=request.partition_types.get(key, "string")) for key in keys
         ),
         parameters={
-            "transactional": "true",
-            "transactional_properties": "default",
-            "bucketing_version": "2",
+            TRANSACTIONAL: "true",
+            TRANSACTIONAL_PROPERTIES: "default",
+            BUCKETING_VERSION: "2",
         },
     )
 

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, delete, insert, select, update
 
 from changemanager.errors import ArchiveBusyError, IntentError
-from changemanager.location import spellings
+from changemanager.location import path_below, spellings
 from changemanager.manifest import (
     ArchivedFile,
     ArchiveEntry,
@@ -261,7 +261,8 @@ def archived_below(connection: Connection, cmroot: str, directory: str) -> tuple
     found = _origins(connection, in_root & _ORIGIN.URI.startswith(prefix, autoescape=True))
     # A database may compare without case.
     origins = {
-        name: [one for one in some if one.uri.startswith(prefix)] for name, some in found.items()
+        name: [one for one in some if path_below(one.uri, directory)]
+        for name, some in found.items()
     }
     return tuple(
         replace(entry, origins=tuple(origins[name]))

@@ -18,10 +18,9 @@ from hms_bridge.backend.schema.catalog_tables import (
 )
 from hms_bridge.errors import MetaError
 from hms_bridge.model.catalog import DEFAULT_CATALOG
+from hms_bridge.model.properties import INCOMPATIBLE, LAST_EVENT
 from hms_bridge.model.txn import CommitKeyValue, ReplLastId
 
-REPL_LAST_ID = "repl.last.id"
-REPL_INCOMPATIBLE = "repl.incompatible"
 COMMIT_KEY_PREFIX = "_meta"
 
 
@@ -36,7 +35,7 @@ def set_repl_last_id(connection: Connection, last: ReplLastId) -> None:
     databases = connection.scalars(
         select(DBS.c.DB_ID).where(DBS.c.NAME == database, DBS.c.CTLG_NAME == catalog)
     ).all()
-    _put(connection, DATABASE_PARAMS, "DB_ID", databases, REPL_LAST_ID, value)
+    _put(connection, DATABASE_PARAMS, "DB_ID", databases, LAST_EVENT, value)
     if last.table_name is None or not databases:
         return
     tables = connection.scalars(
@@ -44,14 +43,14 @@ def set_repl_last_id(connection: Connection, last: ReplLastId) -> None:
             TBLS.c.TBL_NAME == last.table_name.lower(), TBLS.c.DB_ID.in_(databases)
         )
     ).all()
-    _put(connection, TABLE_PARAMS, "TBL_ID", tables, REPL_LAST_ID, value)
+    _put(connection, TABLE_PARAMS, "TBL_ID", tables, LAST_EVENT, value)
     for piece in batches(last.partitions):
         partitions = connection.scalars(
             select(PARTITIONS.c.PART_ID).where(
                 PARTITIONS.c.TBL_ID.in_(tables), PARTITIONS.c.PART_NAME.in_(piece)
             )
         ).all()
-        _put(connection, PARTITION_PARAMS, "PART_ID", partitions, REPL_LAST_ID, value)
+        _put(connection, PARTITION_PARAMS, "PART_ID", partitions, LAST_EVENT, value)
 
 
 def mark_incompatible(connection: Connection, databases: Sequence[str]) -> None:
@@ -59,7 +58,7 @@ def mark_incompatible(connection: Connection, databases: Sequence[str]) -> None:
     found = connection.scalars(
         select(DBS.c.DB_ID).where(DBS.c.NAME.in_(databases), DBS.c.CTLG_NAME == DEFAULT_CATALOG)
     ).all()
-    _put(connection, DATABASE_PARAMS, "DB_ID", found, REPL_INCOMPATIBLE, "true")
+    _put(connection, DATABASE_PARAMS, "DB_ID", found, INCOMPATIBLE, "true")
 
 
 def set_commit_key(connection: Connection, given: CommitKeyValue) -> None:

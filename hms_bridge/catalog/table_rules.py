@@ -6,16 +6,19 @@ properties make a table what: docs/hive/acid.md §23.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from hms_bridge.errors import InvalidOperationError, MetaError
-from hms_bridge.model.catalog import DEFAULT_CATALOG, Column, Table, TableType
+from hms_bridge.model.catalog import DEFAULT_CATALOG, Column, Table
+from hms_bridge.model.properties import (
+    EXTERNAL_PURGE,
+    INSERT_ONLY,
+    TRANSACTIONAL,
+    TRANSACTIONAL_PROPERTIES,
+    parameter,
+)
 
-TRANSACTIONAL = "transactional"
-TRANSACTIONAL_PROPERTIES = "transactional_properties"
 DEFAULT_PROPERTIES = "default"
-INSERT_ONLY = "insert_only"
 
 _ACID_FORMATS = ("OrcInputFormat", "OrcOutputFormat")
 _LENIENT_SERDES = frozenset(
@@ -27,31 +30,12 @@ _LENIENT_SERDES = frozenset(
 """SerDes that keep their own schema (metastore.allow.incompatible.col.type.changes.serdes)."""
 
 
-def parameter(parameters: Mapping[str, str], name: str) -> str | None:
-    """A parameter whose name is compared without case; None if it is not there."""
-    lowered = name.lower()
-    return next((v for k, v in parameters.items() if k.lower() == lowered), None)
-
-
-def is_external(table: Table) -> bool:
-    """Whether the files belong to someone else: by type, or by the property EXTERNAL."""
-    return (
-        table.type == TableType.EXTERNAL_TABLE.value
-        or (parameter(table.parameters, "EXTERNAL") or "").lower() == "true"
-    )
-
-
-def is_view(table: Table) -> bool:
-    """Whether it has no files at all."""
-    return table.type == TableType.VIRTUAL_VIEW.value
-
-
 def has_own_files(table: Table) -> bool:
     """Whether dropping the table deletes its files (Hive: managed, or external with purge)."""
-    if is_view(table):
+    if table.is_view:
         return False
-    if is_external(table):
-        return (parameter(table.parameters, "external.table.purge") or "").lower() == "true"
+    if table.is_external:
+        return (parameter(table.parameters, EXTERNAL_PURGE) or "").lower() == "true"
     return True
 
 
@@ -83,11 +67,11 @@ def _check_transactional(table: Table, properties: str | None) -> None:
             f"{table.catalog_name}.{table.full_name}: transactional tables are kept in catalog "
             f"'{DEFAULT_CATALOG}' only, because transactions know no catalogs; create it there"
         )
-    if is_external(table):
+    if table.is_external:
         raise MetaError(
             f"{table.full_name} cannot be declared transactional because it's an external table"
         )
-    if is_view(table):
+    if table.is_view:
         raise MetaError(f"{table.full_name} cannot be declared transactional because it's a view")
     if properties is not None and properties.lower() not in (DEFAULT_PROPERTIES, INSERT_ONLY):
         raise MetaError(
@@ -142,9 +126,9 @@ def check_alteration(old: Table, new: Table) -> None:
     """
     old_keys = [column.name.lower() for column in old.partition_columns]
     new_keys = [column.name.lower() for column in new.partition_columns]
-    if not is_view(old) and old_keys != new_keys:
+    if not old.is_view and old_keys != new_keys:
         raise InvalidOperationError("partition keys can not be changed.")
-    if is_view(old) or old.storage.serde.library in _LENIENT_SERDES:
+    if old.is_view or old.storage.serde.library in _LENIENT_SERDES:
         return
     incompatible = incompatible_columns(old.storage.columns, new.storage.columns)
     if incompatible:

@@ -50,7 +50,7 @@ from hms_bridge.catalog.storage import (
     update_storage,
 )
 from hms_bridge.errors import NoSuchObjectError
-from hms_bridge.model.catalog import DEFAULT_CATALOG, PrincipalType, Table, TableType
+from hms_bridge.model.catalog import DEFAULT_CATALOG, PrincipalType, Table
 
 TABLE_SEQUENCE = "org.apache.hadoop.hive.metastore.model.MTable"
 
@@ -243,7 +243,7 @@ def update_table(
         _update_storage(connection, stored.id, stored.storage, old, table)
     if (old.database_name, old.name) != (table.database_name, table.name):
         statistics_names.rename_table(connection, stored.id, table.database_name, table.name)
-        if old.type == TableType.MATERIALIZED_VIEW.value:
+        if old.is_materialized_view:
             materialized_views.rename_view(connection, old, table)
     if old.parameters != table.parameters:
         connection.execute(delete(TABLE_PARAMS).where(TABLE_PARAMS.c.TBL_ID == stored.id))
@@ -283,7 +283,7 @@ def delete_table(connection: Connection, stored: StoredTable) -> None:
     Raises MetaError if a materialized view reads it.
     """
     materialized_views.require_unused(connection, stored.id)
-    if stored.table.type == TableType.MATERIALIZED_VIEW.value:
+    if stored.table.is_materialized_view:
         materialized_views.forget_view(connection, stored.table)
     constraints.forget_table(connection, stored.id)
     delete_dependents(connection, TBLS, [stored.id])

@@ -30,14 +30,9 @@ CREATION_SEQUENCE = "org.apache.hadoop.hive.metastore.model.MCreationMetadata"
 _M, _U = MV_CREATION_METADATA.c, MV_TABLES_USED.c
 
 
-def is_materialized(table: Table) -> bool:
-    """Whether it is a materialized view."""
-    return table.type == TableType.MATERIALIZED_VIEW.value
-
-
 def with_creation(connection: Connection, stored: StoredTable) -> StoredTable:
     """The table, with what it was made of if it is a materialized view."""
-    if not is_materialized(stored.table):
+    if not stored.table.is_materialized_view:
         return stored
     return replace(
         stored, table=replace(stored.table, creation=find_creation(connection, stored.table))

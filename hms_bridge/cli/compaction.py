@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import click
 
+from changemanager.clock import span_text
 from hms_bridge.cli.options import (
     dry_run_option,
     format_option,
@@ -17,7 +18,7 @@ from hms_bridge.cli.options import (
     settings_options,
     split_table_name,
 )
-from hms_bridge.cli.output import print_record, print_rows, say, span_text, time_text
+from hms_bridge.cli.output import print_record, print_rows, say, time_text
 from hms_bridge.cli.progress import working
 from hms_bridge.cli.scheduled import queue
 from hms_bridge.cli.spark_options import spark_options
@@ -36,6 +37,7 @@ from hms_bridge.model.compaction import (
     VerifyMode,
 )
 from hms_bridge.model.ids import CompactionId
+from hms_bridge.model.target import Scope, Target
 from hms_bridge.spark.request import SparkRequest
 
 COLUMNS = (
@@ -100,9 +102,7 @@ def compact(
         settings = replace(settings, compactor=replace(settings.compactor, verify=verify))
     database, name = split_table_name(table_name)
     request = CompactionRequest(
-        database_name=database,
-        table_name=name,
-        partition_name=partition_name,
+        target=Target(database, name, partition_name),
         type=CompactionType[kind.upper()],
         pool_name=pool_name,
         initiator_id="hms-bridge compact",
@@ -145,9 +145,9 @@ def _require_partition(metastore: Metastore, table: Table, partition_name: str |
 
 def _require_possible(metastore: Metastore, request: CompactionRequest) -> None:
     """Raises CompactionError for what our own worker would refuse."""
-    from hms_bridge.compaction.target import entry_of, find_target
+    from hms_bridge.compaction.target import find_target
 
-    find_target(metastore, entry_of(request, request.type))
+    find_target(metastore, request.target)
 
 
 def _print_plan(
@@ -240,8 +240,7 @@ def compactions(
 
     database, name = split_table_name(table_name) if table_name else (None, None)
     request = ShowCompactionsRequest(
-        database_name=database,
-        table_name=name,
+        scope=Scope(database, name),
         state=next((one for one in CompactionState if one.word == state), None),
         limit=limit,
     )
@@ -258,11 +257,12 @@ def _duration_ms(entry: Compaction) -> int | None:
 
 def _shown(entry: Compaction) -> dict[str, object]:
     """The same in few words, for a table."""
+    took_ms = _duration_ms(entry)
     return {
         "id": entry.id,
-        "target": entry.target,
+        "target": str(entry.target),
         "queued": time_text(entry.enqueued_ms),
-        "took": span_text(_duration_ms(entry)),
+        "took": None if took_ms is None else span_text(took_ms),
         "write id": entry.highest_write_id,
         "error": entry.error_message,
     }
@@ -271,9 +271,9 @@ def _shown(entry: Compaction) -> dict[str, object]:
 def _row(entry: Compaction) -> dict[str, object]:
     return {
         "compactionid": entry.id,
-        "dbname": entry.database_name,
-        "tabname": entry.table_name,
-        "partname": entry.partition_name,
+        "dbname": entry.target.database,
+        "tabname": entry.target.table,
+        "partname": entry.target.partition,
         "type": entry.type.name,
         "state": entry.state.word,
         "workerid": entry.worker_id,

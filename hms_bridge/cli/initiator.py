@@ -127,7 +127,7 @@ def _decision(one: InitiatorDecision) -> dict[str, object]:
     kind = one.type.name.lower() if is_requested and one.type else None
     sizes = one.sizes
     return {
-        "target": one.target,
+        "target": str(one.target),
         "decision": f"{kind} compaction" if kind else one.verdict.value,
         "type": kind,
         "reason": one.reason,
@@ -143,7 +143,7 @@ def _decision(one: InitiatorDecision) -> dict[str, object]:
 def _outcome(one: InitiatorOutcome) -> dict[str, object]:
     kind = one.decision.type
     return {
-        "target": one.decision.target,
+        "target": str(one.decision.target),
         "compactionid": one.id,
         "type": kind.name.lower() if kind and one.id is not None else None,
         "message": one.message,

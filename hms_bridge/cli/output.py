@@ -106,20 +106,6 @@ def time_text(milliseconds: int | None) -> Moment | None:
     return Moment(moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"))
 
 
-def span_text(milliseconds: int | None) -> str | None:
-    """``1.8 s``, ``2 min 5 s``, ``9 d 23 h``: the two largest units; None stays None."""
-    if milliseconds is None:
-        return None
-    if milliseconds < 60_000:
-        return f"{milliseconds / 1000:.1f} s"
-    left, parts = milliseconds // 1000, list[str]()
-    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
-        count, left = divmod(left, size)
-        if count or parts:
-            parts.append(f"{count} {unit}")
-    return " ".join(parts[:2])
-
-
 def size_text(size_bytes: int) -> str:
     """``1.5 MiB``."""
     value = float(size_bytes)

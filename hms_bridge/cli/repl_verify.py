@@ -130,8 +130,8 @@ def _row(file: VerifiedFile) -> dict[str, object]:
     named = file.named
     return {
         "place": file.place.value,
-        "table": f"{named.database_name}.{named.table_name}",
-        "partition": named.partition_name,
+        "table": str(named.target.name),
+        "partition": named.target.partition,
         "event": named.event_id,
         "file": named.file.uri,
         "size": file.size_bytes,

@@ -14,6 +14,7 @@ from hms_bridge.model.compaction import (
     ShowCompactionsRequest,
 )
 from hms_bridge.model.ids import CompactionId
+from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import TxnState
 
 _SCHEDULED = (
@@ -44,8 +45,7 @@ def queue(
         elif entry is not None:
             raise CompactionError(f"{entry.target}: already scheduled: {_advice(entry)}")
     if not answer.is_accepted or answer.id is None:
-        name = f"{request.database_name}.{request.table_name}"
-        raise CompactionError(f"{name}: {answer.error_message or answer.state}")
+        raise CompactionError(f"{request.target.name}: {answer.error_message or answer.state}")
     return answer.id
 
 
@@ -53,10 +53,10 @@ def _scheduled(metastore: Metastore, request: CompactionRequest) -> Compaction |
     """What stands in the way: unfinished before what only waits for the cleaner."""
     found = metastore.show_compactions(
         ShowCompactionsRequest(
-            database_name=request.database_name.lower(), table_name=request.table_name.lower()
+            scope=Scope(request.target.database.lower(), request.target.table.lower())
         )
     )
-    entries = [one for one in found if one.partition_name == request.partition_name]
+    entries = [one for one in found if one.target.partition == request.target.partition]
     return next((one for state in _SCHEDULED for one in entries if one.state is state), None)
 
 

@@ -20,6 +20,7 @@ from hms_bridge.errors import NoSuchTxnError
 from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import LockFilter
+from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import AbortReason, TxnState
 
 TXN_COLUMNS = ("txnid", "state", "type", "startedtime", "lastheartbeattime", "user", "host")
@@ -153,14 +154,14 @@ def locks(
     lock_filter = LockFilter()
     if table_name is not None:
         database, name = split_table_name(table_name)
-        lock_filter = LockFilter(database_name=database, table_name=name)
+        lock_filter = LockFilter(scope=Scope(database, name))
     with connected(metastore_url, settings, is_created=False) as metastore:
         rows = [
             {
                 "lockid": f"{lock.lock_id}.{lock.internal_id}",
-                "database": lock.database_name,
-                "table": lock.table_name,
-                "partition": lock.partition_name,
+                "database": lock.scope.database,
+                "table": lock.scope.table,
+                "partition": lock.scope.partition,
                 "lock_state": lock.state.name,
                 "blocked_by": _blocker(lock.blocked_by_lock_id, lock.blocked_by_internal_id),
                 "lock_type": lock.type.name,

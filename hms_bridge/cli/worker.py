@@ -15,7 +15,6 @@ from hms_bridge.compaction.dead_workers import end_dead_workers, is_other_proces
 from hms_bridge.compaction.executor import CompactionExecutor
 from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
 from hms_bridge.compaction.plan import NothingToCompact
-from hms_bridge.compaction.target import entry_of
 from hms_bridge.compaction.worker import Worker, WorkerIdentity
 from hms_bridge.config.file_systems import file_systems
 from hms_bridge.config.settings import Settings
@@ -84,14 +83,13 @@ def plan_compaction_of(
     metastore: Metastore, request: CompactionRequest, settings: Settings
 ) -> Mapping[str, object]:
     """What a compaction would read and write now; nothing is changed."""
-    entry = entry_of(request, request.type)
     resolver = file_systems(settings)
     executor = LocalExecutor(kernel=BucketKernel(resolver=resolver))
-    plan = make_worker(metastore, executor, resolver=resolver).plan(entry)
+    plan = make_worker(metastore, executor, resolver=resolver).plan(request.target, request.type)
     if isinstance(plan, NothingToCompact):
-        return {"target": entry.target, "decision": "nothing to do", "reason": plan.reason}
+        return {"target": str(request.target), "decision": "nothing to do", "reason": plan.reason}
     return {
-        "target": entry.target,
+        "target": str(request.target),
         "decision": f"{plan.type.name.lower()} compaction of {len(plan.inputs)} inputs",
         "inputs": list(plan.inputs),
         "outputs": [output.format() for output in plan.outputs],

@@ -20,6 +20,7 @@ from hms_bridge.errors import (
 )
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Partition, Table
 from hms_bridge.model.ids import WriteId
+from hms_bridge.model.properties import IF_PURGE
 from hms_bridge.wire.catalog_names import join_catalog
 from hms_bridge.wire.convert_catalog import (
     database_from_struct,
@@ -458,7 +459,7 @@ def _context(environment: Mapping[str, str] | None) -> Struct | None:
 
 
 def _purge_context(is_purge: bool) -> Struct | None:
-    return _context({"ifPurge": "TRUE"}) if is_purge else None
+    return _context({IF_PURGE: "TRUE"}) if is_purge else None
 
 
 def _partitions(

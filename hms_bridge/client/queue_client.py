@@ -208,9 +208,9 @@ def _entry(element: Struct) -> Compaction:
 def _is_wanted(entry: Compaction, request: ShowCompactionsRequest) -> bool:
     pairs = (
         (request.id, entry.id),
-        (request.database_name, entry.database_name),
-        (request.table_name, entry.table_name),
-        (request.partition_name, entry.partition_name),
+        (request.scope.database, entry.target.database),
+        (request.scope.table, entry.target.table),
+        (request.scope.partition, entry.target.partition),
         (request.type, entry.type),
         (request.state, entry.state),
     )

@@ -25,12 +25,13 @@ from hms_bridge.compaction.initiator_plan import (
     decide_without_look,
 )
 from hms_bridge.compaction.snapshot import take_snapshot
-from hms_bridge.compaction.target import CompactionTarget, entry_of, find_target
+from hms_bridge.compaction.target import CompactionTarget, find_target
 from hms_bridge.config.settings import CompactorSettings
 from hms_bridge.errors import CompactionError, HmsBridgeError, NoSuchObjectError
 from hms_bridge.metastore import LocalMetastore
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.compaction import (
+    NEVER_QUEUED,
     Compaction,
     CompactionRequest,
     CompactionState,
@@ -39,6 +40,7 @@ from hms_bridge.model.compaction import (
     ShowCompactionsRequest,
 )
 from hms_bridge.model.ids import CompactionId, TxnId
+from hms_bridge.model.target import Scope, TableName
 
 _LOG = logging.getLogger(__name__)
 _FULL_PASS_EVERY = 12
@@ -85,8 +87,8 @@ class Initiator:
         known = frozenset() if is_full else self._settled
         plan = self._plan(tuple(one for one in found if one not in known))
         outcomes = self.run(plan)
-        settled = {_key(one) for one in plan.decisions if one.verdict is Verdict.NOTHING}
-        self._settled = frozenset(one for one in found if one in known or _key(one) in settled)
+        settled = {one.target for one in plan.decisions if one.verdict is Verdict.NOTHING}
+        self._settled = frozenset(one for one in found if one in known or one.target in settled)
         return outcomes
 
     def plan(self) -> InitiatorPlan:
@@ -110,15 +112,15 @@ class Initiator:
         )
 
     def _plan(self, found: Sequence[PotentialCompaction]) -> InitiatorPlan:
-        by_table: dict[tuple[str, str], list[PotentialCompaction]] = defaultdict(list)
+        by_table: dict[TableName, list[PotentialCompaction]] = defaultdict(list)
         for one in found:
-            by_table[(one.database_name, one.table_name)].append(one)
+            by_table[one.target.name].append(one)
         databases: dict[str, Mapping[str, str]] = {}
         decisions: list[InitiatorDecision] = []
-        for (database, table), targets in sorted(by_table.items()):
-            if database not in databases:
-                databases[database] = self._database_parameters(database)
-            decisions += self._decide_table(table, targets, databases[database])
+        for name, targets in sorted(by_table.items()):
+            if name.database not in databases:
+                databases[name.database] = self._database_parameters(name.database)
+            decisions += self._decide_table(name, targets, databases[name.database])
         return InitiatorPlan(decisions=tuple(decisions))
 
     def _database_parameters(self, name: str) -> Mapping[str, str]:
@@ -129,17 +131,18 @@ class Initiator:
 
     def _decide_table(
         self,
-        table_name: str,
+        name: TableName,
         targets: Sequence[PotentialCompaction],
         database_parameters: Mapping[str, str],
     ) -> Iterator[InitiatorDecision]:
-        database = targets[0].database_name
         entries = self._metastore.show_compactions(
-            ShowCompactionsRequest(database_name=database, table_name=table_name)
+            ShowCompactionsRequest(scope=Scope(name.database, name.table))
         )
-        get_table = cache(partial(self._metastore.get_table, database, table_name))
-        for one in sorted(targets, key=lambda target: target.partition_name or ""):
-            own = tuple(e for e in entries if e.partition_name == one.partition_name)
+        get_table = cache(partial(self._metastore.get_table, name.database, name.table))
+        for one in sorted(targets, key=lambda found: found.target.partition or ""):
+            own = tuple(
+                entry for entry in entries if entry.target.partition == one.target.partition
+            )
             candidate = Candidate(
                 potential=one, database_parameters=database_parameters, entries=own
             )
@@ -150,7 +153,6 @@ class Initiator:
                 yield candidate.decided(Verdict.BLOCKED, reason, CompactionType.MINOR)
 
     def _decide(self, candidate: Candidate, get_table: Callable[[], Table]) -> InitiatorDecision:
-        potential = candidate.potential
         try:
             table = get_table()
         except NoSuchObjectError:
@@ -162,7 +164,7 @@ class Initiator:
         if decided is not None:
             return decided
         try:
-            target = find_target(self._metastore, entry_of(potential, CompactionType.MINOR))
+            target = find_target(self._metastore, candidate.potential.target)
         except CompactionError as error:
             return candidate.decided(Verdict.LEFT_ALONE, str(error))
         return self._look(candidate, target)
@@ -173,9 +175,7 @@ class Initiator:
 
     def _request(self, decision: InitiatorDecision) -> InitiatorOutcome:
         request = CompactionRequest(
-            database_name=decision.database_name,
-            table_name=decision.table_name,
-            partition_name=decision.partition_name,
+            target=decision.target,
             type=decision.type or CompactionType.MAJOR,
             initiator_id=self._initiator_id,
             initiator_version=self._version,
@@ -194,9 +194,11 @@ class Initiator:
     def _record_blocked(self, decision: InitiatorDecision) -> InitiatorOutcome:
         """Once for each failure: a line of the history at each pass would drive out the others."""
         _LOG.warning("%s: %s", decision.target, decision.reason)
-        kind = decision.type or CompactionType.MINOR
-        entry = replace(
-            entry_of(decision, kind, CompactionState.DID_NOT_INITIATE),
+        entry = Compaction(
+            id=NEVER_QUEUED,
+            target=decision.target,
+            type=decision.type or CompactionType.MINOR,
+            state=CompactionState.DID_NOT_INITIATE,
             initiator_id=self._initiator_id,
             initiator_version=self._version,
             error_message=decision.reason[:_MESSAGE_LENGTH_MAX],
@@ -210,16 +212,12 @@ class Initiator:
 
     def _is_recorded(self, entry: Compaction) -> bool:
         found = self._metastore.show_compactions(
-            ShowCompactionsRequest(database_name=entry.database_name, table_name=entry.table_name)
+            ShowCompactionsRequest(scope=Scope(entry.target.database, entry.target.table))
         )
-        own = [one for one in found if one.partition_name == entry.partition_name]
+        own = [one for one in found if one.target.partition == entry.target.partition]
         newest = max(own, key=lambda one: one.id, default=None)
         return (
             newest is not None
             and newest.state is CompactionState.DID_NOT_INITIATE
             and newest.error_message == entry.error_message
         )
-
-
-def _key(decision: InitiatorDecision | PotentialCompaction) -> tuple[str, str, str | None]:
-    return decision.database_name, decision.table_name, decision.partition_name

@@ -24,16 +24,14 @@ from hms_bridge.model.compaction import (
 )
 from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import WriteId
-from hms_bridge.model.partition_name import target_name
+from hms_bridge.model.properties import FIRST_INCREMENTAL_PENDING
+from hms_bridge.model.target import Target
 
 NO_AUTO_COMPACTION = "no_auto_compaction"
 """Property of a table or database, with the value true: only people ask for compactions."""
 
 WORKER_POOL = "hive.compactor.worker.pool"
 """Property of a table or database: the pool whose workers take its compactions."""
-
-FIRST_INCREMENTAL_PENDING = "hive.repl.first.inc.pending"
-"""Property of a replica's database until its first incremental load."""
 
 _OVERRIDE = "compactorthreshold."
 _DELTA_COUNT = f"{_OVERRIDE}hive.compactor.delta.num.threshold"
@@ -75,19 +73,12 @@ class DirectorySizes:
 class InitiatorDecision:
     """What becomes of one table or partition, and why. ``type`` is None unless it is requested."""
 
-    database_name: str
-    table_name: str
-    partition_name: str | None
+    target: Target
     verdict: Verdict
     reason: str
     type: CompactionType | None = None
     pool_name: str | None = None
     sizes: DirectorySizes | None = None
-
-    @property
-    def target(self) -> str:
-        """``database.table`` or ``database.table/partition``, for messages."""
-        return target_name(f"{self.database_name}.{self.table_name}", self.partition_name)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -124,9 +115,7 @@ class Candidate:
     ) -> InitiatorDecision:
         """A decision about it."""
         return InitiatorDecision(
-            database_name=self.potential.database_name,
-            table_name=self.potential.table_name,
-            partition_name=self.potential.partition_name,
+            target=self.potential.target,
             verdict=verdict,
             reason=reason,
             type=kind,
@@ -167,7 +156,7 @@ def decide_without_look(
         )
     if candidate.is_switched_off:
         return candidate.decided(Verdict.LEFT_ALONE, f"{NO_AUTO_COMPACTION} is true")
-    if candidate.is_partitioned and candidate.potential.partition_name is None:
+    if candidate.is_partitioned and candidate.potential.target.partition is None:
         return candidate.decided(
             Verdict.LEFT_ALONE, "written to as a whole; its partitions are looked at one by one"
         )

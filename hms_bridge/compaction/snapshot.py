@@ -33,7 +33,7 @@ def take_snapshot(
 
     ``txn_id``, if not 0, counts as open. Raises NotEnoughHistoryError, AcidFormatError, OSError.
     """
-    txns = metastore.get_open_txns().valid_txns()
+    txns = metastore.get_open_txns().snapshot()
     if txn_id:
         txns = txns.with_open(txn_id)
     write_ids = metastore.get_valid_write_ids([target.table.full_name], txns)[0].compactor_view()

@@ -1,15 +1,13 @@
-"""What a queue entry points at: the table, the partition, the directory."""
+"""What is to be compacted, as the metastore has it: the table, the directory."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 from hms_bridge.errors import CompactionError, NoSuchObjectError
 from hms_bridge.metastore import Metastore
-from hms_bridge.model.catalog import Table
-from hms_bridge.model.compaction import Compaction, CompactionState, CompactionType
-from hms_bridge.model.ids import CompactionId
+from hms_bridge.model.catalog import Partition, Table
+from hms_bridge.model.target import Target
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,55 +36,32 @@ class CompactionTarget:
         ) == (theirs.columns, theirs.bucket_columns, theirs.bucket_count)
 
 
-class _Named(Protocol):
-    """What names a table or partition: a request, a candidate, a decision."""
-
-    @property
-    def database_name(self) -> str: ...
-    @property
-    def table_name(self) -> str: ...
-    @property
-    def partition_name(self) -> str | None: ...
-
-
-def entry_of(
-    target: _Named,
-    kind: CompactionType,
-    state: CompactionState = CompactionState.INITIATED,
-) -> Compaction:
-    """The queue entry that a table or partition would have; its id is 0."""
-    return Compaction(
-        id=CompactionId(0),
-        database_name=target.database_name,
-        table_name=target.table_name,
-        partition_name=target.partition_name,
-        type=kind,
-        state=state,
-    )
+def look_up(metastore: Metastore, wanted: Target) -> tuple[Table, Partition | None]:
+    """The table, and the partition if one is named. Raises NoSuchObjectError."""
+    table = metastore.get_table(wanted.database, wanted.table)
+    if wanted.partition is None:
+        return table, None
+    found = metastore.get_partitions_by_names(wanted.database, wanted.table, [wanted.partition])
+    if not found:
+        raise NoSuchObjectError(f"{wanted} is not there any more")
+    return table, found[0]
 
 
-def find_target(metastore: Metastore, entry: Compaction) -> CompactionTarget:
-    """Raises CompactionError, with what to do, for an entry that must be refused: also what Hive
+def find_target(metastore: Metastore, wanted: Target) -> CompactionTarget:
+    """Raises CompactionError, with what to do, for what must be refused: also what Hive
     compacts, but nobody here (docs/hive/compaction.md §12)."""
     try:
-        table = metastore.get_table(entry.database_name, entry.table_name)
-        location = table.storage.location
-        if entry.partition_name is not None:
-            found = metastore.get_partitions_by_names(
-                table.database_name, table.name, [entry.partition_name]
-            )
-            if not found:
-                raise NoSuchObjectError(f"{entry.target} is not there any more")
-            location = found[0].storage.location
+        table, partition = look_up(metastore, wanted)
     except NoSuchObjectError as error:
-        raise CompactionError(f"{entry.target} is gone: {error}") from error
+        raise CompactionError(f"{wanted} is gone: {error}") from error
     if not table.is_full_acid:
         kind = "insert-only" if table.is_insert_only else "not transactional"
-        raise CompactionError(f"{entry.target} is {kind}; only full ACID tables are compacted")
+        raise CompactionError(f"{wanted} is {kind}; only full ACID tables are compacted")
     if table.storage.sort_columns:
-        raise CompactionError(f"{entry.target} is SORTED BY, which compaction cannot keep")
-    if table.is_partitioned and entry.partition_name is None:
-        raise CompactionError(f"{entry.target} is partitioned; name the partition to compact")
+        raise CompactionError(f"{wanted} is SORTED BY, which compaction cannot keep")
+    if table.is_partitioned and wanted.partition is None:
+        raise CompactionError(f"{wanted} is partitioned; name the partition to compact")
+    location = (partition or table).storage.location
     if not location:
-        raise CompactionError(f"{entry.target} has no location; mend the table")
+        raise CompactionError(f"{wanted} has no location; mend the table")
     return CompactionTarget(table=table, location=location)

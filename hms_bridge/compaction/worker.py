@@ -33,10 +33,11 @@ from hms_bridge.directories.staging import (
 from hms_bridge.errors import CompactionError, HmsBridgeError, MetastoreError
 from hms_bridge.interrupts import HeldInterrupts
 from hms_bridge.metastore import Metastore
-from hms_bridge.model.compaction import Compaction
+from hms_bridge.model.compaction import Compaction, CompactionType
 from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import NO_TXN, TxnId
 from hms_bridge.model.lock import LockState
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import AbortReason, TxnType
 from hms_bridge.session.locked_transaction import read_lock
 from hms_bridge.session.min_history import register_reader
@@ -96,7 +97,7 @@ class Worker:
             if entry is None:
                 return None
             try:
-                target = find_target(self._metastore, entry)
+                target = find_target(self._metastore, entry.target)
             except CompactionError as error:
                 self._metastore.mark_refused(replace(entry, error_message=str(error)))
                 return CompactionOutcome(entry=entry, state="refused", message=str(error))
@@ -111,11 +112,11 @@ class Worker:
             count += 1
         return count
 
-    def plan(self, entry: Compaction) -> CompactionPlan | NothingToCompact:
+    def plan(self, wanted: Target, kind: CompactionType) -> CompactionPlan | NothingToCompact:
         """What would be done now, for ``--dry-run``; nothing is opened or written."""
-        target = find_target(self._metastore, entry)
+        target = find_target(self._metastore, wanted)
         return self._decide(
-            entry,
+            kind,
             target,
             take_snapshot(self._metastore, self._resolver, target, TxnId(0)),
             TxnId(0),
@@ -164,7 +165,7 @@ class Worker:
 
     def _decide(
         self,
-        entry: Compaction,
+        kind: CompactionType,
         target: CompactionTarget,
         snapshot: CompactorSnapshot,
         txn_id: TxnId,
@@ -172,7 +173,7 @@ class Worker:
         return plan_compaction(
             snapshot.state,
             snapshot.write_ids,
-            kind=entry.type,
+            kind=kind,
             txn_id=txn_id,
             columns=target.table.storage.columns,
             is_bucketed=bool(target.table.storage.bucket_columns),
@@ -182,13 +183,13 @@ class Worker:
         self, entry: Compaction, target: CompactionTarget, transaction: Transaction
     ) -> CompactionOutcome:
         txn_id = transaction.id
-        answer = transaction.lock([read_lock(target.table, entry.partition_name)])
+        answer = transaction.lock([read_lock(target.table, entry.target.partition)])
         if answer.state is not LockState.ACQUIRED:
             raise CompactionError(f"{entry.target} is locked by another; try again later")
         register_reader(self._metastore, txn_id, [target.table.full_name], own_compaction=entry.id)
         snapshot = take_snapshot(self._metastore, self._resolver, target, txn_id)
         target = self._look_again(entry, target)
-        plan = self._decide(entry, target, snapshot, txn_id)
+        plan = self._decide(entry.type, target, snapshot, txn_id)
         highest = snapshot.write_ids.high_watermark
         claimed = replace(
             entry, highest_write_id=highest, txn_id=txn_id, run_as=self._identity.user
@@ -231,13 +232,13 @@ class Worker:
 
         Raises CompactionError if it is another one by now.
         """
-        found = find_target(self._metastore, entry)
+        found = find_target(self._metastore, entry.target)
         if not found.is_same_place(target):
             raise CompactionError(f"{entry.target} was made anew or moved meanwhile; try again")
         return found
 
     def _require_same(self, entry: Compaction, target: CompactionTarget) -> None:
-        if not find_target(self._metastore, entry).is_same(target):
+        if not find_target(self._metastore, entry.target).is_same(target):
             raise CompactionError(
                 f"{entry.target} was altered, made anew or moved while it was compacted; nothing "
                 "was published: try again"
@@ -295,9 +296,9 @@ def _tell(outcome: CompactionOutcome) -> None:
         entry=entry.id,
         transaction=entry.txn_id,
         type=entry.type.name.lower(),
-        database=entry.database_name,
-        table=entry.table_name,
-        partition=entry.partition_name,
+        database=entry.target.database,
+        table=entry.target.table,
+        partition=entry.target.partition,
         inputs=plan.inputs if plan else None,
         outputs=[one.format() for one in plan.outputs] if plan else None,
         read_bytes=plan.input_size_bytes if plan else None,

@@ -34,6 +34,8 @@ from hms_bridge.model.compaction import (
     ShowCompactionsRequest,
 )
 from hms_bridge.model.counted import counted
+from hms_bridge.model.properties import SOURCE_FOR
+from hms_bridge.model.target import Target
 from hms_bridge.repl.dump.plan import DumpReport, DumpRequest
 from hms_bridge.repl.dump.repl_dump import ReplDump
 from hms_bridge.repl.load.repl_load import LoadReport, LoadRequest, ReplLoad
@@ -157,7 +159,7 @@ class Story:
     def _adopt(self) -> None:
         self._title("A warehouse that a real Hive 4.2 left behind, its metastore lost: adopt it")
         metastore = self._source.store.metastore
-        metastore.create_database(Database(name=DATABASE, parameters={"repl.source.for": "demo"}))
+        metastore.create_database(Database(name=DATABASE, parameters={SOURCE_FOR: "demo"}))
         for one in TABLES:
             directory = f"{metastore.get_database(DATABASE).location}/{one.name}"
             target = self._source.store.resolver(directory).path
@@ -227,14 +229,9 @@ class Story:
         self._title("Major compaction on the source, by Spark, before the replica has loaded")
         before = self._source.rows(DATABASE)
         compacted = 0
-        for table, partition in self._targets():
+        for target in self._targets():
             self._source.store.metastore.compact(
-                CompactionRequest(
-                    database_name=DATABASE,
-                    table_name=table,
-                    partition_name=partition,
-                    type=CompactionType.MAJOR,
-                )
+                CompactionRequest(target=target, type=CompactionType.MAJOR)
             )
         while (outcome := self._worker.run_once()) is not None:
             if outcome.state == "failed":
@@ -251,15 +248,15 @@ class Story:
         )
         self._check(self._source.rows(DATABASE) == before, "no row has changed")
 
-    def _targets(self) -> list[tuple[str, str | None]]:
+    def _targets(self) -> list[Target]:
         metastore = self._source.store.metastore
-        found: list[tuple[str, str | None]] = []
+        found: list[Target] = []
         for one in TABLES:
             if one.partition_types:
                 names = metastore.get_partition_names(DATABASE, one.name)
-                found += [(one.name, name) for name in names]
+                found += [Target(DATABASE, one.name, name) for name in names]
             else:
-                found.append((one.name, None))
+                found.append(Target(DATABASE, one.name))
         return found
 
     def _clean(self) -> None:
@@ -301,7 +298,7 @@ class Story:
         before = self._replica.rows(DATABASE)
         for kind in (CompactionType.MAJOR,):
             self._source.store.metastore.compact(
-                CompactionRequest(database_name=DATABASE, table_name="orders", type=kind)
+                CompactionRequest(target=Target(DATABASE, "orders"), type=kind)
             )
         while self._worker.run_once() is not None:
             pass

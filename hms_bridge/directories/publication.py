@@ -25,12 +25,13 @@ from hms_bridge.model.event import WriteNotification
 from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.lock import DataOperation
 from hms_bridge.model.partition_name import parse_partition_name
+from hms_bridge.model.properties import DO_NOT_UPDATE
 from hms_bridge.model.statistics_state import ACCURATE, without_trust
 from hms_bridge.model.txn import DynamicPartitions
 from hms_bridge.model.valid_ids import ValidTxnList
 from hms_bridge.session.heartbeat import require_open
 
-_UNCOUNTED = {"DO_NOT_UPDATE_STATS": "true"}
+_UNCOUNTED = {DO_NOT_UPDATE: "true"}
 """Environment of changes: the metastore counts no files."""
 _LOG = logging.getLogger(__name__)
 

@@ -10,6 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 
+from hms_bridge.model.properties import (
+    EXTERNAL,
+    INSERT_ONLY,
+    SOURCE_FOR,
+    TRANSACTIONAL,
+    TRANSACTIONAL_PROPERTIES,
+    is_true,
+)
+
 DEFAULT_CATALOG = "hive"
 DEFAULT_PARTITION_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
@@ -90,7 +99,7 @@ class Database:
     def is_replication_source(self) -> bool:
         """Whether replaced files must be archived (property ``repl.source.for``; Hive:
         ReplChangeManager.isSourceOfReplication, docs/hive/replication.md §1)."""
-        return bool(self.parameters.get("repl.source.for", "").strip())
+        return bool(self.parameters.get(SOURCE_FOR, "").strip())
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -215,14 +224,13 @@ class Table:
     @property
     def is_transactional(self) -> bool:
         """Whether the table is ACID (full or insert-only). The property's case does not count."""
-        return any(k.lower() == "transactional" and v.lower() == "true"
-                   for k, v in self.parameters.items())  # fmt: skip
+        return is_true(self.parameters, TRANSACTIONAL)
 
     @property
     def is_insert_only(self) -> bool:
         """Whether the table is ACID without row identifiers."""
         return self.is_transactional and (
-            self.parameters.get("transactional_properties", "").lower() == "insert_only"
+            self.parameters.get(TRANSACTIONAL_PROPERTIES, "").lower() == INSERT_ONLY
         )
 
     @property
@@ -231,18 +239,31 @@ class Table:
         return self.is_transactional and not self.is_insert_only
 
     @property
+    def is_external(self) -> bool:
+        """Whether the files belong to someone else. Hive goes by the property
+        (MetaStoreUtils.isExternalTable) and stores the type after it
+        (ObjectStore.convertToMTable); what was stored by others may have only one of them."""
+        return self.type == TableType.EXTERNAL_TABLE.value or is_true(self.parameters, EXTERNAL)
+
+    @property
+    def is_view(self) -> bool:
+        """Whether it is a query by name, without files."""
+        return self.type == TableType.VIRTUAL_VIEW.value
+
+    @property
+    def is_materialized_view(self) -> bool:
+        """Whether it is a query whose rows are kept in files."""
+        return self.type == TableType.MATERIALIZED_VIEW.value
+
+    @property
+    def is_any_view(self) -> bool:
+        """Whether its rows come from other tables."""
+        return self.is_view or self.is_materialized_view
+
+    @property
     def is_partitioned(self) -> bool:
         """Whether the table has partition columns."""
         return bool(self.partition_columns)
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class TableKey:
-    """Which table, by names in lower case."""
-
-    database: str
-    table: str
-    catalog: str = DEFAULT_CATALOG
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

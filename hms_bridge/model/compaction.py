@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
-from hms_bridge.model.partition_name import target_name
 from hms_bridge.model.stored_enum import StoredEnum
+from hms_bridge.model.target import EVERYTHING, Scope, Target
 
+NEVER_QUEUED = CompactionId(0)
+"""Id of an entry that is in no queue: what the initiator could not queue, and what is to be cleaned
+without a compaction."""
 LOCATION = "location"
 """Property of an entry that a Hive metastore made for a dropped directory: which one."""
-IF_PURGE = "ifPurge"
-"""Property of such an entry: whether its files are kept from the trash."""
 
 
 class CompactionType(StoredEnum):
@@ -64,9 +65,7 @@ class CompactionRequest:
     """A request to compact a table, or one partition of it. ``is_automatic``: no person asks, but
     our own initiator; never so over the wire."""
 
-    database_name: str
-    table_name: str
-    partition_name: str | None = None
+    target: Target
     type: CompactionType
     run_as: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
@@ -97,9 +96,7 @@ class Compaction:
     """
 
     id: CompactionId
-    database_name: str
-    table_name: str
-    partition_name: str | None = None
+    target: Target
     type: CompactionType
     state: CompactionState
     properties: Mapping[str, str] = field(default_factory=dict)
@@ -126,11 +123,6 @@ class Compaction:
     has_old_abort: bool = False
 
     @property
-    def target(self) -> str:
-        """``database.table`` or ``database.table/partition``, for messages."""
-        return target_name(f"{self.database_name}.{self.table_name}", self.partition_name)
-
-    @property
     def is_soft_drop(self) -> bool:
         """Whether a Hive metastore left it for a directory that it dropped. No worker ever began
         such an entry (TxnHandler.submitForCleanup); one that was begun is a compaction, whatever
@@ -143,9 +135,7 @@ class ShowCompactionsRequest:
     """Which entries SHOW COMPACTIONS lists; None means all."""
 
     id: CompactionId | None = None
-    database_name: str | None = None
-    table_name: str | None = None
-    partition_name: str | None = None
+    scope: Scope = EVERYTHING
     pool_name: str | None = None
     type: CompactionType | None = None
     state: CompactionState | None = None
@@ -160,9 +150,7 @@ class PotentialCompaction:
     stay, nothing was written. 0 and None if only aborted writes are known.
     """
 
-    database_name: str
-    table_name: str
-    partition_name: str | None = None
+    target: Target
     has_too_many_aborts: bool = False
     has_old_abort: bool = False
     write_count: int = 0

@@ -7,6 +7,7 @@ from enum import IntEnum
 
 from hms_bridge.model.ids import NO_TXN, LockId, TxnId
 from hms_bridge.model.stored_enum import StoredEnum
+from hms_bridge.model.target import EVERYTHING, Scope
 
 
 class LockType(StoredEnum):
@@ -57,9 +58,7 @@ class LockComponent:
 
     type: LockType
     level: LockLevel
-    database_name: str
-    table_name: str | None = None
-    partition_name: str | None = None
+    scope: Scope
     operation: DataOperation | None = None
     is_transactional: bool | None = None
     is_dynamic_partition_write: bool = False
@@ -91,9 +90,7 @@ class LockResponse:
 class LockFilter:
     """Which locks SHOW LOCKS lists; None means all."""
 
-    database_name: str | None = None
-    table_name: str | None = None
-    partition_name: str | None = None
+    scope: Scope = EVERYTHING
     txn_id: TxnId | None = None
 
 
@@ -103,9 +100,7 @@ class LockInfo:
 
     lock_id: LockId
     internal_id: int
-    database_name: str
-    table_name: str | None
-    partition_name: str | None
+    scope: Scope
     state: LockState
     type: LockType
     txn_id: TxnId

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, IntEnum, StrEnum
 
 from hms_bridge.model.ids import NO_TXN, TxnId, WriteId
 from hms_bridge.model.lock import DataOperation
+from hms_bridge.model.target import Target
 from hms_bridge.model.valid_ids import ValidTxnList
 
 
@@ -87,15 +88,26 @@ class OpenTxns:
     txns: tuple[OpenTxn, ...]
     min_open_txn: TxnId | None = None
 
-    def valid_txns(self, own: TxnId = NO_TXN) -> ValidTxnList:
-        """The transactions that a reader may see who got this listing; ``own`` is none of the
-        open ones, and does not end the list."""
-        others = [txn for txn in self.txns if txn.id != own]
-        return ValidTxnList.from_open_txns(
-            self.high_watermark,
-            [txn.id for txn in others],
-            [txn.state is TxnState.ABORTED for txn in others],
+    def snapshot(self, current_txn: TxnId = NO_TXN) -> ValidTxnList:
+        """The transactions that a reader who asks now may see.
+
+        With a current transaction the list ends there: its own id is valid, later ones are not
+        (TxnCommonUtils.createValidReadTxnList).
+        """
+        high_watermark, seen = self.high_watermark, self.txns
+        if current_txn > 0:
+            high_watermark = min(current_txn, high_watermark)
+            seen = tuple(txn for txn in seen if txn.id < current_txn)
+        return ValidTxnList(
+            high_watermark=high_watermark,
+            open_ids=tuple(txn.id for txn in seen if txn.state is not TxnState.ABORTED),
+            aborted_ids=tuple(txn.id for txn in seen if txn.state is TxnState.ABORTED),
         )
+
+    def without(self, own: TxnId) -> OpenTxns:
+        """The same, as the transaction itself sees it: it sees what it wrote, and the list does
+        not end at its id."""
+        return replace(self, txns=tuple(txn for txn in self.txns if txn.id != own))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -150,17 +162,20 @@ class AllocateWriteIdsRequest:
 class WriteEvent:
     """What one transaction wrote to one table or partition (TXN_WRITE_NOTIFICATION_LOG).
 
-    ``files`` are encoded file URIs (changemanager/uri.py); ``partition`` is "" for none;
-    ``table_object`` and ``partition_object`` are thrift JSON texts.
+    ``files`` are encoded file URIs (changemanager/uri.py); ``table_object`` and
+    ``partition_object`` are thrift JSON texts.
     """
 
     write_id: WriteId
-    database_name: str
-    table_name: str
-    partition: str = ""
+    target: Target
     table_object: str = ""
     partition_object: str | None = None
     files: tuple[str, ...] = ()
+
+    @property
+    def partition(self) -> str:
+        """The partition's name; "" for none, as Hive keeps and tells it."""
+        return self.target.partition or ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -77,28 +77,6 @@ class ValidTxnList:
             aborted_ids=tuple(TxnId(value) for value in numbers.several(3)),
         )
 
-    @classmethod
-    def from_open_txns(
-        cls,
-        high_watermark: TxnId,
-        txn_ids: Sequence[TxnId],
-        is_aborted: Sequence[bool],
-        current_txn: TxnId = NO_TXN,
-    ) -> ValidTxnList:
-        """Build a reader's list from an open-transactions listing, as TxnCommonUtils does.
-
-        With a current transaction the list ends there: its own id is valid, later ones are not.
-        """
-        pairs = list(zip(txn_ids, is_aborted, strict=True))
-        if current_txn > 0:
-            high_watermark = min(current_txn, high_watermark)
-            pairs = [pair for pair in pairs if pair[0] < current_txn]
-        return cls(
-            high_watermark=high_watermark,
-            open_ids=tuple(txn_id for txn_id, aborted in pairs if not aborted),
-            aborted_ids=tuple(txn_id for txn_id, aborted in pairs if aborted),
-        )
-
     def format(self) -> str:
         """Hive's text."""
         return _format(self.high_watermark, self.min_open, self.open_ids, self.aborted_ids)

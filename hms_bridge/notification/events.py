@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Partition, Table, TableType
+from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Partition, Table
 from hms_bridge.model.compaction import Compaction
 from hms_bridge.model.event import EventType
 from hms_bridge.model.ids import TxnId, WriteId
@@ -153,7 +153,7 @@ def partitions_added(table: Table, partitions: Sequence[Partition], now_seconds:
         "partitionFiles": [
             {"partitionName": partition_name(table.partition_columns, p.values), "files": []}
             for p in partitions
-            if table.type != TableType.EXTERNAL_TABLE.value
+            if not table.is_external
         ],
     }
     return of_table(EventType.ADD_PARTITION, table, message)
@@ -300,21 +300,21 @@ def write_ids_allocated(
 
 
 def _of_compaction(
-    event: EventType, target: Compaction, now_seconds: int, more: dict[str, Any]
+    event: EventType, compaction: Compaction, now_seconds: int, more: dict[str, Any]
 ) -> EventDraft:
-    message = {"txnid": target.txn_id or 0, "timestamp": now_seconds} | origin()
+    message = {"txnid": compaction.txn_id or 0, "timestamp": now_seconds} | origin()
     message |= {
-        "compactionId": target.id,
-        "type": target.type.name,
-        "dbname": target.database_name,
-        "tableName": target.table_name,
-        "partName": target.partition_name,
+        "compactionId": compaction.id,
+        "type": compaction.type.name,
+        "dbname": compaction.target.database,
+        "tableName": compaction.target.table,
+        "partName": compaction.target.partition,
     }
     return EventDraft(
         type=event,
         catalog_name=DEFAULT_CATALOG,
-        database_name=target.database_name,
-        table_name=target.table_name,
+        database_name=compaction.target.database,
+        table_name=compaction.target.table,
         message=message | more,
     )
 

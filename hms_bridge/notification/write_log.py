@@ -20,6 +20,7 @@ from hms_bridge.model.catalog import Partition, Table
 from hms_bridge.model.event import WriteNotification
 from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.partition_name import partition_name
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import WriteEvent
 from hms_bridge.wire.object_json import partition_to_json, table_to_json
 
@@ -61,13 +62,11 @@ def _event_of(one: Written) -> WriteEvent:
     name = (
         partition_name(table.partition_columns, notification.partition_values)
         if notification.partition_values
-        else ""
+        else None
     )
     return WriteEvent(
         write_id=WriteId(notification.write_id),
-        database_name=notification.database_name,
-        table_name=notification.table_name,
-        partition=name,
+        target=Target(notification.database_name, notification.table_name, name),
         table_object=table_to_json(table),
         partition_object=None if one.partition is None else partition_to_json(one.partition),
         files=tuple(
@@ -108,8 +107,8 @@ def encoded_files(
 def _add_event(connection: Connection, txn_id: int, event: WriteEvent, now_seconds: int) -> None:
     key = and_(
         _ROW.WNL_TXNID == txn_id,
-        _ROW.WNL_DATABASE == event.database_name,
-        _ROW.WNL_TABLE == event.table_name,
+        _ROW.WNL_DATABASE == event.target.database,
+        _ROW.WNL_TABLE == event.target.table,
         _ROW.WNL_PARTITION == event.partition,
     )
     found = connection.execute(select(_ROW.WNL_FILES).where(key).with_for_update()).first()
@@ -119,8 +118,8 @@ def _add_event(connection: Connection, txn_id: int, event: WriteEvent, now_secon
                 WNL_ID=next_sequence_values(connection, WRITE_LOG_SEQUENCE, 1),
                 WNL_TXNID=txn_id,
                 WNL_WRITEID=event.write_id,
-                WNL_DATABASE=event.database_name,
-                WNL_TABLE=event.table_name,
+                WNL_DATABASE=event.target.database,
+                WNL_TABLE=event.target.table,
                 WNL_PARTITION=event.partition,
                 WNL_TABLE_OBJ=event.table_object,
                 WNL_PARTITION_OBJ=event.partition_object,
@@ -159,9 +158,7 @@ def read(
     return tuple(
         WriteEvent(
             write_id=WriteId(row.WNL_WRITEID),
-            database_name=row.WNL_DATABASE,
-            table_name=row.WNL_TABLE,
-            partition=row.WNL_PARTITION,
+            target=Target(row.WNL_DATABASE, row.WNL_TABLE, row.WNL_PARTITION or None),
             table_object=row.WNL_TABLE_OBJ,
             partition_object=row.WNL_PARTITION_OBJ,
             files=split_uris(row.WNL_FILES or ""),

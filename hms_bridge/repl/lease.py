@@ -35,6 +35,7 @@ from hms_bridge.model.lock import (
     LockState,
     LockType,
 )
+from hms_bridge.model.target import Scope
 from hms_bridge.session.heartbeat import Heartbeat, heartbeat_interval_seconds
 
 _LOG = logging.getLogger(__name__)
@@ -173,8 +174,7 @@ class _Acquisition:
         component = LockComponent(
             type=LockType.EXCLUSIVE,
             level=LockLevel.TABLE,
-            database_name=request.database_name,
-            table_name=request.kind.value,
+            scope=Scope(request.database_name, request.kind.value),
             operation=DataOperation.NO_TXN,
             is_transactional=False,
         )
@@ -187,13 +187,13 @@ class _Acquisition:
 
     def _look(self, lock_id: LockId) -> bool:
         """Whether the lock of a dead holder was taken away. Raises ReplError for a living one."""
-        listed = self._metastore.show_locks(LockFilter(database_name=self._request.database_name))
+        listed = self._metastore.show_locks(LockFilter(scope=Scope(self._request.database_name)))
         own = next((one for one in listed if one.lock_id == lock_id), None)
         before = [one for one in listed if one.lock_id < lock_id and self._is_in_the_way(one)]
         if own is None or not before:
             return False
         holder = min(before, key=lambda one: one.lock_id)
-        if holder.table_name != self._request.kind.value or holder.txn_id:
+        if holder.scope.table != self._request.kind.value or holder.txn_id:
             raise ReplError(
                 f"database {self._request.database_name} is locked as a whole: {_who(holder)}. "
                 f"{self._request.kind.verb} again when that is over (see hms-bridge locks)"
@@ -214,9 +214,9 @@ class _Acquisition:
         return True
 
     def _is_in_the_way(self, other: LockInfo) -> bool:
-        if other.table_name is None:
+        if other.scope.table is None:
             return other.type is not LockType.SHARED_READ
-        return other.table_name == self._request.kind.value
+        return other.scope.table == self._request.kind.value
 
     def _busy(self, holder: LockInfo) -> ReplError:
         verb = self._request.kind.verb

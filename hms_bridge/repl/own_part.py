@@ -9,18 +9,20 @@ from hms_bridge.errors import ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Database
 from hms_bridge.model.ids import TxnId
-from hms_bridge.model.txn import AbortReason, TxnState, TxnType
-from hms_bridge.repl.load.write_id_owner import owns
-from hms_bridge.repl.target_objects import (
+from hms_bridge.model.properties import (
     CHECKPOINT,
     FIRST_INCREMENTAL_PENDING,
-    FIRST_INCREMENTAL_TABLES,
     INCOMPATIBLE,
     LAST_EVENT,
-    OPENED,
     SOURCE_FOR,
     TARGET_FOR,
     TARGET_LAST_EVENT,
+)
+from hms_bridge.model.txn import AbortReason, TxnState, TxnType
+from hms_bridge.repl.load.write_id_owner import owns
+from hms_bridge.repl.target_objects import (
+    FIRST_INCREMENTAL_TABLES,
+    OPENED,
     is_replica,
     with_parameters,
 )
@@ -97,7 +99,7 @@ def _replays(metastore: Metastore, database: str) -> tuple[TxnId, ...]:
         return ()
     tables = metastore.get_tables_by_names(database, metastore.get_tables(database))
     names = [one.full_name for one in tables if one.is_transactional]
-    lists = whole_lists(metastore, names, metastore.get_open_txns().valid_txns())
+    lists = whole_lists(metastore, names, metastore.get_open_txns().snapshot())
     return tuple(
         txn_id
         for txn_id in replays

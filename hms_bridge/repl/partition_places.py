@@ -9,7 +9,6 @@ from hms_bridge.model.catalog import Partition, Table
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.repl.format.passed_kinds import PLACES, refusal
 from hms_bridge.repl.remedies import bring_anew
-from hms_bridge.repl.target_objects import is_external
 
 
 def require_usual_places(table: Table, partitions: Iterable[Partition], where: str) -> None:
@@ -19,7 +18,7 @@ def require_usual_places(table: Table, partitions: Iterable[Partition], where: s
     One that is where its table would put it has not been given another place; any other may have,
     just now, and its files would stay behind.
     """
-    if is_external(table) or table.storage.location is None:
+    if table.is_external or table.storage.location is None:
         return
     root = table.storage.location.rstrip("/")
     for one in partitions:

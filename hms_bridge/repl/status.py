@@ -12,14 +12,11 @@ from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.event import NotificationRequest
 from hms_bridge.model.ids import EventId
+from hms_bridge.model.properties import FIRST_INCREMENTAL_PENDING, INCOMPATIBLE
 from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps
 from hms_bridge.repl.format.untrusted import DumpRules
 from hms_bridge.repl.pins import dump_holder
-from hms_bridge.repl.target_objects import (
-    FIRST_INCREMENTAL_PENDING,
-    INCOMPATIBLE,
-    last_event_of,
-)
+from hms_bridge.repl.target_objects import last_event_of
 from hms_bridge.repl.verify import verify_dump
 
 

@@ -7,16 +7,20 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from hms_bridge.errors import ReplError
-from hms_bridge.model.catalog import Database, Partition, PrincipalType, Table, TableType
+from hms_bridge.model.catalog import Database, Partition, PrincipalType, Table
 from hms_bridge.model.ids import EventId
+from hms_bridge.model.properties import (
+    CHECKPOINT,
+    DO_NOT_UPDATE,
+    FIRST_INCREMENTAL_PENDING,
+    INCOMPATIBLE,
+    LAST_EVENT,
+    SOURCE_FOR,
+    TARGET_FOR,
+    TARGET_LAST_EVENT,
+)
 from hms_bridge.model.statistics_state import without_columns, without_trust
 from hms_bridge.repl.format.external_list import external_target
-
-CHECKPOINT = "hive.repl.ckpt.key"
-"""On a database, table or partition: the dump it was bootstrapped from."""
-
-FIRST_INCREMENTAL_PENDING = "hive.repl.first.inc.pending"
-"""On a database: no incremental dump was loaded since the bootstrap; nobody compacts it yet."""
 
 FIRST_INCREMENTAL_TABLES = "hms.bridge.repl.first.inc.tables"
 """Of ours, on a database: names of tables that the last dump brought whole."""
@@ -24,22 +28,13 @@ FIRST_INCREMENTAL_TABLES = "hms.bridge.repl.first.inc.tables"
 BEGUN = "hms.bridge.repl.begun"
 """Of ours, on a table: the dump that brings it whole, until it is."""
 
-LAST_EVENT = "repl.last.id"
-"""The source event that an object stands at."""
-
-TARGET_LAST_EVENT = "repl.target.last.id"
-"""The target's own event that belongs to ``repl.last.id``."""
-
 OPENED = "hms.bridge.replica.open"
 """Of ours, on a replica's database: ``false`` where only loads change it, ``definitions`` where
 others may define what it holds, ``true`` where they may write too (service/replica_gate.py)."""
 
-SOURCE_FOR = "repl.source.for"
-TARGET_FOR = "repl.target.for"
-INCOMPATIBLE = "repl.incompatible"
 BOOTSTRAP_STATE_PREFIX = "bootstrap.dump.state."
 
-AS_ON_SOURCE: Mapping[str, str] = {"DO_NOT_UPDATE_STATS": "true"}
+AS_ON_SOURCE: Mapping[str, str] = {DO_NOT_UPDATE: "true"}
 """Environment of changes: the source's statistics are kept, and no files are counted."""
 
 
@@ -146,16 +141,6 @@ def with_parameters(database: Database, changes: Mapping[str, str | None]) -> Da
     return replace(database, parameters=parameters)
 
 
-def is_external(table: Table) -> bool:
-    """Whether the metastore does not own the table's files."""
-    return table.type == TableType.EXTERNAL_TABLE.value
-
-
-def is_view(table: Table) -> bool:
-    """Whether there are no files."""
-    return table.type in (TableType.VIRTUAL_VIEW.value, TableType.MATERIALIZED_VIEW.value)
-
-
 def target_table(
     source: Table,
     database_name: str,
@@ -190,7 +175,7 @@ def foreign_view_note(view: Table, target_database: str) -> str | None:
     """
     source = view.database_name
     text = view.view_expanded_text or view.view_original_text or ""
-    if source == target_database or not is_view(view):
+    if source == target_database or not view.is_any_view:
         return None
     if re.search(rf"(?<![\w.`])`?{re.escape(source)}`?\s*\.", text, re.IGNORECASE) is None:
         return None
@@ -255,7 +240,7 @@ def _location(
     if existing is not None:
         return existing.storage.location
     place = source.storage.location
-    if not is_external(table) or place is None:
+    if not table.is_external or place is None:
         return None
     if base is None:
         raise ReplError(

@@ -10,6 +10,7 @@ from changemanager.whereabouts import Whereabouts, locate
 from hms_bridge.errors import SourceFileMissingError
 from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import EventId
+from hms_bridge.model.target import Target
 from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.format.dump_metadata import DumpType
 from hms_bridge.repl.format.layout import DumpPaths
@@ -26,9 +27,7 @@ class NamedFile:
     """A file that a dump names, and what for. ``event_id`` None: a bootstrap dump."""
 
     file: DumpedFile
-    database_name: str
-    table_name: str
-    partition_name: str | None
+    target: Target
     event_id: EventId | None
 
 
@@ -94,10 +93,10 @@ class VerifyReport:
 
     def _way_out(self, target_database: str | None) -> str:
         lost = [one.named for one in self.missing]
-        source = lost[0].database_name
+        source = lost[0].target.database
         if self.dump_type == DumpType.BOOTSTRAP.value:
             return begin_anew(source, target_database)
-        return bring_anew(source, sorted({one.table_name for one in lost}), target_database)
+        return bring_anew(source, sorted({one.target.table for one in lost}), target_database)
 
     def require_complete(self, target_database: str | None = None) -> None:
         """Raises SourceFileMissingError if any file is missing, with the commands that lead on."""
@@ -225,8 +224,6 @@ def _files_of(tables: Iterable[DumpedTable], event_id: EventId | None) -> Iterat
             for file in files:
                 yield NamedFile(
                     file=file,
-                    database_name=one.table.database_name,
-                    table_name=one.table.name,
-                    partition_name=partition_name,
+                    target=Target(one.table.database_name, one.table.name, partition_name),
                     event_id=event_id,
                 )

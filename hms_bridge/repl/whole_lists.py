@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.ids import TxnId
+from hms_bridge.model.target import TableName
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 
 
@@ -23,7 +24,8 @@ def whole_lists(
     """One list for each ``db.table``, in the order asked, as a snapshot judges all ids of it."""
     if not tables:
         return ()
-    given = [source.get_max_allocated_write_id(*name.split(".", 1)) for name in tables]
+    names = [TableName.parse(name) for name in tables]
+    given = [source.get_max_allocated_write_id(one.database, one.table) for one in names]
     lists = source.get_valid_write_ids(tables, txns)
     whole = []
     for name, highest, seen in zip(tables, given, lists, strict=True):

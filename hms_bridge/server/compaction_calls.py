@@ -15,6 +15,7 @@ from hms_bridge.model.compaction import (
     ShowCompactionsRequest,
 )
 from hms_bridge.model.ids import CompactionId, EventId, TxnId, WriteId
+from hms_bridge.model.target import Scope
 from hms_bridge.server.answers import answers
 from hms_bridge.wire import convert_compaction, convert_event, convert_txn
 from hms_bridge.wire.required import given, given_name
@@ -127,22 +128,23 @@ class CompactionCalls:
         wanted = frozenset(request.partitionnames or ())
         found = self._store.show_compactions(
             ShowCompactionsRequest(
-                database_name=given_name(request.dbname, "dbname"),
-                table_name=given_name(request.tablename, "tablename"),
+                scope=Scope(
+                    given_name(request.dbname, "dbname"), given_name(request.tablename, "tablename")
+                ),
             )
         )
         newest: dict[str | None, Compaction] = {}
         for one in sorted(found, key=lambda entry: entry.id):
             is_new = one.id > (request.lastCompactionId or 0)
-            if one.state in _DONE and is_new and (not wanted or one.partition_name in wanted):
-                newest[one.partition_name] = one
+            if one.state in _DONE and is_new and (not wanted or one.target.partition in wanted):
+                newest[one.target.partition] = one
         return hive.GetLatestCommittedCompactionInfoResponse(
             compactions=[
                 hive.CompactionInfoStruct(
                     id=one.id,
-                    dbname=one.database_name,
-                    tablename=one.table_name,
-                    partitionname=one.partition_name,
+                    dbname=one.target.database,
+                    tablename=one.target.table,
+                    partitionname=one.target.partition,
                     type=one.type.number,
                 )
                 for one in newest.values()

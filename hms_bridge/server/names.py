@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from hms_bridge.errors import InvalidObjectError, MetaError
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.partition_name import parse_partition_name
+from hms_bridge.model.properties import IF_PURGE
+from hms_bridge.model.target import TableName
 from hms_bridge.wire.catalog_names import split_catalog
 from hms_bridge.wire.required import given_name
 from hms_bridge.wire.structs import Struct
-
-
-@dataclass(frozen=True, slots=True)
-class TableName:
-    """Where a call points."""
-
-    catalog: str
-    database: str
-    table: str
 
 
 def table_name(database: str | None, table: str | None, catalog: str | None = None) -> TableName:
@@ -30,7 +22,7 @@ def table_name(database: str | None, table: str | None, catalog: str | None = No
     in_name, plain = split_catalog(database)
     if not plain:
         raise MetaError("the database's name was not sent or is empty; set that field")
-    return TableName((catalog or in_name).lower(), plain, given_name(table, "the table's name"))
+    return TableName(plain, given_name(table, "the table's name"), (catalog or in_name).lower())
 
 
 def environment_of(context: Struct | None) -> Mapping[str, str]:
@@ -40,7 +32,7 @@ def environment_of(context: Struct | None) -> Mapping[str, str]:
 
 def is_purge(context: Struct | None) -> bool:
     """Whether a drop must bypass the trash."""
-    return environment_of(context).get("ifPurge", "").lower() == "true"
+    return environment_of(context).get(IF_PURGE, "").lower() == "true"
 
 
 def limit_of(count: int | None) -> int:

@@ -8,8 +8,9 @@ from hms_bridge.errors import InvalidObjectError, MetaError, NoSuchObjectError
 from hms_bridge.model.catalog import DEFAULT_PARTITION_VALUE, Partition, Table
 from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.model.statistics_state import seen_partition
+from hms_bridge.model.target import TableName
 from hms_bridge.server.answers import answers
-from hms_bridge.server.names import TableName, limit_of, table_name, values_of_name
+from hms_bridge.server.names import limit_of, table_name, values_of_name
 from hms_bridge.server.served_partitions import ServedPartitions
 from hms_bridge.wire.condition import read_condition
 from hms_bridge.wire.convert_catalog import partition_to_struct

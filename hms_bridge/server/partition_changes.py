@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from hms_bridge.errors import MetaError
-from hms_bridge.model.catalog import Column, Partition, Table, TableKey
+from hms_bridge.model.catalog import Column, Partition, Table
 from hms_bridge.model.expression import ConditionToDrop
 from hms_bridge.model.partition_name import partition_name
+from hms_bridge.model.target import TableName
 from hms_bridge.server.answers import answers
 from hms_bridge.server.names import (
-    TableName,
     environment_of,
     is_purge,
     table_name,
@@ -219,7 +219,7 @@ class PartitionChangeCalls:
         source = table_name(args.source_db, args.source_table_name)
         target = table_name(args.dest_db, args.dest_table_name)
         return self._store.exchange_partitions(
-            given(args.partitionSpecs, "partitionSpecs"), _key(source), _key(target)
+            given(args.partitionSpecs, "partitionSpecs"), source, target
         )
 
     def _drop_by_names(
@@ -331,10 +331,6 @@ class PartitionChangeCalls:
 
     def _values_of(self, name: TableName, text: str | None) -> tuple[str, ...]:
         return values_of_name(self._table(name), given(text, "the partition's name"))
-
-
-def _key(name: TableName) -> TableKey:
-    return TableKey(name.database, name.table, name.catalog)
 
 
 def _partition(name: TableName, struct: Struct, columns: tuple[Column, ...]) -> Partition:

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from hms_bridge.errors import MetaError
 from hms_bridge.metastore import CatalogStore
 from hms_bridge.model.catalog import Partition
+from hms_bridge.model.target import TableName
 from hms_bridge.server.answers import answers
-from hms_bridge.server.names import TableName, table_name
+from hms_bridge.server.names import table_name
 from hms_bridge.server.partition_calls import partitions_to_spec
 from hms_bridge.wire.required import given
 from hms_bridge.wire.structs import Struct, hive

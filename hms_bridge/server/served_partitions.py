@@ -10,13 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from hms_bridge.metastore import CatalogStore, Metastore
-from hms_bridge.model.catalog import (
-    DEFAULT_CATALOG,
-    DEFAULT_PARTITION_VALUE,
-    Partition,
-    TableKey,
-)
+from hms_bridge.model.catalog import DEFAULT_CATALOG, DEFAULT_PARTITION_VALUE, Partition
 from hms_bridge.model.expression import Condition, ConditionToDrop
+from hms_bridge.model.target import TableName
 
 
 class ServedPartitions(CatalogStore, Protocol):
@@ -82,7 +78,7 @@ class ServedPartitions(CatalogStore, Protocol):
         ...
 
     def exchange_partitions(
-        self, values: Mapping[str, str], source: TableKey, target: TableKey
+        self, values: Mapping[str, str], source: TableName, target: TableName
     ) -> tuple[Partition, ...]:
         """Move the partitions with these values from one table to another."""
         ...

@@ -14,8 +14,9 @@ from hms_bridge.model.statistics import (
     StatisticsQuery,
     StatisticsUpdate,
 )
+from hms_bridge.model.target import TableName
 from hms_bridge.server.answers import answers
-from hms_bridge.server.names import TableName, table_name
+from hms_bridge.server.names import table_name
 from hms_bridge.wire import convert_statistics
 from hms_bridge.wire.required import given, given_name
 from hms_bridge.wire.structs import Struct, hive

@@ -10,12 +10,13 @@ from hms_bridge.errors import InvalidOperationError, MetaError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.ids import WriteId
+from hms_bridge.model.properties import DO_NOT_UPDATE
 from hms_bridge.model.statistics import HIVE, StatisticsQuery
 from hms_bridge.model.statistics_state import accurate_columns, seen_table
+from hms_bridge.model.target import TableName
 from hms_bridge.server.access_types import access_type
 from hms_bridge.server.answers import answers
 from hms_bridge.server.names import (
-    TableName,
     environment_of,
     is_purge,
     limit_of,
@@ -34,7 +35,6 @@ from hms_bridge.wire.received import received_table
 from hms_bridge.wire.required import given
 from hms_bridge.wire.structs import Struct, hive
 
-_DO_NOT_COUNT = "DO_NOT_UPDATE_STATS"
 _INSERT_ONLY_TABLES = 2
 _CONSTRAINTS = (
     "primaryKeys", "foreignKeys", "uniqueConstraints", "notNullConstraints",
@@ -288,9 +288,9 @@ class TableCalls:
         sent = given(struct, "the new table")
         trusted = take_trusted_columns(sent)
         table = received_table(sent)
-        if environment_of(context).get(_DO_NOT_COUNT, "").lower() == "true":
+        if environment_of(context).get(DO_NOT_UPDATE, "").lower() == "true":
             # Hive takes this word from either place; as a parameter it is not stored.
-            table = replace(table, parameters={**table.parameters, _DO_NOT_COUNT: "true"})
+            table = replace(table, parameters={**table.parameters, DO_NOT_UPDATE: "true"})
         self._store.create_table(table, trusted_columns=trusted)
 
     def _names(

@@ -14,15 +14,13 @@ from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.table_rules import (
     check_alteration,
-    is_external,
-    is_view,
-    parameter,
     with_altered_acid_properties,
 )
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import InvalidOperationError, MetaError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Partition, Table
 from hms_bridge.model.ids import WriteId
+from hms_bridge.model.properties import is_true
 from hms_bridge.notification import events
 from hms_bridge.service import altered_statistics, file_statistics, moves
 from hms_bridge.service.foundation import VerbFamily, normal_table, with_ddl_time
@@ -155,17 +153,17 @@ class AlterTableVerbs(VerbFamily):
         _check_replication(old_database, new_database)
         check_alteration(old, wanted)
         with_altered_acid_properties(old, wanted)
-        translated = (parameter(old.parameters, "TRANSLATED_TO_EXTERNAL") or "").lower() == "true"
-        if is_view(old) or source is None or (is_external(old) and not translated):
+        translated = is_true(old.parameters, "TRANSLATED_TO_EXTERNAL")
+        if old.is_view or source is None or (old.is_external and not translated):
             return None
         is_kept = wanted.storage.location in (None, "", source)
-        default = self._roots.table_location(old_database, old.name, is_external=is_external(old))
+        default = self._roots.table_location(old_database, old.name, is_external=old.is_external)
         if not is_kept or source.rstrip("/") != self._roots.uri(default, "default location"):
             return None
         self._transactions.read(
             lambda c: self._files.rule.require_alone(c, Owner(table=old), source)
         )
-        target = self._roots.table_location(new_database, wanted.name, is_external=is_external(old))
+        target = self._roots.table_location(new_database, wanted.name, is_external=old.is_external)
         return _Move(
             source=source,
             target=self._roots.uri(target, f"location of table '{wanted.full_name}'"),

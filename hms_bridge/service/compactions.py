@@ -9,7 +9,6 @@ from hms_bridge.backend.work import sql
 from hms_bridge.catalog import partitions, tables
 from hms_bridge.errors import InvalidOperationError, NoSuchObjectError
 from hms_bridge.model.compaction import (
-    IF_PURGE,
     LOCATION,
     Compaction,
     CompactionRequest,
@@ -17,6 +16,8 @@ from hms_bridge.model.compaction import (
     CompactionState,
     CompactionType,
 )
+from hms_bridge.model.properties import IF_PURGE
+from hms_bridge.model.target import Target
 from hms_bridge.notification import events
 from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.replica_gate import write_refusal
@@ -27,15 +28,13 @@ from hms_bridge.txn import cleaning, compaction_history, compaction_queue
 def _compact(unit: UnitOfWork, request: CompactionRequest) -> CompactionResponse:
     """Refused too: in a replica unless the initiator asks, and InvalidOperationError for properties
     with which a metastore names directories to delete."""
-    wanted = replace(
-        request,
-        database_name=request.database_name.lower(),
-        table_name=request.table_name.lower(),
-    )
+    asked = request.target
+    target = Target(asked.database.lower(), asked.table.lower(), asked.partition)
+    wanted = replace(request, target=target)
     reserved = sorted({LOCATION, IF_PURGE} & set(request.properties))
     if reserved:
         raise InvalidOperationError(
-            f"{request.database_name}.{request.table_name}: a compaction takes no property "
+            f"{asked.name}: a compaction takes no property "
             f"{reserved[0]}; it is the metastore's own, for directories that were dropped"
         )
     _require_target(unit.connection, wanted)
@@ -62,8 +61,8 @@ def _mark_failed(unit: UnitOfWork, compaction: Compaction) -> None:
 
 
 def _require_target(connection: Connection, request: CompactionRequest) -> None:
-    stored = tables.require_table(connection, request.database_name, request.table_name)
-    name = request.partition_name
+    stored = tables.require_table(connection, request.target.database, request.target.table)
+    name = request.target.partition
     if name is not None and not partitions.existing_names(connection, stored, [name]):
         raise NoSuchObjectError(
             f"partition {name} of {stored.table.full_name} not found; name it as SHOW PARTITIONS "
@@ -75,7 +74,7 @@ def _replica_refusal(connection: Connection, request: CompactionRequest) -> str 
     """The initiator compacts a replica without changing row ids; others are not let in."""
     if request.is_automatic and request.type in (CompactionType.MINOR, CompactionType.MAJOR):
         return None
-    return write_refusal(connection, request.database_name)
+    return write_refusal(connection, request.target.database)
 
 
 class CompactionVerbs(VerbFamily):

@@ -14,9 +14,10 @@ from hms_bridge.catalog import databases, partitions, tables, view_creation
 from hms_bridge.catalog.partitions import StoredPartition
 from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
-from hms_bridge.catalog.table_rules import has_own_files, parameter
+from hms_bridge.catalog.table_rules import has_own_files
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Table
+from hms_bridge.model.properties import parameter
 from hms_bridge.notification import events
 from hms_bridge.service.locations import parent
 from hms_bridge.service.unit_of_work import Transactions, UnitOfWork

@@ -14,10 +14,10 @@ from hms_bridge.catalog import databases, partitions, tables
 from hms_bridge.catalog.partitions import StoredPartition
 from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
-from hms_bridge.catalog.table_rules import is_view
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import MetaError
-from hms_bridge.model.catalog import Column, Partition, Table, TableKey
+from hms_bridge.model.catalog import Column, Partition, Table
+from hms_bridge.model.target import TableName
 from hms_bridge.notification import events
 from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.locations import partition_location
@@ -47,7 +47,7 @@ class ExchangePartitionVerbs(VerbFamily):
     """exchange_partitions: not in the port, because no other room needs it; the server does."""
 
     def exchange_partitions(
-        self, values: Mapping[str, str], source: TableKey, target: TableKey
+        self, values: Mapping[str, str], source: TableName, target: TableName
     ) -> tuple[Partition, ...]:
         """Move the partitions with these values by column, all or none; how they are now.
 
@@ -85,8 +85,8 @@ class ExchangePartitionVerbs(VerbFamily):
         self,
         unit: UnitOfWork,
         values: Mapping[str, str],
-        source: TableKey,
-        target: TableKey,
+        source: TableName,
+        target: TableName,
         planned: _Exchange,
         moved: Sequence[FileTask],
     ) -> tuple[Partition, ...]:
@@ -117,8 +117,8 @@ class ExchangePartitionVerbs(VerbFamily):
         self,
         connection: Connection,
         values: Mapping[str, str],
-        source: TableKey,
-        target: TableKey,
+        source: TableName,
+        target: TableName,
     ) -> _Exchange:
         plan = _plan(connection, values, source, target)
         owner = Owner(
@@ -129,7 +129,7 @@ class ExchangePartitionVerbs(VerbFamily):
 
 
 def _plan(
-    connection: Connection, values: Mapping[str, str], source: TableKey, target: TableKey
+    connection: Connection, values: Mapping[str, str], source: TableName, target: TableName
 ) -> _Exchange:
     """What would be done. Raises MetaError for what must not."""
     into = _require(connection, target, "destination")
@@ -153,7 +153,7 @@ def _plan(
     )
 
 
-def _require(connection: Connection, key: TableKey, which: str) -> StoredTable:
+def _require(connection: Connection, key: TableName, which: str) -> StoredTable:
     stored = tables.find_table(connection, key.database, key.table, key.catalog)
     if stored is None:
         raise MetaError(f"The {which} table {key.catalog}.{key.database}.{key.table} not found")
@@ -181,7 +181,7 @@ def _values(table: Table, values: Mapping[str, str]) -> list[str]:
 
 def _check_form(source: Table, target: Table) -> None:
     for table in (source, target):
-        if is_view(table):
+        if table.is_view:
             raise MetaError(f"{table.full_name} is a view, which has no partitions of its own")
         if table.is_transactional:
             raise MetaError(
@@ -197,7 +197,7 @@ def _form(columns: Sequence[Column]) -> list[tuple[str, str]]:
     return [(column.name, column.type) for column in columns]
 
 
-def _check_replication(connection: Connection, source: TableKey, target: TableKey) -> bool:
+def _check_replication(connection: Connection, source: TableName, target: TableName) -> bool:
     """Whether the files must be archived. Files never go from one database to another where one
     of them is a replication source (HiveMetaStore.isRenameAllowed)."""
     is_source = [

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hms_bridge.catalog.table_rules import is_view
 from hms_bridge.model.catalog import Partition, Table
+from hms_bridge.model.properties import DO_NOT_UPDATE
 from hms_bridge.model.statistics_state import (
     Parameters,
     with_accurate_basic,
@@ -25,7 +25,6 @@ COUNTED = (FILES, SIZE, ERASURE_CODED)
 _ROWS = ("numRows", "rawDataSize")
 _HOW_CREATED = ("created_with_ctas", "created_with_ctlt")
 """What a client says of its statement; not kept."""
-DO_NOT_UPDATE = "DO_NOT_UPDATE_STATS"
 _DO_NOT_COUNT = "DO_NOT_POPULATE_QUICK_STATS"
 _GENERATED_BY = "STATS_GENERATED"
 
@@ -55,14 +54,14 @@ def of_created(
     if counted == NO_FILES and trusted_columns:
         parameters |= dict.fromkeys((*COUNTED, *_ROWS), "0")
         parameters = with_accurate_basic(with_accurate_columns(parameters, trusted_columns))
-    if not _is_wanted(table) or _has_all(parameters) or is_view(table) or table.is_partitioned:
+    if not _is_wanted(table) or _has_all(parameters) or table.is_view or table.is_partitioned:
         return parameters
     return of_table(parameters, counted, {})
 
 
 def is_due_for_added(table: Table, partition: Partition) -> bool:
     """Whether the files of a new partition are counted, if its directory was there before."""
-    return _is_wanted(table) and not is_view(table) and not _has_all(partition.parameters)
+    return _is_wanted(table) and not table.is_view and not _has_all(partition.parameters)
 
 
 def is_due_for_partition(
@@ -128,7 +127,7 @@ def _is_wanted(table: Table) -> bool:
 
 
 def _may_update(table: Table, environment: Parameters) -> bool:
-    return environment.get(DO_NOT_UPDATE) != "true" and not is_view(table)
+    return environment.get(DO_NOT_UPDATE) != "true" and not table.is_view
 
 
 def _is_stale(table: Table, old: Partition, new: Partition, environment: Parameters) -> bool:

@@ -22,7 +22,7 @@ def _update_creation_metadata(
 ) -> None:
     key = (database.lower(), view.lower(), catalog.lower())
     table = tables.require_table(unit.connection, *key, RowLock.EXCLUSIVE).table
-    if not view_creation.is_materialized(table):
+    if not table.is_materialized_view:
         raise InvalidOperationError(f"{table.full_name} is no materialized view")
     view_creation.put_creation(unit.connection, table, creation, unit.clock.now_ms())
 

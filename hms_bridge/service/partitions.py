@@ -12,7 +12,6 @@ from hms_bridge.catalog.limits import check_partition
 from hms_bridge.catalog.partitions import name_of
 from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
-from hms_bridge.catalog.table_rules import is_external, is_view
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import (
     AlreadyExistsError,
@@ -94,7 +93,7 @@ class PartitionVerbs(VerbFamily):
         self._files.settle(*(place for place, p in given if not asks_to_keep(p.parameters)))
         for place in (place for place, p in given if asks_to_keep(p.parameters)):
             self._files.keep(place)
-        return [p for p in places if self._files.make_directory(p, is_external=is_external(table))]
+        return [p for p in places if self._files.make_directory(p, is_external=table.is_external)]
 
     def _counted_anew(
         self, table: Table, new: Mapping[str, Partition], made: Sequence[str]
@@ -185,7 +184,7 @@ class PartitionVerbs(VerbFamily):
 
         def work(connection: Connection) -> list[tuple[Partition, Partition, Table]]:
             stored = _table(connection, key)
-            if stored.table.is_transactional or is_view(stored.table):
+            if stored.table.is_transactional or stored.table.is_view:
                 return []
             named = {name_of(stored.table, p.values): p for p in wanted}
             found = partitions.find_by_names(connection, stored, list(named))
@@ -306,7 +305,7 @@ def _complete(
     name = name_of(table, partition.values)
     normal = normal_partition(partition, table)
     location = normal.storage.location
-    if not location and is_new and not is_view(table):
+    if not location and is_new and not table.is_view:
         location = partition_location(table, name)
     if location:
         location = roots.uri(location, f"location of partition {name}")

@@ -13,7 +13,6 @@ from hms_bridge.catalog.limits import check_partition
 from hms_bridge.catalog.partitions import StoredPartition, name_of
 from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
-from hms_bridge.catalog.table_rules import is_external, is_view
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import InvalidOperationError, MetaError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Partition, Table
@@ -144,7 +143,7 @@ def _move_of(table: Table, old: StoredPartition, wanted: Partition) -> tuple[str
     managed table puts it follows the name, and only if no other place is asked for."""
     target = partition_location(table, name_of(table, wanted.values))
     source = old.partition.storage.location
-    if is_view(table) or is_external(table) or source is None or target is None:
+    if table.is_view or table.is_external or source is None or target is None:
         return None
     is_own = source == partition_location(table, old.name)
     is_elsewhere_wanted = wanted.storage.location not in (None, "", source)

@@ -21,10 +21,12 @@ from hms_bridge.errors import MetaError
 from hms_bridge.model.catalog import Database
 from hms_bridge.model.event import EventType
 from hms_bridge.model.lock import LockFilter, LockState
+from hms_bridge.model.properties import LAST_EVENT
+from hms_bridge.model.target import Scope
 from hms_bridge.notification.events import EventDraft
 from hms_bridge.repl.lease import LeaseKind
 from hms_bridge.repl.remedies import open_to_definitions, open_to_writers
-from hms_bridge.repl.target_objects import LAST_EVENT, OPENED, is_replica
+from hms_bridge.repl.target_objects import OPENED, is_replica
 from hms_bridge.txn.locks import show_locks
 
 _DEFINITIONS = frozenset(
@@ -76,7 +78,7 @@ def require_definitions_open(connection: Connection, database_name: str, what: s
     found = databases.find_database(connection, database_name.lower())
     if found is None or _opened(found.database) != "false":
         return
-    lease = LockFilter(database_name=found.database.name, table_name=LeaseKind.LOAD.value)
+    lease = LockFilter(scope=Scope(found.database.name, LeaseKind.LOAD.value))
     if any(one.state is LockState.ACQUIRED for one in show_locks(connection, lease)):
         return
     raise MetaError(

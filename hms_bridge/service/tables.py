@@ -12,7 +12,7 @@ from hms_bridge.catalog import databases, tables, view_creation
 from hms_bridge.catalog.column_types import check_column_types
 from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
-from hms_bridge.catalog.table_rules import is_external, is_view, with_acid_properties
+from hms_bridge.catalog.table_rules import with_acid_properties
 from hms_bridge.errors import AlreadyExistsError, NoSuchObjectError
 from hms_bridge.model.catalog import (
     DEFAULT_CATALOG,
@@ -58,16 +58,16 @@ class TableVerbs(VerbFamily):
         wanted = self._with_location(wanted, database)
         location = wanted.storage.location
         is_made, files = False, []
-        if location is not None and not is_view(wanted):
+        if location is not None and not wanted.is_view:
             if asks_to_keep(table.parameters):
                 self._files.keep(location)
             else:
                 self._files.settle(location)
-            is_made = self._files.make_directory(location, is_external=is_external(wanted))
+            is_made = self._files.make_directory(location, is_external=wanted.is_external)
             counted = file_statistics.NO_FILES if is_made else self._files.count(location)
             parameters = file_statistics.of_created(wanted, counted, trusted_columns)
             wanted = replace(wanted, parameters=parameters)
-            if not is_made and not is_external(wanted) and not wanted.is_transactional:
+            if not is_made and not wanted.is_external and not wanted.is_transactional:
                 files = self._files.references(location)
         try:
             is_kept = asks_to_keep(table.parameters)
@@ -95,10 +95,10 @@ class TableVerbs(VerbFamily):
         return found[0].database
 
     def _with_location(self, table: Table, database: Database) -> Table:
-        if is_view(table):
+        if table.is_view:
             return table
         location = table.storage.location or self._roots.table_location(
-            database, table.name, is_external=is_external(table)
+            database, table.name, is_external=table.is_external
         )
         location = self._roots.uri(location, f"location of table '{table.full_name}'")
         return replace(table, storage=replace(table.storage, location=location))
@@ -120,10 +120,10 @@ class TableVerbs(VerbFamily):
         )
         key = tables.insert_table(unit.connection, stored.id, complete)
         # Only now: of many who make one table, the others must hear that it exists.
-        if (place := table.storage.location) is not None and not is_view(table):
+        if (place := table.storage.location) is not None and not table.is_view:
             owner = Owner(table=replace(complete, id=key))
             self._files.rule.require_unshared(unit.connection, table, [place], owner)
-        if complete.creation is not None and view_creation.is_materialized(complete):
+        if complete.creation is not None and complete.is_materialized_view:
             view_creation.put_creation(
                 unit.connection, complete, complete.creation, self._clock.now_ms()
             )

@@ -17,7 +17,6 @@ from hms_bridge.catalog import databases, partitions, tables
 from hms_bridge.catalog.partitions import StoredPartition
 from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
-from hms_bridge.catalog.table_rules import is_view
 from hms_bridge.errors import InvalidOperationError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Table
 from hms_bridge.model.ids import WriteId
@@ -203,7 +202,7 @@ def _partitions(
 
 
 def _check(connection: Connection, table: Table, write_id: WriteId) -> None:
-    if is_view(table):
+    if table.is_view:
         raise InvalidOperationError(
             f"{table.full_name} is a view, which has no rows of its own to remove"
         )

@@ -19,6 +19,7 @@ from hms_bridge.model.lock import (
     LockState,
     LockType,
 )
+from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import TxnType
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.session.min_history import register_reader
@@ -72,9 +73,7 @@ def read_lock(table: Table, partition_name: str | None = None) -> LockComponent:
     return LockComponent(
         type=LockType.SHARED_READ,
         level=LockLevel.PARTITION if partition_name else LockLevel.TABLE,
-        database_name=table.database_name,
-        table_name=table.name,
-        partition_name=partition_name,
+        scope=Scope(table.database_name, table.name, partition_name),
         operation=DataOperation.SELECT,
         is_transactional=True,
     )
@@ -83,9 +82,9 @@ def read_lock(table: Table, partition_name: str | None = None) -> LockComponent:
 def _read_tables(locks: Sequence[LockComponent]) -> list[str]:
     """Tables that are read: an insert reads nothing of its target."""
     return [
-        f"{lock.database_name}.{lock.table_name}".lower()
+        f"{lock.scope.database}.{lock.scope.table}".lower()
         for lock in locks
-        if lock.table_name and lock.operation is not DataOperation.INSERT
+        if lock.scope.table and lock.operation is not DataOperation.INSERT
     ]
 
 

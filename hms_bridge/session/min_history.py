@@ -26,6 +26,7 @@ from hms_bridge.model.compaction import (
     ShowCompactionsRequest,
 )
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
+from hms_bridge.model.target import Scope
 
 _LOWEST = WriteId(1)
 _UNDER_WAY = (CompactionState.WORKING, CompactionState.READY_FOR_CLEANING)
@@ -63,7 +64,7 @@ def lowest_needed(name: str, settled: WriteId, under_way: Iterable[Compaction]) 
         entry.highest_write_id or _LOWEST
         for entry in under_way
         if entry.type is not CompactionType.ABORT_TXN_CLEANUP
-        and f"{entry.database_name}.{entry.table_name}".lower() == name
+        and str(entry.target.name).lower() == name
         and not _is_committed(entry)
     ]
     return min(settled, *heights) if heights else settled
@@ -71,7 +72,7 @@ def lowest_needed(name: str, settled: WriteId, under_way: Iterable[Compaction]) 
 
 def _settled_write_ids(metastore: Metastore, names: Sequence[str]) -> dict[str, WriteId]:
     """The own transaction counts as open here, as it does for every compaction."""
-    txns = metastore.get_open_txns().valid_txns()
+    txns = metastore.get_open_txns().snapshot()
     lists = metastore.get_valid_write_ids(names, txns)
     return {
         name: one.compactor_view().high_watermark for name, one in zip(names, lists, strict=True)
@@ -86,8 +87,7 @@ def _compactions(metastore: Metastore, names: Sequence[str]) -> list[Compaction]
         for state in _UNDER_WAY
         for entry in metastore.show_compactions(
             ShowCompactionsRequest(
-                database_name=database if is_one else None,
-                table_name=table if is_one else None,
+                scope=Scope(database if is_one else None, table if is_one else None),
                 state=state,
             )
         )

@@ -94,7 +94,7 @@ def current_snapshot(metastore: Metastore, txn_id: TxnId = NO_TXN) -> ValidTxnLi
     waited for its locks. Hive's list ends at the own id (docs/hive/transactions.md §5), and so Hive
     opens a new transaction then.
     """
-    return metastore.get_open_txns().valid_txns(own=txn_id)
+    return metastore.get_open_txns().without(txn_id).snapshot()
 
 
 def _abort(metastore: Metastore, request: AbortTxnRequest) -> None:

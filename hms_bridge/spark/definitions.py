@@ -24,8 +24,8 @@ from hms_bridge.model.catalog import (
     SerDe,
     Storage,
     Table,
-    TableType,
 )
+from hms_bridge.model.properties import BUCKETING_VERSION, TRANSACTIONAL
 
 Listed = tuple[tuple[str, ...], list[tuple[object, ...]], str | None]
 """Columns, rows, message."""
@@ -96,7 +96,7 @@ def _table(statement: CreateTable | DropTable, metastore: Metastore, current: st
 
 def _require_table(table: Table) -> None:
     """As Hive does (DropTableAnalyzer): a view is not dropped as if it were a table."""
-    if table.type in (TableType.VIRTUAL_VIEW.value, TableType.MATERIALIZED_VIEW.value):
+    if table.is_any_view:
         raise DmlError(f"{table.full_name} is a view and not dropped as a table; drop it with Hive")
 
 
@@ -115,7 +115,7 @@ def _orc_table(statement: CreateTable, database: str) -> Table:
             bucket_count=statement.bucket_count,
         ),
         partition_columns=statement.partition_columns,
-        parameters={"transactional": "true", "bucketing_version": "2", **statement.properties},
+        parameters={TRANSACTIONAL: "true", BUCKETING_VERSION: "2", **statement.properties},
     )
 
 

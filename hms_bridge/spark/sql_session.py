@@ -21,6 +21,7 @@ from hms_bridge.errors import DmlError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.lock import LockComponent, LockLevel
+from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import TxnType
 from hms_bridge.session.locked_transaction import LockedTransaction, locked_transaction, read_lock
 from hms_bridge.session.transaction import Client
@@ -231,8 +232,7 @@ def _write_locks(plan: WritePlan) -> list[LockComponent]:
         LockComponent(
             type=plan.kind.lock_type,
             level=LockLevel.TABLE,
-            database_name=plan.table.database_name,
-            table_name=plan.table.name,
+            scope=Scope(plan.table.database_name, plan.table.name),
             operation=plan.kind.operation,
             is_transactional=True,
             is_dynamic_partition_write=plan.table.is_partitioned,

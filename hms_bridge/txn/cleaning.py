@@ -41,6 +41,8 @@ from hms_bridge.backend.schema.txn_tables import (
 from hms_bridge.backend.sequences import next_compaction_id
 from hms_bridge.backend.work import Work
 from hms_bridge.model.compaction import (
+    LOCATION,
+    NEVER_QUEUED,
     Compaction,
     CompactionState,
     CompactionType,
@@ -48,8 +50,10 @@ from hms_bridge.model.compaction import (
     Readers,
 )
 from hms_bridge.model.ids import CompactionId, WriteId
+from hms_bridge.model.target import TableName, Target
 from hms_bridge.model.txn import TxnState
 from hms_bridge.txn.compaction_history import succeed
+from hms_bridge.txn.compaction_queue import at_queue
 from hms_bridge.txn.compaction_rows import from_queue, queue_row
 from hms_bridge.txn.components import at_target, forget_aborted
 from hms_bridge.txn.open_txns import min_open_txn_watermark
@@ -63,10 +67,8 @@ _Q = COMPACTION_QUEUE.c
 _C = TXN_COMPONENTS.c
 _D = COMPLETED_TXN_COMPONENTS.c
 _H = COMPLETED_COMPACTIONS.c
-_SOFT_DROP = "location"
 _READY = CompactionState.READY_FOR_CLEANING.stored
 _CLEANUP = CompactionType.ABORT_TXN_CLEANUP.stored
-_Target = tuple[str, str, str | None]
 
 
 def find_ready_to_clean(work: Work, retention_ms: int = 0) -> tuple[Compaction, ...]:
@@ -93,21 +95,21 @@ def find_ready_to_clean(work: Work, retention_ms: int = 0) -> tuple[Compaction, 
     ).mappings()
     entries = tuple(map(from_queue, rows))
     found = readers(work, entries)
-    lowest: dict[_Target, Compaction] = {}
+    lowest: dict[Target, Compaction] = {}
     for entry in entries:
-        watermark = found.watermarks[entry.database_name]
+        watermark = found.watermarks[entry.target.database]
         if (entry.next_txn_id or 0) >= watermark or entry.id in found.locks:
             continue
-        target = _target(entry)
-        if target not in lowest or _height(entry) < _height(lowest[target]):
-            lowest[target] = entry
+        known = lowest.get(entry.target)
+        if known is None or _height(entry) < _height(known):
+            lowest[entry.target] = entry
     return tuple(sorted(lowest.values(), key=lambda entry: entry.id)[:FETCH_MAX])
 
 
 def readers(work: Work, entries: Sequence[Compaction]) -> Readers:
     """Who may read the inputs of these entries."""
     connection = work.connection
-    databases = sorted({entry.database_name for entry in entries})
+    databases = sorted({entry.target.database for entry in entries})
     return Readers(
         watermarks={one: min_open_txn_watermark(work, one) for one in databases},
         elsewhere={one: txns_elsewhere(connection, one) for one in databases},
@@ -130,23 +132,21 @@ def find_ready_to_clean_aborts(work: Work) -> tuple[Compaction, ...]:
         connection, asked.aborted_txn_threshold, asked.aborted_txn_time_threshold_ms, now
     )
     postponed = _postponed_cleanups(connection)
-    heights: dict[tuple[str, str], WriteId] = {}
+    heights: dict[TableName, WriteId] = {}
     entries: list[Compaction] = []
     for target, (has_too_many, has_old, lowest) in found.items():
         waiting = postponed.get(target)
         if waiting is not None and _waits_until(waiting) > now:
             continue
-        table = target[:2]
+        table = target.name
         if table not in heights:
-            heights[table] = _below_open_writes(connection, *table)
+            heights[table] = _below_open_writes(connection, table.database, table.table)
         if (lowest or 0) > heights[table]:
             continue
         entries.append(
             Compaction(
-                id=waiting.id if waiting else CompactionId(0),
-                database_name=target[0],
-                table_name=target[1],
-                partition_name=target[2],
+                id=waiting.id if waiting else NEVER_QUEUED,
+                target=target,
                 type=CompactionType.ABORT_TXN_CLEANUP,
                 state=CompactionState.READY_FOR_CLEANING,
                 highest_write_id=heights[table],
@@ -188,9 +188,9 @@ def mark_cleaning_postponed(
     connection.execute(
         insert(COMPACTION_QUEUE).values(
             CQ_ID=next_compaction_id(connection),
-            CQ_DATABASE=compaction.database_name,
-            CQ_TABLE=compaction.table_name,
-            CQ_PARTITION=compaction.partition_name,
+            CQ_DATABASE=compaction.target.database,
+            CQ_TABLE=compaction.target.table,
+            CQ_PARTITION=compaction.target.partition,
             CQ_STATE=_READY,
             CQ_TYPE=_CLEANUP,
             CQ_ENQUEUE_TIME=now,
@@ -211,30 +211,30 @@ def mark_cleaned(work: Work, compaction: Compaction) -> None:
     NoSuchCompactionError for an entry that is not queued.
     """
     connection = work.connection
-    target = _target(compaction)
+    target = compaction.target
     connection.execute(
         delete(COMPACTION_QUEUE).where(
-            _at_queue(target), _Q.CQ_TYPE == _CLEANUP, _Q.CQ_STATE == _READY
+            at_queue(target), _Q.CQ_TYPE == _CLEANUP, _Q.CQ_STATE == _READY
         )
     )
     highest = compaction.highest_write_id
     if compaction.type is CompactionType.ABORT_TXN_CLEANUP:
         if highest is not None:
-            forget_aborted(connection, at_target(*target), highest_write_id=highest)
+            forget_aborted(connection, at_target(target), highest_write_id=highest)
         return
     ended = succeed(work, compaction.id)
     highest = ended.highest_write_id
-    is_dropped = _SOFT_DROP in ended.properties
-    completed = _at_completed(target, is_whole_table=is_dropped and target[2] is None)
+    is_dropped = LOCATION in ended.properties
+    completed = _at_completed(target, is_whole_table=is_dropped and target.partition is None)
     if highest is not None and not is_dropped:
         completed = and_(completed, or_(_D.CTC_WRITEID <= highest, _D.CTC_WRITEID.is_(None)))
     connection.execute(delete(COMPLETED_TXN_COMPONENTS).where(completed))
     if highest is not None:
         told = compaction.highest_write_id
         highest = highest if told is None else min(highest, told)
-        components = at_target(*target)
-        if is_dropped and target[2] is None:
-            components = and_(_C.TC_DATABASE == target[0], _C.TC_TABLE == target[1])
+        components = at_target(target)
+        if is_dropped and target.partition is None:
+            components = and_(_C.TC_DATABASE == target.database, _C.TC_TABLE == target.table)
         forget_aborted(connection, components, highest_write_id=highest)
 
 
@@ -279,7 +279,7 @@ def forget_aborted_components(
     connection: Connection, compaction: Compaction, write_ids: Sequence[WriteId]
 ) -> None:
     """Drop the rows of aborted write ids whose files are gone; others of the target stay."""
-    forget_aborted(connection, at_target(*_target(compaction)), write_ids=write_ids)
+    forget_aborted(connection, at_target(compaction.target), write_ids=write_ids)
 
 
 def find_potential_compactions(
@@ -303,10 +303,8 @@ def find_potential_compactions(
         .group_by(_D.CTC_DATABASE, _D.CTC_TABLE, _D.CTC_PARTITION)
     )
     found = {
-        (database, table, partition): PotentialCompaction(
-            database_name=database,
-            table_name=table,
-            partition_name=partition,
+        Target(database, table, partition): PotentialCompaction(
+            target=Target(database, table, partition),
             write_count=count,
             highest_write_id=highest,
         )
@@ -315,16 +313,14 @@ def find_potential_compactions(
     now = work.now_ms
     aborted = _aborted_targets(connection, aborted_threshold, aborted_time_threshold_ms, now)
     for target, (has_too_many, has_old, _) in aborted.items():
-        known = found.get(target) or PotentialCompaction(
-            database_name=target[0], table_name=target[1], partition_name=target[2]
-        )
+        known = found.get(target) or PotentialCompaction(target=target)
         found[target] = replace(known, has_too_many_aborts=has_too_many, has_old_abort=has_old)
     return tuple(found.values())
 
 
 def _aborted_targets(
     connection: Connection, threshold: int, time_threshold_ms: int, now: int
-) -> dict[_Target, tuple[bool, bool, int | None]]:
+) -> dict[Target, tuple[bool, bool, int | None]]:
     """Targets over a threshold: too many, too old, lowest aborted write id (None if untold)."""
     count, oldest = func.count(), func.min(TXNS.c.TXN_STARTED)
     is_over = count > threshold
@@ -339,7 +335,7 @@ def _aborted_targets(
         .limit(FETCH_MAX)
     )
     return {
-        (database, table, partition): (
+        Target(database, table, partition): (
             total > threshold,
             time_threshold_ms >= 0 and started + time_threshold_ms < now,
             lowest,
@@ -360,11 +356,11 @@ def _below_open_writes(connection: Connection, database: str, table: str) -> Wri
     return given if lowest_open is None else WriteId(min(given, lowest_open - 1))
 
 
-def _postponed_cleanups(connection: Connection) -> Mapping[_Target, Compaction]:
+def _postponed_cleanups(connection: Connection) -> Mapping[Target, Compaction]:
     rows = connection.execute(
         select(COMPACTION_QUEUE).where(_Q.CQ_TYPE == _CLEANUP, _Q.CQ_STATE == _READY)
     ).mappings()
-    return {_target(entry): entry for entry in _records(rows)}
+    return {entry.target: entry for entry in _records(rows)}
 
 
 def _records(rows: Iterable[Any]) -> Iterable[Compaction]:
@@ -389,24 +385,12 @@ def _waits_until(entry: Compaction) -> int:
     return last_try + entry.retry_retention_ms
 
 
-def _target(compaction: Compaction) -> _Target:
-    return (compaction.database_name, compaction.table_name, compaction.partition_name)
-
-
 def _height(entry: Compaction) -> tuple[int, int]:
     return (entry.highest_write_id or 0, entry.id)
 
 
-def _at_queue(target: _Target) -> ColumnElement[bool]:
-    return and_(
-        _Q.CQ_DATABASE == target[0],
-        _Q.CQ_TABLE == target[1],
-        null_safe_equals(_Q.CQ_PARTITION, target[2]),
-    )
-
-
-def _at_completed(target: _Target, *, is_whole_table: bool) -> ColumnElement[bool]:
-    table = and_(_D.CTC_DATABASE == target[0], _D.CTC_TABLE == target[1])
+def _at_completed(target: Target, *, is_whole_table: bool) -> ColumnElement[bool]:
+    table = and_(_D.CTC_DATABASE == target.database, _D.CTC_TABLE == target.table)
     if is_whole_table:
         return table
-    return and_(table, null_safe_equals(_D.CTC_PARTITION, target[2]))
+    return and_(table, null_safe_equals(_D.CTC_PARTITION, target.partition))

@@ -350,9 +350,9 @@ def _complete_replayed(
     rows: list[dict[str, Any]] = [
         {
             "CTC_TXNID": txn_id,
-            "CTC_DATABASE": event.database_name.lower(),
-            "CTC_TABLE": event.table_name.lower(),
-            "CTC_PARTITION": event.partition or None,
+            "CTC_DATABASE": event.target.database.lower(),
+            "CTC_TABLE": event.target.table.lower(),
+            "CTC_PARTITION": event.target.partition,
             "CTC_WRITEID": event.write_id,
             "CTC_UPDATE_DELETE": "N",
         }

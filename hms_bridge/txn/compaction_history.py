@@ -21,6 +21,7 @@ from hms_bridge.model.compaction import (
 )
 from hms_bridge.model.ids import CompactionId
 from hms_bridge.model.property_text import format_properties
+from hms_bridge.model.target import Target
 from hms_bridge.txn.compaction_queue import is_lost
 from hms_bridge.txn.compaction_rows import from_history, from_queue, history_row
 
@@ -122,16 +123,15 @@ def overtaken(history: Iterable[Compaction], now: int) -> tuple[CompactionId, ..
     """Entries that the history need not keep: beyond :data:`KEPT`, and unsuccessful ones that are
     old and were made good by a later major, or a minor by a later minor."""
     dropped: list[CompactionId] = []
-    counts: dict[tuple[Any, ...], int] = {}
-    succeeded: dict[tuple[Any, ...], set[CompactionType]] = {}
+    counts: dict[tuple[Target, CompactionState], int] = {}
+    succeeded: dict[Target, set[CompactionType]] = {}
     for entry in sorted(history, key=lambda one: one.id, reverse=True):
-        target = (entry.database_name, entry.table_name, entry.partition_name)
-        made_good = succeeded.setdefault(target, set())
+        made_good = succeeded.setdefault(entry.target, set())
         if entry.state is CompactionState.SUCCEEDED:
             made_good.add(entry.type)
         if entry.state not in KEPT:
             continue
-        counted = (*target, entry.state)
+        counted = (entry.target, entry.state)
         counts[counted] = counts.get(counted, 0) + 1
         is_old = (entry.enqueued_ms or entry.ended_ms or 0) < now - OVERTAKEN_AFTER_MS
         is_made_good = CompactionType.MAJOR in made_good or (
@@ -186,9 +186,9 @@ def _never_queued(work: Work, compaction: Compaction) -> Compaction:
     connection.execute(
         insert(COMPLETED_COMPACTIONS).values(
             CC_ID=entry.id,
-            CC_DATABASE=entry.database_name,
-            CC_TABLE=entry.table_name,
-            CC_PARTITION=entry.partition_name,
+            CC_DATABASE=entry.target.database,
+            CC_TABLE=entry.target.table,
+            CC_PARTITION=entry.target.partition,
             CC_STATE=entry.state.stored,
             CC_TYPE=entry.type.stored,
             CC_TBLPROPERTIES=format_properties(entry.properties) if entry.properties else None,
@@ -239,9 +239,9 @@ def _matching(
 ) -> Iterable[Mapping[Any, Any]]:
     wanted = {
         "ID": asked.id,
-        "DATABASE": asked.database_name and asked.database_name.lower(),
-        "TABLE": asked.table_name and asked.table_name.lower(),
-        "PARTITION": asked.partition_name,
+        "DATABASE": asked.scope.database and asked.scope.database.lower(),
+        "TABLE": asked.scope.table and asked.scope.table.lower(),
+        "PARTITION": asked.scope.partition,
         "POOL_NAME": asked.pool_name,
         "TYPE": asked.type and asked.type.stored,
         "STATE": asked.state and asked.state.stored,

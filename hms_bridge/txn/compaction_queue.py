@@ -29,10 +29,12 @@ from hms_bridge.model.compaction import (
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
 from hms_bridge.model.lock import DataOperation
 from hms_bridge.model.property_text import format_properties
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import TxnState
 from hms_bridge.txn.compaction_rows import from_queue
+from hms_bridge.txn.components import at_target
 from hms_bridge.txn.mutex import Mutex, hold
-from hms_bridge.txn.names import lower_partition, require_fitting
+from hms_bridge.txn.names import lower_target, require_fitting
 from hms_bridge.txn.txn_state import lock_open_txn
 from hms_bridge.txn.valid_write_ids import get_valid_write_ids
 
@@ -63,10 +65,9 @@ def enqueue(work: Work, request: CompactionRequest) -> CompactionResponse:
     """
     connection = work.connection
     hold(connection, Mutex.COMPACTION_SCHEDULER)
-    database, table = request.database_name.lower(), request.table_name.lower()
-    partition = lower_partition(request.partition_name)
-    require_fitting(database, table, partition)
-    found = _scheduled(work, (database, table, partition))
+    target = lower_target(request.target)
+    require_fitting(target)
+    found = _scheduled(work, target)
     if found is not None:
         return CompactionResponse(
             id=None,
@@ -80,9 +81,9 @@ def enqueue(work: Work, request: CompactionRequest) -> CompactionResponse:
     connection.execute(
         insert(COMPACTION_QUEUE).values(
             CQ_ID=compaction_id,
-            CQ_DATABASE=database,
-            CQ_TABLE=table,
-            CQ_PARTITION=partition,
+            CQ_DATABASE=target.database,
+            CQ_TABLE=target.table,
+            CQ_PARTITION=target.partition,
             CQ_STATE=CompactionState.INITIATED.stored,
             CQ_TYPE=request.type.stored,
             CQ_TBLPROPERTIES=format_properties(request.properties) if request.properties else None,
@@ -176,9 +177,7 @@ def update_compactor_state(connection: Connection, compaction: Compaction, txn_i
     mine = and_(
         _C.TC_TXNID == txn_id,
         _C.TC_OPERATION_TYPE == DataOperation.COMPACT.stored,
-        _C.TC_DATABASE == compaction.database_name,
-        _C.TC_TABLE == compaction.table_name,
-        null_safe_equals(_C.TC_PARTITION, compaction.partition_name),
+        at_target(compaction.target),
     )
     if not connection.execute(
         update(TXN_COMPONENTS).where(mine).values(TC_WRITEID=highest)
@@ -186,9 +185,9 @@ def update_compactor_state(connection: Connection, compaction: Compaction, txn_i
         connection.execute(
             insert(TXN_COMPONENTS).values(
                 TC_TXNID=txn_id,
-                TC_DATABASE=compaction.database_name,
-                TC_TABLE=compaction.table_name,
-                TC_PARTITION=compaction.partition_name,
+                TC_DATABASE=compaction.target.database,
+                TC_TABLE=compaction.target.table,
+                TC_PARTITION=compaction.target.partition,
                 TC_OPERATION_TYPE=DataOperation.COMPACT.stored,
                 TC_WRITEID=highest,
             )
@@ -311,6 +310,15 @@ def is_lost(row: Compaction, claim: Compaction) -> bool:
     return any(mine is not None and mine != theirs for mine, theirs in told)
 
 
+def at_queue(target: Target) -> ColumnElement[bool]:
+    """Entries of exactly one table or partition."""
+    return and_(
+        _Q.CQ_DATABASE == target.database,
+        _Q.CQ_TABLE == target.table,
+        null_safe_equals(_Q.CQ_PARTITION, target.partition),
+    )
+
+
 def _leased(compaction: Compaction) -> ColumnElement[bool]:
     """The entry in state working, held by the worker that is speaking (see :func:`is_lost`)."""
     parts = [
@@ -333,9 +341,8 @@ def _lost(compaction: Compaction) -> NoSuchCompactionError:
     )
 
 
-def _scheduled(work: Work, target: tuple[str, str, str | None]) -> Compaction | None:
+def _scheduled(work: Work, target: Target) -> Compaction | None:
     """The entry that makes another one of the same target needless."""
-    database, table, partition = target
     states = (
         CompactionState.INITIATED.stored,
         CompactionState.WORKING.stored,
@@ -344,9 +351,7 @@ def _scheduled(work: Work, target: tuple[str, str, str | None]) -> Compaction | 
     rows = work.connection.execute(
         select(COMPACTION_QUEUE)
         .where(
-            _Q.CQ_DATABASE == database,
-            _Q.CQ_TABLE == table,
-            null_safe_equals(_Q.CQ_PARTITION, partition),
+            at_queue(target),
             _Q.CQ_STATE.in_(states),
         )
         .order_by(_Q.CQ_ID)
@@ -357,6 +362,6 @@ def _scheduled(work: Work, target: tuple[str, str, str | None]) -> Compaction | 
             return entry
     if not entries:
         return None
-    (write_ids,) = get_valid_write_ids(work, [f"{database}.{table}"])
+    (write_ids,) = get_valid_write_ids(work, [str(target.name)])
     compacted = write_ids.compactor_view().high_watermark
     return next((entry for entry in entries if entry.highest_write_id == compacted), None)

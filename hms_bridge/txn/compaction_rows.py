@@ -9,6 +9,7 @@ from hms_bridge.backend.schema.txn_tables import COMPACTION_QUEUE, COMPLETED_COM
 from hms_bridge.model.compaction import Compaction, CompactionState, CompactionType
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
 from hms_bridge.model.property_text import parse_properties
+from hms_bridge.model.target import Target
 
 _STATES = {state.stored: state for state in CompactionState}
 _TYPES = {kind.stored: kind for kind in CompactionType}
@@ -66,9 +67,7 @@ def _record(prefix: str, row: Mapping[Any, Any]) -> Compaction:
     is_unset = highest is None or (highest == 0 and not txn_id)
     return Compaction(
         id=CompactionId(get("ID")),
-        database_name=get("DATABASE"),
-        table_name=get("TABLE"),
-        partition_name=get("PARTITION"),
+        target=Target(get("DATABASE"), get("TABLE"), get("PARTITION")),
         type=_TYPES[get("TYPE")],
         state=_STATES[get("STATE")],
         properties=parse_properties(get("TBLPROPERTIES")),

@@ -8,7 +8,7 @@ docs/hive/transactions.md §15.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from dataclasses import replace
 
 from sqlalchemy import (
     ColumnElement,
@@ -29,6 +29,7 @@ from hms_bridge.backend.dialect import null_safe_equals
 from hms_bridge.backend.schema.txn_tables import TXN_COMPONENTS, TXN_TO_WRITE_ID, TXNS
 from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.lock import DataOperation, LockComponent
+from hms_bridge.model.target import Scope, Target
 from hms_bridge.model.txn import DynamicPartitions, TxnState
 from hms_bridge.txn.names import require_fitting
 from hms_bridge.txn.txn_state import lock_open_txn
@@ -52,42 +53,42 @@ def track_locked(
         [
             {
                 "TC_TXNID": txn_id,
-                "TC_DATABASE": database,
-                "TC_TABLE": table,
-                "TC_PARTITION": partition,
+                "TC_DATABASE": scope.database,
+                "TC_TABLE": scope.table,
+                "TC_PARTITION": scope.partition,
                 "TC_OPERATION_TYPE": operation.stored,
-                "TC_WRITEID": write_ids.get((database, table)),
+                "TC_WRITEID": write_ids.get((scope.database, scope.table)),
             }
-            for database, table, partition, operation in rows
+            for scope, operation in rows
         ],
     )
 
 
 def tracked_rows(
     components: Iterable[LockComponent],
-) -> tuple[tuple[str, str | None, str | None, DataOperation], ...]:
-    """(database, table, partition, operation) of what is written, each once.
+) -> tuple[tuple[Scope, DataOperation], ...]:
+    """What is written, and how, each once.
 
     An operation that the client did not tell counts as an update, the one that conflicts. A
     dynamic-partition write stands once per table, without a partition, until
     :func:`add_dynamic_partitions` tells which.
     """
-    fixed: dict[tuple[str, str | None, str | None, DataOperation], None] = {}
-    dynamic: dict[tuple[str, str | None], DataOperation] = {}
+    fixed: dict[tuple[Scope, DataOperation], None] = {}
+    dynamic: dict[Scope, DataOperation] = {}
     for one in components:
         if one.is_transactional is False or one.operation in _UNTRACKED:
             continue
         operation = one.operation
         if operation is None or operation is DataOperation.UNSET:
             operation = DataOperation.UPDATE
-        table = (one.database_name, one.table_name)
+        table = replace(one.scope, partition=None)
         if not one.is_dynamic_partition_write:
-            fixed[(*table, one.partition_name, operation)] = None
+            fixed[(one.scope, operation)] = None
         elif operation in _CHANGES:
             dynamic[table] = DataOperation.UPDATE
         else:
             dynamic.setdefault(table, DataOperation.INSERT)
-    return (*fixed, *((*table, None, operation) for table, operation in dynamic.items()))
+    return (*fixed, *dynamic.items())
 
 
 def add_dynamic_partitions(connection: Connection, partitions: DynamicPartitions) -> None:
@@ -101,7 +102,7 @@ def add_dynamic_partitions(connection: Connection, partitions: DynamicPartitions
         operation = DataOperation.UPDATE
     database, table = partitions.database_name.lower(), partitions.table_name.lower()
     for name in partitions.partition_names:
-        require_fitting(database, table, name)
+        require_fitting(Target(database, table, name))
     for names in batches(partitions.partition_names):
         connection.execute(
             insert(TXN_COMPONENTS),
@@ -208,16 +209,18 @@ def forget_aborted(
         connection.execute(delete(TXN_COMPONENTS).where(mine, _T.TC_WRITEID.in_(some)))
 
 
-def at_target(database: str, table: str, partition: str | None) -> ColumnElement[bool]:
+def at_target(target: Target) -> ColumnElement[bool]:
     """TXN_COMPONENTS of exactly one table or partition; None is the table level, no wildcard."""
     return and_(
-        _T.TC_DATABASE == database,
-        _T.TC_TABLE == table,
-        null_safe_equals(_T.TC_PARTITION, partition),
+        _T.TC_DATABASE == target.database,
+        _T.TC_TABLE == target.table,
+        null_safe_equals(_T.TC_PARTITION, target.partition),
     )
 
 
-def _write_ids(connection: Connection, txn_id: TxnId) -> dict[tuple[str, Any], WriteId]:
+def _write_ids(
+    connection: Connection, txn_id: TxnId
+) -> dict[tuple[str | None, str | None], WriteId]:
     rows = connection.execute(
         select(_W.T2W_DATABASE, _W.T2W_TABLE, _W.T2W_WRITEID).where(_W.T2W_TXNID == txn_id)
     )

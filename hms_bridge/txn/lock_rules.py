@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hms_bridge.model.lock import LockType
+from hms_bridge.model.target import Scope
 
 _READ, _WRITE = LockType.SHARED_READ, LockType.SHARED_WRITE
 _EXCL_WRITE, _EXCLUSIVE = LockType.EXCL_WRITE, LockType.EXCLUSIVE
@@ -34,17 +35,15 @@ STRENGTH = {_READ: 0, _WRITE: 1, _EXCL_WRITE: 2, _EXCLUSIVE: 3}
 
 @dataclass(frozen=True, slots=True)
 class LockTarget:
-    """What a lock covers and how; None for a table or partition covers all of them."""
+    """What a lock covers, and how."""
 
     type: LockType
-    database_name: str
-    table_name: str | None = None
-    partition_name: str | None = None
+    scope: Scope
 
     @property
     def is_whole_database(self) -> bool:
         """Whether no table is named."""
-        return self.table_name is None
+        return self.scope.table is None
 
 
 def blocks(held: LockTarget, requested: LockTarget) -> bool:
@@ -53,20 +52,8 @@ def blocks(held: LockTarget, requested: LockTarget) -> bool:
     Whether the held one is acquired does not matter: first come, first served. Locks of one
     transaction never block each other, which the caller sees to.
     """
-    if held.type not in BLOCKERS[requested.type] or not _overlap(held, requested):
+    if held.type not in BLOCKERS[requested.type] or not held.scope.overlaps(requested.scope):
         return False
     if requested.type is _READ and requested.is_whole_database and not held.is_whole_database:
         return False
     return not (held.type is _READ and held.is_whole_database and not requested.is_whole_database)
-
-
-def _overlap(one: LockTarget, other: LockTarget) -> bool:
-    return (
-        one.database_name == other.database_name
-        and _same_or_any(one.table_name, other.table_name)
-        and _same_or_any(one.partition_name, other.partition_name)
-    )
-
-
-def _same_or_any(one: str | None, other: str | None) -> bool:
-    return one is None or other is None or one == other

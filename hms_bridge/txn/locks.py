@@ -30,6 +30,7 @@ from hms_bridge.model.lock import (
     LockState,
     LockType,
 )
+from hms_bridge.model.target import Scope
 from hms_bridge.txn.components import track_locked
 from hms_bridge.txn.heartbeat import heartbeat_lock, heartbeat_txn
 from hms_bridge.txn.lock_rules import BLOCKERS, STRENGTH, LockTarget, blocks
@@ -54,7 +55,7 @@ def lock(work: Work, request: LockRequest) -> LockResponse:
         raise MetaError("a lock request without components; name what to lock")
     components = tuple(_lower(component) for component in request.components)
     for one in components:
-        require_fitting(one.database_name, one.table_name, one.partition_name)
+        require_fitting(one.scope)
     if request.txn_id:
         lock_open_txn(connection, request.txn_id)
         track_locked(connection, request.txn_id, components)
@@ -120,9 +121,9 @@ def show_locks(
     """Acquired ones first, then weak before strong types, then by id."""
     asked = lock_filter or LockFilter()
     wanted = (
-        (_L.HL_DB, asked.database_name),
-        (_L.HL_TABLE, asked.table_name),
-        (_L.HL_PARTITION, asked.partition_name),
+        (_L.HL_DB, asked.scope.database),
+        (_L.HL_TABLE, asked.scope.table),
+        (_L.HL_PARTITION, asked.scope.partition),
         (_L.HL_TXNID, asked.txn_id),
     )
     rows = connection.execute(
@@ -150,22 +151,23 @@ class _Blocked:
 
 
 def _lower(component: LockComponent) -> LockComponent:
-    return replace(
-        component,
-        database_name=component.database_name.lower(),
-        table_name=component.table_name.lower() if component.table_name else None,
-        partition_name=lower_partition(component.partition_name),
+    given = component.scope
+    if not given.database:
+        raise MetaError("a lock request that names no database; name what to lock")
+    scope = Scope(
+        given.database.lower(),
+        given.table.lower() if given.table else None,
+        lower_partition(given.partition),
     )
+    return replace(component, scope=scope)
 
 
 def _target(component: LockComponent) -> LockTarget:
-    return LockTarget(
-        component.type, component.database_name, component.table_name, component.partition_name
-    )
+    return LockTarget(component.type, component.scope)
 
 
 def _row_target(row: Row[Any]) -> LockTarget:
-    return LockTarget(_TYPES[row.HL_LOCK_TYPE], row.HL_DB, row.HL_TABLE, row.HL_PARTITION)
+    return LockTarget(_TYPES[row.HL_LOCK_TYPE], Scope(row.HL_DB, row.HL_TABLE, row.HL_PARTITION))
 
 
 def _enqueue(
@@ -182,9 +184,9 @@ def _enqueue(
             "HL_LOCK_EXT_ID": lock_id,
             "HL_LOCK_INT_ID": number,
             "HL_TXNID": request.txn_id,
-            "HL_DB": component.database_name,
-            "HL_TABLE": component.table_name,
-            "HL_PARTITION": component.partition_name,
+            "HL_DB": component.scope.database,
+            "HL_TABLE": component.scope.table,
+            "HL_PARTITION": component.scope.partition,
             "HL_LOCK_STATE": state.stored,
             "HL_LOCK_TYPE": component.type.stored,
             "HL_LAST_HEARTBEAT": 0 if request.txn_id else now,
@@ -209,8 +211,8 @@ def _first_blocked(
 ) -> _Blocked | None:
     """The first component that has to wait, and for which lock."""
     kinds = {kind.stored for _, target in targets for kind in BLOCKERS[target.type]}
-    databases = sorted({target.database_name for _, target in targets})
-    tables = sorted({target.table_name for _, target in targets if target.table_name})
+    databases = sorted({target.scope.database or "" for _, target in targets})
+    tables = sorted({target.scope.table for _, target in targets if target.scope.table})
     here = [
         _L.HL_LOCK_EXT_ID < lock_id,
         _L.HL_DB.in_(databases),
@@ -289,9 +291,7 @@ def _info(row: Row[Any]) -> LockInfo:
     return LockInfo(
         lock_id=LockId(row.HL_LOCK_EXT_ID),
         internal_id=row.HL_LOCK_INT_ID,
-        database_name=row.HL_DB,
-        table_name=row.HL_TABLE,
-        partition_name=row.HL_PARTITION,
+        scope=Scope(row.HL_DB, row.HL_TABLE, row.HL_PARTITION),
         state=_STATES[row.HL_LOCK_STATE],
         type=_TYPES[row.HL_LOCK_TYPE],
         txn_id=TxnId(row.HL_TXNID),

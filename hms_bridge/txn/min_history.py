@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from sqlalchemy import Connection, insert
 
 from hms_bridge.backend.schema.txn_tables import MIN_HISTORY_WRITE_ID
-from hms_bridge.errors import MetaError
 from hms_bridge.model.ids import TxnId, WriteId
+from hms_bridge.model.target import TableName
 from hms_bridge.txn.txn_state import lock_open_txn
 
 
@@ -27,14 +27,12 @@ def add_write_ids(connection: Connection, txn_id: TxnId, write_ids: Mapping[str,
     lock_open_txn(connection, txn_id)
     rows = []
     for name, write_id in write_ids.items():
-        database, _, table = name.lower().partition(".")
-        if not database or not table:
-            raise MetaError(f"'{name}' is no name of a table; it needs its database: db.table")
+        table = TableName.parse(name.lower())
         rows.append(
             {
                 "MH_TXNID": txn_id,
-                "MH_DATABASE": database,
-                "MH_TABLE": table,
+                "MH_DATABASE": table.database,
+                "MH_TABLE": table.table,
                 "MH_WRITEID": write_id,
             }
         )

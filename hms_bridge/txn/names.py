@@ -6,6 +6,7 @@ from sqlalchemy import String
 
 from hms_bridge.backend.schema.txn_tables import TXN_COMPONENTS
 from hms_bridge.errors import MetaError
+from hms_bridge.model.target import Scope, Target
 
 _C = TXN_COMPONENTS.c
 
@@ -19,12 +20,17 @@ def lower_partition(name: str | None) -> str | None:
     return "/".join(f"{key.lower()}{equals}{value}" for key, equals, value in parts)
 
 
-def require_fitting(database: str, table: str | None, partition: str | None = None) -> None:
+def lower_target(target: Target) -> Target:
+    """A table or partition as the transaction tables name it."""
+    return Target(target.database.lower(), target.table.lower(), lower_partition(target.partition))
+
+
+def require_fitting(given: Scope | Target) -> None:
     """Raises MetaError for a name that Hive's columns do not hold: SQLite would keep it."""
     for what, name, column in (
-        ("database", database, _C.TC_DATABASE),
-        ("table", table, _C.TC_TABLE),
-        ("partition", partition, _C.TC_PARTITION),
+        ("database", given.database, _C.TC_DATABASE),
+        ("table", given.table, _C.TC_TABLE),
+        ("partition", given.partition, _C.TC_PARTITION),
     ):
         assert isinstance(column.type, String)
         length_max = column.type.length

@@ -79,7 +79,7 @@ def locked_without_txn(
     database counts unless it was taken well after the compaction was committed. A waiting one
     counts: its reader may have its snapshot already.
     """
-    databases = sorted({entry.database_name for entry in entries})
+    databases = sorted({entry.target.database for entry in entries})
     if not databases:
         return {}
     locks = connection.execute(
@@ -93,9 +93,12 @@ def locked_without_txn(
         mine = [
             lock.HL_LOCK_EXT_ID
             for lock in locks
-            if lock.HL_DB == entry.database_name
-            and lock.HL_TABLE in {None, entry.table_name}
-            and (entry.partition_name is None or lock.HL_PARTITION in {None, entry.partition_name})
+            if lock.HL_DB == entry.target.database
+            and lock.HL_TABLE in {None, entry.target.table}
+            and (
+                entry.target.partition is None
+                or lock.HL_PARTITION in {None, entry.target.partition}
+            )
             and (lock.HL_ACQUIRED_AT is None or lock.HL_ACQUIRED_AT <= until_ms)
         ]
         if mine:

@@ -15,7 +15,8 @@ from hms_bridge.backend.schema.txn_tables import TXN_TO_WRITE_ID, TXNS
 from hms_bridge.backend.work import Work
 from hms_bridge.errors import MetaError
 from hms_bridge.model.ids import NO_TXN, TxnId, WriteId
-from hms_bridge.model.txn import ANY_TIME_MS, AbortedSince, AbortReason, OpenTxns, TxnState
+from hms_bridge.model.target import TableName
+from hms_bridge.model.txn import ANY_TIME_MS, AbortedSince, AbortReason, TxnState
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.txn.open_txns import get_open_txns
 from hms_bridge.txn.write_ids import get_max_allocated_write_id, of_table
@@ -36,12 +37,12 @@ def get_valid_write_ids(
     and for a write id that nobody owns.
     """
     connection = work.connection
-    tables = [_split(name) for name in full_table_names]
+    tables = [TableName.parse(name.lower()) for name in full_table_names]
     if valid_txns is None:
         current = NO_TXN
         if write_id is not None and tables:
             current = _owner(connection, tables[0], write_id)
-        valid_txns = snapshot(get_open_txns(work), current)
+        valid_txns = get_open_txns(work).snapshot(current)
     return tuple(_valid_of(connection, table, valid_txns) for table in tables)
 
 
@@ -53,7 +54,7 @@ def get_all_write_ids(
     A reader's list ends at the lowest invalid id if no id is valid; a cleaner that went by it would
     not know of aborted writes beyond. Raises MetaError for a name that is not ``database.table``.
     """
-    return _valid_of(connection, _split(full_table_name), valid_txns, is_cut=False)
+    return _valid_of(connection, TableName.parse(full_table_name.lower()), valid_txns, is_cut=False)
 
 
 def aborted_since(connection: Connection, full_table_name: str) -> AbortedSince:
@@ -62,6 +63,7 @@ def aborted_since(connection: Connection, full_table_name: str) -> AbortedSince:
 
     The transactions that took over a replication source's aborted write ids say nothing of files.
     """
+    table = TableName.parse(full_table_name.lower())
     taken_over = TXNS.c.TXN_META_INFO == AbortReason.REPL_WRITE_ID.text
     since = case((taken_over, ANY_TIME_MS), else_=TXNS.c.TXN_STARTED)
     is_aborted = TXNS.c.TXN_STATE == TxnState.ABORTED.value
@@ -69,7 +71,7 @@ def aborted_since(connection: Connection, full_table_name: str) -> AbortedSince:
     owned = connection.execute(
         select(_W.T2W_WRITEID, since)
         .join_from(TXN_TO_WRITE_ID, TXNS, TXNS.c.TXN_ID == _W.T2W_TXNID)
-        .where(of_table(*_split(full_table_name)), is_aborted)
+        .where(of_table(table.database, table.table), is_aborted)
     )
     return AbortedSince(
         txns={TxnId(txn_id): opened_ms for txn_id, opened_ms in txns},
@@ -77,52 +79,37 @@ def aborted_since(connection: Connection, full_table_name: str) -> AbortedSince:
     )
 
 
-def snapshot(open_txns: OpenTxns, current_txn: TxnId = NO_TXN) -> ValidTxnList:
-    """The transactions that a reader who asks now may see (its own among them)."""
-    return ValidTxnList.from_open_txns(
-        open_txns.high_watermark,
-        [txn.id for txn in open_txns.txns],
-        [txn.state is TxnState.ABORTED for txn in open_txns.txns],
-        current_txn,
-    )
-
-
-def _split(full_name: str) -> tuple[str, str]:
-    database, dot, table = full_name.lower().partition(".")
-    if not (database and dot and table):
-        raise MetaError(f"'{full_name}' is no table name; write it as database.table")
-    return database, table
-
-
-def _owner(connection: Connection, table: tuple[str, str], write_id: WriteId) -> TxnId:
+def _owner(connection: Connection, table: TableName, write_id: WriteId) -> TxnId:
     owner = connection.execute(
-        select(_W.T2W_TXNID).where(of_table(*table), _W.T2W_WRITEID == write_id)
+        select(_W.T2W_TXNID).where(
+            of_table(table.database, table.table), _W.T2W_WRITEID == write_id
+        )
     ).scalar()
     if owner is None:
-        raise MetaError(f"invalid write id {write_id} of {'.'.join(table)}: no transaction has it")
+        raise MetaError(f"invalid write id {write_id} of {table}: no transaction has it")
     return TxnId(owner)
 
 
 def _valid_of(
     connection: Connection,
-    table: tuple[str, str],
+    table: TableName,
     valid_txns: ValidTxnList,
     *,
     is_cut: bool = True,
 ) -> ValidWriteIdList:
-    full_name = ".".join(table)
+    full_name = str(table)
     highest = connection.execute(
         select(func.max(_W.T2W_WRITEID)).where(
-            of_table(*table), _W.T2W_TXNID <= valid_txns.high_watermark
+            of_table(table.database, table.table), _W.T2W_TXNID <= valid_txns.high_watermark
         )
     ).scalar()
     if not highest or highest <= 0:
-        highest = get_max_allocated_write_id(connection, *table)
+        highest = get_max_allocated_write_id(connection, table.database, table.table)
     if not highest:
         return ValidWriteIdList(table=full_name, high_watermark=WriteId(0))
     rows = connection.execute(
         select(_W.T2W_TXNID, _W.T2W_WRITEID)
-        .where(of_table(*table), _W.T2W_WRITEID <= highest)
+        .where(of_table(table.database, table.table), _W.T2W_WRITEID <= highest)
         .order_by(_W.T2W_WRITEID)
     )
     return judge(full_name, WriteId(highest), rows, valid_txns, is_cut=is_cut)

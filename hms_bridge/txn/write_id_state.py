@@ -14,6 +14,7 @@ from hms_bridge.backend.work import Work
 from hms_bridge.errors import MetaError
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from hms_bridge.model.ids import NO_TXN, SEED_MAX, TxnId, WriteId
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import (
     AbortReason,
     OpenTxnsRequest,
@@ -82,9 +83,7 @@ def repl_table_write_id_state(work: Work, state: TableWriteIdState) -> AppliedSt
     outcome = abort_txns(connection, opened, AbortReason.REPL_WRITE_ID)
     for partition in state.partition_names or (None,):
         request = CompactionRequest(
-            database_name=database,
-            table_name=table,
-            partition_name=partition,
+            target=Target(database, table, partition),
             type=CompactionType.MAJOR,
         )
         enqueue(work, request)

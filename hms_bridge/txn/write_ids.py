@@ -17,6 +17,7 @@ from hms_bridge.backend.dialect import advance_generated_txn_id, lock_txns, take
 from hms_bridge.backend.schema.txn_tables import NEXT_WRITE_ID, TXN_TO_WRITE_ID, TXNS
 from hms_bridge.errors import MetaError
 from hms_bridge.model.ids import MAX_ID, SEED_MAX, TxnId, WriteId
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import AllocateWriteIdsRequest, TxnState, TxnToWriteId, TxnType
 from hms_bridge.txn.components import give_write_ids
 from hms_bridge.txn.names import require_fitting
@@ -54,7 +55,7 @@ def allocate_table_write_ids(
     are not open or read only.
     """
     database, table = request.database_name.lower(), request.table_name.lower()
-    require_fitting(database, table)
+    require_fitting(Target(database, table))
     if request.repl_policy is not None:
         return _allocate_replayed(connection, request, database, table)
     txn_ids = sorted(set(request.txn_ids))
@@ -92,7 +93,7 @@ def seed_write_id(connection: Connection, database: str, table: str, seed: Write
     Hive does it when it converts a table that has rows (docs/hive/acid.md §24).
     """
     database, table = database.lower(), table.lower()
-    require_fitting(database, table)
+    require_fitting(Target(database, table))
     if not 0 <= seed <= SEED_MAX:
         raise MetaError(
             f"cannot seed write ids of {database}.{table} with {seed}; give 0 to {SEED_MAX}"

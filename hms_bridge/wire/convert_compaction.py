@@ -14,6 +14,7 @@ from hms_bridge.model.compaction import (
     ShowCompactionsRequest,
 )
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
+from hms_bridge.model.target import Scope, Target
 from hms_bridge.wire.required import given, given_name
 from hms_bridge.wire.structs import Struct, hive
 
@@ -31,9 +32,11 @@ DEFAULT_POOL = "default"
 def compaction_request_from_struct(struct: Struct) -> CompactionRequest:
     """From a CompactionRequest. Raises MetaError for an unknown type."""
     return CompactionRequest(
-        database_name=given_name(struct.dbname, "dbname"),
-        table_name=given_name(struct.tablename, "tablename"),
-        partition_name=struct.partitionname or None,
+        target=Target(
+            given_name(struct.dbname, "dbname"),
+            given_name(struct.tablename, "tablename"),
+            struct.partitionname or None,
+        ),
         type=_type_of(struct.type),
         run_as=struct.runas,
         properties=struct.properties or {},
@@ -48,9 +51,9 @@ def compaction_request_from_struct(struct: Struct) -> CompactionRequest:
 def compaction_request_to_struct(request: CompactionRequest) -> Struct:
     """A CompactionRequest."""
     return hive.CompactionRequest(
-        dbname=request.database_name,
-        tablename=request.table_name,
-        partitionname=request.partition_name,
+        dbname=request.target.database,
+        tablename=request.target.table,
+        partitionname=request.target.partition,
         type=request.type.number,
         runas=request.run_as,
         properties=dict(request.properties) or None,
@@ -86,9 +89,9 @@ def compaction_info_to_struct(compaction: Compaction) -> Struct:
     """A CompactionInfoStruct: what a worker is handed and gives back."""
     return hive.CompactionInfoStruct(
         id=compaction.id,
-        dbname=compaction.database_name,
-        tablename=compaction.table_name,
-        partitionname=compaction.partition_name,
+        dbname=compaction.target.database,
+        tablename=compaction.target.table,
+        partitionname=compaction.target.partition,
         type=compaction.type.number,
         runas=compaction.run_as,
         properties=properties_to_text(compaction.properties) if compaction.properties else None,
@@ -111,9 +114,11 @@ def compaction_info_from_struct(struct: Struct) -> Compaction:
     """From a CompactionInfoStruct. Hive's own workers send a NUL for the state."""
     return Compaction(
         id=CompactionId(given(struct.id, "id")),
-        database_name=given_name(struct.dbname, "dbname"),
-        table_name=given_name(struct.tablename, "tablename"),
-        partition_name=struct.partitionname or None,
+        target=Target(
+            given_name(struct.dbname, "dbname"),
+            given_name(struct.tablename, "tablename"),
+            struct.partitionname or None,
+        ),
         type=_type_of(struct.type),
         state=_STATES_BY_CHARACTER.get(struct.state, CompactionState.WORKING),
         properties=properties_from_text(struct.properties),
@@ -137,9 +142,11 @@ def show_request_from_struct(struct: Struct) -> ShowCompactionsRequest:
     (docs/hive/metastore.md §11)."""
     return ShowCompactionsRequest(
         id=CompactionId(struct.id) if struct.id else None,
-        database_name=struct.dbName.lower() if struct.dbName else None,
-        table_name=struct.tbName.lower() if struct.tbName else None,
-        partition_name=struct.partName or None,
+        scope=Scope(
+            struct.dbName.lower() if struct.dbName else None,
+            struct.tbName.lower() if struct.tbName else None,
+            struct.partName or None,
+        ),
         pool_name=struct.poolName or None,
         type=None if struct.type is None else _type_of(struct.type),
         state=_state_of(struct.state) if struct.state else None,
@@ -153,9 +160,9 @@ def show_request_to_struct(request: ShowCompactionsRequest | None) -> Struct:
     return hive.ShowCompactRequest(
         id=wanted.id,
         poolName=wanted.pool_name,
-        dbName=wanted.database_name,
-        tbName=wanted.table_name,
-        partName=wanted.partition_name,
+        dbName=wanted.scope.database,
+        tbName=wanted.scope.table,
+        partName=wanted.scope.partition,
         type=None if wanted.type is None else wanted.type.number,
         state=None if wanted.state is None else wanted.state.stored,
         limit=wanted.limit,
@@ -165,9 +172,9 @@ def show_request_to_struct(request: ShowCompactionsRequest | None) -> Struct:
 def compaction_to_element(compaction: Compaction) -> Struct:
     """A ShowCompactResponseElement. Hive tells the highest write id in ``hightestTxnId``."""
     return hive.ShowCompactResponseElement(
-        dbname=compaction.database_name,
-        tablename=compaction.table_name,
-        partitionname=compaction.partition_name,
+        dbname=compaction.target.database,
+        tablename=compaction.target.table,
+        partitionname=compaction.target.partition,
         type=compaction.type.number,
         state=compaction.state.word,
         workerid=compaction.worker_id,
@@ -196,9 +203,7 @@ def compaction_from_element(struct: Struct) -> Compaction:
     highest = struct.hightestWriteId or struct.hightestTxnId
     return Compaction(
         id=CompactionId(struct.id or 0),
-        database_name=struct.dbname,
-        table_name=struct.tablename,
-        partition_name=struct.partitionname,
+        target=Target(struct.dbname, struct.tablename, struct.partitionname),
         type=_type_of(struct.type),
         state=_state_of(struct.state),
         worker_id=struct.workerid,

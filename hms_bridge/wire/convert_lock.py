@@ -16,6 +16,7 @@ from hms_bridge.model.lock import (
     LockState,
     LockType,
 )
+from hms_bridge.model.target import Scope
 from hms_bridge.wire.convert_txn import operation_from_number
 from hms_bridge.wire.required import given_name
 from hms_bridge.wire.structs import Struct, hive
@@ -59,9 +60,11 @@ def lock_component_from_struct(struct: Struct) -> LockComponent:
     return LockComponent(
         type=_of_number(_TYPES, struct.type, "lock type"),
         level=_of_number(_LEVELS, struct.level, "lock level"),
-        database_name=given_name(struct.dbname, "dbname"),
-        table_name=struct.tablename.lower() if struct.tablename else None,
-        partition_name=struct.partitionname or None,
+        scope=Scope(
+            given_name(struct.dbname, "dbname"),
+            struct.tablename.lower() if struct.tablename else None,
+            struct.partitionname or None,
+        ),
         operation=operation_from_number(struct.operationType),
         is_transactional=struct.isTransactional,
         is_dynamic_partition_write=bool(struct.isDynamicPartitionWrite),
@@ -74,9 +77,9 @@ def lock_component_to_struct(component: LockComponent) -> Struct:
     return hive.LockComponent(
         type=component.type.number,
         level=int(component.level),
-        dbname=component.database_name,
-        tablename=component.table_name,
-        partitionname=component.partition_name,
+        dbname=component.scope.database,
+        tablename=component.scope.table,
+        partitionname=component.scope.partition,
         operationType=None if operation is None else operation.number,
         isTransactional=component.is_transactional,
         isDynamicPartitionWrite=component.is_dynamic_partition_write,
@@ -104,9 +107,11 @@ def lock_response_from_struct(struct: Struct) -> LockResponse:
 def lock_filter_from_struct(struct: Struct) -> LockFilter:
     """From a ShowLocksRequest."""
     return LockFilter(
-        database_name=struct.dbname.lower() if struct.dbname else None,
-        table_name=struct.tablename.lower() if struct.tablename else None,
-        partition_name=struct.partname or None,
+        scope=Scope(
+            struct.dbname.lower() if struct.dbname else None,
+            struct.tablename.lower() if struct.tablename else None,
+            struct.partname or None,
+        ),
         txn_id=TxnId(struct.txnid) if struct.txnid else None,
     )
 
@@ -115,9 +120,9 @@ def lock_filter_to_struct(lock_filter: LockFilter | None) -> Struct:
     """A ShowLocksRequest."""
     wanted = lock_filter or LockFilter()
     return hive.ShowLocksRequest(
-        dbname=wanted.database_name,
-        tablename=wanted.table_name,
-        partname=wanted.partition_name,
+        dbname=wanted.scope.database,
+        tablename=wanted.scope.table,
+        partname=wanted.scope.partition,
         isExtended=False,
         txnid=wanted.txn_id,
     )
@@ -127,9 +132,9 @@ def lock_info_to_struct(info: LockInfo) -> Struct:
     """A ShowLocksResponseElement."""
     return hive.ShowLocksResponseElement(
         lockid=info.lock_id,
-        dbname=info.database_name,
-        tablename=info.table_name,
-        partname=info.partition_name,
+        dbname=info.scope.database,
+        tablename=info.scope.table,
+        partname=info.scope.partition,
         state=info.state.number,
         type=info.type.number,
         txnid=info.txn_id,
@@ -150,9 +155,7 @@ def lock_info_from_struct(struct: Struct) -> LockInfo:
     return LockInfo(
         lock_id=LockId(struct.lockid),
         internal_id=struct.lockIdInternal or 0,
-        database_name=struct.dbname,
-        table_name=struct.tablename,
-        partition_name=struct.partname,
+        scope=Scope(struct.dbname, struct.tablename, struct.partname),
         state=_of_number(_STATES, struct.state, "lock state"),
         type=_of_number(_TYPES, struct.type, "lock type"),
         txn_id=TxnId(struct.txnid or 0),

@@ -8,6 +8,7 @@ from typing import Any
 from hms_bridge.errors import MetaError
 from hms_bridge.model.ids import MAX_ID, TxnId, WriteId
 from hms_bridge.model.lock import DataOperation
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import (
     AbortReason,
     AbortTxnRequest,
@@ -219,8 +220,8 @@ def write_event_to_struct(event: WriteEvent) -> Struct:
     """A WriteEventInfo struct; its files are one text."""
     return hive.WriteEventInfo(
         writeId=event.write_id,
-        database=event.database_name,
-        table=event.table_name,
+        database=event.target.database,
+        table=event.target.table,
         files=_FILE_SEPARATOR.join(event.files),
         partition=event.partition,
         tableObj=event.table_object,
@@ -233,9 +234,7 @@ def write_event_from_struct(struct: Struct) -> WriteEvent:
     files = (part.strip() for part in (struct.files or "").split(_FILE_SEPARATOR))
     return WriteEvent(
         write_id=WriteId(struct.writeId),
-        database_name=struct.database,
-        table_name=struct.table,
-        partition=struct.partition or "",
+        target=Target(struct.database, struct.table, struct.partition or None),
         table_object=struct.tableObj or "",
         partition_object=struct.partitionObj,
         files=tuple(part for part in files if part),

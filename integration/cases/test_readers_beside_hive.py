@@ -19,6 +19,7 @@ from hms_bridge.connect import connected, open_local
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockType
+from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import (
     AbortTxnRequest,
     AllocateWriteIdsRequest,
@@ -106,8 +107,7 @@ def _reading(metastore: Metastore, name: str) -> Iterator[None]:
     lock = LockComponent(
         type=LockType.SHARED_READ,
         level=LockLevel.TABLE,
-        database_name=database,
-        table_name=table,
+        scope=Scope(database, table),
         operation=DataOperation.SELECT,
         is_transactional=True,
     )

@@ -18,6 +18,7 @@ from hms_bridge.config.settings import Settings
 from hms_bridge.connect import open_local, open_metastore
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
+from hms_bridge.model.target import Target
 from hms_bridge.session.transaction import Client
 from hms_bridge.spark.compaction_job import SparkExecutor
 from hms_bridge.spark.sql_session import SqlSession
@@ -106,9 +107,11 @@ def clean(_: SparkSession, *, database: str) -> list[str]:
 def _compact(metastore: str, words: re.Match[str]) -> None:
     values = re.findall(r"(\w+)\s*=\s*'?([^',]*)'?", words["partition"] or "")
     request = CompactionRequest(
-        database_name=words["database"],
-        table_name=words["table"],
-        partition_name="/".join(f"{key}={value}" for key, value in values) or None,
+        target=Target(
+            words["database"],
+            words["table"],
+            "/".join(f"{key}={value}" for key, value in values) or None,
+        ),
         type=CompactionType[words["kind"].upper()],
         initiator_id="referee",
         initiator_version="1",

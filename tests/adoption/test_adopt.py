@@ -26,6 +26,7 @@ from hms_bridge.metastore import LocalMetastore, Metastore
 from hms_bridge.model.catalog import KEEP_FILES, Column, Table
 from hms_bridge.model.compaction import ShowCompactionsRequest
 from hms_bridge.model.ids import TxnId
+from hms_bridge.model.target import Scope
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.rows.scan import plan_scan, read_scan_split
 from hms_bridge.service.warehouse_files import WarehouseFiles
@@ -124,11 +125,11 @@ def test_aborted_rows_are_queued_for_compaction_where_they_are(
     plan = planned(copied(PARTITIONED, left / "t"), valid_write_ids=given)
     carry_out(plan, store)
     queued = store.metastore.show_compactions(ShowCompactionsRequest())
-    assert [one.partition_name for one in queued] == list(plan.partitions_with_aborts)
+    assert [one.target.partition for one in queued] == list(plan.partitions_with_aborts)
     whole = planned(copied(ABORTS, left / "u"), "u", valid_write_ids=ABORTED, is_open_aborted=True)
     carry_out(whole, store)
-    queued = store.metastore.show_compactions(ShowCompactionsRequest(table_name="u"))
-    assert [(one.partition_name, one.state.word) for one in queued] == [(None, "initiated")]
+    queued = store.metastore.show_compactions(ShowCompactionsRequest(scope=Scope(table="u")))
+    assert [(one.target.partition, one.state.word) for one in queued] == [(None, "initiated")]
 
 
 class QuickWorker:

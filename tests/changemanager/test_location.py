@@ -18,7 +18,14 @@ from changemanager.filesystem.s3 import s3_options
 from changemanager.filesystem.volume import FileKind, Volume
 from changemanager.filesystem.webhdfs import WebHdfsVolume
 from changemanager.hadoop import HadoopConfig
-from changemanager.location import FsspecResolver, list_tree, parse_uri, spellings
+from changemanager.location import (
+    FsspecResolver,
+    is_within,
+    list_tree,
+    parse_uri,
+    path_below,
+    spellings,
+)
 
 
 @pytest.mark.parametrize(
@@ -49,6 +56,26 @@ def test_one_form_for_one_place(text: str, uri: str) -> None:
 def test_what_is_no_absolute_path(text: str) -> None:
     with pytest.raises(LocationError):
         parse_uri(text)
+
+
+def test_levels_are_compared_not_letters() -> None:
+    assert is_within("/wh/t", "/wh")
+    assert is_within("/wh", "/wh")
+    assert not is_within("/wh2/t", "/wh")
+    assert not is_within("/", "/wh")
+    assert path_below("file:/wh/t/p=1", "file:/wh/t/") == "p=1"
+    assert path_below("file:/wh/t", "file:/wh/t") == ""
+    assert path_below("s3://bucket/t", "s3://bucket/") == "t"
+    assert path_below("file:/wh/t2/p=1", "file:/wh/t") is None
+    assert path_below("hdfs://two/wh/t", "hdfs://one/wh") is None
+
+
+def test_a_place_is_below_another_one_of_its_own_file_system_only() -> None:
+    table = parse_uri("file:///wh/t")
+    assert table.is_below(parse_uri("/wh"))
+    assert not parse_uri("/wh").is_below(table)
+    assert not parse_uri("hdfs://one/wh/t").is_below(parse_uri("hdfs://two/wh"))
+    assert not parse_uri("hdfs://one/wh/t").is_below(parse_uri("/wh"))
 
 
 def test_local_paths_are_one_volume(tmp_path) -> None:

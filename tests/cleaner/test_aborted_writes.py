@@ -7,8 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fsspec.implementations.dirfs import DirFileSystem
+from fsspec.implementations.local import LocalFileSystem
 
+from changemanager.filesystem.opening import open_volume, volume_of
+from changemanager.filesystem.volume import Volume
+from changemanager.location import FsspecResolver
 from cleaner.plan import CleaningState
+from cleaner.planner import CleaningPlanner
 from hms_bridge.model.compaction import (
     CompactionState,
     CompactionType,
@@ -18,6 +24,7 @@ from hms_bridge.model.lock import (
     DataOperation,
     LockType,
 )
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import TxnType
 from tests.conformance import objects
 from tests.support.cleaning_world import CleaningWorld, aborted_ids, delta, keep_alive
@@ -132,13 +139,36 @@ def test_aborted_writes_of_all_partitions(tmp_path: Path) -> None:
     world.abort(txn_id)
     reader = world.open_reader()
     aborts = list(world.metastore.find_ready_to_clean_aborts())
-    assert [entry.partition_name for entry in aborts] == [None]
+    assert [entry.target.partition for entry in aborts] == [None]
     world.commit(reader)
     outcome = world.cleaner()._aborted.clean(aborts[0])
     assert (outcome.state, outcome.victim_count) == (CleaningState.CLEANED, 2)
     assert world.directories(two) == []
     assert delta(1) in world.directories(one)
     world.metastore.run_housekeeping()
+
+
+def test_a_partition_on_another_cluster_is_looked_at_too(tmp_path: Path) -> None:
+    """I7. It lies at the same path, but not below the table: forgotten, its rows would be seen."""
+    world = CleaningWorld(tmp_path, is_partitioned=True)
+    name = world.add_partition("t", "1")
+    (known,) = world.metastore.get_partitions_by_names("db", "t", [name])
+    place = f"hdfs://other{world.table}/{name}"
+    moved = replace(known, storage=replace(known.storage, location=place))
+    world.metastore.alter_partitions("db", "t", [moved])
+    txn_id, write_id = world.start_write()
+    elsewhere = DirFileSystem(path=str(tmp_path / "other"), fs=LocalFileSystem(auto_mkdir=True))
+    elsewhere.pipe_file(f"{world.table}/{name}/{delta(write_id)}/bucket_00000", b"rows")
+    world.abort(txn_id)
+
+    def opened(scheme: str, authority: str) -> Volume:
+        return volume_of(elsewhere) if scheme == "hdfs" else open_volume(scheme, authority)
+
+    planner = CleaningPlanner(world.metastore, FsspecResolver(opened))
+    (entry,) = world.metastore.find_ready_to_clean_aborts()
+    plan = planner.plan(entry, planner.target(entry))
+    assert [root.location for root in plan.roots] == [f"file:{world.table}", place]
+    assert [victim.path for victim in plan.victims] == [delta(write_id)] * 2
 
 
 def test_an_entry_without_partition_removes_nothing_obsolete_from_partitions(
@@ -151,7 +181,7 @@ def test_an_entry_without_partition_removes_nothing_obsolete_from_partitions(
     entry = world.compact(partition=one)
     world.write_aborted(one)
     before = world.directories(one)
-    whole = replace(entry, partition_name=None, id=CompactionId(98))
+    whole = replace(entry, target=Target("db", "t"), id=CompactionId(98))
     assert world.cleaner()._compacted.clean(whole).state is CleaningState.CLEANED
     assert world.directories(one) == before
     higher = replace(whole, highest_write_id=WriteId(2))

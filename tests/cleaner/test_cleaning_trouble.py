@@ -19,6 +19,7 @@ from hms_bridge.model.compaction import (
     CompactionType,
 )
 from hms_bridge.model.ids import CompactionId
+from hms_bridge.model.target import Target
 from tests.support.cleaning_world import CleaningWorld, delta
 
 
@@ -64,7 +65,7 @@ def test_an_entry_that_fails_again_and_again_ends_as_failed(world: CleaningWorld
 def test_waits_double_and_end() -> None:
     settings = CompactorSettings()
     entry = Compaction(
-        id=CompactionId(1), database_name="db", table_name="t",
+        id=CompactionId(1), target=Target("db", "t"),
         type=CompactionType.MAJOR, state=CompactionState.READY_FOR_CLEANING,
     )  # fmt: skip
     waits = []
@@ -134,7 +135,7 @@ def test_a_missing_directory_is_clean(world: CleaningWorld) -> None:
 def test_an_entry_of_a_table_that_is_gone(world: CleaningWorld) -> None:
     world.write()
     entry = world.compact()
-    ghost = replace(entry, table_name="ghost")
+    ghost = replace(entry, target=Target("db", "ghost"))
     outcome = world.cleaner()._compacted.clean(ghost)
     assert outcome.state is CleaningState.GONE
     assert delta(1) in world.directories()

@@ -22,6 +22,7 @@ from hms_bridge.model.compaction import (
 )
 from hms_bridge.model.ids import CompactionId, WriteId
 from hms_bridge.model.property_text import format_properties
+from hms_bridge.model.target import Target
 from hms_bridge.server.serve import MetastoreServer
 from tests.support.cleaning_world import CleaningWorld, delta
 
@@ -29,9 +30,7 @@ from tests.support.cleaning_world import CleaningWorld, delta
 def soft_drop(world: CleaningWorld, location: Path, partition: str | None = None) -> Compaction:
     return Compaction(
         id=CompactionId(99),
-        database_name="db",
-        table_name="gone" if partition is None else "t",
-        partition_name=partition,
+        target=Target("db", "gone" if partition is None else "t", partition),
         type=CompactionType.MAJOR,
         state=CompactionState.READY_FOR_CLEANING,
         properties={"location": f"file:{location}", "ifPurge": "true"},
@@ -135,7 +134,7 @@ def test_a_compaction_that_names_a_directory_is_no_dropped_one(world: CleaningWo
 
 def test_a_client_cannot_name_a_directory_in_its_request(world: CleaningWorld) -> None:
     asked = CompactionRequest(
-        database_name="db", table_name="t", type=CompactionType.MAJOR,
+        target=Target("db", "t"), type=CompactionType.MAJOR,
         properties={"location": f"file:{world.folder}"},
     )  # fmt: skip
     with MetastoreServer(0, world.metastore) as server:

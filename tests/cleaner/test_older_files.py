@@ -138,14 +138,14 @@ def test_an_older_output_of_a_compaction_stays(world: CleaningWorld) -> None:
     name = f"base_0000001_v{other:07d}"
     lost(world, name)
     world.abort(other)
-    entry = world.compact(CompactionType.MINOR)
+    entry = world.compact(kind=CompactionType.MINOR)
     world.cleaner().run_once()
     assert world.directories() == [name, f"delta_0000001_0000001_v{entry.txn_id:07d}"]
 
 
 def test_one_partition_keeps_no_other_from_being_cleaned(tmp_path: Path) -> None:
     world = CleaningWorld(tmp_path, is_partitioned=True)
-    one, two = world.add_partition("1"), world.add_partition("2")
+    one, two = world.add_partition("t", "1"), world.add_partition("t", "2")
     lost(world, delta(1), partition=one)
     assert abort_one(world) == 1
     world.write_directory(delta(1), partition=two)

@@ -15,6 +15,7 @@ from hms_bridge.model.compaction import (
 )
 from hms_bridge.model.ids import NO_TXN, LockId, TxnId, WriteId
 from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockRequest, LockType
+from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import TxnType
 from tests.conformance import objects
 from tests.support.cleaning_world import CleaningWorld, delta, keep_alive
@@ -43,13 +44,19 @@ def test_a_reader_from_before_the_commit_is_waited_for(world: CleaningWorld) -> 
 
 
 def read_lock(
-    world: CleaningWorld, txn_id: TxnId = NO_TXN, *, database: str = "db", **given: object
+    world: CleaningWorld,
+    txn_id: TxnId = NO_TXN,
+    *,
+    level: LockLevel = LockLevel.TABLE,
+    database: str = "db",
+    table: str | None = "t",
 ) -> LockId:
-    values: dict[str, object] = {"level": LockLevel.TABLE, "table_name": "t"} | given
     component = LockComponent(
-        type=LockType.SHARED_READ, database_name=database,
-        operation=DataOperation.SELECT, **values,  # type: ignore[arg-type]
-    )  # fmt: skip
+        type=LockType.SHARED_READ,
+        level=level,
+        scope=Scope(database, table),
+        operation=DataOperation.SELECT,
+    )
     request = LockRequest(components=(component,), txn_id=txn_id, user="old", host="some-host")
     return world.metastore.lock(request).lock_id
 
@@ -61,8 +68,8 @@ def test_a_reader_with_a_lock_and_no_transaction_is_waited_for(
     """I3. Hive's rule before 4: an entry waits for the locks that were there at its commit."""
     world.write()
     table = "t" if level is LockLevel.TABLE else None
-    lock_id = read_lock(world, level=level, table_name=table)
-    other = read_lock(world, table_name="another")
+    lock_id = read_lock(world, level=level, table=table)
+    other = read_lock(world, table="another")
     world.compact()
     assert world.cleaner().run_once() == ()
     (explained,) = world.cleaner().explain()

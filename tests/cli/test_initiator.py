@@ -145,7 +145,7 @@ def test_failures_block_and_are_told_once(hives: Program) -> None:
             claimed = metastore.find_next_compaction("w", "v")
     for _ in range(3):
         make_initiator(store).run_once()
-    entries = [one for one in metastore.show_compactions() if one.table_name == "i11"]
+    entries = [one for one in metastore.show_compactions() if one.target.table == "i11"]
     states = sorted(one.state.word for one in entries)
     assert states == ["did not initiate", "failed", "failed"]
     metastore.close()
@@ -160,7 +160,7 @@ def test_one_that_cannot_be_looked_at_does_not_stop_the_others(hives: Program) -
     (directory / "_metadata_acid").write_text("no JSON")
     outcomes = make_initiator(store).run_once()
     store.metastore.close()
-    assert {one.decision.target for one in outcomes if one.id} == {"g.i11", "g.over"}
+    assert {str(one.decision.target) for one in outcomes if one.id} == {"g.i11", "g.over"}
     assert planned(hives)["g.i10"]["decision"] == "blocked"
     assert queue(hives)["i10"][1] == "did not initiate"
 

@@ -10,6 +10,7 @@ import pytest
 from hms_bridge.model.catalog import Column, SerDe, Storage, Table, TableType
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockRequest, LockType
+from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import OpenTxnsRequest
 from tests.support.busy_metastore import copy_golden, opened
 from tests.support.program import Program
@@ -75,8 +76,8 @@ class Sides:
         store = opened(self.program)
         (txn_id,) = store.metastore.open_txns(OpenTxnsRequest(user="ann", host="here"))
         component = LockComponent(
-            type=LockType.SHARED_WRITE, level=LockLevel.TABLE, database_name="s",
-            table_name="orders", operation=DataOperation.INSERT, is_transactional=True,
+            type=LockType.SHARED_WRITE, level=LockLevel.TABLE,
+            scope=Scope("s", "orders"), operation=DataOperation.INSERT, is_transactional=True,
         )  # fmt: skip
         store.metastore.lock(
             LockRequest(components=(component,), txn_id=txn_id, user="ann", host="here")

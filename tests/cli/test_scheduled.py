@@ -19,14 +19,13 @@ from hms_bridge.model.compaction import (
     ShowCompactionsRequest,
 )
 from hms_bridge.model.ids import WriteId
+from hms_bridge.model.target import Scope, Target
 from hms_bridge.model.txn import OpenTxnsRequest, TxnType
 from tests.support.busy_metastore import BusyMetastore, opened
 
 EVENTS = ("compact", "sales.events", "major", "--partition", "a=x/b=1")
 REQUEST = CompactionRequest(
-    database_name="sales",
-    table_name="Events",
-    partition_name="a=x/b=1",
+    target=Target("sales", "Events", "a=x/b=1"),
     type=CompactionType.MAJOR,
 )
 
@@ -39,16 +38,14 @@ def metastore(busy: BusyMetastore) -> Iterator[Any]:
 
 
 def entry_of(metastore: Any, table_name: str = "events") -> Compaction:
-    found = metastore.show_compactions(
-        ShowCompactionsRequest(database_name="sales", table_name=table_name)
-    )
+    found = metastore.show_compactions(ShowCompactionsRequest(scope=Scope("sales", table_name)))
     return next(iter(found))
 
 
 def claim(metastore: Any) -> Compaction:
     """As a worker does that is killed then."""
     entry = metastore.find_next_compaction("host-7-0", "1")
-    assert entry.table_name == "events"
+    assert entry.target.table == "events"
     return entry
 
 
@@ -90,7 +87,7 @@ def test_a_dead_worker(busy: BusyMetastore, metastore: Any) -> None:
     states = {
         one.id: (one.state, one.error_message)
         for one in metastore.show_compactions()
-        if one.table_name == "events"
+        if one.target.table == "events"
     }
     state, message = states.pop(left.id)
     assert state is CompactionState.FAILED

@@ -44,6 +44,7 @@ from hms_bridge.model.statistics import (
     StatisticsQuery,
     StatisticsUpdate,
 )
+from hms_bridge.model.target import Scope, Target
 from hms_bridge.model.txn import (
     AbortReason,
     AbortTxnRequest,
@@ -80,7 +81,7 @@ from tests.support.sample_records import (
 )
 
 WRITE_EVENT = WriteEvent(
-    write_id=WriteId(3), database_name="db", table_name="t", partition="ds=1",
+    write_id=WriteId(3), target=Target("db", "t", "ds=1"),
     table_object="{}", partition_object="{}", files=("a###", "b#1#c#d"),
 )  # fmt: skip
 EVENT = NotificationEvent(
@@ -88,20 +89,20 @@ EVENT = NotificationEvent(
     message='{"é":1}',
 )  # fmt: skip
 LOCK = LockInfo(
-    lock_id=LockId(1), internal_id=2, database_name="db", table_name="t", partition_name="ds=1",
+    lock_id=LockId(1), internal_id=2, scope=Scope("db", "t", "ds=1"),
     state=LockState.WAITING, type=LockType.EXCL_WRITE, txn_id=TxnId(0), last_heartbeat_ms=5,
     acquired_at_ms=6, user="u", host="h", agent="a", blocked_by_lock_id=LockId(9),
     blocked_by_internal_id=1,
 )  # fmt: skip
 COMPONENTS = (
-    LockComponent(type=LockType.SHARED_READ, level=LockLevel.DB, database_name="db"),
+    LockComponent(type=LockType.SHARED_READ, level=LockLevel.DB, scope=Scope("db")),
     LockComponent(
-        type=LockType.EXCL_WRITE, level=LockLevel.PARTITION, database_name="db", table_name="t",
-        partition_name="ds=1", operation=DataOperation.UPDATE, is_transactional=True,
+        type=LockType.EXCL_WRITE, level=LockLevel.PARTITION, scope=Scope("db", "t", "ds=1"),
+        operation=DataOperation.UPDATE, is_transactional=True,
         is_dynamic_partition_write=True,
     ),
     LockComponent(
-        type=LockType.EXCLUSIVE, level=LockLevel.TABLE, database_name="db", table_name="t",
+        type=LockType.EXCLUSIVE, level=LockLevel.TABLE, scope=Scope("db", "t"),
         operation=DataOperation.NO_TXN, is_transactional=False,
     ),
 )  # fmt: skip
@@ -192,18 +193,18 @@ VERBS: list[tuple[str, tuple[Any, ...], dict[str, Any], Any]] = [
      LockResponse(lock_id=LockId(8), state=LockState.NOT_ACQUIRED, error_message="busy")),
     ("check_lock", (LockId(8),), {}, LockResponse(lock_id=LockId(8), state=LockState.ACQUIRED)),
     ("unlock", (LockId(8),), {}, None),
-    ("show_locks", (LockFilter(database_name="db", table_name="t", partition_name="ds=1",
+    ("show_locks", (LockFilter(scope=Scope("db", "t", "ds=1"),
                                txn_id=TxnId(3)),), {}, (LOCK,)),
     ("compact", (CompactionRequest(
-        database_name="db", table_name="t", partition_name="ds=1", type=CompactionType.REBALANCE,
+        target=Target("db", "t", "ds=1"), type=CompactionType.REBALANCE,
         run_as="u", properties={"k": "v"}, initiator_id="i", initiator_version="4",
         pool_name="p", bucket_count=3, order_by="id"),), {},
      CompactionResponse(id=CompactionId(4), is_accepted=True, state="initiated")),
     ("compact", (CompactionRequest(
-        database_name="db", table_name="t", type=CompactionType.MINOR),), {},
+        target=Target("db", "t"), type=CompactionType.MINOR),), {},
      CompactionResponse(id=None, is_accepted=False, state="refused", error_message="why")),
     ("show_compactions", (ShowCompactionsRequest(
-        id=CompactionId(8), database_name="db", table_name="t", pool_name="p",
+        id=CompactionId(8), scope=Scope("db", "t"), pool_name="p",
         type=CompactionType.MINOR, state=CompactionState.SUCCEEDED, limit=3),), {}, (HISTORY,)),
     ("find_next_compaction", ("w", "4.1", "big"), {}, replace(COMPACTION, worker_id="w")),
     ("find_next_compaction", ("w", "4.1", None), {}, None),
@@ -357,7 +358,7 @@ def test_every_verb_of_the_port_is_tried() -> None:
         ("mark_compacted", (COMPACTION,), errors.NoSuchCompactionError("lost")),
         ("update_compactor_state", (COMPACTION, TxnId(1)), errors.NoSuchCompactionError("lost")),
         ("open_txns", (OpenTxnsRequest(user="u", host="h", count=0),), errors.MetaError("0")),
-        ("compact", (CompactionRequest(database_name="d", table_name="t",
+        ("compact", (CompactionRequest(target=Target("d", "t"),
                                        type=CompactionType.MINOR),), errors.NoSuchObjectError("t")),
         ("get_partition_names", ("db", "t"), errors.NoSuchObjectError("t")),
         ("add_dynamic_partitions", (DynamicPartitions(

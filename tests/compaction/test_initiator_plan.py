@@ -24,14 +24,15 @@ from hms_bridge.model.compaction import (
     PotentialCompaction,
 )
 from hms_bridge.model.ids import CompactionId, WriteId
+from hms_bridge.model.target import Target
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from tests.support.golden import GoldenStage, golden_stages
 
 SETTINGS = CompactorSettings()
 NOW_MS = 1_700_000_000_000
 DAY_MS = 86_400_000
-TARGET = PotentialCompaction(database_name="db", table_name="t")
-PARTITION = replace(TARGET, partition_name="p=1")
+TARGET = PotentialCompaction(target=Target("db", "t"))
+PARTITION = PotentialCompaction(target=Target("db", "t", "p=1"))
 
 # What the initiator of a real Hive put into its queue, of these six tables.
 HIVES_CHOICE = {
@@ -76,7 +77,7 @@ def decided(
 
 def entry(number: int, state: CompactionState, **given: object) -> Compaction:
     made = Compaction(
-        id=CompactionId(number), database_name="db", table_name="t", type=CompactionType.MINOR,
+        id=CompactionId(number), target=Target("db", "t"), type=CompactionType.MINOR,
         state=state, enqueued_ms=NOW_MS - DAY_MS, error_message=f"reason {number}",
     )  # fmt: skip
     return replace(made, **given)  # type: ignore[arg-type]
@@ -102,7 +103,7 @@ def test_all_six_tables_of_a_real_initiator_are_there() -> None:
 def test_the_choice_is_that_of_a_real_hive(stage: GoldenStage) -> None:
     database, _, name = stage.table.partition(".")
     candidate = Candidate(
-        potential=PotentialCompaction(database_name=database, table_name=name),
+        potential=PotentialCompaction(target=Target(database, name)),
         table_parameters=stage.state["metastore_table"]["parameters"],
     )
     found = decide_without_look(candidate, SETTINGS, NOW_MS)

@@ -33,6 +33,7 @@ from hms_bridge.model.compaction import (
 )
 from hms_bridge.model.event import EventType, NotificationRequest
 from hms_bridge.model.ids import EventId
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import (
     TxnState,
     TxnType,
@@ -96,7 +97,7 @@ def test_the_same_compaction_is_not_queued_twice(world: World) -> None:
     world.request_compaction()
     world.worker().run_once()
     again = world.metastore.compact(
-        CompactionRequest(database_name="db", table_name="t", type=CompactionType.MINOR)
+        CompactionRequest(target=Target("db", "t"), type=CompactionType.MINOR)
     )
     assert not again.is_accepted
 
@@ -342,9 +343,8 @@ def test_a_compaction_ends_below_open_writes(world: World) -> None:
 
 def test_the_plan_changes_nothing(world: World) -> None:
     world.request_compaction()
-    entry = world.metastore.show_compactions()[0]
     names = world.names()
-    plan = world.worker().plan(entry)
+    plan = world.worker().plan(Target("db", "t"), CompactionType.MAJOR)
     assert [output.format() for output in plan.outputs] == ["base_0000003"]  # type: ignore[union-attr]
     assert world.names() == names
     assert world.state() is CompactionState.INITIATED
@@ -386,18 +386,9 @@ def test_a_file_whose_name_is_no_text_ends_the_entry(world: World) -> None:
 
 def test_compaction_errors_name_the_target(world: World) -> None:
     from hms_bridge.compaction.target import find_target
-    from hms_bridge.model.compaction import Compaction
-    from hms_bridge.model.ids import CompactionId
 
-    entry = Compaction(
-        id=CompactionId(1),
-        database_name="default",
-        table_name="nowhere",
-        type=CompactionType.MAJOR,
-        state=CompactionState.WORKING,
-    )
     with pytest.raises(CompactionError, match=r"default\.nowhere is gone"):
-        find_target(world.metastore, entry)
+        find_target(world.metastore, Target("default", "nowhere"))
 
 
 def test_a_column_that_came_before_the_snapshot_is_kept(world: World) -> None:

@@ -16,6 +16,7 @@ from hms_bridge.model.compaction import (
     ShowCompactionsRequest,
 )
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
+from hms_bridge.model.target import Scope, Target
 from hms_bridge.model.txn import TxnType
 from tests.conformance.objects import (
     DS,
@@ -29,9 +30,11 @@ from tests.conformance.objects import (
 )
 
 
-def ask(metastore: Metastore, database: str, **given: object) -> CompactionId:
+def ask(
+    metastore: Metastore, database: str, partition: str | None = None, **given: object
+) -> CompactionId:
     wanted = CompactionRequest(
-        database_name=database, table_name="t", type=CompactionType.MAJOR, **given  # type: ignore[arg-type]
+        target=Target(database, "t", partition), type=CompactionType.MAJOR, **given  # type: ignore[arg-type]
     )  # fmt: skip
     answer = metastore.compact(wanted)
     assert answer.is_accepted
@@ -40,7 +43,7 @@ def ask(metastore: Metastore, database: str, **given: object) -> CompactionId:
 
 
 def shown(metastore: Metastore, database: str) -> tuple[Compaction, ...]:
-    return metastore.show_compactions(ShowCompactionsRequest(database_name=database))
+    return metastore.show_compactions(ShowCompactionsRequest(scope=Scope(database)))
 
 
 class CompactionBehaviour:
@@ -68,7 +71,7 @@ class CompactionBehaviour:
         assert (found.id, found.state, found.type) == (
             queued, CompactionState.INITIATED, CompactionType.MAJOR,
         )  # fmt: skip
-        assert (found.table_name, found.partition_name) == ("t", None)
+        assert (found.target.table, found.target.partition) == ("t", None)
 
     def test_an_entry_shows_its_pool(self, metastore: Metastore) -> None:
         """Whoever does the work of an entry asks for it under the pool that is shown."""
@@ -93,17 +96,17 @@ class CompactionBehaviour:
         name = new_database(metastore)
         new_table(metastore, name, partition_columns=DS)
         metastore.add_partitions(name, "t", [partition(name, "t", v) for v in ("a", "b")])
-        first = ask(metastore, name, partition_name="ds=a")
+        first = ask(metastore, name, "ds=a")
         again = metastore.compact(
             CompactionRequest(
-                database_name=name, table_name="t", partition_name="ds=a",
+                target=Target(name, "t", "ds=a"),
                 type=CompactionType.MINOR,
             )
         )  # fmt: skip
         assert not again.is_accepted
         assert again.state == "refused"
         assert str(first) in (again.error_message or "")
-        ask(metastore, name, partition_name="ds=b")
+        ask(metastore, name, "ds=b")
 
     def test_an_unknown_target_is_refused(self, metastore: Metastore) -> None:
         name = new_database(metastore)
@@ -112,7 +115,7 @@ class CompactionBehaviour:
             with pytest.raises(NoSuchObjectError):
                 metastore.compact(
                     CompactionRequest(
-                        database_name=name, table_name=table, partition_name=part,
+                        target=Target(name, table, part),
                         type=CompactionType.MAJOR,
                     )
                 )  # fmt: skip
@@ -144,7 +147,7 @@ class CompactionBehaviour:
         metastore.mark_compacted(ready)
         commit(metastore, own)
         answer = metastore.compact(
-            CompactionRequest(database_name=name, table_name="t", type=CompactionType.MAJOR)
+            CompactionRequest(target=Target(name, "t"), type=CompactionType.MAJOR)
         )
         assert not answer.is_accepted
 
@@ -188,7 +191,7 @@ class CompactionBehaviour:
 
     def test_an_unknown_compaction_is_refused(self, metastore: Metastore) -> None:
         unknown = Compaction(
-            id=CompactionId(9_000_000_000), database_name="d", table_name="t",
+            id=CompactionId(9_000_000_000), target=Target("d", "t"),
             type=CompactionType.MAJOR, state=CompactionState.WORKING, highest_write_id=WriteId(1),
         )  # fmt: skip
         with pytest.raises(NoSuchCompactionError):

@@ -38,7 +38,7 @@ class LocalBehaviour:
         return name, ready, own
 
     def _to_clean(self, metastore: LocalMetastore, name: str) -> list[Compaction]:
-        return [c for c in metastore.find_ready_to_clean() if c.database_name == name]
+        return [c for c in metastore.find_ready_to_clean() if c.target.database == name]
 
     def test_only_committed_compactions_are_cleaned(self, metastore: LocalMetastore) -> None:
         name, _, own = self._compacted(metastore)
@@ -71,7 +71,7 @@ class LocalBehaviour:
         txn, _ = write(metastore, name)
         commit(metastore, txn)
         found = metastore.find_potential_compactions(1000, -1)
-        assert [one.table_name for one in found if one.database_name == name] == ["t"]
+        assert [one.target.table for one in found if one.target.database == name] == ["t"]
 
     def test_entries_of_lost_workers_come_back(self, metastore: LocalMetastore) -> None:
         name, pool = new_database(metastore), unique("pool")

@@ -13,6 +13,7 @@ from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from hms_bridge.model.event import EventType, NotificationRequest, WriteNotification
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.lock import DataOperation
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import TxnType
 from tests.conformance.objects import (
     DS,
@@ -239,9 +240,7 @@ class NotificationBehaviour:
             metastore.add_write_notifications([first])
         metastore.add_write_notifications([second])
         (event,) = metastore.get_write_events(txn)
-        assert (event.write_id, event.database_name, event.table_name, event.partition) == (
-            given, name, "t", "",
-        )  # fmt: skip
+        assert (event.write_id, event.target) == (given, Target(name, "t"))
         assert event.files == tuple(
             f"{place}/{bucket}###delta_0000001_0000001_0000"
             for bucket in ("bucket_00001", "bucket_00000")
@@ -289,7 +288,7 @@ class OwnEventBehaviour:
         commit(metastore, txn)
         last = metastore.get_current_event_id()
         asked = metastore.compact(
-            CompactionRequest(database_name=name, table_name="t", type=CompactionType.MINOR)
+            CompactionRequest(target=Target(name, "t"), type=CompactionType.MINOR)
         )
         found = metastore.find_next_compaction("w-1", "4.0")
         while found is not None and found.id != asked.id:
@@ -315,9 +314,7 @@ class OwnEventBehaviour:
         name = new_database(metastore)
         new_table(metastore, name)
         metastore.compact(
-            CompactionRequest(
-                database_name=name, table_name="t", type=CompactionType.MAJOR, pool_name=name
-            )
+            CompactionRequest(target=Target(name, "t"), type=CompactionType.MAJOR, pool_name=name)
         )
         found = metastore.find_next_compaction("w-1", "4.0", name)
         assert found is not None

@@ -21,6 +21,7 @@ from hms_bridge.model.catalog import (
 from hms_bridge.model.event import NotificationEvent, NotificationRequest
 from hms_bridge.model.ids import NO_TXN, EventId, TxnId, WriteId
 from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockRequest, LockType
+from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import (
     AbortTxnRequest,
     AllocateWriteIdsRequest,
@@ -110,9 +111,7 @@ def component(
     return LockComponent(
         type=kind,
         level=LockLevel.PARTITION if partition_name else level,
-        database_name=database,
-        table_name=table,
-        partition_name=partition_name,
+        scope=Scope(database, table, partition_name),
         operation=operation,
         is_transactional=True,
     )

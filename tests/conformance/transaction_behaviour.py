@@ -14,6 +14,7 @@ from hms_bridge.errors import (
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.ids import LockId, TxnId, WriteId
 from hms_bridge.model.lock import DataOperation, LockFilter, LockState, LockType
+from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import (
     AllocateWriteIdsRequest,
     DynamicPartitions,
@@ -174,7 +175,7 @@ class TransactionBehaviour:
         metastore.abort_txns(txns[:3])
         (cut,) = metastore.get_valid_write_ids([f"{name}.t"])
         assert cut.high_watermark == 1
-        (whole,) = whole_lists(metastore, [f"{name}.t"], metastore.get_open_txns().valid_txns())
+        (whole,) = whole_lists(metastore, [f"{name}.t"], metastore.get_open_txns().snapshot())
         assert whole.high_watermark == 5
         assert (whole.aborted_ids, whole.open_ids) == ((1, 2, 3), (4, 5))
         metastore.abort_txns(txns)
@@ -387,7 +388,7 @@ class LockBehaviour:
         txn = open_txn(metastore, TxnType.READ_ONLY)
         refused = metastore.lock(request(component(name), txn=txn, is_zero_wait_read=True))
         assert refused.state is LockState.NOT_ACQUIRED
-        assert len(metastore.show_locks(LockFilter(database_name=name))) == 1
+        assert len(metastore.show_locks(LockFilter(scope=Scope(name)))) == 1
         commit(metastore, txn)
 
     def test_unlocking_is_idempotent(self, metastore: Metastore) -> None:
@@ -401,12 +402,12 @@ class LockBehaviour:
         name = new_database(metastore)
         new_table(metastore, name)
         txn, _ = write(metastore, name)
-        (shown,) = metastore.show_locks(LockFilter(database_name=name))
-        assert (shown.txn_id, shown.table_name, shown.state) == (txn, "t", LockState.ACQUIRED)
+        (shown,) = metastore.show_locks(LockFilter(scope=Scope(name)))
+        assert (shown.txn_id, shown.scope.table, shown.state) == (txn, "t", LockState.ACQUIRED)
         with pytest.raises(TxnOpenError):
             metastore.unlock(shown.lock_id)
         commit(metastore, txn)
-        assert metastore.show_locks(LockFilter(database_name=name)) == ()
+        assert metastore.show_locks(LockFilter(scope=Scope(name))) == ()
 
     def test_an_ended_transaction_gets_no_locks(self, metastore: Metastore) -> None:
         name = new_database(metastore)

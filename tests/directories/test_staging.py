@@ -13,7 +13,7 @@ from hms_bridge.model.ids import TxnId
 from hms_bridge.model.valid_ids import ValidTxnList
 
 ROOT = "/staging-test/t"
-TXNS = ValidTxnList.from_open_txns(TxnId(9), [TxnId(5), TxnId(6)], [False, True])
+TXNS = ValidTxnList(high_watermark=TxnId(9), open_ids=(TxnId(5),), aborted_ids=(TxnId(6),))
 
 
 @pytest.fixture

@@ -1,9 +1,12 @@
+from collections.abc import Mapping
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hms_bridge.errors import MetaError
 from hms_bridge.model.ids import MAX_ID, TxnId, WriteId
+from hms_bridge.model.txn import OpenTxn, OpenTxns, TxnState
 from hms_bridge.model.valid_ids import (
     RangeResponse,
     ValidTxnList,
@@ -13,7 +16,15 @@ from hms_bridge.model.valid_ids import (
 )
 
 NONE, SOME, ALL = RangeResponse.NONE, RangeResponse.SOME, RangeResponse.ALL
+OPEN, ABORTED = TxnState.OPEN, TxnState.ABORTED
 ids = st.sets(st.integers(1, 60), max_size=12)
+
+
+def listing(high_watermark: int, txns: Mapping[int, TxnState]) -> OpenTxns:
+    return OpenTxns(
+        high_watermark=TxnId(high_watermark),
+        txns=tuple(OpenTxn(id=TxnId(txn_id), state=state) for txn_id, state in txns.items()),
+    )
 
 
 @st.composite
@@ -109,25 +120,26 @@ def test_lowest_open_id_bounds_what_the_text_says() -> None:
 
 
 def test_listing_of_open_transactions_for_nobody() -> None:
-    found = ValidTxnList.from_open_txns(
-        TxnId(9), [TxnId(3), TxnId(5), TxnId(8)], [True, False, False]
-    )
+    found = listing(9, {3: ABORTED, 5: OPEN, 8: OPEN}).snapshot()
     assert found.format() == "9:5:5,8:3"
 
 
 def test_listing_of_open_transactions_for_one_of_them() -> None:
-    found = ValidTxnList.from_open_txns(
-        TxnId(9), [TxnId(3), TxnId(5), TxnId(8)], [True, False, True], TxnId(5)
-    )
+    found = listing(9, {3: ABORTED, 5: OPEN, 8: ABORTED}).snapshot(TxnId(5))
     assert found.format() == "5:9223372036854775807::3"
     assert found.is_valid(TxnId(5))
     assert not found.is_valid(TxnId(6))
 
 
+def test_a_transaction_sees_itself_and_what_committed_after_it_began() -> None:
+    found = listing(9, {3: ABORTED, 5: OPEN, 8: OPEN}).without(TxnId(5)).snapshot()
+    assert found.format() == "9:8:8:3"
+
+
 def test_t1_compactor_counts_itself_as_open() -> None:
     """HIVE-29567: its own unfinished output must not be seen as committed."""
     mine = TxnId(8)
-    found = ValidTxnList.from_open_txns(TxnId(8), [TxnId(3), mine], [False, False], mine)
+    found = listing(8, {3: OPEN, mine: OPEN}).snapshot(mine)
     assert found.is_valid(mine)
     assert not found.with_open(mine).is_valid(mine)
     assert found.with_open(mine).min_open == 3

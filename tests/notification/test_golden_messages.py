@@ -15,6 +15,7 @@ import pytest
 from hms_bridge.model.catalog import Database, Partition, Table
 from hms_bridge.model.compaction import Compaction, CompactionState, CompactionType
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import TxnToWriteId
 from hms_bridge.notification import events
 from hms_bridge.notification.events import EventDraft
@@ -128,9 +129,7 @@ def _txn(row: Row) -> EventDraft:
         return events.write_ids_allocated(message["dbName"], message["tableName"], pairs, now)
     compaction = Compaction(
         id=CompactionId(message["compactionId"]),
-        database_name=message["dbname"],
-        table_name=message["tableName"],
-        partition_name=message["partName"],
+        target=Target(message["dbname"], message["tableName"], message["partName"]),
         type=CompactionType[message["type"]],
         state=CompactionState.READY_FOR_CLEANING,
         txn_id=TxnId(message["txnid"]),

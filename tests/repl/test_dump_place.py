@@ -25,6 +25,7 @@ def everything(world) -> dict[Path, bytes | None]:
 
 
 def refuse(world, root: Path | str, holder: str, source=None) -> None:
+    world.source.alter_database("src", replace(world.source.get_database("src"), parameters={}))
     before, event = everything(world), world.source.get_current_event_id()
     with pytest.raises(ReplError, match=rf"with {holder} \(.*set hive\.repl\.rootdir"):
         world.dump(source, root=str(root))

@@ -182,7 +182,7 @@ def test_entries_of_a_commit_are_matched_from_the_end():
         }
     )
     writes = CommitTxnPayload.parse(text, "test").writes
-    assert [(one.table_name, one.write_id, one.partition, one.files) for one in writes] == [
+    assert [(one.target.table, one.write_id, one.partition, one.files) for one in writes] == [
         ("a", 6, "", ("f1###x", "f2###y")),
         ("b", 3, "p=1", ("f3###z",)),
     ]

@@ -48,12 +48,12 @@ def read(world, database: str = "dst", table: str = "t") -> list[int]:
     return [row["id"] for row in side.rows(table)]
 
 
-def external_table(world, name: str, place) -> Table:
+def external_table(world, name: str, place, table_type=TableType.EXTERNAL_TABLE) -> Table:
     world.source.create_table(
         Table(
             name=name,
             database_name="src",
-            type=TableType.EXTERNAL_TABLE.value,
+            type=table_type.value,
             storage=Storage(
                 columns=COLUMNS,
                 location=f"file:{place}",
@@ -189,12 +189,14 @@ def test_an_external_table_with_another_place_follows(world):
 # external data
 
 
-def test_a_mirror_removes_what_the_source_removed(world):
+@pytest.mark.parametrize("table_type", [TableType.EXTERNAL_TABLE, TableType.MANAGED_TABLE])
+def test_a_mirror_removes_what_the_source_removed(world, table_type):
+    """The property EXTERNAL makes it external, whatever type it was created with."""
     place = world.folder / "data"
     (place / "p=1").mkdir(parents=True)
     (place / "p=1" / "one").write_text("1")
     (place / "two").write_text("2")
-    external_table(world, "e", place)
+    external_table(world, "e", place, table_type)
     world.dump(external_base=str(world.folder / "ext"))
     load_external(world)
     copy = world.folder / f"ext{place}"
@@ -565,8 +567,9 @@ def test_an_insert_into_a_managed_table_without_transactions_stops_the_dump(worl
 def test_a_table_that_is_converted_stops_the_dump(world):
     table = world.source.get_table("src", "t")
     external = replace(table, type=TableType.EXTERNAL_TABLE.value)
+    by_property = replace(table, parameters={**table.parameters, "EXTERNAL": "TRUE"})
     writer = EventWriter(database_name="src", cm_root=None)
-    for after in (plain_text(world, "t"), table_to_json(external)):
+    for after in (plain_text(world, "t"), table_to_json(external), table_to_json(by_property)):
         message = {"tableObjBeforeJson": table_to_json(table), "tableObjAfterJson": after}
         with pytest.raises(ReplError, match=r"src\.t was converted"):
             writer.write(event("ALTER_TABLE", json.dumps(message)), EventPaths("/x"))

@@ -16,6 +16,7 @@ from hms_bridge.model.lock import (
     LockState,
     LockType,
 )
+from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import OpenTxnsRequest
 from hms_bridge.repl.lease import LeaseKind, LeaseRequest, LeaseRules, held_lease
 from hms_bridge.repl.load.repl_load import LoadKind
@@ -68,8 +69,8 @@ def wanted(world, kind=LeaseKind.LOAD, told=None, rules=None):
 def leases(store, database="dst"):
     return [
         one
-        for one in store.show_locks(LockFilter(database_name=database))
-        if (one.table_name or "").startswith("repl-")
+        for one in store.show_locks(LockFilter(scope=Scope(database)))
+        if (one.scope.table or "").startswith("repl-")
     ]
 
 
@@ -151,8 +152,7 @@ def test_after_a_kill_the_next_load_waits_and_goes_on_by_itself(world):
                 LockComponent(
                     type=LockType.EXCLUSIVE,
                     level=LockLevel.TABLE,
-                    database_name="dst",
-                    table_name="repl-load",
+                    scope=Scope("dst", "repl-load"),
                     operation=DataOperation.NO_TXN,
                     is_transactional=False,
                 ),
@@ -237,7 +237,7 @@ def test_a_database_that_is_locked_as_a_whole_is_left_alone(world):
     component = LockComponent(
         type=LockType.EXCLUSIVE,
         level=LockLevel.DB,
-        database_name="dst",
+        scope=Scope("dst"),
         operation=DataOperation.NO_TXN,
     )
     world.target.lock(LockRequest(components=(component,), txn_id=txn, user="bob", host="h"))
@@ -298,8 +298,7 @@ def test_over_thrift_a_living_holder_refuses_and_a_dead_one_gives_way(tmp_path):
         component = LockComponent(
             type=LockType.EXCLUSIVE,
             level=LockLevel.TABLE,
-            database_name="not_there_yet",
-            table_name="repl-load",
+            scope=Scope("not_there_yet", "repl-load"),
             operation=DataOperation.NO_TXN,
             is_transactional=False,
         )

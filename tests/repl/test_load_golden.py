@@ -163,7 +163,7 @@ def test_a_lost_file_stops_the_load_before_the_target_is_touched(cycle, target):
     report = verify_dump(cycle.resolve, str(dump))
     assert report.exit_code == 1
     (missing,) = report.missing
-    assert (missing.named.table_name, missing.place) == ("t_buck", Whereabouts.MISSING)
+    assert (missing.named.target.table, missing.place) == ("t_buck", Whereabouts.MISSING)
 
 
 @pytest.mark.golden

@@ -9,6 +9,7 @@ import pytest
 from hms_bridge.errors import MetaError, ReplError, TxnAbortedError
 from hms_bridge.model.catalog import Database, Partition
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import AllocateWriteIdsRequest, OpenTxnsRequest, TxnState
 from hms_bridge.repl.own_part import Access, plan_end, run_end, set_access
 
@@ -33,9 +34,7 @@ def write_id(world, database="dst", table="t"):
 
 
 def compact(world, kind, **more):
-    return world.target.compact(
-        CompactionRequest(database_name="dst", table_name="t", type=kind, **more)
-    )
+    return world.target.compact(CompactionRequest(target=Target("dst", "t"), type=kind, **more))
 
 
 def as_hive_made_it(world):

@@ -49,7 +49,7 @@ def clean_without_record(world, table="t", kept=()):
     """Another program deletes what is obsolete: no archive, no manifest."""
     world.clock.advance_ms(10_000)
     for entry in world.source.find_ready_to_clean():
-        root = world.path(table, entry.partition_name or "")
+        root = world.path(table, entry.target.partition or "")
         for path in root.iterdir():
             if "_v" not in path.name and path.name not in kept:
                 shutil.rmtree(path)

@@ -148,7 +148,7 @@ class TestCutLists:
 
     def test_a_bootstrap_takes_the_whole_list(self, forgotten):
         world = forgotten
-        (whole,) = whole_lists(world.source, ["src.t"], world.source.get_open_txns().valid_txns())
+        (whole,) = whole_lists(world.source, ["src.t"], world.source.get_open_txns().snapshot())
         assert (whole.high_watermark, whole.aborted_ids, whole.open_ids) == (3, (2, 3), ())
         world.replicate()
         world.assert_same()
@@ -172,7 +172,7 @@ class TestCutLists:
             lost.insert("t", [(row, "never")])
             if row % 3:
                 lost.abort()
-        (whole,) = whole_lists(world.source, ["src.t"], world.source.get_open_txns().valid_txns())
+        (whole,) = whole_lists(world.source, ["src.t"], world.source.get_open_txns().snapshot())
         assert whole.high_watermark == 16
         assert whole.open_ids == (5, 8, 11, 14)
         assert {*whole.open_ids, *whole.aborted_ids} == set(range(2, 17))
@@ -198,7 +198,7 @@ class TestCutLists:
                 return (replace(one, high_watermark=min(one.high_watermark, 2)),)
 
         (whole,) = whole_lists(
-            Forgetful(world.source), ["src.t"], world.source.get_open_txns().valid_txns()
+            Forgetful(world.source), ["src.t"], world.source.get_open_txns().snapshot()
         )
         assert (whole.high_watermark, whole.aborted_ids) == (3, (2,))
 

@@ -24,7 +24,6 @@ from hms_bridge.model.catalog import (
     Partition,
     Storage,
     Table,
-    TableKey,
 )
 from hms_bridge.model.compaction import CompactionState, ShowCompactionsRequest
 from hms_bridge.model.constraint import ColumnConstraint, ConstraintKind
@@ -41,6 +40,7 @@ from hms_bridge.model.expression import (
 from hms_bridge.model.ids import CompactionId, EventId, LockId, TxnId
 from hms_bridge.model.statistics import ObjectStatistics, StatisticsQuery, StatisticsUpdate
 from hms_bridge.model.statistics_state import ACCURATE
+from hms_bridge.model.target import Scope, TableName, Target
 from hms_bridge.model.txn import AbortReason, OpenTxns, TxnInfo, TxnState, TxnType
 from hms_bridge.server.serve import MetastoreServer, offered, offered_names
 from hms_bridge.wire.convert_catalog import (
@@ -542,7 +542,7 @@ def test_renamed_and_exchanged_partitions(rig: Rig) -> None:
         "partitionSpecs": {"a": "1"}, "source_db": "db", "source_table_name": "p",
         "dest_db": "@hive#two", "dest_table_name": "Q",
     }  # fmt: skip
-    asked = ("exchange_partitions", {"a": "1"}, TableKey("db", "p"), TableKey("two", "q"))
+    asked = ("exchange_partitions", {"a": "1"}, TableName("db", "p"), TableName("two", "q"))
     assert rig("exchange_partitions", **where) == [struct]
     assert rig.asked == [asked]
     assert rig("exchange_partition", **where).values is None
@@ -717,7 +717,7 @@ def test_workers_of_old_hives(rig: Rig) -> None:
     assert rig("find_next_compact", workerId="w").ci.id == 7
     assert rig.asked == [("find_next_compaction", "w", "")]
     rig("compact", rqst=hive.CompactionRequest(dbname="D", tablename="T", type=2))
-    assert rig.asked[0][1].database_name == "d"
+    assert rig.asked[0][1].target == Target("d", "t")
     rig.fake.answers["get_columns_with_statistics"] = ("id", "v")
     target = hive.CompactionInfoStruct(dbname="D", tablename="T", partitionname="p=1")
     assert rig("find_columns_with_stats", cr=target) == ["id", "v"]
@@ -727,10 +727,15 @@ def test_workers_of_old_hives(rig: Rig) -> None:
 def test_the_latest_committed_compaction_of_each_partition(rig: Rig) -> None:
     ready = CompactionState.READY_FOR_CLEANING
     entries = (
-        replace(HISTORY, id=CompactionId(9), partition_name="p=1", state=ready),
-        replace(HISTORY, id=CompactionId(8), partition_name="p=1"),
-        replace(HISTORY, id=CompactionId(7), partition_name="p=2"),
-        replace(HISTORY, id=CompactionId(6), partition_name="p=3", state=CompactionState.FAILED),
+        replace(HISTORY, id=CompactionId(9), target=Target("db", "t", "p=1"), state=ready),
+        replace(HISTORY, id=CompactionId(8), target=Target("db", "t", "p=1")),
+        replace(HISTORY, id=CompactionId(7), target=Target("db", "t", "p=2")),
+        replace(
+            HISTORY,
+            id=CompactionId(6),
+            target=Target("db", "t", "p=3"),
+            state=CompactionState.FAILED,
+        ),
     )
     rig.fake.answers["show_compactions"] = entries
     request = hive.GetLatestCommittedCompactionInfoRequest(dbname="DB", tablename="t")
@@ -740,9 +745,7 @@ def test_the_latest_committed_compaction_of_each_partition(rig: Rig) -> None:
         return {one.id for one in found.compactions}
 
     assert ids() == {9, 7}
-    assert rig.asked == [
-        ("show_compactions", ShowCompactionsRequest(database_name="db", table_name="t"))
-    ]
+    assert rig.asked == [("show_compactions", ShowCompactionsRequest(scope=Scope("db", "t")))]
     request.partitionnames = ["p=2"]
     assert ids() == {7}
     request.lastCompactionId = 7

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from hms_bridge.errors import InvalidObjectError, InvalidOperationError, MetaError
-from hms_bridge.model.catalog import Column, Database, Partition, Storage, Table, TableKey
+from hms_bridge.model.catalog import Column, Database, Partition, Storage, Table
+from hms_bridge.model.target import TableName
 from tests.conformance.objects import orc_storage
 from tests.support.world import World
 
@@ -179,7 +180,7 @@ def test_a_partition_outside_of_its_table_is_looked_at_too(world: GuardedWorld, 
         world.metastore.truncate_table("db", "q")
     with pytest.raises((InvalidOperationError, MetaError)):
         world.metastore.exchange_partitions(
-            {"p": "0"}, TableKey("db", "q", "hive"), TableKey("db", "q", "hive")
+            {"p": "0"}, TableName("db", "q", "hive"), TableName("db", "q", "hive")
         )
     world.metastore.drop_partitions("db", "q", ["p=0"])
     assert (place / "file").exists()

@@ -11,8 +11,9 @@ from hms_bridge.config.settings import EventSettings
 from hms_bridge.metastore import LocalMetastore
 from hms_bridge.model.catalog import Column, Partition, Storage, Table
 from hms_bridge.model.event import NotificationRequest
+from hms_bridge.model.properties import DO_NOT_UPDATE
 from hms_bridge.model.statistics_state import ACCURATE
-from hms_bridge.service.file_statistics import COUNTED, DO_NOT_UPDATE, FILES, SIZE
+from hms_bridge.service.file_statistics import COUNTED, FILES, SIZE
 from tests.support.world import World
 
 TRUSTED = '{"BASIC_STATS":"true","COLUMN_STATS":{"id":"true"}}'

@@ -20,6 +20,7 @@ from hms_bridge.model.compaction import (
 )
 from hms_bridge.model.event import WriteNotification
 from hms_bridge.model.ids import SEED_MAX, CompactionId, TxnId, WriteId
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import (
     AllocateWriteIdsRequest,
     OpenTxnsRequest,
@@ -80,8 +81,7 @@ def claim(database: str, kind: CompactionType, number: int = 0) -> Compaction:
     """What somebody says who cleaned nothing."""
     return Compaction(
         id=CompactionId(number),
-        database_name=database,
-        table_name="t",
+        target=Target(database, "t"),
         type=kind,
         state=CompactionState.READY_FOR_CLEANING,
         highest_write_id=WriteId(SEED_MAX),
@@ -122,7 +122,7 @@ def test_nobody_says_over_the_wire_that_aborted_rows_are_gone(served: Served) ->
 def test_nor_by_an_entry_that_it_claims(served: Served) -> None:
     database = with_an_aborted_write(served)
     served.client.compact(
-        CompactionRequest(database_name=database, table_name="t", type=CompactionType.MAJOR)
+        CompactionRequest(target=Target(database, "t"), type=CompactionType.MAJOR)
     )
     entry = served.client.find_next_compaction("me", "4.0")
     assert entry is not None

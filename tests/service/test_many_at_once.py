@@ -15,6 +15,7 @@ from hms_bridge.config.settings import Settings, TxnSettings
 from hms_bridge.errors import AlreadyExistsError, NoSuchObjectError
 from hms_bridge.metastore import LocalMetastore
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import TxnState
 from hms_bridge.service.open import open_local_metastore
 from tests.conformance.objects import (
@@ -149,7 +150,7 @@ def test_no_two_workers_get_the_same_compaction(metastore: LocalMetastore) -> No
     for one in names:
         metastore.compact(
             CompactionRequest(
-                database_name=name, table_name="t", partition_name=one,
+                target=Target(name, "t", one),
                 type=CompactionType.MAJOR, pool_name=pool,
             )
         )  # fmt: skip

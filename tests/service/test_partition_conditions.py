@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import event
 
 from hms_bridge.errors import InvalidOperationError, MetaError, NoSuchObjectError
-from hms_bridge.model.catalog import Column, Database, TableKey, TableType
+from hms_bridge.model.catalog import Column, Database, TableType
 from hms_bridge.model.expression import (
     Call,
     ColumnReference,
@@ -20,6 +20,7 @@ from hms_bridge.model.expression import (
     Function,
     Unread,
 )
+from hms_bridge.model.target import TableName
 from hms_bridge.service.metastore_service import MetastoreService
 from tests.conformance.objects import acid_table, events_after, partition
 from tests.support.faults import CrashError
@@ -157,7 +158,7 @@ def test_an_archive_is_not_taken_apart(metastore: MetastoreService) -> None:
 
 
 def exchange(metastore: MetastoreService, **values: str) -> list[str]:
-    moved = metastore.exchange_partitions(values, TableKey("db", "t"), TableKey("db", "u"))
+    moved = metastore.exchange_partitions(values, TableName("db", "t"), TableName("db", "u"))
     return [one.storage.location or "" for one in moved]
 
 
@@ -194,7 +195,7 @@ def test_what_cannot_be_exchanged(metastore: MetastoreService) -> None:
     metastore.create_table(acid_table("db", "acid", partition_columns=KEYS))
     for target, why in (("v", "different schemas"), ("acid", "transactional"), ("no", "not found")):
         with pytest.raises(MetaError, match=why):
-            metastore.exchange_partitions({"n": "2"}, TableKey("db", "t"), TableKey("db", target))
+            metastore.exchange_partitions({"n": "2"}, TableName("db", "t"), TableName("db", target))
     assert list(metastore.get_partition_names("db", "t")) == NAMES
 
 
@@ -241,7 +242,7 @@ def test_replication_sources_keep_their_files(metastore: MetastoreService, tmp_p
     source = replace(metastore.get_database("db"), parameters={"repl.source.for": "p"})
     metastore.alter_database("db", source)
     with pytest.raises(MetaError, match="replication source"):
-        metastore.exchange_partitions({"n": "2"}, TableKey("db", "t"), TableKey("two", "u"))
+        metastore.exchange_partitions({"n": "2"}, TableName("db", "t"), TableName("two", "u"))
     (place_of(metastore, "t", "n=2/s=b") / "data").write_bytes(b"rows")
     exchange(metastore, n="2")
     assert {path.read_bytes() for path in (tmp_path / "cmroot").iterdir()} == {b"rows"}

@@ -13,7 +13,8 @@ from changemanager.location import is_below
 from hms_bridge.backend.schema.catalog_tables import SDS, TBLS
 from hms_bridge.catalog import places
 from hms_bridge.errors import InvalidOperationError
-from hms_bridge.model.catalog import Column, Partition, Storage, Table, TableKey
+from hms_bridge.model.catalog import Column, Partition, Storage, Table
+from hms_bridge.model.target import TableName
 from tests.support.world import World
 
 A, P = Column(name="a", type="int"), Column(name="p", type="string")
@@ -67,7 +68,7 @@ class SharedWorld(World):
         self.metastore.alter_table("db", "t", replace(table, name="other"))
 
     def exchange(self) -> None:
-        source, target = TableKey("db", "t", "hive"), TableKey("db", "u", "hive")
+        source, target = TableName("db", "t", "hive"), TableName("db", "u", "hive")
         self.metastore.exchange_partitions({"p": "1"}, source, target)
 
     def truncate_partition(self) -> None:

@@ -300,7 +300,7 @@ def test_a_renamed_partition_takes_files_and_transactions_along(world: World) ->
     assert (place / "ds=c d" / "x").read_bytes() == b"three"
     assert not (place / "ds=a").exists()
     potential = world.metastore.find_potential_compactions(1000, -1)
-    assert [one.partition_name for one in potential] == ["ds=c d"]
+    assert [one.target.partition for one in potential] == ["ds=c d"]
     with pytest.raises(InvalidOperationError, match="does not exist"):
         world.metastore.rename_partition("db", "t", ["a"], replace(old, values=("d",)))
 

@@ -8,6 +8,7 @@ import pytest
 
 from hms_bridge.model.compaction import Compaction, CompactionState, CompactionType
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import OpenTxn, OpenTxns, TxnState
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.session.min_history import lowest_needed, register_reader
@@ -19,8 +20,7 @@ WORKING, READY = CompactionState.WORKING, CompactionState.READY_FOR_CLEANING
 def _entry(state: CompactionState, highest: int | None, **other: Any) -> Compaction:
     return Compaction(
         id=other.pop("id", CompactionId(1)),
-        database_name="db",
-        table_name=other.pop("table_name", "t"),
+        target=Target("db", other.pop("table", "t"), other.pop("partition", None)),
         type=other.pop("type", CompactionType.MAJOR),
         state=state,
         highest_write_id=None if highest is None else WriteId(highest),
@@ -37,8 +37,8 @@ def _entry(state: CompactionState, highest: int | None, **other: Any) -> Compact
         ([_entry(WORKING, None)], 1),
         ([_entry(READY, 4)], 4),  # its transaction is not committed yet
         ([_entry(READY, 4, next_txn_id=TxnId(8))], 6),
-        ([_entry(WORKING, 4), _entry(WORKING, 3, partition_name="p=1")], 3),
-        ([_entry(WORKING, 4, table_name="other")], 6),
+        ([_entry(WORKING, 4), _entry(WORKING, 3, partition="p=1")], 3),
+        ([_entry(WORKING, 4, table="other")], 6),
         ([_entry(READY, None, type=CompactionType.ABORT_TXN_CLEANUP)], 6),
     ],
 )

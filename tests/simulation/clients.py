@@ -18,6 +18,7 @@ from hms_bridge.model.lock import (
     LockState,
     LockType,
 )
+from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import (
     CommitTxnRequest,
     OpenTxnsRequest,
@@ -226,8 +227,7 @@ class Clients:
         component = LockComponent(
             type=LockType.SHARED_READ,
             level=LockLevel.TABLE,
-            database_name="src",
-            table_name=table,
+            scope=Scope("src", table),
             operation=DataOperation.SELECT,
             is_transactional=True,
         )

@@ -15,6 +15,7 @@ from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
 from hms_bridge.compaction.worker import Worker, WorkerIdentity
 from hms_bridge.errors import HmsBridgeError, ReplError
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
+from hms_bridge.model.target import Target
 from hms_bridge.repl.dump.plan import DumpKind, DumpRequest
 from hms_bridge.repl.dump.repl_dump import ReplDump
 from hms_bridge.repl.dump.snapshot_wait import WaitRules
@@ -60,9 +61,7 @@ class Daemons:
         kind = dice.choice([CompactionType.MINOR, CompactionType.MAJOR])
         side.metastore.compact(
             CompactionRequest(
-                database_name=side.database_name,
-                table_name=table,
-                partition_name=partition or None,
+                target=Target(side.database_name, table, partition or None),
                 type=kind,
             )
         )
@@ -75,8 +74,7 @@ class Daemons:
         if tables:
             side.metastore.compact(
                 CompactionRequest(
-                    database_name=side.database_name,
-                    table_name=dice.choice(tables),
+                    target=Target(side.database_name, dice.choice(tables)),
                     type=CompactionType.REBALANCE,
                 )
             )

@@ -19,6 +19,7 @@ from hms_bridge.model.lock import (
     LockState,
     LockType,
 )
+from hms_bridge.model.target import Scope, Target
 from hms_bridge.model.txn import CommitTxnRequest, OpenTxnsRequest, TxnType
 from hms_bridge.orc.acid_layout import ACID_COLUMNS
 from hms_bridge.orc.acid_writer import AcidOrcWriter
@@ -51,9 +52,7 @@ class ForeignWorker:
         store = cluster.source.metastore
         store.compact(
             CompactionRequest(
-                database_name="src",
-                table_name=table,
-                partition_name=partition or None,
+                target=Target("src", table, partition or None),
                 type=CompactionType.REBALANCE,
             )
         )
@@ -97,9 +96,7 @@ class ForeignWorker:
         component = LockComponent(
             type=LockType.EXCL_WRITE,
             level=LockLevel.PARTITION if partition else LockLevel.TABLE,
-            database_name="src",
-            table_name=table,
-            partition_name=partition or None,
+            scope=Scope("src", table, partition or None),
             operation=DataOperation.NO_TXN,
             is_transactional=True,
         )

@@ -14,6 +14,7 @@ from hms_bridge.model.lock import (
     LockState,
     LockType,
 )
+from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import CommitTxnRequest, OpenTxnsRequest, TxnType
 from hms_bridge.session.min_history import register_reader
 from hms_bridge.session.transaction import current_snapshot
@@ -83,8 +84,7 @@ class Readers(Alterations):
         component = LockComponent(
             type=LockType.SHARED_READ,
             level=LockLevel.TABLE,
-            database_name=database,
-            table_name=table,
+            scope=Scope(database, table),
             operation=DataOperation.SELECT,
             is_transactional=True,
         )

@@ -18,6 +18,7 @@ from hms_bridge.model.lock import (
     LockState,
     LockType,
 )
+from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import (
     AbortTxnRequest,
     AllocateWriteIdsRequest,
@@ -86,9 +87,7 @@ class Statement:
             LockComponent(
                 type=kind,
                 level=LockLevel.PARTITION if partition else LockLevel.TABLE,
-                database_name="src",
-                table_name=self.table,
-                partition_name=partition or None,
+                scope=Scope("src", self.table, partition or None),
                 operation=operation,
                 is_transactional=True,
                 is_dynamic_partition_write=is_dynamic and partitions == [""],

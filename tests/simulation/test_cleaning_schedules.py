@@ -34,7 +34,8 @@ from hms_bridge.directories.listing import list_acid_directory
 from hms_bridge.errors import NoSuchCompactionError
 from hms_bridge.model.compaction import Compaction, CompactionRequest, CompactionType
 from hms_bridge.model.ids import LockId, TxnId, WriteId
-from hms_bridge.model.txn import TxnState, TxnType
+from hms_bridge.model.target import Target
+from hms_bridge.model.txn import TxnType
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from tests.support.cleaning_world import CleaningWorld
 from tests.support.faults import CrashError, FaultPlan, FaultyManifest, faulty
@@ -81,12 +82,7 @@ class Schedules(RuleBasedStateMachine):
     # -- what is in a snapshot
 
     def lists(self) -> tuple[ValidTxnList, ValidWriteIdList]:
-        opened = self.world.metastore.get_open_txns()
-        txns = ValidTxnList.from_open_txns(
-            opened.high_watermark,
-            [txn.id for txn in opened.txns],
-            [txn.state is TxnState.ABORTED for txn in opened.txns],
-        )
+        txns = self.world.metastore.get_open_txns().snapshot()
         return txns, self.world.metastore.get_valid_write_ids(["db.t"], txns)[0]
 
     def snapshot(self, txns: ValidTxnList, write_ids: ValidWriteIdList) -> AcidState:
@@ -163,7 +159,7 @@ class Schedules(RuleBasedStateMachine):
     @rule(kind=st.sampled_from([CompactionType.MINOR, CompactionType.MAJOR]))
     def start_compaction(self, kind: CompactionType) -> None:
         answer = self.world.metastore.compact(
-            CompactionRequest(database_name="db", table_name="t", type=kind)
+            CompactionRequest(target=Target("db", "t"), type=kind)
         )
         if answer.id is None or not answer.is_accepted:
             return

@@ -18,6 +18,7 @@ from hms_bridge.model.compaction import (
     ShowCompactionsRequest,
 )
 from hms_bridge.model.lock import DataOperation, LockType
+from hms_bridge.model.target import Target
 from tests.simulation.admins import Admins, Left
 from tests.simulation.alterations import Alterations
 from tests.simulation.clients import Clients
@@ -75,7 +76,7 @@ def insert(cluster: Cluster, count: int) -> None:
 def compact(cluster: Cluster) -> None:
     """And so long ago that the cleaner may come."""
     cluster.source.metastore.compact(
-        CompactionRequest(database_name="src", table_name="t", type=CompactionType.MAJOR)
+        CompactionRequest(target=Target("src", "t"), type=CompactionType.MAJOR)
     )
     Daemons(cluster).work(random.Random(1))
     cluster.clock.advance_ms(100_000)
@@ -107,7 +108,7 @@ def test_archived_files_survive_a_power_loss(cluster):
     for seed in range(3):
         Clients(cluster).insert_into("t", random.Random(seed))
     store = cluster.source.metastore
-    store.compact(CompactionRequest(database_name="src", table_name="t", type=CompactionType.MAJOR))
+    store.compact(CompactionRequest(target=Target("src", "t"), type=CompactionType.MAJOR))
     daemons.work(random.Random(1))
     cluster.disk.sync_all()
     cluster.clock.advance_ms(100_000)
@@ -271,7 +272,7 @@ def test_nothing_is_compacted_while_a_rename_moves_it(cluster):
     """I1: neither by a worker that comes, nor by one that has looked already."""
     insert(cluster, 3)
     daemons, store = Daemons(cluster), cluster.source.metastore
-    request = CompactionRequest(database_name="src", table_name="t", type=CompactionType.MAJOR)
+    request = CompactionRequest(target=Target("src", "t"), type=CompactionType.MAJOR)
     store.compact(request)
     early = cluster.scheduler.spawn(2, "work", lambda: daemons._work(cluster.source))
     while not store.show_compactions(ShowCompactionsRequest(state=CompactionState.WORKING)):

@@ -27,7 +27,7 @@ def test_a_table_is_a_frame_under_a_transaction(run: Any, spark: Any, store: Loc
     ) as frame:
         assert frame.columns == ["p", "id", "row__id", "row__partition"]
         (lock,) = metastore.show_locks()
-        assert lock.table_name == "t"
+        assert lock.scope.table == "t"
         assert [tuple(row)[:2] + (row.row__partition,) for row in frame.collect()] == [
             (7, 1, "p=7")
         ]

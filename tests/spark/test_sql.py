@@ -25,6 +25,7 @@ from hms_bridge.model.lock import (
     LockState,
     LockType,
 )
+from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import TxnState
 from tests.support.hive_constraints import put_constraint
 
@@ -148,8 +149,7 @@ def hold_exclusively(store: LocalStore) -> LockId:
                 LockComponent(
                     type=LockType.EXCLUSIVE,
                     level=LockLevel.TABLE,
-                    database_name="default",
-                    table_name="t",
+                    scope=Scope("default", "t"),
                     operation=DataOperation.NO_TXN,
                 ),
             ),

@@ -27,6 +27,7 @@ from hms_bridge.model.lock import (
     LockRequest,
     LockType,
 )
+from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import AbortTxnRequest, OpenTxnsRequest
 from tests.support.golden import OWN
 from tests.support.program import Program
@@ -126,8 +127,7 @@ def _transactions(program: Program) -> tuple[TxnId, TxnId, TxnId]:
             component = LockComponent(
                 type=LockType.EXCL_WRITE,
                 level=LockLevel.TABLE,
-                database_name="sales",
-                table_name="customers",
+                scope=Scope("sales", "customers"),
                 operation=DataOperation.UPDATE,
                 is_transactional=True,
             )

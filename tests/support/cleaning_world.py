@@ -13,7 +13,6 @@ from hms_bridge.model.compaction import Compaction, CompactionType
 from hms_bridge.model.ids import LockId, TxnId, WriteId
 from hms_bridge.model.lock import DataOperation, LockType
 from hms_bridge.model.txn import TxnType
-from hms_bridge.model.valid_ids import ValidTxnList
 from tests.conformance import objects
 from tests.support.world import World
 
@@ -104,7 +103,7 @@ class CleaningWorld(World):
         name = f"base_{highest:07d}{suffix}"
         if entry.type is CompactionType.MINOR:
             name = f"delta_{lowest:07d}_{highest:07d}{suffix}"
-        path = self.write_directory(name, partition=entry.partition_name)
+        path = self.write_directory(name, partition=entry.target.partition)
         self.metastore.mark_compacted(entry)
         return path
 
@@ -134,12 +133,7 @@ def delta(first: int, last: int | None = None) -> str:
 
 
 def aborted_ids(world: World) -> tuple[WriteId, ...]:
-    everything = world.metastore.get_open_txns()
-    txns = ValidTxnList.from_open_txns(
-        everything.high_watermark,
-        [txn.id for txn in everything.txns],
-        [txn.state.value == "a" for txn in everything.txns],
-    )
+    txns = world.metastore.get_open_txns().snapshot()
     return world.metastore.get_all_write_ids("db.t", txns).aborted_ids
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from changemanager.location import FsspecResolver, Location, parse_uri
 from hms_bridge.model.event import NotificationEvent
 from hms_bridge.model.ids import EventId, TxnId, WriteId
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import WriteEvent
 from hms_bridge.repl.format.event_payload import split_files
 from hms_bridge.repl.format.passed_kinds import CONSTRAINTS, FUNCTIONS, PASSED_BY_DEFAULT
@@ -89,9 +90,9 @@ class GoldenRepl:
             for row in _rows(path):
                 event = WriteEvent(
                     write_id=WriteId(row["WNL_WRITEID"]),
-                    database_name=row["WNL_DATABASE"],
-                    table_name=row["WNL_TABLE"],
-                    partition=row["WNL_PARTITION"],
+                    target=Target(
+                        row["WNL_DATABASE"], row["WNL_TABLE"], row["WNL_PARTITION"] or None
+                    ),
                     table_object=row["WNL_TABLE_OBJ"],
                     partition_object=row["WNL_PARTITION_OBJ"],
                     files=split_files(row["WNL_FILES"]),

@@ -62,7 +62,7 @@ class ReplWorld(World):
 
     @property
     def archive(self) -> ChangeManager:
-        return self.store.archive(is_checked=False)
+        return self.store.archive()
 
     def close(self) -> None:
         super().close()

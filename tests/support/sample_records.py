@@ -18,6 +18,7 @@ from hms_bridge.model.compaction import Compaction, CompactionState, CompactionT
 from hms_bridge.model.function import Function, Resource, ResourceType
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
 from hms_bridge.model.statistics import ColumnStatistics, StatisticsKind
+from hms_bridge.model.target import Target
 
 STORAGE = Storage(
     columns=(Column(name="id", type="int"), Column(name="v", type="string", comment="é")),
@@ -85,9 +86,7 @@ DATABASE = Database(
 
 COMPACTION = Compaction(
     id=CompactionId(7),
-    database_name="db",
-    table_name="t",
-    partition_name="ds=2024-01-01",
+    target=Target("db", "t", "ds=2024-01-01"),
     type=CompactionType.MAJOR,
     state=CompactionState.WORKING,
     worker_id="host-1",
@@ -103,8 +102,7 @@ COMPACTION = Compaction(
 
 HISTORY = Compaction(
     id=CompactionId(8),
-    database_name="db",
-    table_name="t",
+    target=Target("db", "t"),
     type=CompactionType.MINOR,
     state=CompactionState.SUCCEEDED,
     worker_id="host-1",

@@ -31,6 +31,7 @@ from hms_bridge.model.lock import (
     LockState,
     LockType,
 )
+from hms_bridge.model.target import Scope, Target
 from hms_bridge.model.txn import (
     AbortTxnRequest,
     AllocateWriteIdsRequest,
@@ -74,9 +75,7 @@ def component(
     return LockComponent(
         type=kind,
         level=level,
-        database_name=database,
-        table_name=table,
-        partition_name=partition,
+        scope=Scope(database, table, partition),
         operation=operation,
         is_transactional=is_transactional,
         is_dynamic_partition_write=is_dynamic,
@@ -136,7 +135,7 @@ class TxnWorld:
         return self.do(lambda c: open_txns.get_open_txns(self.work(c)))
 
     def snapshot(self, current: int = 0) -> ValidTxnList:
-        return valid_write_ids.snapshot(self.open_txns(), TxnId(current))
+        return self.open_txns().snapshot(TxnId(current))
 
     def allocate(
         self, *txn_ids: int, table: str = TABLE, database: str = DB, **more: Any
@@ -212,9 +211,7 @@ class TxnWorld:
         self, table: str = TABLE, partition: str | None = None, **more: Any
     ) -> CompactionResponse:
         kind = more.pop("kind", CompactionType.MINOR)
-        request = CompactionRequest(
-            database_name=DB, table_name=table, partition_name=partition, type=kind, **more
-        )
+        request = CompactionRequest(target=Target(DB, table, partition), type=kind, **more)
         return self.do(lambda c: compaction_queue.enqueue(self.work(c), request))
 
     def claim(self, worker: str = "w", pool: str | None = None) -> Compaction | None:

@@ -22,6 +22,7 @@ from hms_bridge.model.compaction import (
 )
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import DataOperation
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import AbortTxnRequest, CommitTxnRequest, OpenTxnsRequest, TxnType
 from tests.conformance import objects
 from tests.support.installation import Installation
@@ -153,9 +154,7 @@ class World(Installation):
         partition: str | None = None,
     ) -> None:
         answer = self.metastore.compact(
-            CompactionRequest(
-                database_name=self.database, table_name=table, partition_name=partition, type=kind
-            )
+            CompactionRequest(target=Target(self.database, table, partition), type=kind)
         )
         assert answer.is_accepted, answer
 

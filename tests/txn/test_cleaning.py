@@ -41,7 +41,7 @@ def _potential(world: TxnWorld, threshold: int = 1000, age_ms: int = -1) -> set[
         lambda c: cleaning.find_potential_compactions(world.work(c), threshold, age_ms)
     )
     return {
-        (one.table_name, one.partition_name, one.has_too_many_aborts, one.has_old_abort)
+        (one.target.table, one.target.partition, one.has_too_many_aborts, one.has_old_abort)
         for one in found
     }
 
@@ -280,7 +280,7 @@ class TestAborts:
         self._aborted(world, 2)
         self._aborted(world, 3, partition="p=1")
         (entry,) = _aborts(world)
-        assert (entry.partition_name, entry.has_too_many_aborts, entry.has_old_abort) == (
+        assert (entry.target.partition, entry.has_too_many_aborts, entry.has_old_abort) == (
             "p=1",
             True,
             False,
@@ -289,7 +289,7 @@ class TestAborts:
         assert entry.highest_write_id == 5
         world.time.advance_ms(DAY_MS + 1)
         found = _aborts(world)
-        assert {(one.partition_name, one.has_too_many_aborts) for one in found} == {
+        assert {(one.target.partition, one.has_too_many_aborts) for one in found} == {
             (None, False),
             ("p=1", True),
         }

@@ -15,6 +15,7 @@ from hms_bridge.model.compaction import (
     ShowCompactionsRequest,
 )
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
+from hms_bridge.model.target import Scope, Target
 from hms_bridge.model.txn import TxnState, TxnType
 from hms_bridge.txn import compaction_history, compaction_queue
 from tests.support.txn_world import TxnWorld
@@ -43,9 +44,7 @@ def test_a_request_is_kept_whole(world: TxnWorld) -> None:
     claimed = world.claim("host-1")
     assert claimed == Compaction(
         id=CompactionId(1),
-        database_name="db",
-        table_name="tab",
-        partition_name="ds=Ab",
+        target=Target("db", "tab", "ds=Ab"),
         type=CompactionType.REBALANCE,
         state=CompactionState.WORKING,
         properties={"k": "v", "leer": ""},
@@ -93,7 +92,7 @@ def test_the_oldest_entry_of_the_pool_comes_first(world: TxnWorld) -> None:
 
     def claimed(pool: str | None = None) -> str | None:
         found = world.claim(pool=pool)
-        return found and found.table_name
+        return found and found.target.table
 
     assert claimed() == "b"
     assert claimed("other") is None
@@ -252,8 +251,7 @@ def test_failed_refused_and_never_queued(world: TxnWorld) -> None:
     world.do(lambda c: compaction_history.mark_refused(world.work(c), refused))
     never = Compaction(
         id=CompactionId(0),
-        database_name="db",
-        table_name="c",
+        target=Target("db", "c"),
         type=CompactionType.MINOR,
         state=CompactionState.INITIATED,
         error_message="cannot read",
@@ -304,18 +302,16 @@ def test_showing(world: TxnWorld) -> None:
     words = [(3, "initiated"), (4, "initiated"), (2, "failed"), (1, "ready for cleaning")]
     assert world.show() == words
     assert world.show(ShowCompactionsRequest(limit=1)) == words[:1]
-    assert world.show(ShowCompactionsRequest(table_name="B")) == words[2:3]
+    assert world.show(ShowCompactionsRequest(scope=Scope(table="B"))) == words[2:3]
     assert world.show(ShowCompactionsRequest(state=CompactionState.INITIATED)) == words[:2]
     assert world.show(ShowCompactionsRequest(id=CompactionId(4))) == words[1:2]
     assert world.show(ShowCompactionsRequest(type=CompactionType.MAJOR)) == []
-    assert world.show(ShowCompactionsRequest(database_name="x")) == []
+    assert world.show(ShowCompactionsRequest(scope=Scope("x"))) == []
 
 
 def _entry(number: int, state: CompactionState, **more: object) -> Compaction:
     given = {"type": CompactionType.MINOR, "enqueued_ms": 10 * DAY_MS} | more
-    return Compaction(
-        id=CompactionId(number), database_name="d", table_name="t", state=state, **given
-    )  # type: ignore[arg-type]
+    return Compaction(id=CompactionId(number), target=Target("d", "t"), state=state, **given)  # type: ignore[arg-type]
 
 
 SUCCEEDED, FAILED = CompactionState.SUCCEEDED, CompactionState.FAILED

@@ -26,6 +26,7 @@ from hms_bridge.model.lock import (
     LockType,
 )
 from hms_bridge.model.property_text import format_properties
+from hms_bridge.model.target import Scope, Target
 from hms_bridge.model.txn import (
     AllocateWriteIdsRequest,
     TableWriteIdState,
@@ -232,16 +233,14 @@ class Player:
         self.w.unlock(r["lockid"])
 
     def show_locks(self, r: Json) -> Json:
-        asked = LockFilter(
-            database_name=r.get("dbname"), table_name=r.get("tablename"), txn_id=r.get("txnid")
-        )
+        asked = LockFilter(scope=Scope(r.get("dbname"), r.get("tablename")), txn_id=r.get("txnid"))
         found = self.w.do(lambda c: locks.show_locks(c, asked))
         rows = [
             {
                 "lockid": one.lock_id,
-                "dbname": one.database_name,
-                "tablename": one.table_name,
-                "partname": one.partition_name,
+                "dbname": one.scope.database,
+                "tablename": one.scope.table,
+                "partname": one.scope.partition,
                 "state": one.state.number,
                 "type": one.type.number,
                 "txnid": one.txn_id,
@@ -259,9 +258,7 @@ class Player:
 
     def compact2(self, r: Json) -> Json:
         request = CompactionRequest(
-            database_name=r["dbname"],
-            table_name=r["tablename"],
-            partition_name=r.get("partitionname"),
+            target=Target(r["dbname"], r["tablename"], r.get("partitionname")),
             type=TYPES[r["type"]],
             run_as=r.get("runas"),
             properties=r.get("properties", {}),
@@ -284,9 +281,9 @@ class Player:
         assert found is not None
         claimed = {
             "id": found.id,
-            "dbname": found.database_name,
-            "tablename": found.table_name,
-            "partitionname": found.partition_name,
+            "dbname": found.target.database,
+            "tablename": found.target.table,
+            "partitionname": found.target.partition,
             "type": found.type.number,
             "properties": format_properties(found.properties) if found.properties else None,
             "toomanyaborts": False,
@@ -324,9 +321,9 @@ class Player:
         found = self.w.do(compaction_history.show_compactions)
         rows = [
             {
-                "dbname": one.database_name,
-                "tablename": one.table_name,
-                "partitionname": one.partition_name,
+                "dbname": one.target.database,
+                "tablename": one.target.table,
+                "partitionname": one.target.partition,
                 "type": one.type.number,
                 "state": one.state.word,
                 "workerid": one.worker_id,
@@ -370,9 +367,7 @@ def _component(r: Json) -> LockComponent:
     return LockComponent(
         type={one.number: one for one in LockType}[r["type"]],
         level=LockLevel(r["level"]),
-        database_name=r["dbname"],
-        table_name=r.get("tablename"),
-        partition_name=r.get("partitionname"),
+        scope=Scope(r["dbname"], r.get("tablename"), r.get("partitionname")),
         operation=operations[r["operationType"]] if "operationType" in r else None,
         is_transactional=r.get("isTransactional"),
         is_dynamic_partition_write=r["isDynamicPartitionWrite"],
@@ -382,9 +377,7 @@ def _component(r: Json) -> LockComponent:
 def _entry(r: Json) -> Compaction:
     return Compaction(
         id=r["id"],
-        database_name=r["dbname"],
-        table_name=r["tablename"],
-        partition_name=r.get("partitionname"),
+        target=Target(r["dbname"], r["tablename"], r.get("partitionname")),
         type=TYPES[r["type"]],
         state=CompactionState.WORKING,
         highest_write_id=WriteId(r["highestWriteId"]),

@@ -4,6 +4,7 @@ import re
 import pytest
 
 from hms_bridge.model.lock import DataOperation, LockComponent, LockType
+from hms_bridge.model.target import Scope
 from hms_bridge.txn.lock_rules import BLOCKERS, LockTarget, blocks
 from tests.support.golden import golden_roots
 from tests.support.txn_world import TxnWorld, component
@@ -67,16 +68,16 @@ def test_second_lock_as_in_hive(world: TxnWorld, scope: str) -> None:
 def test_pure_rules_as_in_hive() -> None:
     for row in ROWS:
         held_place, requested_place = row["scope"].split("/")
-        held = LockTarget(LockType[row["held"]], "lmx", *PLACES[held_place])
-        requested = LockTarget(LockType[row["requested"]], "lmx", *PLACES[requested_place])
+        held = LockTarget(LockType[row["held"]], Scope("lmx", *PLACES[held_place]))
+        requested = LockTarget(LockType[row["requested"]], Scope("lmx", *PLACES[requested_place]))
         assert blocks(held, requested) is (row["state"] == "WAITING"), row
 
 
 def test_other_databases_and_tables_never_block() -> None:
     strong = LockType.EXCLUSIVE
-    assert not blocks(LockTarget(strong, "a"), LockTarget(strong, "b"))
-    assert not blocks(LockTarget(strong, "a", "x"), LockTarget(strong, "a", "y"))
-    assert blocks(LockTarget(strong, "a"), LockTarget(strong, "a", "y", "p=1"))
+    assert not blocks(LockTarget(strong, Scope("a")), LockTarget(strong, Scope("b")))
+    assert not blocks(LockTarget(strong, Scope("a", "x")), LockTarget(strong, Scope("a", "y")))
+    assert blocks(LockTarget(strong, Scope("a")), LockTarget(strong, Scope("a", "y", "p=1")))
 
 
 def test_who_blocks_a_type_is_symmetric() -> None:

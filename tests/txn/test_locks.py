@@ -16,6 +16,7 @@ from hms_bridge.model.lock import (
     LockState,
     LockType,
 )
+from hms_bridge.model.target import EVERYTHING, Scope
 from hms_bridge.txn import locks
 from tests.support.txn_world import TxnWorld, component
 
@@ -157,8 +158,8 @@ def test_show_locks(world: TxnWorld) -> None:
     world.lock(two, READ)
     world.lock(two, component(LockType.SHARED_WRITE, table="y", partition="p=1"))
 
-    def shown(**asked: object) -> list[tuple[int, int, str, str]]:
-        found = world.do(lambda c: locks.show_locks(c, LockFilter(**asked)))  # type: ignore[arg-type]
+    def shown(scope: Scope = EVERYTHING, txn: TxnId | None = None) -> list[tuple[object, ...]]:
+        found = world.do(lambda c: locks.show_locks(c, LockFilter(scope=scope, txn_id=txn)))
         return [(one.lock_id, one.internal_id, one.type.name, one.state.name) for one in found]
 
     assert shown() == [
@@ -167,9 +168,9 @@ def test_show_locks(world: TxnWorld) -> None:
         (1, 1, "EXCLUSIVE", "ACQUIRED"),
         (2, 1, "SHARED_READ", "WAITING"),
     ]
-    assert shown(table_name="x") == [(1, 2, "SHARED_READ", "ACQUIRED")]
-    assert shown(partition_name="p=1") == [(3, 1, "SHARED_WRITE", "ACQUIRED")]
-    assert [row[0] for row in shown(txn_id=two)] == [3, 2]
-    assert shown(database_name="zz") == []
+    assert shown(Scope(table="x")) == [(1, 2, "SHARED_READ", "ACQUIRED")]
+    assert shown(Scope(partition="p=1")) == [(3, 1, "SHARED_WRITE", "ACQUIRED")]
+    assert [row[0] for row in shown(txn=two)] == [3, 2]
+    assert shown(Scope("zz")) == []
     (blocked,) = [one for one in world.do(locks.show_locks) if one.state is LockState.WAITING]
     assert (blocked.blocked_by_lock_id, blocked.blocked_by_internal_id) == (1, 1)

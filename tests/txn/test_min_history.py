@@ -57,6 +57,6 @@ def test_an_ended_transaction_registers_nothing(world: TxnWorld) -> None:
 @pytest.mark.parametrize("name", ["t", "__t", "db__", ""])
 def test_a_name_without_its_database(world: TxnWorld, name: str) -> None:
     (txn_id,) = world.open()
-    with pytest.raises(MetaError, match="it needs its database"):
+    with pytest.raises(MetaError, match=r"write it as database\.table"):
         _register(world, txn_id, **{name: 1})
     assert _rows(world) == []

@@ -10,6 +10,7 @@ from hms_bridge.backend.schema.txn_tables import (
 )
 from hms_bridge.errors import MetaError
 from hms_bridge.model.ids import TxnId, WriteId
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import (
     AllocateWriteIdsRequest,
     TableWriteIdState,
@@ -110,7 +111,7 @@ def test_a_replayed_commit(world: TxnWorld) -> None:
     (mine,) = _open(world, 501)
     _allocate(world, {501: 7})
     events = tuple(
-        WriteEvent(write_id=WriteId(7), database_name="DB", table_name="T", partition=partition)
+        WriteEvent(write_id=WriteId(7), target=Target("DB", "T", partition or None))
         for partition in ("", "p=1")
     )
     asked = {"type": REPLAYED, "repl_policy": POLICY, "write_events": events}

@@ -24,6 +24,7 @@ from hms_bridge.backend.schema.txn_tables import TXNS
 from hms_bridge.errors import MetastoreError, TxnAbortedError
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.lock import DataOperation, LockState, LockType
+from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import TxnType
 from hms_bridge.txn.lock_rules import LockTarget, blocks
 from tests.support.databases import SERVER_URL, fresh_database
@@ -124,7 +125,7 @@ class TxnMachine(RuleBasedStateMachine):
             return
         answer = self.world.lock(txn, one)
         assert all(answer.lock_id > other for other in self.locks)
-        target = LockTarget(kind, "db", table, partition)
+        target = LockTarget(kind, Scope("db", table, partition))
         self.locks[answer.lock_id] = ModelLock(txn, target)
         if operation in CHANGES:
             model.changes.add((table, partition))
@@ -257,7 +258,7 @@ class TxnMachine(RuleBasedStateMachine):
 
         def is_kept(place: tuple[str, str | None]) -> bool:
             return any(
-                target.table_name == place[0] and target.partition_name in (None, place[1])
+                target.scope.table == place[0] and target.scope.partition in (None, place[1])
                 for target in kept
             )
 

@@ -25,6 +25,7 @@ from hms_bridge.model.catalog import (
 from hms_bridge.model.compaction import CompactionState
 from hms_bridge.model.ids import MAX_ID, WriteId
 from hms_bridge.model.lock import DataOperation
+from hms_bridge.model.target import Scope
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.wire import (
     convert_catalog,
@@ -226,7 +227,7 @@ def test_names_become_lower_case() -> None:
     lock = convert_lock.lock_component_from_struct(
         hive.LockComponent(type=1, level=2, dbname="DB", tablename="T")
     )
-    assert (lock.database_name, lock.table_name) == ("db", "t")
+    assert lock.scope == Scope("db", "t")
 
 
 def test_what_a_client_did_not_set_is_empty() -> None:

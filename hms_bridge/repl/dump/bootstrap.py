@@ -10,10 +10,11 @@ from changemanager.location import Resolver
 from changemanager.uri import EncodedUri
 from hms_bridge.errors import NoSuchObjectError, ReplError
 from hms_bridge.metastore import Metastore
-from hms_bridge.model.catalog import Partition, Table, TableType
+from hms_bridge.model.catalog import Partition, Table
 from hms_bridge.model.event import EventType
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.partition_name import partition_name
+from hms_bridge.model.properties import LAST_EVENT
 from hms_bridge.repl.dump.event_source import EventRange, is_of, read_events
 from hms_bridge.repl.dump.external import (
     external_directories,
@@ -37,9 +38,6 @@ from hms_bridge.repl.format.object_metadata import (
 )
 from hms_bridge.repl.format.passed_kinds import CONSTRAINTS, FUNCTIONS, refusal
 from hms_bridge.repl.target_objects import (
-    LAST_EVENT,
-    is_external,
-    is_view,
     owned_database,
     replicated_parameters,
 )
@@ -150,14 +148,14 @@ class BootstrapDump:
     def _places(self, tables: tuple[Table, ...]) -> Iterator[_Place]:
         """Every directory to look into, at least one for each table; also where there is none."""
         for table in tables:
-            if table.type == TableType.MATERIALIZED_VIEW.value:
+            if table.is_materialized_view:
                 continue
             try:
                 partitions = partitions_of(self._source, table)
             except NoSuchObjectError as error:
                 yield _Place(table=table, error=error)
                 continue
-            has_files = not is_view(table) and not is_external(table)
+            has_files = not table.is_view and not table.is_external
             own = table.storage.location if has_files and not table.is_partitioned else None
             yield _Place(table=table, partitions=partitions, location=own)
             for one in partitions if has_files else ():
@@ -193,7 +191,7 @@ class BootstrapDump:
             return None
         if error is not None:
             raise error
-        if is_external(table) and self._external_base is not None:
+        if table.is_external and self._external_base is not None:
             self._external += external_directories(
                 self._resolve, table, partitions, self._external_base
             )
@@ -204,7 +202,7 @@ class BootstrapDump:
         table = whole.table
         write_ids = self._snapshot.write_ids.get(table.full_name)
         spec = ReplicationSpec(
-            scope=SCOPE_METADATA if is_view(table) else SCOPE_ALL,
+            scope=SCOPE_METADATA if table.is_view else SCOPE_ALL,
             last_event_id=self._event_id,
             is_replace=True,
             valid_write_ids=None if write_ids is None else write_ids.format(),

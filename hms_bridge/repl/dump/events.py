@@ -16,6 +16,7 @@ from hms_bridge.model.catalog import Table, TableType, asks_to_keep
 from hms_bridge.model.compaction import CompactionType
 from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.model.partition_name import partition_name
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import WriteEvent
 from hms_bridge.repl.format.dump_metadata import DumpMetadata, DumpType
 from hms_bridge.repl.format.event_payload import (
@@ -40,8 +41,6 @@ from hms_bridge.repl.partition_places import require_usual_places
 from hms_bridge.repl.remedies import begin_anew, bring_anew
 from hms_bridge.repl.target_objects import (
     has_moved,
-    is_external,
-    is_view,
     owned_database,
     require_files_of_hive,
 )
@@ -116,7 +115,7 @@ class EventWriter:
         event: NotificationEvent,
         paths: EventPaths,
         writes: Sequence[WriteEvent] = (),
-        emptied: Collection[tuple[str, str]] = (),
+        emptied: Collection[Target] = (),
     ) -> EventTexts | None:
         """The texts of an event; None for one that Hive does not dump either. ``emptied``: tables
         and partitions of which the commit's write left an empty base.
@@ -181,14 +180,14 @@ class EventWriter:
         event: NotificationEvent,
         paths: EventPaths,
         writes: Sequence[WriteEvent],
-        emptied: Collection[tuple[str, str]],
+        emptied: Collection[Target],
     ) -> EventTexts:
         """The message gets what the transaction wrote, and each table a directory of its own."""
         commit = CommitTxnPayload.parse(message_json(event), _where(event))
         ours = tuple(
             one if self.has_checksums else _without_checksums(event, one)
             for one in writes
-            if one.database_name == self.database_name
+            if one.target.database == self.database_name
         )
         payload = CommitTxnPayload(
             txn_id=commit.txn_id,
@@ -196,22 +195,20 @@ class EventWriter:
             server=commit.server,
             service_principal=commit.service_principal,
             write_ids=(*commit.write_ids, *(one.write_id for one in ours)),
-            databases=(*commit.databases, *(one.database_name for one in ours)),
+            databases=(*commit.databases, *(one.target.database for one in ours)),
             writes=ours or commit.writes,
         )
         texts: dict[str, str] = {}
         lists: list[DumpedList] = []
-        for name in dict.fromkeys(one.table_name for one in ours):
+        for name in dict.fromkeys(one.target.table for one in ours):
             below = paths.table(self.database_name, name)
-            group = tuple(one for one in ours if one.table_name == name)
+            group = tuple(one for one in ours if one.target.table == name)
             texts[below.object_metadata] = _commit_metadata(event, group)
-            empty = [partition for table, partition in emptied if table == name]
+            empty = [one.partition or "" for one in emptied if one.table == name]
             if empty:
                 texts[below.emptied] = format_names(empty)
             lists += [
-                DumpedList(
-                    path=below.files(one.partition or None), files=_decoded(event, one.files)
-                )
+                DumpedList(path=below.files(one.target.partition), files=_decoded(event, one.files))
                 for one in group
             ]
         return self._texts(
@@ -243,19 +240,19 @@ class EventWriter:
         payload = Payload.parse(message_json(event), _where(event))
         text = payload.text("tableObjJson")
         table = table_from_json(text)
-        if _is_materialized(table):
+        if table.is_materialized_view:
             return None
         require_files_of_hive(table)
         _require_no_rows(event, table, table.parameters)
         files: tuple[EncodedUri, ...] = ()
-        if not (table.is_transactional or is_external(table) or table.is_partitioned):
+        if not (table.is_transactional or table.is_external or table.is_partitioned):
             files = _decoded(event, [one for one in payload.texts("files") if one])
         return self._texts(
             event,
             paths,
             DumpType.CREATE_TABLE.value,
             None,
-            metadata=_ddl_metadata(event, table, text, is_data_included=not is_view(table)),
+            metadata=_ddl_metadata(event, table, text, is_data_included=not table.is_view),
             lists=(DumpedList(path=paths.files(), files=files),),
         )
 
@@ -264,7 +261,7 @@ class EventWriter:
         before = table_from_json(payload.text("tableObjBeforeJson"))
         text = payload.text("tableObjAfterJson")
         after = table_from_json(text)
-        if _is_materialized(after):
+        if after.is_materialized_view:
             return None
         require_files_of_hive(after)
         if before.database_name != after.database_name:
@@ -275,13 +272,13 @@ class EventWriter:
             return self._payload_only(event, paths, DumpType.TRUNCATE_TABLE.value)
         if before.name != after.name:
             return self._payload_only(event, paths, DumpType.RENAME_TABLE.value)
-        if before.type != after.type or before.is_transactional != after.is_transactional:
+        if _kind(before) != _kind(after):
             raise _not_dumped(
                 event,
                 f"{after.full_name} was converted ({_kind(before)} to {_kind(after)})",
                 [after.name],
             )
-        if not is_external(after) and has_moved(before, after):
+        if not after.is_external and has_moved(before, after):
             raise _not_dumped(event, f"{after.full_name} was given another place", [after.name])
         return self._texts(
             event,
@@ -305,7 +302,7 @@ class EventWriter:
         for one in partitions:
             _require_no_rows(event, table, partition_from_json(one).parameters)
         lists: tuple[DumpedList, ...] = ()
-        if not is_external(table):
+        if not table.is_external:
             files = _partition_files(payload)
             lists = tuple(
                 DumpedList(
@@ -340,7 +337,7 @@ class EventWriter:
             after = partition_from_json(partitions[0])
             if before.values != after.values:
                 return self._payload_only(event, paths, DumpType.RENAME_PARTITION.value)
-            if has_moved(before, after) and not is_external(table):
+            if has_moved(before, after) and not table.is_external:
                 name = f"{'/'.join(after.values)} of {event.table_name}"
                 what = f"partition {name} was given another place"
                 raise _not_dumped(event, what, [event.table_name or ""])
@@ -374,7 +371,7 @@ class EventWriter:
         """Files of external tables are copied whole, those of ACID tables come with the commit."""
         payload = Payload.parse(message_json(event), _where(event))
         table = table_from_json(payload.text("tableObjJson"))
-        if is_external(table) or table.is_transactional:
+        if table.is_external or table.is_transactional:
             return None
         raise ReplError(
             f"{_where(event)}: rows were written to {table.full_name}, which is managed but not "
@@ -430,11 +427,8 @@ def _one_line(text: str) -> str:
 
 
 def _kind(table: Table) -> str:
-    return f"{'transactional ' if table.is_transactional else ''}{table.type}"
-
-
-def _is_materialized(table: Table) -> bool:
-    return table.type == TableType.MATERIALIZED_VIEW.value
+    kind = TableType.EXTERNAL_TABLE.value if table.is_external else table.type
+    return f"{'transactional ' if table.is_transactional else ''}{kind}"
 
 
 def _decoded(event: NotificationEvent, files: Sequence[str]) -> tuple[EncodedUri, ...]:
@@ -458,7 +452,7 @@ def _ddl_metadata(
     *,
     is_data_included: bool,
 ) -> str:
-    has_data = is_data_included and not is_view(table)
+    has_data = is_data_included and not table.is_any_view
     spec = ReplicationSpec(
         scope=SCOPE_ALL if has_data else SCOPE_METADATA,
         event_id=event.id,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from changemanager.location import Resolver
+from changemanager.location import Resolver, path_below
 from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Partition, Table
@@ -14,7 +14,6 @@ from hms_bridge.repl.format.external_list import (
     format_external_list,
 )
 from hms_bridge.repl.format.layout import DumpPaths
-from hms_bridge.repl.target_objects import is_external
 
 _PARTITIONS_AT_ONCE = 1000
 
@@ -41,7 +40,7 @@ def external_directories(
         return ()
     top = resolve(root).uri
     outside = (resolve(one.storage.location).uri for one in partitions if one.storage.location)
-    places = [top, *(uri for uri in outside if uri != top and not uri.startswith(f"{top}/"))]
+    places = [top, *(uri for uri in outside if path_below(uri, top) is None)]
     return tuple(
         ExternalDirectory(source=uri, target=external_target(base, uri), table_name=table.name)
         for uri in places
@@ -72,7 +71,7 @@ def external_list_text(
 def _external_tables(source: Metastore, database: str) -> Iterator[Table]:
     names = source.get_tables(database)
     tables = source.get_tables_by_names(database, names) if names else ()
-    return (one for one in tables if is_external(one))
+    return (one for one in tables if one.is_external)
 
 
 def _partitions_now(source: Metastore, table: Table) -> tuple[Partition, ...]:

@@ -13,6 +13,7 @@ from hms_bridge.errors import EventGapError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.model.ids import TxnId
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import OpenTxns, TxnState, TxnType, WriteEvent
 from hms_bridge.repl.dump.event_source import EventRange, concerns, left_out_events, read_events
 from hms_bridge.repl.dump.events import EventTexts, EventWriter
@@ -207,7 +208,7 @@ class IncrementalDump:
         commit = CommitTxnPayload.parse(message_json(event), f"event {event.id} ({event.type})")
         self._ended.add(commit.txn_id)
         notified = self._source.get_write_events(commit.txn_id, self._database_name)
-        reported = tuple(one for one in notified if one.table_name not in self._anew)
+        reported = tuple(one for one in notified if one.target.table not in self._anew)
         if unreported is None:
             return reported
         if commit.txn_id not in self._opened:
@@ -219,7 +220,7 @@ class IncrementalDump:
             if self._is_of_table(event, commit.txn_id, one, unreported)
             and self._is_seen(event, commit.txn_id, one, unreported)
         )
-        return (*shown, *(one for one in found if one.table_name not in self._anew))
+        return (*shown, *(one for one in found if one.target.table not in self._anew))
 
     def _note_txns(self, event: NotificationEvent, unreported: UnreportedWrites | None) -> None:
         """Transactions that an event opens, aborts or allocates write ids for."""
@@ -254,26 +255,24 @@ class IncrementalDump:
         allocated = unreported.allocated_at(txn_id, write)
         if allocated is None:
             return True
-        name = unreported.name_at(write.table_name, allocated, event.id)
-        if name in (None, write.table_name):
+        name = unreported.name_at(write.target.table, allocated, event.id)
+        if name in (None, write.target.table):
             return name is not None
         if name in self._anew:
             return False
-        raise changed_under_writer(event, write.database_name, write.table_name, str(name))
+        raise changed_under_writer(event, write.target.database, write.target.table, str(name))
 
     def _emptied(
         self,
         commit: NotificationEvent,
         writes: Sequence[WriteEvent],
         unreported: UnreportedWrites | None,
-    ) -> tuple[tuple[str, str], ...]:
+    ) -> tuple[Target, ...]:
         """Tables and partitions that were overwritten with nothing."""
         if unreported is None:
             return ()
         return tuple(
-            (one.table_name, one.partition)
-            for one in writes
-            if not one.files and unreported.is_emptied(commit, one)
+            one.target for one in writes if not one.files and unreported.is_emptied(commit, one)
         )
 
     def _is_seen(
@@ -286,18 +285,18 @@ class IncrementalDump:
         """Not if its partition was dropped under it. Raises ReplError where that is not sure."""
         if not write.partition:
             return True
-        where = f"{write.table_name}/{write.partition}"
+        where = f"{write.target.table}/{write.partition}"
         allocated = unreported.allocated_at(txn_id, write)
         try:
             if allocated is None:
                 allocated = self._wanted.after
             visibility = self._partition_changes.visibility(
-                write.table_name, write.partition, allocated, event.id
+                write.target.table, write.partition, allocated, event.id
             )
         except EventGapError as error:
-            raise changed_under_writer(event, write.database_name, where) from error
+            raise changed_under_writer(event, write.target.database, where) from error
         if visibility is WriteVisibility.UNKNOWN:
-            raise changed_under_writer(event, write.database_name, where)
+            raise changed_under_writer(event, write.target.database, where)
         return visibility is WriteVisibility.VISIBLE
 
     def _note_earlier(

@@ -32,7 +32,6 @@ from hms_bridge.repl.format.passed_kinds import refusal
 from hms_bridge.repl.format.side_texts import holding
 from hms_bridge.repl.format.texts import read_text_if_there
 from hms_bridge.repl.remedies import bring_anew
-from hms_bridge.repl.target_objects import is_external, is_view
 from hms_bridge.wire.object_json import partition_from_json, table_from_json
 
 PLAIN_TABLES = "PLAIN_TABLES"
@@ -67,7 +66,7 @@ def plain_places(source: Metastore, resolve: Resolver, tables: Iterable[Table]) 
     return {
         name: _look(resolve(location))
         for table in tables
-        if not (table.is_transactional or is_external(table) or is_view(table))
+        if not (table.is_transactional or table.is_external or table.is_any_view)
         for name, location in _locations(source, table)
     }
 

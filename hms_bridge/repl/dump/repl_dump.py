@@ -11,13 +11,14 @@ from dataclasses import replace
 from functools import partial
 
 from changemanager.errors import ChangeManagerError
-from changemanager.location import parse_uri
+from changemanager.location import parse_uri, path_below
 from changemanager.uri import EncodedUri
 from changemanager.whereabouts import LocatedFile, locate
 from hms_bridge.errors import ReplError, SourceFileMissingError
 from hms_bridge.model.catalog import Database, Table
 from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import EventId
+from hms_bridge.model.properties import FIRST_INCREMENTAL_PENDING, SOURCE_FOR, TARGET_FOR
 from hms_bridge.model.txn import OpenTxns
 from hms_bridge.repl.dump.archive import named_archive
 from hms_bridge.repl.dump.bootstrap import (
@@ -58,14 +59,7 @@ from hms_bridge.repl.format.texts import ensure_content
 from hms_bridge.repl.lease import Lease
 from hms_bridge.repl.pins import DumpPins
 from hms_bridge.repl.remedies import begin_anew, bring_anew
-from hms_bridge.repl.target_objects import (
-    FIRST_INCREMENTAL_PENDING,
-    SOURCE_FOR,
-    TARGET_FOR,
-    is_replica,
-    require_files_of_hive,
-    with_parameters,
-)
+from hms_bridge.repl.target_objects import is_replica, require_files_of_hive, with_parameters
 
 _NAMED_IN_MESSAGE = 5
 
@@ -416,12 +410,12 @@ class ReplDump(DumpVerb):
     def _way_out(self, database: str, lost: Sequence[LocatedFile]) -> str:
         """The tables whose files are lost come whole; of one that is not there nobody can tell."""
         places = {
-            one.name: self._resolve(one.storage.location).uri.rstrip("/") + "/"
+            one.name: self._resolve(one.storage.location).uri
             for one in self._tables(database)
             if one.storage.location is not None
         }
         owners = {
-            next((name for name, place in places.items() if one.file.uri.startswith(place)), None)
+            next((name for name, place in places.items() if path_below(one.file.uri, place)), None)
             for one in lost
         }
         names = sorted(name for name in owners if name is not None)

@@ -16,6 +16,7 @@ from hms_bridge.errors import ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import LockFilter
+from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import AbortReason, TxnState, TxnType
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.repl.whole_lists import whole_lists
@@ -78,7 +79,7 @@ def look(
 ) -> tuple[DatabaseSnapshot, OpenWriters | None]:
     """A snapshot, and who stands in its way. ``tables``: ``db.table`` of transactional tables."""
     opened = source.get_open_txns()
-    txns = opened.valid_txns()
+    txns = opened.snapshot()
     lists = whole_lists(source, tables, txns)
     open_tables = {
         name: tuple(one.open_ids) for name, one in zip(tables, lists, strict=True) if one.open_ids
@@ -86,7 +87,7 @@ def look(
     writers = {
         one.id for one in opened.txns if one.state is TxnState.OPEN and one.type not in _HARMLESS
     }
-    locks = source.show_locks(LockFilter(database_name=database)) if writers else ()
+    locks = source.show_locks(LockFilter(scope=Scope(database))) if writers else ()
     lockers = tuple(sorted({one.txn_id for one in locks if one.txn_id in writers}))
     snapshot = DatabaseSnapshot(
         txns=txns,

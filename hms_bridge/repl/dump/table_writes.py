@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from changemanager.filesystem.volume import FileKind
-from changemanager.location import Location, Resolver
+from changemanager.location import Location, Resolver, path_below
 from changemanager.manifest import ArchiveCause, ArchiveEntry, ArchiveManifest, IntentState
 from changemanager.uri import EncodedUri
 from hms_bridge.acid.markers import METADATA_FILE, DataFormat, parse_metadata
@@ -34,6 +34,7 @@ from hms_bridge.model.catalog import Partition, Table
 from hms_bridge.model.compaction import Compaction, CompactionState, ShowCompactionsRequest
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.partition_name import partition_name
+from hms_bridge.model.target import Scope
 from hms_bridge.repl.format.data_tree import list_data
 from hms_bridge.repl.format.emptied import is_emptied, oldest_row
 from hms_bridge.repl.format.texts import read_text
@@ -199,7 +200,7 @@ class TableWrites:
     ) -> bool:
         """Whether the archive would have the write's files, had a cleaner taken any away once the
         compacted directory stood."""
-        is_busy = any(_is_below(victim, place.root) for victim in self._victims)
+        is_busy = any(path_below(one, place.root.uri) is not None for one in self._victims)
         if is_busy or not self._archive.is_known:
             return False
         return is_seen or any(_is_input(one.directory, name) for one in archived)
@@ -222,7 +223,7 @@ class TableWrites:
 
     def _is_uncleaned(self, name: DirectoryName, place: _Place, committed_ms: int) -> bool:
         """Whether no cleaner has been here since the write, so that nothing was taken away."""
-        own = [one for one in self._queue if one.partition_name == place.partition_name]
+        own = [one for one in self._queue if one.target.partition == place.partition_name]
         if any(_was_cleaned(one, committed_ms) for one in own):
             return False
         waiting = {one.txn_id for one in own if one.state in _NOT_CLEANED}
@@ -231,13 +232,13 @@ class TableWrites:
     def _archived(self, place: _Place, since_ms: int) -> Iterator[_Archived]:
         """What a cleaner took away from a place after compactions; earlier tables of
         the name had the same directories, so only what came after the write counts."""
-        is_below = _is_below(place.root.uri, self._root)
-        for entry in self._entries_below(self._root if is_below else place.root):
+        is_in_table = path_below(place.root.uri, self._root.uri) is not None
+        for entry in self._entries_below(self._root if is_in_table else place.root):
             for origin in entry.origins:
                 if origin.context.cause is not ArchiveCause.OBSOLETE:
                     continue
-                path = _path_below(origin.uri, place.root)
-                if path is None or origin.archived_at_ms < since_ms:
+                path = path_below(origin.uri, place.root.uri)
+                if not path or origin.archived_at_ms < since_ms:
                     continue
                 name = DirectoryName.parse(path.partition("/")[0])
                 if name is None and "/" in path:
@@ -318,7 +319,7 @@ def _is_compacted(name: DirectoryName, directory: Location) -> bool:
 
 def _queue(source: Metastore, table: Table) -> tuple[Compaction, ...]:
     return source.show_compactions(
-        ShowCompactionsRequest(database_name=table.database_name, table_name=table.name)
+        ShowCompactionsRequest(scope=Scope(table.database_name, table.name))
     )
 
 
@@ -356,12 +357,3 @@ def _is_input(name: DirectoryName | None, compacted: DirectoryName) -> bool:
     if name is None or name.max_write_id > compacted.max_write_id:
         return False
     return compacted.is_base or name.min_write_id >= compacted.min_write_id
-
-
-def _path_below(uri: str, root: Location) -> str | None:
-    prefix = root.uri.rstrip("/") + "/"
-    return uri.removeprefix(prefix) if uri.startswith(prefix) else None
-
-
-def _is_below(uri: str, root: Location) -> bool:
-    return uri == root.uri or _path_below(uri, root) is not None

@@ -21,13 +21,13 @@ from hms_bridge.model.catalog import Table
 from hms_bridge.model.event import EventType, NotificationEvent, NotificationRequest
 from hms_bridge.model.ids import EventId, TxnId, WriteId
 from hms_bridge.model.partition_name import partition_name
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import TxnToWriteId, WriteEvent
 from hms_bridge.repl.dump.table_names import TableNames
 from hms_bridge.repl.dump.table_writes import Archive, TableWrites, WrittenFiles
 from hms_bridge.repl.format.emptied import is_emptied
 from hms_bridge.repl.format.event_payload import AllocWriteIdPayload, OpenTxnPayload, message_json
 from hms_bridge.repl.remedies import begin_anew, bring_anew
-from hms_bridge.repl.target_objects import is_external, is_view
 from hms_bridge.wire.object_json import (
     partition_from_json,
     partition_to_json,
@@ -126,7 +126,7 @@ class UnreportedWrites:
         found = (
             one
             for one in self._allocated.get(txn_id, ())
-            if (one.table_name, one.write_id) == (write.table_name, write.write_id)
+            if (one.table_name, one.write_id) == (write.target.table, write.write_id)
         )
         return next((one.event_id for one in found), None)
 
@@ -134,7 +134,7 @@ class UnreportedWrites:
         self, commit: NotificationEvent, txn_id: TxnId, reported: Sequence[WriteEvent]
     ) -> tuple[WriteEvent, ...]:
         """What a committed transaction wrote to tables of which it reported nothing."""
-        known = {one.table_name for one in reported}
+        known = {one.target.table for one in reported}
         return tuple(
             event
             for allocated in self._allocated.get(txn_id, ())
@@ -158,7 +158,7 @@ class UnreportedWrites:
         files = [decode_uri(one) for one in write.files]
         if all(one.checksum is not None for one in files):
             return write
-        found = self._writes_to(write.table_name, commit.id, write.write_id)
+        found = self._writes_to(write.target.table, commit.id, write.write_id)
         if found is None:
             return write
         traced = {
@@ -177,10 +177,10 @@ class UnreportedWrites:
             place = partition_from_json(text).storage.location
         if place is not None and is_emptied(self._resolve(place), write.write_id):
             return True
-        found = self._writes_to(write.table_name, commit.id, write.write_id)
+        found = self._writes_to(write.target.table, commit.id, write.write_id)
         written = None if found is None else found[1].emptied(write.partition, write.write_id)
         if written is not None and written.maybe_in is not None:
-            self._note_unknown(write.table_name, write.write_id, written.maybe_in)
+            self._note_unknown(write.target.table, write.write_id, written.maybe_in)
         return written is not None and written.is_emptied
 
     def _writes(
@@ -233,7 +233,7 @@ class UnreportedWrites:
 
     def _look(self, name: str) -> tuple[Table, TableWrites] | None:
         table = self._source.get_table(self._database_name, name)
-        if is_view(table) or is_external(table) or table.storage.location is None:
+        if table.is_any_view or table.is_external or table.storage.location is None:
             return None
         return table, TableWrites(self._source, self._resolve, table, self._archive)
 
@@ -244,10 +244,12 @@ def _event(table: Table, write_id: WriteId, written: WrittenFiles) -> WriteEvent
         partition = replace(partition, table_name=table.name)
     return WriteEvent(
         write_id=write_id,
-        database_name=table.database_name,
-        table_name=table.name,
-        partition=(
-            "" if partition is None else partition_name(table.partition_columns, partition.values)
+        target=Target(
+            table.database_name,
+            table.name,
+            None
+            if partition is None
+            else partition_name(table.partition_columns, partition.values),
         ),
         table_object=table_to_json(table),
         partition_object=None if partition is None else partition_to_json(partition),

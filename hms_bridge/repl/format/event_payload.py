@@ -22,6 +22,7 @@ from typing import Any
 from hms_bridge.errors import ReplError
 from hms_bridge.model.event import NotificationEvent
 from hms_bridge.model.ids import TxnId, WriteId
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import TxnToWriteId, WriteEvent
 
 PAYLOAD_BYTES_MAX = 256 << 20
@@ -244,7 +245,7 @@ class CommitTxnPayload:
                 "servicePrincipal": self.service_principal,
                 "writeIds": list(self.write_ids),
                 "databases": list(self.databases),
-                "tables": None if writes is None else [one.table_name for one in writes],
+                "tables": None if writes is None else [one.target.table for one in writes],
                 "partitions": None if writes is None else [one.partition for one in writes],
                 "tableObjs": None if writes is None else [one.table_object for one in writes],
                 "partitionObjs": (
@@ -289,9 +290,11 @@ def _parse_writes(
     return tuple(
         WriteEvent(
             write_id=write_ids[len(write_ids) - count + at],
-            database_name=databases[len(databases) - count + at].lower(),
-            table_name=(tables[at] or "").lower(),
-            partition=partitions[at] or "",
+            target=Target(
+                databases[len(databases) - count + at].lower(),
+                (tables[at] or "").lower(),
+                partitions[at] or None,
+            ),
             table_object=objects[at] or "",
             partition_object=parts[at] if parts else None,
             files=split_files(files[at]),

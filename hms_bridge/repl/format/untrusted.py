@@ -10,9 +10,8 @@ import re
 from dataclasses import dataclass
 
 from changemanager.checksum import is_checksum
-from changemanager.containment import is_within
 from changemanager.errors import ChangeManagerError
-from changemanager.location import ParsedUri, parse_uri
+from changemanager.location import parse_uri
 from changemanager.uri import EncodedUri, decode_uri
 from hms_bridge.acid.names import DirectoryName, is_hidden
 from hms_bridge.errors import MetaError, ReplError
@@ -153,15 +152,10 @@ def require_allowed_uri(uri: str, rules: DumpRules) -> None:
             f"{uri!r} is on {parsed.scheme}:, which dumps may not name here "
             f"(allowed: {', '.join(sorted(rules.schemes))})"
         )
-    if rules.roots and not any(_is_below(parsed, root) for root in rules.roots):
+    if rules.roots and not any(parsed.is_below(parse_uri(root)) for root in rules.roots):
         raise ReplError(
             f"{uri!r} is outside of {', '.join(rules.roots)}, where files may come from"
         )
-
-
-def _is_below(place: ParsedUri, root: str) -> bool:
-    top = parse_uri(root)
-    return place.file_system == top.file_system and is_within(place.path, top.path)
 
 
 def _require_allowed(encoded: EncodedUri, rules: DumpRules) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from hms_bridge.errors import MetaError, ReplError
 from hms_bridge.model.catalog import Database, Table
 from hms_bridge.model.counted import counted
+from hms_bridge.model.properties import CHECKPOINT
 from hms_bridge.model.txn import TableWriteIdState
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.repl.format.object_metadata import SCOPE_ALL, SCOPE_METADATA
@@ -18,8 +19,6 @@ from hms_bridge.repl.load.replica import Replica
 from hms_bridge.repl.target_objects import (
     AS_ON_SOURCE,
     BEGUN,
-    CHECKPOINT,
-    is_view,
     last_event_of,
     new_database,
     target_partition,
@@ -110,7 +109,7 @@ def load_bootstrap(reader: DumpReader, replica: Replica, names: tuple[str, ...])
     views = []
     for name in names:
         dumped = reader.table(name)
-        if is_view(dumped.table):
+        if dumped.table.is_any_view:
             views.append(dumped)
         else:
             _load_table(reader, replica, dumped)
@@ -136,7 +135,7 @@ def replace_tables(reader: DumpReader, replica: Replica) -> None:
         if checkpoint not in (table.parameters.get(CHECKPOINT), table.parameters.get(BEGUN)):
             replica.metastore.drop_table(replica.names.target_database, name)
     dumped = reader.tables_anew()
-    for one in sorted(dumped, key=lambda one: is_view(one.table)):
+    for one in sorted(dumped, key=lambda one: one.table.is_any_view):
         _load_table(reader, replica, one)
 
 

@@ -188,7 +188,7 @@ def _txn_step(event: DumpedEvent, source: str) -> TxnStep | None:
         return TxnStep(event_id=event.id, touched=txn_ids if is_ours else ())
     if event.type == DumpType.COMMIT_TXN.value:
         commit = CommitTxnPayload.parse(event.payload, event.where)
-        is_ours = any(one.database_name == source for one in commit.writes or ())
+        is_ours = any(one.target.database == source for one in commit.writes or ())
         touched = (commit.txn_id,) if is_ours else ()
         return TxnStep(event_id=event.id, ended=commit.txn_id, touched=touched)
     if event.type == DumpType.ABORT_TXN.value:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from changemanager.containment import is_within
-from changemanager.location import Location, Resolver, parse_uri
+from changemanager.location import Location, Resolver, is_within, parse_uri
 from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import Database, Table
-from hms_bridge.repl.target_objects import CHECKPOINT, is_external, last_event_of
+from hms_bridge.model.properties import CHECKPOINT
+from hms_bridge.repl.target_objects import last_event_of
 
 FORGOTTEN = "did you forget --metastore of the replica?"
 """What to ask where a dump may be on the wrong side."""
@@ -37,7 +37,7 @@ def refuse_own_source(
     if is_unloaded_source(database):
         raise own_source(directory, database.name)
     for source in dumped:
-        table = None if is_external(source) else find_table(source.name)
+        table = None if source.is_external else find_table(source.name)
         if table is not None and is_same_place(table, source, resolve):
             raise own_source(directory, database.name)
 

@@ -19,6 +19,13 @@ from hms_bridge.errors import EventGapError, ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.ids import EventId
+from hms_bridge.model.properties import (
+    CHECKPOINT,
+    FIRST_INCREMENTAL_PENDING,
+    INCOMPATIBLE,
+    LAST_EVENT,
+    TARGET_LAST_EVENT,
+)
 from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps, newest_finished
 from hms_bridge.repl.format.dump_metadata import DumpType
 from hms_bridge.repl.format.layout import database_directory
@@ -45,15 +52,7 @@ from hms_bridge.repl.load.own_source import (
 )
 from hms_bridge.repl.load.replica import Replica, ReplicaNames
 from hms_bridge.repl.remedies import begin_anew
-from hms_bridge.repl.target_objects import (
-    CHECKPOINT,
-    FIRST_INCREMENTAL_PENDING,
-    FIRST_INCREMENTAL_TABLES,
-    INCOMPATIBLE,
-    LAST_EVENT,
-    TARGET_LAST_EVENT,
-    last_event_of,
-)
+from hms_bridge.repl.target_objects import FIRST_INCREMENTAL_TABLES, last_event_of
 from hms_bridge.repl.verify import VerifyReport, verify_reader
 
 _TABLES_COMPARED = 10

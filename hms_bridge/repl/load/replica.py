@@ -11,6 +11,7 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Database, Partition, Table
 from hms_bridge.model.ids import EventId, TxnId
 from hms_bridge.model.partition_name import parse_partition_name
+from hms_bridge.model.properties import FIRST_INCREMENTAL_PENDING, LAST_EVENT
 from hms_bridge.model.txn import (
     AbortReason,
     AbortTxnRequest,
@@ -25,11 +26,8 @@ from hms_bridge.repl.load.copy import Copier, CopyReport
 from hms_bridge.repl.load.own_source import is_same_place
 from hms_bridge.repl.remedies import begin_anew, bring_anew
 from hms_bridge.repl.target_objects import (
-    FIRST_INCREMENTAL_PENDING,
     FIRST_INCREMENTAL_TABLES,
-    LAST_EVENT,
     foreign_view_note,
-    is_external,
     last_event_of,
     with_parameters,
 )
@@ -289,7 +287,7 @@ class Replica:
 
     def owns_files(self, table: Table) -> bool:
         """Whether files of the table are copied by its events (not those of external tables)."""
-        return not is_external(table) and table.storage.location is not None
+        return not table.is_external and table.storage.location is not None
 
 
 def _set_only(changes: Mapping[str, str | None]) -> Mapping[str, str]:

@@ -78,5 +78,5 @@ def _is_of_bootstrap(metastore: Metastore, table: str, write_id: WriteId) -> boo
 
 
 def _is_aborted(metastore: Metastore, table: str, write_id: WriteId) -> bool:
-    (seen,) = whole_lists(metastore, [table], metastore.get_open_txns().valid_txns())
+    (seen,) = whole_lists(metastore, [table], metastore.get_open_txns().snapshot())
     return seen.is_aborted(write_id)

@@ -16,7 +16,7 @@ from hms_bridge.repl.format.untrusted import checked_name, checked_partition
 from hms_bridge.repl.load.events.context import ReplayContext
 from hms_bridge.repl.load.events.place import moved_place
 from hms_bridge.repl.load.events.truncate import truncate_directory
-from hms_bridge.repl.target_objects import is_external, replay_environment, target_partition
+from hms_bridge.repl.target_objects import replay_environment, target_partition
 from hms_bridge.wire.object_json import partition_from_json
 
 
@@ -51,7 +51,7 @@ def add_partition(context: ReplayContext, event: DumpedEvent) -> None:
         return
     for part in dumped.partitions:
         partition = ensure_partition(context, event, table, part)
-        if not is_external(table):
+        if not table.is_external:
             what = f"{table.full_name}/{part.name}"
             context.replica.copy(part.files, partition.storage.location, what)
 
@@ -109,7 +109,7 @@ def rename_partition(context: ReplayContext, event: DumpedEvent) -> None:
                 f"{event.where}: {table.full_name}/{new_name} is there already beside {old_name}, "
                 "which gets its name. " + replica.bring_anew(table.name)
             )
-        if not is_external(table) and old.storage.location is not None:
+        if not table.is_external and old.storage.location is not None:
             _transfer(
                 replica.resolve(old.storage.location),
                 replica.table_root(table).child(new_name),
@@ -124,7 +124,7 @@ def truncate_partition(context: ReplayContext, event: DumpedEvent) -> None:
     """Empty partitions, as the source's TRUNCATE did."""
     payload = Payload.parse(event.payload, event.where)
     table = context.table_or_gone(checked_name(payload.text("table"), "table"), event)
-    if table is None or is_external(table):
+    if table is None or table.is_external:
         return
     for values in _truncated(payload):
         partition = context.replica.find_partition(table, _name_of(table, values, event))

@@ -12,7 +12,7 @@ from hms_bridge.repl.format.reader import DumpedEvent
 from hms_bridge.repl.format.untrusted import DumpRules
 from hms_bridge.repl.partition_places import require_usual_places
 from hms_bridge.repl.remedies import bring_anew
-from hms_bridge.repl.target_objects import has_moved, is_external
+from hms_bridge.repl.target_objects import has_moved
 from hms_bridge.wire.object_json import partition_from_json, table_from_json
 
 
@@ -24,7 +24,7 @@ def refuse_moved(event: DumpedEvent, rules: DumpRules) -> None:
         payload = Payload.parse(event.payload, event.where)
         texts = (one for one in payload.texts("partitionListJson") if one)
         require_usual_places(table, map(partition_from_json, texts), event.where)
-    if before is None or after is None or is_external(table) or not has_moved(before, after):
+    if before is None or after is None or table.is_external or not has_moved(before, after):
         return
     raise ReplError(
         f"{event.where}: {table.full_name} was given another place ({before.storage.location} to "
@@ -39,7 +39,7 @@ def moved_place(event: DumpedEvent, base: str | None) -> str | None:
     table, before, after = _objects(event)
     if before is None or after is None or not has_moved(before, after):
         return None
-    if not is_external(table) or after.storage.location is None:
+    if not table.is_external or after.storage.location is None:
         return None
     if base is None:
         raise ReplError(

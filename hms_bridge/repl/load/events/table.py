@@ -13,7 +13,6 @@ from hms_bridge.repl.load.events.context import ReplayContext
 from hms_bridge.repl.load.events.place import moved_place
 from hms_bridge.repl.load.events.truncate import truncate_directory
 from hms_bridge.repl.target_objects import (
-    is_external,
     last_event_of,
     replay_environment,
     target_table,
@@ -103,7 +102,7 @@ def truncate_table(context: ReplayContext, event: DumpedEvent) -> None:
     """Empty the table, or all partitions of it, as the source's TRUNCATE did."""
     payload = Payload.parse(event.payload, event.where)
     table = context.table_or_gone(checked_name(payload.text("table"), "table"), event)
-    if table is None or is_external(table):
+    if table is None or table.is_external:
         return
     write_id = payload.number("writeId")
     for directory in _directories(context, table):

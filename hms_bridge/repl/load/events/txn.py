@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from changemanager.uri import EncodedUri, encode_uri
 from hms_bridge.errors import DumpIncompleteError, ReplError
-from hms_bridge.model.catalog import Partition, Table, TableType
+from hms_bridge.model.catalog import Partition, Table
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.model.txn import (
@@ -88,14 +88,14 @@ def commit_txn(context: ReplayContext, event: DumpedEvent) -> None:
     replica = context.replica
     names = replica.names
     writes = tuple(
-        one for one in payload.writes or () if one.database_name == names.source_database
+        one for one in payload.writes or () if one.target.database == names.source_database
     )
     tables = {one.table.name: one for one in context.reader.commit_tables(event)}
     _require_all_dumped(event, writes, tables)
     written = [
         write
         for name, dumped in tables.items()
-        if dumped.table.type != TableType.MATERIALIZED_VIEW.value  # replicas have none
+        if not dumped.table.is_materialized_view  # replicas have none
         for write in _copy_table(context, event, payload.txn_id, dumped, _of_table(writes, name))
     ]
     if written:
@@ -121,7 +121,7 @@ def abort_txn(context: ReplayContext, event: DumpedEvent) -> None:
 
 
 def _of_table(writes: tuple[WriteEvent, ...], table: str) -> tuple[WriteEvent, ...]:
-    return tuple(one for one in writes if one.table_name == table)
+    return tuple(one for one in writes if one.target.table == table)
 
 
 def _require_all_dumped(
@@ -130,7 +130,7 @@ def _require_all_dumped(
     """The payload and the directories tell the same, or a copy of the dump lost something."""
     named: dict[str, int] = {}
     for one in writes:
-        key = f"{one.table_name}/{one.partition}".rstrip("/")
+        key = f"{one.target.table}/{one.partition}".rstrip("/")
         named[key] = named.get(key, 0) + len(one.files)
     dumped_counts: dict[str, int] = {}
     for name, dumped in tables.items():
@@ -270,7 +270,7 @@ def _on_target(table: Table, write: WriteEvent, places: Mapping[str, _Place]) ->
     root = place.root.rstrip("/")
     return replace(
         write,
-        database_name=table.database_name,
+        target=replace(write.target, database=table.database_name),
         table_object=table_to_json(table),
         partition_object=None if place.partition is None else partition_to_json(place.partition),
         files=tuple(

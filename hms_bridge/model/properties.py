@@ -1,0 +1,45 @@
+"""Hive's properties of databases, tables and partitions: their names, and how one is looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+TRANSACTIONAL = "transactional"
+TRANSACTIONAL_PROPERTIES = "transactional_properties"
+INSERT_ONLY = "insert_only"
+"""Value of ``transactional_properties`` of a table whose rows have no identifiers."""
+EXTERNAL = "EXTERNAL"
+EXTERNAL_PURGE = "external.table.purge"
+BUCKETING_VERSION = "bucketing_version"
+IF_PURGE = "ifPurge"
+"""Of a drop's environment, and of the queue entry it leaves: no file goes to the trash."""
+DO_NOT_UPDATE = "DO_NOT_UPDATE_STATS"
+"""Of a change's environment, and of a table: the metastore counts no files."""
+
+SOURCE_FOR = "repl.source.for"
+TARGET_FOR = "repl.target.for"
+INCOMPATIBLE = "repl.incompatible"
+
+LAST_EVENT = "repl.last.id"
+"""The source event that an object stands at."""
+
+TARGET_LAST_EVENT = "repl.target.last.id"
+"""The target's own event that belongs to ``repl.last.id``."""
+
+CHECKPOINT = "hive.repl.ckpt.key"
+"""On a database, table or partition: the dump it was bootstrapped from."""
+
+FIRST_INCREMENTAL_PENDING = "hive.repl.first.inc.pending"
+"""On a database: no incremental dump was loaded since the bootstrap; nobody compacts it yet."""
+
+
+def parameter(parameters: Mapping[str, str], name: str) -> str | None:
+    """A parameter whose name is compared without case; None if it is not there."""
+    lowered = name.lower()
+    return next((v for k, v in parameters.items() if k.lower() == lowered), None)
+
+
+def is_true(parameters: Mapping[str, str], name: str) -> bool:
+    """Whether a parameter is ``true``; the case of neither counts."""
+    lowered = name.lower()
+    return any(k.lower() == lowered and v.lower() == "true" for k, v in parameters.items())
