@@ -20,14 +20,15 @@ from hms_bridge.cli.logs import logging_options
 from hms_bridge.cli.options import database_option, settings_options
 from hms_bridge.cli.output import say
 from hms_bridge.cli.spark_options import spark_options
-from hms_bridge.config.keys import (
+from hms_bridge.config.settings import (
     EXTERNAL_WAREHOUSE,
     MAX_MESSAGE_SIZE,
     MAX_OPEN_BATCH,
     TXN_TIMEOUT,
     WAREHOUSE,
+    ServerSettings,
+    Settings,
 )
-from hms_bridge.config.settings import ServerSettings, Settings
 from hms_bridge.periodic import PeriodicTask
 from hms_bridge.spark.request import SparkRequest
 
@@ -169,7 +170,7 @@ def _told_to_clients(settings: Settings) -> dict[str, str]:
         MAX_OPEN_BATCH: str(settings.txn.open_batch_max),
         MAX_MESSAGE_SIZE: str(settings.server.message_size_bytes_max),
     }
-    return {name: text for key, text in told.items() for name in (key.name, *key.aliases)}
+    return {name: text for key, text in told.items() for name in key.names}
 
 
 def _stop_tasks(tasks: Sequence[PeriodicTask]) -> None:

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from hms_bridge.client.caller import Caller, UnknownMethodError
 from hms_bridge.config.durations import parse_duration_ms
-from hms_bridge.config.keys import TXN_TIMEOUT
-from hms_bridge.config.settings import TxnSettings
+from hms_bridge.config.settings import TXN_TIMEOUT, TxnSettings
 from hms_bridge.errors import ConfigError, MetaError
 from hms_bridge.model.ids import LockId, TxnId, WriteId
 from hms_bridge.model.lock import LockFilter, LockInfo, LockRequest, LockResponse

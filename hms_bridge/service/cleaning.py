@@ -177,5 +177,5 @@ class CleaningVerbs(TransactionVerbs):
         return len(failed)
 
     def _purge_events(self, unit: UnitOfWork) -> int:
-        before = unit.now_seconds - self._settings.events.ttl_ms // 1000
+        before = unit.now_seconds - self._settings.event_ttl_ms // 1000
         return event_log.purge(unit.connection, before)
