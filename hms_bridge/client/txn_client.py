@@ -124,7 +124,7 @@ class TransactionClient:
             is_repeatable=not request.is_reallocation,
             rqst=convert_txn.allocate_request_to_struct(request),
         )
-        return convert_txn.pairs_from_structs(found.txnToWriteIds)
+        return tuple(map(convert_txn.pair_from_struct, found.txnToWriteIds))
 
     def get_valid_write_ids(
         self,
@@ -213,6 +213,6 @@ class LockClient:
 
     def show_locks(self, lock_filter: LockFilter | None = None) -> tuple[LockInfo, ...]:
         """Acquired ones first."""
-        struct = convert_lock.lock_filter_to_struct(lock_filter)
+        struct = convert_lock.lock_filter_to_struct(lock_filter or LockFilter())
         found = self._caller.call("show_locks", is_repeatable=True, rqst=struct)
         return tuple(convert_lock.lock_info_from_struct(info) for info in found.locks or ())
