@@ -26,7 +26,6 @@ from hms_bridge.config.settings import (
     MAX_OPEN_BATCH,
     TXN_TIMEOUT,
     WAREHOUSE,
-    ServerSettings,
     Settings,
 )
 from hms_bridge.periodic import PeriodicTask
@@ -34,7 +33,6 @@ from hms_bridge.spark.request import SparkRequest
 
 if TYPE_CHECKING:
     from hms_bridge.connect import LocalStore
-    from hms_bridge.server.limits import ServerLimits
 
 _LOG = logging.getLogger(__name__)
 _HOUSEKEEPING_SECONDS = 10.0
@@ -94,7 +92,7 @@ def serve(
             store.metastore,
             host=host,
             config=_told_to_clients(settings),
-            limits=_limits(settings.server),
+            limits=settings.server,
         )
         stopping = threading.Event()
         _stop_on_signals(stopping)
@@ -118,18 +116,6 @@ def serve(
         while not stopping.wait(0.5):
             pass
         say("stopping")
-
-
-def _limits(settings: ServerSettings) -> ServerLimits:
-    from hms_bridge.server.limits import ServerLimits
-
-    return ServerLimits(
-        message_size_bytes=settings.message_size_bytes_max,
-        container_length=settings.container_length_max,
-        element_count=settings.message_elements_max,
-        connections=settings.connections_max,
-        idle_seconds=settings.idle_timeout_ms / 1000,
-    )
 
 
 def _prepare_archive(store: LocalStore) -> None:

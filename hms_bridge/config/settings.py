@@ -22,7 +22,8 @@ from hms_bridge.config.values import Key
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ServerSettings:
-    """The thrift server."""
+    """The thrift server. Its bounds hold before memory is given to a message; the depth of structs
+    inside structs is bounded by the thrift library (64)."""
 
     port: int = setting(Given.number, "metastore.thrift.port", "9083",
         "The port of the server; 0 picks a free one.", "hive.metastore.port", high=65535)
@@ -44,6 +45,7 @@ class ServerSettings:
         "When all connections are in use, the one whose client sends nothing, or half a message, "
         "or does not take its answer for longest, and for this long at least, is closed for a new "
         "one. Clients of Hive connect again by themselves.", unit="s")
+    message_timeout_ms: int = 600_000  # no setting: how long one message may take
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
