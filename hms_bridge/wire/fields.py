@@ -42,6 +42,14 @@ class Entry:
     write: Converter | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A record within the record whose fields lie in the same struct, beside the others."""
+
+    record: Callable[..., Any]
+    entries: Mapping[str, str | Entry]
+
+
 class Layout(Generic[RecordT]):
     """A table of :func:`both_ways`. C code moves all values at once, and only those that change on
     the way are touched one by one: lists of partitions are long.
@@ -54,7 +62,7 @@ class Layout(Generic[RecordT]):
         self,
         record: type[RecordT],
         struct: str,
-        entries: Mapping[str, str | Entry],
+        entries: Mapping[str, str | Entry | Spread],
         *,
         error: type[MetaError | InvalidObjectError] = MetaError,
         always: Mapping[str, object] | None = None,
@@ -62,7 +70,14 @@ class Layout(Generic[RecordT]):
     ) -> None:
         self._record, self._struct, self._error = record, struct, error
         self._always, self._finish = always, finish
-        known = {name: Entry(e) if isinstance(e, str) else e for name, e in entries.items()}
+        self._spreads = {name: e for name, e in entries.items() if isinstance(e, Spread)}
+        flat: dict[str, str | Entry] = {}
+        for name, entry in entries.items():
+            if isinstance(entry, Spread):
+                flat |= {f"{name}.{part}": inside for part, inside in entry.entries.items()}
+            else:
+                flat[name] = entry
+        known = {name: Entry(e) if isinstance(e, str) else e for name, e in flat.items()}
         self._names = tuple(known)
         self._attributes = tuple(entry.attribute for entry in known.values())
         self._of_record = attrgetter(*self._names)
@@ -95,6 +110,9 @@ class Layout(Generic[RecordT]):
                 values[name] = read(values[name])
             except ValueError as error:
                 raise self._error(f"{self._struct}.{attribute} {error}") from error
+        for name, spread in self._spreads.items():
+            parts = {part: values.pop(f"{name}.{part}") for part in spread.entries}
+            values[name] = spread.record(**parts)
         if self._finish is not None:
             self._finish(values)
         return values
@@ -110,7 +128,8 @@ class Layout(Generic[RecordT]):
         """Raises TypeError for an entry that the struct or the record does not have."""
         in_record = {declared.name for declared in fields(self._record)}  # type: ignore[arg-type]
         in_struct = {entry[2] for entry in getattr(hive, self._struct).thrift_spec if entry}
-        wrong = {*self._names} - in_record | {*self._attributes, *(self._always or ())} - in_struct
+        wrong = {name.partition(".")[0] for name in self._names} - in_record
+        wrong |= {*self._attributes, *(self._always or ())} - in_struct
         if wrong:
             raise TypeError(f"table of {self._struct}: no field {', '.join(sorted(wrong))}")
 
@@ -123,11 +142,16 @@ def both_ways(
     always: Mapping[str, object] | None = None,
     error: type[MetaError | InvalidObjectError] = MetaError,
     finish: Callable[[Values], object] | None = None,
-    **entries: str | Entry,
+    **entries: str | Entry | Spread,
 ) -> Ways[RecordT]:
     """The functions from a record to its struct and back, which raises ``error``."""
     layout = Layout(record, struct, entries, always=always, error=error, finish=finish)
     return layout.to_struct, layout.from_struct
+
+
+def spread(record: Callable[..., Any], /, **entries: str | Entry) -> Spread:
+    """A record within the record, in fields of the same struct."""
+    return Spread(record, entries)
 
 
 def required(attribute: str) -> Entry:
