@@ -27,8 +27,7 @@ from hms_bridge.backend.schema.install import schema_info
 from hms_bridge.client.thrift_metastore import ThriftMetastoreClient
 from hms_bridge.clock import Clock, SystemClock
 from hms_bridge.config.file_systems import file_systems
-from hms_bridge.config.keys import CM_ROOT, WAREHOUSE
-from hms_bridge.config.settings import Settings
+from hms_bridge.config.settings import CM_ROOT, WAREHOUSE, Settings
 from hms_bridge.errors import ConfigError
 from hms_bridge.metastore import Metastore
 from hms_bridge.service.archiving import Archiving

@@ -14,8 +14,8 @@ from changemanager.hadoop import PREFIXES as HADOOP_PREFIXES
 from hms_bridge.cli.output import FORMATS, say
 from hms_bridge.config.hive_site import read_hadoop_site, read_hive_site
 from hms_bridge.config.jdbc import database_url, url_with_password, url_without_password
-from hms_bridge.config.keys import CONNECTION_URL, KEYS, METASTORE_URIS
-from hms_bridge.config.settings import Settings, refuse_unknown, settings_from
+from hms_bridge.config.reading import refuse_unknown, settings_from
+from hms_bridge.config.settings import CONNECTION_URL, KEYS, METASTORE_URIS, Settings
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -123,7 +123,7 @@ def _metastore_of(settings: Settings, path: Path | None, assignments: tuple[str,
     command = click.get_current_context().command
     needs_database = any(isinstance(option, _DatabaseOption) for option in command.params)
     if place.thrift_uris and not needs_database:
-        key, url = METASTORE_URIS, place.thrift_uris
+        key, url = METASTORE_URIS, ",".join(place.thrift_uris)
     elif place.connection is not None:
         key, url = CONNECTION_URL, database_url(place.connection)
     else:
@@ -134,7 +134,7 @@ def _metastore_of(settings: Settings, path: Path | None, assignments: tuple[str,
             )
         return DEFAULT_METASTORE
     assigned = {text.partition("=")[0].strip() for text in assignments}
-    origin = "--set" if assigned & {key.name, *key.aliases} else str(path)
+    origin = "--set" if assigned & {*key.names} else str(path)
     name = key.aliases[0] if key.aliases else key.name
     _say_once(f"metastore {url_without_password(url)} ({name} of {origin})")
     return url
@@ -157,9 +157,8 @@ def load_settings(config_path: Path | None, assignments: tuple[str, ...]) -> Set
     assigned = dict(_assignment(text) for text in assignments)
     refuse_unknown((key for key in assigned if not key.startswith(HADOOP_PREFIXES)), "--set")
     for key in KEYS:
-        names = {key.name, *key.aliases}
-        if names & assigned.keys():
-            given = {name: text for name, text in given.items() if name not in names}
+        if assigned.keys() & key.names:
+            given = {name: text for name, text in given.items() if name not in key.names}
     sources = [str(config_path)] if config_path else []
     sources += ["--set"] if assigned else []
     return settings_from(

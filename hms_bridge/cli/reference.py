@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 import click
 
 from hms_bridge.cli.main import cli
-from hms_bridge.config.keys import KEYS
+from hms_bridge.config.settings import KEYS
 from hms_bridge.server.reference import wire_methods_page
 
 _ROOT = Path(__file__).parents[2]
@@ -50,7 +50,7 @@ def _settings_page() -> str:
         aliases = ", ".join(f"`{alias}`" for alias in key.aliases)
         default = f"`{key.default}`" if key.default else ""
         lines.append(
-            f"| `{key.name}` | {aliases} | {key.kind.value} | {default} | {key.unit} | {key.doc} |"
+            f"| `{key.name}` | {aliases} | {key.kind} | {default} | {key.unit} | {key.doc} |"
         )
     return "\n".join(lines) + "\n"
 

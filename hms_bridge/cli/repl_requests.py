@@ -6,8 +6,7 @@ import getpass
 import socket
 
 from hms_bridge.config.durations import parse_duration_ms
-from hms_bridge.config.keys import REPL_ROOT
-from hms_bridge.config.settings import Settings
+from hms_bridge.config.settings import REPL_ROOT, Settings
 from hms_bridge.connect import absolute_location, archive_root
 from hms_bridge.errors import ConfigError
 from hms_bridge.repl.dump.discard import DiscardRequest

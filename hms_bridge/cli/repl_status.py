@@ -59,7 +59,7 @@ def status(
         root=repl_root(given_root, settings),
         source_database=source_database,
         target_database=target_database,
-        event_ttl_ms=settings.events.ttl_ms,
+        event_ttl_ms=settings.event_ttl_ms,
         retain_ms=settings.archive.retain_ms,
         own_archive=archive_root(settings),
         rules=dump_rules(settings),

@@ -20,20 +20,19 @@ from hms_bridge.cli.logs import logging_options
 from hms_bridge.cli.options import database_option, settings_options
 from hms_bridge.cli.output import say
 from hms_bridge.cli.spark_options import spark_options
-from hms_bridge.config.keys import (
+from hms_bridge.config.settings import (
     EXTERNAL_WAREHOUSE,
     MAX_MESSAGE_SIZE,
     MAX_OPEN_BATCH,
     TXN_TIMEOUT,
     WAREHOUSE,
+    Settings,
 )
-from hms_bridge.config.settings import ServerSettings, Settings
 from hms_bridge.periodic import PeriodicTask
 from hms_bridge.spark.request import SparkRequest
 
 if TYPE_CHECKING:
     from hms_bridge.connect import LocalStore
-    from hms_bridge.server.limits import ServerLimits
 
 _LOG = logging.getLogger(__name__)
 _HOUSEKEEPING_SECONDS = 10.0
@@ -93,7 +92,7 @@ def serve(
             store.metastore,
             host=host,
             config=_told_to_clients(settings),
-            limits=_limits(settings.server),
+            limits=settings.server,
         )
         stopping = threading.Event()
         _stop_on_signals(stopping)
@@ -117,18 +116,6 @@ def serve(
         while not stopping.wait(0.5):
             pass
         say("stopping")
-
-
-def _limits(settings: ServerSettings) -> ServerLimits:
-    from hms_bridge.server.limits import ServerLimits
-
-    return ServerLimits(
-        message_size_bytes=settings.message_size_bytes_max,
-        container_length=settings.container_length_max,
-        element_count=settings.message_elements_max,
-        connections=settings.connections_max,
-        idle_seconds=settings.idle_timeout_ms / 1000,
-    )
 
 
 def _prepare_archive(store: LocalStore) -> None:
@@ -169,7 +156,7 @@ def _told_to_clients(settings: Settings) -> dict[str, str]:
         MAX_OPEN_BATCH: str(settings.txn.open_batch_max),
         MAX_MESSAGE_SIZE: str(settings.server.message_size_bytes_max),
     }
-    return {name: text for key, text in told.items() for name in (key.name, *key.aliases)}
+    return {name: text for key, text in told.items() for name in key.names}
 
 
 def _stop_tasks(tasks: Sequence[PeriodicTask]) -> None:

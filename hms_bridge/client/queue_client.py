@@ -51,7 +51,7 @@ class CompactionClient:
     ) -> tuple[Compaction, ...]:
         """The queue and its history. Metastores before 4.0 do not know the wish: it is checked
         here again."""
-        struct = convert_compaction.show_request_to_struct(request)
+        struct = convert_compaction.show_request_to_struct(request or ShowCompactionsRequest())
         found = self._caller.call("show_compact", is_repeatable=True, rqst=struct)
         entries = tuple(_entry(element) for element in found.compacts)
         if request is None:

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from hms_bridge.client.caller import Caller, UnknownMethodError
 from hms_bridge.config.durations import parse_duration_ms
-from hms_bridge.config.keys import TXN_TIMEOUT
-from hms_bridge.config.settings import TxnSettings
+from hms_bridge.config.settings import TXN_TIMEOUT, TxnSettings
 from hms_bridge.errors import ConfigError, MetaError
 from hms_bridge.model.ids import LockId, TxnId, WriteId
 from hms_bridge.model.lock import LockFilter, LockInfo, LockRequest, LockResponse
@@ -116,7 +115,7 @@ class TransactionClient:
             is_repeatable=not request.is_reallocation,
             rqst=convert_txn.allocate_request_to_struct(request),
         )
-        return convert_txn.pairs_from_structs(found.txnToWriteIds)
+        return tuple(map(convert_txn.pair_from_struct, found.txnToWriteIds))
 
     def get_valid_write_ids(
         self,
@@ -203,6 +202,6 @@ class LockClient:
         self._caller.call("unlock", is_repeatable=True, rqst=struct)
 
     def show_locks(self, lock_filter: LockFilter | None = None) -> tuple[LockInfo, ...]:
-        struct = convert_lock.lock_filter_to_struct(lock_filter)
+        struct = convert_lock.lock_filter_to_struct(lock_filter or LockFilter())
         found = self._caller.call("show_locks", is_repeatable=True, rqst=struct)
         return tuple(convert_lock.lock_info_from_struct(info) for info in found.locks or ())

@@ -11,9 +11,11 @@ from __future__ import annotations
 import re
 import ssl
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
 
+from hms_bridge.config.declare import setting
+from hms_bridge.config.values import GivenValues as Given
 from hms_bridge.errors import ConfigError
 
 _URL = re.compile(r"jdbc:(?P<kind>[a-z0-9]+):(?P<rest>.*)", re.DOTALL | re.IGNORECASE)
@@ -40,10 +42,17 @@ Taker = Callable[[str, Query], None]
 class JdbcConnection:
     """What a hive-site.xml says of the metastore's database; empty texts are not given."""
 
-    url: str
-    driver: str = ""
-    user: str = ""
-    password: str = field(default="", repr=False)
+    # fmt: off
+    url: str = setting(Given.text, "javax.jdo.option.ConnectionURL", "",
+        "The metastore's database if nothing else names one: a JDBC URL of PostgreSQL, MySQL or "
+        "MariaDB. Parameters that have no meaning here are left out, unknown ones refused.")
+    driver: str = setting(Given.text, "javax.jdo.option.ConnectionDriverName", "",
+        "Java's driver; it must fit the database of the URL.")
+    user: str = setting(Given.text, "javax.jdo.option.ConnectionUserName", "",
+        "User of the database.")
+    password: str = setting(Given.text, "javax.jdo.option.ConnectionPassword", "",
+        "Password of the database; never shown.", is_secret=True)
+    # fmt: on
 
 
 def database_url(connection: JdbcConnection) -> str:

@@ -1,131 +1,269 @@
-"""The settings as frozen records, made once at start. Below ``cli/`` nobody reads a string key."""
+"""Every setting, declared once, at the field of the frozen record that holds it.
+
+Names, defaults and units are Hive's (MetastoreConf.ConfVars, HiveConf.ConfVars); those that begin
+with ``hms.bridge.`` are ours. ``docs/reference/settings.md`` and ``conf/hive-site.xml.template``
+are generated from here. The records are made once at start (:mod:`hms_bridge.config.reading`);
+below ``cli/`` nobody reads a string key.
+"""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from changemanager.errors import ChangeManagerConfigError
-from changemanager.hadoop import DEFAULT_FS, HadoopConfig
-from hms_bridge.config import keys
-from hms_bridge.config.hive_site import require_resolved
+from changemanager.hadoop import HadoopConfig
+from hms_bridge.config.declare import keys_of, setting
 from hms_bridge.config.jdbc import JdbcConnection
-from hms_bridge.config.keys import KEYS
-from hms_bridge.config.values import GivenValues
-from hms_bridge.errors import ConfigError
+from hms_bridge.config.values import GivenValues as Given
+from hms_bridge.config.values import Key
+
+# fmt: off
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ServerSettings:
+    """The thrift server. Its bounds hold before memory is given to a message; the depth of structs
+    inside structs is bounded by the thrift library (64)."""
+
+    port: int = setting(Given.number, "metastore.thrift.port", "9083",
+        "The port of the server; 0 picks a free one.", "hive.metastore.port", high=65535)
+    message_size_bytes_max: int = setting(Given.number, "metastore.server.max.message.size",
+        "104857600",
+        "The longest message that a client may send, in bytes.",
+        "hive.metastore.server.max.message.size", low=1024)
+    message_elements_max: int = setting(Given.number, "hms.bridge.server.max.message.elements",
+        "5000000",
+        "The most fields and entries of lists, sets and maps that a message may hold. Each takes "
+        "about 150 bytes of memory.", low=1024)
+    container_length_max: int = setting(Given.number, "hms.bridge.server.max.container.length",
+        "1000000",
+        "The most entries that one list, set or map of a message may hold.", low=1024)
+    connections_max: int = setting(Given.number, "metastore.server.max.threads", "1000",
+        "The most connections that are open at the same time.",
+        "hive.metastore.server.max.threads", low=1)
+    idle_timeout_ms: int = setting(Given.duration_ms, "hms.bridge.server.idle.timeout", "60s",
+        "When all connections are in use, the one whose client sends nothing, or half a message, "
+        "or does not take its answer for longest, and for this long at least, is closed for a new "
+        "one. Clients of Hive connect again by themselves.", unit="s")
+    message_timeout_ms: int = 600_000  # no setting: how long one message may take
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EventSettings:
+    """Rules of notification events. How long they are kept is :attr:`Settings.event_ttl_ms`."""
+
+    hooks: tuple[str, ...] = setting(Given.items, "hms.bridge.event.hooks", "",
+        "Python objects that are told of every notification event after its commit, at least once "
+        "and in order: a comma-separated list of module:attribute. A hook's position in the log "
+        "is stored under that name.")
+    message_format: str = setting(Given.text, "hms.bridge.event.message.format", "gzip(json-2.0)",
+        "How event messages are stored: gzip(json-2.0), as Hive 4, or json-0.2, plain text.")
+    is_alter_partitions_one_event: bool = setting(Given.flag,
+        "metastore.alterPartitions.notification.v2.enabled", "true",
+        "Whether a change of partitions is one event ALTER_PARTITIONS, as Hive 4.2 logs it, or an "
+        "ALTER_PARTITION for each, for readers that do not know the former.",
+        "hive.metastore.alterPartitions.notification.v2.enabled")
+    ttl_without_archive_ms: int = setting(Given.duration_ms,
+        "metastore.event.db.listener.timetolive", "1d",
+        "How long notification events are kept.", "hive.metastore.event.db.listener.timetolive",
+        unit="s")
+    ttl_with_archive_ms: int = setting(Given.duration_ms,
+        "metastore.repl.event.db.listener.timetolive", "10d",
+        "How long notification events are kept while the ChangeManager is on.",
+        "hive.repl.event.db.listener.timetolive", unit="s")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TxnSettings:
     """Rules of transactions and locks."""
 
-    timeout_ms: int = 300_000
-    repl_timeout_ms: int = 950_400_000
-    open_timeout_ms: int = 1_000
-    open_batch_max: int = 1_000
-    open_txns_max: int = 100_000
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EventSettings:
-    """Rules of notification events."""
-
-    ttl_ms: int = 864_000_000
-    message_format: str = "gzip(json-2.0)"
-    hooks: tuple[str, ...] = ()
-    is_alter_partitions_one_event: bool = True
+    timeout_ms: int = setting(Given.duration_ms, "metastore.txn.timeout", "300s",
+        "A transaction or lock without a heartbeat for this long is aborted.", "hive.txn.timeout",
+        unit="s", low=1000)
+    repl_timeout_ms: int = setting(Given.duration_ms, "metastore.repl.txn.timeout", "11d",
+        "The same for replayed transactions.", "hive.repl.txn.timeout", unit="d")
+    open_timeout_ms: int = setting(Given.duration_ms, "metastore.txn.opentxn.timeout", "1000ms",
+        "Within this time an opened transaction may not be visible to others yet.",
+        "hive.txn.opentxn.timeout", unit="ms")
+    open_batch_max: int = setting(Given.number, "metastore.txn.max.open.batch", "1000",
+        "Most transactions that one call opens.", "hive.txn.max.open.batch", low=1)
+    open_txns_max: int = setting(Given.number, "metastore.max.open.txns", "100000",
+        "Most transactions that may be open.", "hive.max.open.txns", low=1)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CompactorSettings:
     """Rules of initiator, worker and cleaner."""
 
-    is_initiator_on: bool = False
-    is_cleaner_on: bool = False
-    worker_threads: int = 0
-    worker_timeout_ms: int = 86_400_000
-    check_interval_ms: int = 300_000
-    delta_count_threshold: int = 10
-    delta_share_threshold: float = 0.1
-    aborted_txn_threshold: int = 1_000
-    aborted_txn_time_threshold_ms: int = 43_200_000
-    failed_compactions_threshold: int = 2
-    failed_retry_ms: int = 604_800_000
-    verify: str = "keys"
-    cleaner_interval_ms: int = 5_000
-    cleaner_retention_ms: int = 0
-    cleaner_attempts_max: int = 5
-    cleaner_retry_retention_ms: int = 300_000
+    is_initiator_on: bool = setting(Given.flag, "metastore.compactor.initiator.on", "false",
+        "Whether the server looks for tables to compact.", "hive.compactor.initiator.on")
+    is_cleaner_on: bool = setting(Given.flag, "metastore.compactor.cleaner.on", "false",
+        "Whether the server runs the cleaner.", "hive.compactor.cleaner.on")
+    worker_threads: int = setting(Given.number, "metastore.compactor.worker.threads", "0",
+        "Compaction workers of the server.", "hive.compactor.worker.threads", high=64)
+    worker_timeout_ms: int = setting(Given.duration_ms, "hive.compactor.worker.timeout", "86400s",
+        "A compaction that takes longer is given back to the queue.", unit="s")
+    check_interval_ms: int = setting(Given.duration_ms, "hive.compactor.check.interval", "300s",
+        "How often the initiator looks.", unit="s", low=100)
+    delta_count_threshold: int = setting(Given.number, "hive.compactor.delta.num.threshold", "10",
+        "More deltas than this ask for a minor compaction.")
+    delta_share_threshold: float = setting(Given.decimal, "hive.compactor.delta.pct.threshold",
+        "0.1",
+        "A larger share of delta bytes to base bytes asks for a major compaction.")
+    aborted_txn_threshold: int = setting(Given.number, "hive.compactor.abortedtxn.threshold",
+        "1000",
+        "More aborted writes than this are cleaned up; where they share deltas with other writes, "
+        "a major compaction is asked for.")
+    aborted_txn_time_threshold_ms: int = setting(Given.duration_ms,
+        "hive.compactor.aborted.txn.time.threshold", "12h",
+        "An aborted write older than this is cleaned up; where it shares a delta with other "
+        "writes, a minor compaction is asked for. A negative time switches this off.", unit="h",
+        low=None)
+    failed_compactions_threshold: int = setting(Given.number,
+        "hive.compactor.initiator.failed.compacts.threshold", "2",
+        "After so many failed compactions of a table or partition in a row the initiator leaves "
+        "it alone.", "metastore.compactor.initiator.failed.compacts.threshold", low=1, high=20)
+    failed_retry_ms: int = setting(Given.duration_ms, "hive.compactor.initiator.failed.retry.time",
+        "7d",
+        "… but tries again after this time; 0 means never.",
+        "metastore.compactor.initiator.failed.retry.time", unit="d")
+    verify: str = setting(Given.choice, "hms.bridge.compactor.verify", "keys",
+        "What a second reader compares before a compaction is published: full (all values), keys "
+        "(the rows' identifiers) or counts.", choices=("full", "keys", "counts"))
+    cleaner_interval_ms: int = setting(Given.duration_ms, "hive.compactor.cleaner.run.interval",
+        "5000ms",
+        "How often the cleaner looks.", unit="ms", low=100)
+    is_cleanup_delayed: bool = setting(Given.flag, "hive.compactor.delayed.cleanup.enabled",
+        "false",
+        "Whether replaced files stay for a while after the last reader.")
+    cleanup_delay_ms: int = setting(Given.duration_ms,
+        "hive.compactor.cleaner.retention.time.seconds", "300s",
+        "How long, where delayed clean-up is on.", unit="s")
+    cleaner_attempts_max: int = setting(Given.number, "hive.compactor.cleaner.retry.maxattempts",
+        "5",
+        "Failed attempts after which a clean-up is given up.", high=10)
+    cleaner_retry_retention_ms: int = setting(Given.duration_ms,
+        "hive.compactor.cleaner.retry.retention.time", "300s",
+        "The wait after the first failed clean-up; it doubles each time.",
+        "hive.compactor.cleaner.retry.retentionTime", unit="s")
+
+    @property
+    def cleaner_retention_ms(self) -> int:
+        """How long replaced files stay after the last reader."""
+        return self.cleanup_delay_ms if self.is_cleanup_delayed else 0
+
+
+# on_cluster: what Hive takes (MetastoreConf.WAREHOUSE, HiveConf.REPL_CM_ROOT, REPL_DIR).
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ArchiveSettings:
-    """The ChangeManager: whether, where, how long. Paths and URIs as given.
+    """The ChangeManager: whether, where, how long. Paths and URIs as given."""
 
-    ``trash`` None: files that were dropped without PURGE stay in the archive. There or here they
-    stay ``trash_retain_ms`` longer than others. ``is_elsewhere_allowed``: the archive may lie on
-    another file system than the files that it keeps.
-    """
+    is_enabled: bool = setting(Given.flag, "hive.repl.cm.enabled", "true",
+        "Whether replaced files of replicated databases are archived (Hive's default is false).",
+        "metastore.repl.cm.enabled")
+    root: str = setting(Given.place, "hive.repl.cmrootdir", "cmroot",
+        "The archive: a path or a URI, on the file system of the warehouse. Where fs.defaultFS is "
+        "a cluster: /user/USER/cmroot, if nothing is set.", "metastore.repl.cmrootdir",
+        on_cluster="/user/USER/cmroot")
+    retain_ms: int = setting(Given.duration_ms, "hive.repl.cm.retain", "10d",
+        "How long archived files are kept. A bare number means HOURS, as in Hive's metastore.",
+        "metastore.repl.cm.retain", unit="h", low=1)
+    interval_ms: int = setting(Given.duration_ms, "hive.repl.cm.interval", "3600s",
+        "How often the archive is purged.", "metastore.repl.cm.interval", unit="s", low=100)
+    trash: str | None = setting(Given.place_or_none, "hms.bridge.cm.trash.dir", "",
+        "Where the purge moves files of tables and partitions that were dropped without PURGE: a "
+        "directory outside of the archive; empty keeps such files in the archive.")
+    trash_retain_ms: int = setting(Given.duration_ms, "hms.bridge.cm.trash.retain", "30d",
+        "How much longer than hive.repl.cm.retain files of what was dropped without PURGE are "
+        "kept: in hms.bridge.cm.trash.dir, or in the archive where that is empty.", unit="d")
+    is_elsewhere_allowed: bool = setting(Given.flag, "hms.bridge.cm.other.file.system", "false",
+        "Whether the archive may lie on another file system than the warehouse. Files are then "
+        "copied into it instead of renamed, and Hive's own REPL LOAD must reach it too.")
 
-    is_enabled: bool = True
-    root: str = "cmroot"
-    retain_ms: int = 864_000_000
-    interval_ms: int = 3_600_000
-    trash: str | None = None
-    trash_retain_ms: int = 2_592_000_000
-    is_elsewhere_allowed: bool = False
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HdfsSettings:
+    """Our own ones of HDFS; with Hadoop's they make a :class:`HadoopConfig`."""
+
+    client: str = setting(Given.choice, "hms.bridge.hdfs.client", "auto",
+        "How hdfs:// is spoken: auto (natively where hdfs-native is installed, else over HTTP) or "
+        "http.", choices=("auto", "http"))
+    web_addresses: Mapping[str, str] = setting(Given.addresses, "hms.bridge.webhdfs.addresses", "",
+        "HTTP addresses of HDFS clusters that Hadoop's configuration does not name: "
+        "AUTHORITY=HOST:PORT, comma-separated, where AUTHORITY is what stands in hdfs:// URIs and "
+        "HOST:PORT its NameNode's dfs.namenode.http-address, or an HttpFS gateway. HDFS's "
+        "checksums and extended attributes go over HTTP.")
+    user: str | None = setting(Given.text_or_none, "hms.bridge.hadoop.user", "",
+        "Who HDFS takes this program for, where there is no Kerberos; empty means "
+        "HADOOP_USER_NAME, or who runs it.")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReplSettings:
-    """Replication. ``external_base`` None: no place for data of external tables is known.
+    """Replication. ``external_base`` None: no place for data of external tables is known."""
 
-    ``event_batch_size`` None: events are not batched. ``load_roots`` empty: files from anywhere.
-    """
+    root: str = setting(Given.place, "hive.repl.rootdir", "repl",
+        "Where dumps are written: a path or a URI. Where fs.defaultFS is a cluster: "
+        "/user/USER/repl, if nothing is set.", on_cluster="/user/USER/repl")
+    open_txn_timeout_ms: int = setting(Given.duration_ms,
+        "hive.repl.bootstrap.dump.open.txn.timeout", "1h",
+        "How long a bootstrap dump waits for open transactions of the database.", unit="h")
+    is_abort_allowed: bool = setting(Given.flag,
+        "hive.repl.bootstrap.dump.abort.write.txn.after.timeout", "false",
+        "Whether a bootstrap dump then aborts those that hold locks, instead of giving up (Hive's "
+        "default is true).")
+    external_base: str | None = setting(Given.place_or_none,
+        "hive.repl.replica.external.table.base.dir", "",
+        "Where a replica keeps data of external tables: their path at the source is added to it.")
+    is_external_metadata_only: bool = setting(Given.flag,
+        "hive.repl.dump.metadata.only.for.external.table", "true",
+        "Whether dumps leave the data of external tables alone. If not, a load copies it below "
+        "hive.repl.replica.external.table.base.dir, which the dump needs too.")
+    is_previous_kept: bool = setting(Given.flag, "hive.repl.retain.prev.dump.dir", "false",
+        "Whether older dumps stay when a new one is finished; all of them do.")
+    is_filtered: bool = setting(Given.flag, "hive.repl.filter.transactions", "true",
+        "Whether incremental dumps leave out transactions that wrote to other databases only "
+        "(Hive's default is false).")
+    is_batched: bool = setting(Given.flag, "hive.repl.batch.incremental.events", "true",
+        "Whether dumped events stand in directories of batches; false for a Hive 3 that loads "
+        "them.")
+    batch_size: int = setting(Given.number, "hive.repl.approx.max.load.tasks", "10000",
+        "Events of one batch.", low=1)
+    has_checksums: bool = setting(Given.flag, "hms.bridge.repl.dump.checksums", "true",
+        "Whether dumps name files with checksum and archive. Set it to false for a real Hive that "
+        "loads from a file system without checksums of its own: it takes such a file for changed.")
+    load_roots: tuple[str, ...] = setting(Given.places, "hms.bridge.repl.load.roots", "",
+        "The only places below which files of a dump are read, archive and external tables "
+        "included: a comma-separated list of paths and URIs; empty means anywhere.")
+    passed_kinds: frozenset[str] = setting(Given.names, "hms.bridge.repl.passed.kinds",
+        ""
+        "EVENT_DELETE_PART_COL_STAT,EVENT_DELETE_TABLE_COL_STAT,EVENT_UPDATE_PART_COL_STAT,"
+        "EVENT_UPDATE_TABLE_COL_STAT,RELOAD,UPDATE_PART_COL_STAT_EVENT_BATCH",
+        "Kinds of events that a replica can do without, comma-separated, as dumps name them, or "
+        "as the notification log does; _functions and _constraints for those of tables that come "
+        "whole. Any other kind that cannot be replayed is refused. What is let pass is counted in "
+        "the report.")
+    load_schemes: frozenset[str] = setting(Given.names, "hms.bridge.repl.load.schemes",
+        "abfs,abfss,file,gs,hdfs,s3,s3a,s3n,webhdfs",
+        "The only kinds of file system from which files of a dump are read.")
 
-    root: str = "repl"
-    open_txn_timeout_ms: int = 3_600_000
-    is_abort_allowed: bool = False
-    external_base: str | None = None
-    is_external_metadata_only: bool = True
-    is_previous_kept: bool = False
-    is_filtered: bool = True
-    event_batch_size: int | None = 10_000
-    has_checksums: bool = True
-    load_roots: tuple[str, ...] = ()
-    passed_kinds: frozenset[str] = frozenset(
-        {
-            "EVENT_DELETE_PART_COL_STAT",
-            "EVENT_DELETE_TABLE_COL_STAT",
-            "EVENT_UPDATE_PART_COL_STAT",
-            "EVENT_UPDATE_TABLE_COL_STAT",
-            "RELOAD",
-            "UPDATE_PART_COL_STAT_EVENT_BATCH",
-        }
-    )
-    load_schemes: frozenset[str] = frozenset(
-        {"abfs", "abfss", "file", "gs", "hdfs", "s3", "s3a", "s3n", "webhdfs"}
-    )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ServerSettings:
-    """The thrift server."""
-
-    port: int = 9083
-    message_size_bytes_max: int = 104_857_600
-    message_elements_max: int = 5_000_000
-    container_length_max: int = 1_000_000
-    connections_max: int = 1_000
-    idle_timeout_ms: int = 60_000
+    @property
+    def event_batch_size(self) -> int | None:
+        """Events of one batch; None: they are not batched."""
+        return self.batch_size if self.is_batched else None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MetastorePlace:
-    """The metastore that the settings name: servers, and a database; None if they name none."""
+    """The metastore that the settings name: servers, and a database; nothing if they name none."""
 
-    thrift_uris: str | None = None
+    thrift_uris: tuple[str, ...] = setting(Given.items, "metastore.thrift.uris", "",
+        "The metastore to connect to if neither --metastore nor --database is given, as "
+        "thrift://HOST:PORT, or several of them, comma-separated. Verbs that need the metastore's "
+        "own database (serve, cleaner, cm, initiator, schema) use javax.jdo.option.ConnectionURL "
+        "instead.", "hive.metastore.uris")
     connection: JdbcConnection | None = None
 
 
@@ -133,16 +271,28 @@ class MetastorePlace:
 class Settings:
     """All of them.
 
-    ``external_warehouse`` None: as ``warehouse``. ``deletion_roots``: more directories below which
-    files of what is dropped may be deleted. ``known_file_systems``: more to which the metastore
-    connects for locations of clients. ``hadoop``: how file systems are reached, and which one bare
-    paths are of.
+    ``external_warehouse`` None: as ``warehouse``. ``hadoop``: how file systems are reached, and
+    which one bare paths are of.
     """
 
-    warehouse: str = "warehouse"
-    external_warehouse: str | None = None
-    deletion_roots: tuple[str, ...] = ()
-    known_file_systems: tuple[str, ...] = ()
+    warehouse: str = setting(Given.place, "hive.metastore.warehouse.dir", "warehouse",
+        "Where managed tables live: a path or a URI. Where fs.defaultFS is a cluster: "
+        "/user/hive/warehouse, if nothing is set.", "metastore.warehouse.dir",
+        on_cluster="/user/hive/warehouse")
+    external_warehouse: str | None = setting(Given.place_or_none,
+        "hive.metastore.warehouse.external.dir", "",
+        "Where external tables live that give no place of their own, and what new databases tell "
+        "as their location; empty: hive.metastore.warehouse.dir. Beside a Hive: its own value.",
+        "metastore.warehouse.external.dir")
+    deletion_roots: tuple[str, ...] = setting(Given.items, "hms.bridge.deletion.roots", "",
+        "More directories below which files of dropped and emptied tables may be deleted, besides "
+        "the warehouses and the directories of databases: a comma-separated list. Elsewhere files "
+        "stay.")
+    known_file_systems: tuple[str, ...] = setting(Given.items, "hms.bridge.file.systems", "",
+        "More file systems on hosts (hdfs://HOST:PORT, webhdfs://HOST:PORT) to which the "
+        "metastore connects for locations that clients give, besides those of the other settings "
+        "and Hadoop's name services: a comma-separated list. External tables elsewhere are only "
+        "noted.")
     hadoop: HadoopConfig = field(default_factory=HadoopConfig)
     server: ServerSettings = field(default_factory=ServerSettings)
     txn: TxnSettings = field(default_factory=TxnSettings)
@@ -152,161 +302,28 @@ class Settings:
     repl: ReplSettings = field(default_factory=ReplSettings)
     metastore: MetastorePlace = field(default_factory=MetastorePlace)
 
-
-def refuse_unknown(names: Iterable[str], source: str) -> None:
-    """Raises ConfigError, with the nearest name, for a name that is no setting of ours."""
-    known = {name for key in KEYS for name in (key.name, *key.aliases)}
-    for name in sorted(set(names) - known):
-        near = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
-        hint = f"did you mean {near[0]}?" if near else "see docs/reference/settings.md"
-        raise ConfigError(f"{source}: unknown setting {name}; {hint}")
+    @property
+    def event_ttl_ms(self) -> int:
+        """How long notification events are kept."""
+        ttls = self.events
+        return ttls.ttl_with_archive_ms if self.archive.is_enabled else ttls.ttl_without_archive_ms
 
 
-def settings_from(
-    given: Mapping[str, str], source: str = "settings", hadoop_site: Mapping[str, str] | None = None
-) -> Settings:
-    """Settings from names and texts; ``source`` (a file) stands in every refusal.
+# fmt: on
 
-    ``hadoop_site`` are the properties of Hadoop's own configuration, before which those of the same
-    names in ``given`` go.
+_GROUPS = (
+    Settings, ServerSettings, EventSettings, TxnSettings, CompactorSettings, ArchiveSettings,
+    HdfsSettings, ReplSettings, MetastorePlace, JdbcConnection,
+)  # fmt: skip
+KEYS: tuple[Key, ...] = tuple(key for group in _GROUPS for key in keys_of(group).values())
+"""All settings, in the order of the pages."""
 
-    Raises ConfigError for a malformed value or an unknown ``hms.bridge.`` name; other unknown
-    names are Hive's own, of which a hive-site.xml has many.
-    """
-    refuse_unknown((name for name in given if name.startswith("hms.bridge.")), source)
-    values = GivenValues(given, source, hadoop_site or {})
-    is_archive_enabled = values.flag(keys.CM_ENABLED)
-    hadoop = _hadoop(values, hadoop_site or {})
-    values.default_fs = hadoop.default_fs
-    return Settings(
-        warehouse=values.place(keys.WAREHOUSE),
-        external_warehouse=values.place(keys.EXTERNAL_WAREHOUSE) or None,
-        deletion_roots=values.items(keys.DELETION_ROOTS),
-        known_file_systems=values.items(keys.FILE_SYSTEMS),
-        hadoop=hadoop,
-        server=ServerSettings(
-            port=values.number(keys.THRIFT_PORT),
-            message_size_bytes_max=values.number(keys.MAX_MESSAGE_SIZE),
-            message_elements_max=values.number(keys.MAX_MESSAGE_ELEMENTS),
-            container_length_max=values.number(keys.MAX_CONTAINER_LENGTH),
-            connections_max=values.number(keys.MAX_CONNECTIONS),
-            idle_timeout_ms=values.duration_ms(keys.IDLE_TIMEOUT),
-        ),
-        txn=TxnSettings(
-            timeout_ms=values.duration_ms(keys.TXN_TIMEOUT),
-            repl_timeout_ms=values.duration_ms(keys.REPL_TXN_TIMEOUT),
-            open_timeout_ms=values.duration_ms(keys.OPEN_TXN_TIMEOUT),
-            open_batch_max=values.number(keys.MAX_OPEN_BATCH),
-            open_txns_max=values.number(keys.MAX_OPEN_TXNS),
-        ),
-        events=EventSettings(
-            ttl_ms=values.duration_ms(
-                keys.REPL_EVENT_TTL if is_archive_enabled else keys.EVENT_TTL
-            ),
-            message_format=values.text(keys.EVENT_MESSAGE_FORMAT),
-            hooks=values.items(keys.EVENT_HOOKS),
-            is_alter_partitions_one_event=values.flag(keys.ALTER_PARTITIONS_ONE_EVENT),
-        ),
-        compactor=_compactor(values),
-        archive=ArchiveSettings(
-            is_enabled=is_archive_enabled,
-            root=values.place(keys.CM_ROOT),
-            retain_ms=values.duration_ms(keys.CM_RETAIN),
-            interval_ms=values.duration_ms(keys.CM_INTERVAL),
-            trash=values.place(keys.CM_TRASH) or None,
-            trash_retain_ms=values.duration_ms(keys.CM_TRASH_RETAIN),
-            is_elsewhere_allowed=values.flag(keys.CM_ELSEWHERE),
-        ),
-        repl=_repl(values),
-        metastore=_metastore(values),
-    )
-
-
-def _metastore(values: GivenValues) -> MetastorePlace:
-    url = values.text(keys.CONNECTION_URL)
-    connection = JdbcConnection(
-        url=url,
-        driver=values.text(keys.CONNECTION_DRIVER),
-        user=values.text(keys.CONNECTION_USER),
-        password=values.text(keys.CONNECTION_PASSWORD),
-    )
-    return MetastorePlace(
-        thrift_uris=",".join(values.items(keys.METASTORE_URIS)) or None,
-        connection=connection if url.strip() else None,
-    )
-
-
-def _verify_mode(values: GivenValues) -> str:
-    text = values.text(keys.VERIFY).strip().lower()
-    if text not in ("full", "keys", "counts"):
-        raise values.refusal(keys.VERIFY, "write full, keys or counts")
-    return text
-
-
-def _hadoop(values: GivenValues, site: Mapping[str, str]) -> HadoopConfig:
-    own = values.hadoop()
-    client = values.text(keys.HDFS_CLIENT)
-    if client not in ("auto", "http"):
-        raise values.refusal(keys.HDFS_CLIENT, "write auto or http")
-    elsewhere = site.get(DEFAULT_FS, "").rstrip("/")
-    if elsewhere and own.get(DEFAULT_FS, elsewhere).rstrip("/") != elsewhere:
-        raise ConfigError(
-            f"{DEFAULT_FS} is {own[DEFAULT_FS]} in our settings and {elsewhere} in core-site.xml; "
-            "bare paths would mean two places: make them equal, or leave one out"
-        )
-    config = HadoopConfig(
-        values={**site, **own},
-        user=values.text(keys.HADOOP_USER).strip() or None,
-        is_native_allowed=client == "auto",
-        web_addresses=values.addresses(keys.WEB_HDFS),
-    )
-    require_resolved(config.default_fs, DEFAULT_FS)
-    if not (config.is_kerberos or config.is_default_local):
-        # Said outright: another process, an executor of Spark, is to be the same user.
-        config = replace(config, user=values.hadoop_user())
-    try:
-        config.require_consistent()
-    except ChangeManagerConfigError as error:
-        raise ConfigError(str(error)) from error
-    return config
-
-
-def _repl(values: GivenValues) -> ReplSettings:
-    is_batched = values.flag(keys.REPL_BATCH_EVENTS)
-    batch_size = values.number(keys.REPL_BATCH_SIZE)
-    return ReplSettings(
-        root=values.place(keys.REPL_ROOT),
-        open_txn_timeout_ms=values.duration_ms(keys.REPL_OPEN_TXN_TIMEOUT),
-        is_abort_allowed=values.flag(keys.REPL_ABORT_WRITERS),
-        external_base=values.place(keys.REPL_EXTERNAL_BASE) or None,
-        is_external_metadata_only=values.flag(keys.REPL_EXTERNAL_METADATA_ONLY),
-        is_previous_kept=values.flag(keys.REPL_KEEP_PREVIOUS),
-        is_filtered=values.flag(keys.REPL_FILTER_TXNS),
-        event_batch_size=batch_size if is_batched else None,
-        has_checksums=values.flag(keys.REPL_CHECKSUMS),
-        load_roots=values.places(keys.REPL_LOAD_ROOTS),
-        passed_kinds=frozenset(values.items(keys.REPL_PASSED_KINDS)),
-        load_schemes=frozenset(values.items(keys.REPL_LOAD_SCHEMES)),
-    )
-
-
-def _compactor(values: GivenValues) -> CompactorSettings:
-    is_delayed = values.flag(keys.DELAYED_CLEANUP)
-    return CompactorSettings(
-        is_initiator_on=values.flag(keys.INITIATOR_ON),
-        is_cleaner_on=values.flag(keys.CLEANER_ON),
-        worker_threads=values.number(keys.WORKER_THREADS),
-        worker_timeout_ms=values.duration_ms(keys.WORKER_TIMEOUT),
-        check_interval_ms=values.duration_ms(keys.CHECK_INTERVAL),
-        delta_count_threshold=values.number(keys.DELTA_NUM_THRESHOLD),
-        delta_share_threshold=values.decimal(keys.DELTA_PCT_THRESHOLD),
-        aborted_txn_threshold=values.number(keys.ABORTED_TXN_THRESHOLD),
-        aborted_txn_time_threshold_ms=values.duration_ms(keys.ABORTED_TXN_TIME_THRESHOLD),
-        failed_compactions_threshold=values.number(keys.FAILED_COMPACTS_THRESHOLD),
-        failed_retry_ms=values.duration_ms(keys.FAILED_RETRY_TIME),
-        verify=_verify_mode(values),
-        cleaner_interval_ms=values.duration_ms(keys.CLEANER_INTERVAL),
-        cleaner_retention_ms=values.duration_ms(keys.CLEANER_RETENTION) if is_delayed else 0,
-        cleaner_attempts_max=values.number(keys.CLEANER_MAX_ATTEMPTS),
-        cleaner_retry_retention_ms=values.duration_ms(keys.CLEANER_RETRY_RETENTION),
-    )
+WAREHOUSE = keys_of(Settings)["warehouse"]
+EXTERNAL_WAREHOUSE = keys_of(Settings)["external_warehouse"]
+MAX_MESSAGE_SIZE = keys_of(ServerSettings)["message_size_bytes_max"]
+TXN_TIMEOUT = keys_of(TxnSettings)["timeout_ms"]
+MAX_OPEN_BATCH = keys_of(TxnSettings)["open_batch_max"]
+CM_ROOT = keys_of(ArchiveSettings)["root"]
+REPL_ROOT = keys_of(ReplSettings)["root"]
+METASTORE_URIS = keys_of(MetastorePlace)["thrift_uris"]
+CONNECTION_URL = keys_of(JdbcConnection)["url"]

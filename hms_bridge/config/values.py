@@ -5,32 +5,55 @@ from __future__ import annotations
 import getpass
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from changemanager.hadoop import PREFIXES as HADOOP_PREFIXES
-from hms_bridge.config import keys
 from hms_bridge.config.durations import parse_duration_ms
 from hms_bridge.config.hive_site import require_resolved, substitute
-from hms_bridge.config.keys import Key, Kind
 from hms_bridge.errors import ConfigError
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
-# What Hive takes where nothing is set (MetastoreConf.WAREHOUSE, HiveConf.REPL_CM_ROOT, REPL_DIR).
-_HIVE_PLACES = {
-    keys.WAREHOUSE.name: "/user/hive/warehouse",
-    keys.CM_ROOT.name: "/user/USER/cmroot",
-    keys.REPL_ROOT.name: "/user/USER/repl",
-}
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Key:
+    """What is declared of a setting; ``reader``: the method of GivenValues that reads it.
+
+    ``low`` and ``high`` bound a number or a duration (in ms), whose bare numbers are in ``unit``.
+    ``choices``: the only texts that it may be. ``on_cluster``: a place's default where bare paths
+    are of a cluster, with USER for who asks.
+    """
+
+    name: str
+    reader: Callable[[GivenValues, Key], Any]
+    default: str
+    doc: str
+    aliases: tuple[str, ...] = ()
+    unit: str = ""
+    low: float | None = 0
+    high: float | None = None
+    choices: tuple[str, ...] = ()
+    on_cluster: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that it may be given by."""
+        return (self.name, *self.aliases)
+
+    @property
+    def kind(self) -> str:
+        """What its text must be, in a word."""
+        return _KINDS.get(self.reader, "text")
 
 
 class GivenValues:
     """Names and texts from one ``source`` (a file), which stands in every refusal; ``site``: those
     of Hadoop's own configuration, to which they may refer.
 
-    Every method raises ConfigError for a value that the key does not take. ``default_fs`` is to be
-    set before places are asked for: bare paths are of it.
+    Every method raises ConfigError for a value that the key does not take. ``default_fs`` and
+    ``user`` are to be set before places are asked for: bare paths are of it, and of his.
     """
 
     def __init__(self, given: Mapping[str, str], source: str, site: Mapping[str, str]) -> None:
@@ -38,21 +61,43 @@ class GivenValues:
         self._known = {**site, **given}
         self._source = source
         self.default_fs = "file:///"
-        self._system = {
-            **dict.fromkeys(("system:user.name", "user.name", "user"), getpass.getuser()),
-            **{f"env{mark}{n}": value for n, value in os.environ.items() for mark in ":."},
-        }
+        self.user = ""
+        self._system_values: Mapping[str, str] | None = None
+
+    @property
+    def _system(self) -> Mapping[str, str]:
+        if self._system_values is None:
+            self._system_values = {
+                **dict.fromkeys(("system:user.name", "user.name", "user"), getpass.getuser()),
+                **{f"env{mark}{n}": value for n, value in os.environ.items() for mark in ":."},
+            }
+        return self._system_values
 
     def text(self, key: Key) -> str:
         """The value as written; the key's default where nothing was given."""
-        for name in (key.name, *key.aliases):
+        for name in key.names:
             if name in self._given:
                 return substitute(self._given[name], self._known, self._system)
         return key.default
 
+    def choice(self, key: Key) -> str:
+        """One of the key's choices, in small letters."""
+        text = self.text(key).strip().lower()
+        if text not in key.choices:
+            raise self.refusal(key, f"write {', '.join(key.choices[:-1])} or {key.choices[-1]}")
+        return text
+
+    def text_or_none(self, key: Key) -> str | None:
+        """None for blanks."""
+        return self.text(key).strip() or None
+
     def items(self, key: Key) -> tuple[str, ...]:
         """Of a comma-separated list."""
         return tuple(item.strip() for item in self.text(key).split(",") if item.strip())
+
+    def names(self, key: Key) -> frozenset[str]:
+        """Of a list whose order means nothing."""
+        return frozenset(self.items(key))
 
     def addresses(self, key: Key) -> Mapping[str, str]:
         """Of a list of ``AUTHORITY=HOST:PORT``."""
@@ -68,15 +113,14 @@ class GivenValues:
         relative, for a trial on one machine; on a cluster they are Hive's.
         """
         text = self.text(key).strip()
-        is_given = any(name in self._given for name in (key.name, *key.aliases))
+        is_given = any(name in self._given for name in key.names)
         if not is_given and not self.default_fs.startswith("file:"):
-            text = _HIVE_PLACES.get(key.name, text).replace("USER", self.hadoop_user())
+            text = key.on_cluster.replace("USER", self.user) or text
         return self._qualified(key, text)
 
-    def hadoop_user(self) -> str:
-        """Who HDFS takes us for where it believes names."""
-        given = self.text(keys.HADOOP_USER).strip() or os.environ.get("HADOOP_USER_NAME", "")
-        return given.strip() or getpass.getuser()
+    def place_or_none(self, key: Key) -> str | None:
+        """None for an empty one."""
+        return self.place(key) or None
 
     def places(self, key: Key) -> tuple[str, ...]:
         """Of a list of them."""
@@ -129,10 +173,11 @@ class GivenValues:
         return int(self._within(key, value))
 
     def _within(self, key: Key, value: float) -> float:
-        if key.minimum is not None and value < key.minimum:
-            raise self.refusal(key, f"it must be at least {key.minimum:g}{_unit(key)}")
-        if key.maximum is not None and value > key.maximum:
-            raise self.refusal(key, f"it must be at most {key.maximum:g}{_unit(key)}")
+        unit = " ms" if key.unit else ""
+        if key.low is not None and value < key.low:
+            raise self.refusal(key, f"it must be at least {key.low:g}{unit}")
+        if key.high is not None and value > key.high:
+            raise self.refusal(key, f"it must be at most {key.high:g}{unit}")
         return value
 
     def refusal(self, key: Key, advice: str) -> ConfigError:
@@ -152,5 +197,9 @@ def parse_web_addresses(text: str) -> Mapping[str, str]:
     return found
 
 
-def _unit(key: Key) -> str:
-    return " ms" if key.kind is Kind.DURATION else ""
+_KINDS: Mapping[Callable[[GivenValues, Key], Any], str] = {
+    GivenValues.number: "integer",
+    GivenValues.decimal: "decimal",
+    GivenValues.flag: "true or false",
+    GivenValues.duration_ms: "duration",
+}

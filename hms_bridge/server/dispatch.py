@@ -12,9 +12,9 @@ from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TApplicationException
 from thrift.transport.TTransport import TTransportException
 
+from hms_bridge.config.settings import ServerSettings
 from hms_bridge.errors import HmsBridgeError
 from hms_bridge.server.answers import Answer
-from hms_bridge.server.limits import ServerLimits
 from hms_bridge.server.turns import Turns
 from hms_bridge.wire.exceptions import exception_for
 from hms_bridge.wire.messages import KINDS, ApplicationError, MessageStream
@@ -40,7 +40,7 @@ class _Call:
 class Dispatcher:
     """Answers the messages of one connection after the other."""
 
-    def __init__(self, answers: Mapping[str, Answer], limits: ServerLimits) -> None:
+    def __init__(self, answers: Mapping[str, Answer], limits: ServerSettings) -> None:
         self._calls = {name: _call(name, answer) for name, answer in answers.items()}
         self._limits = limits
 
@@ -53,9 +53,9 @@ class Dispatcher:
         """Answer until the client leaves, asks for an end, or sends what cannot be read."""
         stream = MessageStream(
             client,
-            message_size_bytes=self._limits.message_size_bytes,
-            container_length=self._limits.container_length,
-            element_count=self._limits.element_count,
+            message_size_bytes=self._limits.message_size_bytes_max,
+            container_length=self._limits.container_length_max,
+            element_count=self._limits.message_elements_max,
         )
         try:
             is_open = True
@@ -64,7 +64,7 @@ class Dispatcher:
                 turns.rest()
                 stream.wait()
                 turns.rest()
-                stream.limit_time(self._limits.message_timeout_seconds)
+                stream.limit_time(self._limits.message_timeout_ms / 1000)
                 is_open = self._serve_one(stream, turns)
         except TProtocolException as error:
             _log.warning("connection closed: %s", error)
@@ -96,7 +96,7 @@ class Dispatcher:
 
     def _send(self, stream: MessageStream, turns: Turns, message: bytes) -> None:
         turns.rest()
-        stream.limit_time(self._limits.message_timeout_seconds)
+        stream.limit_time(self._limits.message_timeout_ms / 1000)
         stream.send(message)
 
 

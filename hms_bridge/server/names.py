@@ -25,6 +25,12 @@ def table_name(database: str | None, table: str | None, catalog: str | None = No
     return TableName(plain, given_name(table, "the table's name"), (catalog or in_name).lower())
 
 
+def context_of(args: Struct) -> Struct | None:
+    """The EnvironmentContext of a call; None for its form without one."""
+    context: Struct | None = getattr(args, "environment_context", None)
+    return context
+
+
 def environment_of(context: Struct | None) -> Mapping[str, str]:
     """The properties of an EnvironmentContext; none for None."""
     return {} if context is None else context.properties or {}

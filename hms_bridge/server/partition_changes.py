@@ -12,6 +12,7 @@ from hms_bridge.model.partition_name import partition_name
 from hms_bridge.model.target import TableName
 from hms_bridge.server.answers import answers
 from hms_bridge.server.names import (
+    context_of,
     environment_of,
     is_purge,
     table_name,
@@ -85,32 +86,19 @@ class PartitionChangeCalls:
         name = table_name(request.dbName, request.tableName, request.catalogName)
         return self._append(name, request.partVals or self._values_of(name, request.name))
 
-    @answers("alter_partition")
+    @answers("alter_partition", "alter_partition_with_environment_context")
     def alter_partition(self, args: Struct) -> None:
         """Replace one, found by its values."""
         name = table_name(args.db_name, args.tbl_name)
-        self._alter(name, [given(args.new_part, "new_part")], {}, is_event_each=True)
-
-    @answers("alter_partition_with_environment_context")
-    def alter_partition_with_environment(self, args: Struct) -> None:
-        """Replace one, found by its values."""
-        name = table_name(args.db_name, args.tbl_name)
         parts = [given(args.new_part, "new_part")]
-        environment = environment_of(args.environment_context)
-        self._alter(name, parts, environment, is_event_each=True)
+        self._alter(name, parts, environment_of(context_of(args)), is_event_each=True)
 
-    @answers("alter_partitions")
+    @answers("alter_partitions", "alter_partitions_with_environment_context")
     def alter_partitions(self, args: Struct) -> None:
         """Replace several, found by their values."""
         name = table_name(args.db_name, args.tbl_name)
-        self._alter(name, given(args.new_parts, "new_parts"), {})
-
-    @answers("alter_partitions_with_environment_context")
-    def alter_partitions_with_environment(self, args: Struct) -> None:
-        """Replace several, found by their values."""
-        name = table_name(args.db_name, args.tbl_name)
         parts = given(args.new_parts, "new_parts")
-        self._alter(name, parts, environment_of(args.environment_context))
+        self._alter(name, parts, environment_of(context_of(args)))
 
     @answers("alter_partitions_req")
     def alter_partitions_req(self, args: Struct) -> Struct:
@@ -126,31 +114,19 @@ class PartitionChangeCalls:
         self._alter(name, parts, environment, columns, valid_write_ids=request.validWriteIdList)
         return hive.AlterPartitionsResponse()
 
-    @answers("drop_partition")
+    @answers("drop_partition", "drop_partition_with_environment_context")
     def drop_partition(self, args: Struct) -> bool:
-        """Drop one by its values."""
-        name = table_name(args.db_name, args.tbl_name)
-        return self._drop(name, self._name_of(name, args.part_vals), args.deleteData, None)
-
-    @answers("drop_partition_with_environment_context")
-    def drop_partition_with_environment(self, args: Struct) -> bool:
         """Drop one by its values, perhaps past the trash."""
         name = table_name(args.db_name, args.tbl_name)
         text = self._name_of(name, args.part_vals)
-        return self._drop(name, text, args.deleteData, args.environment_context)
+        return self._drop(name, text, args.deleteData, context_of(args))
 
-    @answers("drop_partition_by_name")
+    @answers("drop_partition_by_name", "drop_partition_by_name_with_environment_context")
     def drop_partition_by_name(self, args: Struct) -> bool:
-        """Drop one by its name."""
-        name = table_name(args.db_name, args.tbl_name)
-        return self._drop(name, given(args.part_name, "part_name"), args.deleteData, None)
-
-    @answers("drop_partition_by_name_with_environment_context")
-    def drop_partition_by_name_with_environment(self, args: Struct) -> bool:
         """Drop one by its name, perhaps past the trash."""
         name = table_name(args.db_name, args.tbl_name)
         text = given(args.part_name, "part_name")
-        return self._drop(name, text, args.deleteData, args.environment_context)
+        return self._drop(name, text, args.deleteData, context_of(args))
 
     @answers("drop_partition_req")
     def drop_partition_req(self, args: Struct) -> bool:

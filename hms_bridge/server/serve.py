@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from hms_bridge.clock import Clock, SystemClock
+from hms_bridge.config.settings import ServerSettings
 from hms_bridge.errors import ConfigError
 from hms_bridge.server.answers import answered_names, collect_answers
 from hms_bridge.server.compaction_calls import CompactionCalls, NotificationCalls
@@ -20,7 +21,6 @@ from hms_bridge.server.constraint_calls import ConstraintCalls
 from hms_bridge.server.database_calls import DatabaseCalls
 from hms_bridge.server.dispatch import Dispatcher
 from hms_bridge.server.function_calls import FunctionCalls
-from hms_bridge.server.limits import DEFAULT_LIMITS, ServerLimits
 from hms_bridge.server.materialized_view_calls import MaterializedViewCalls
 from hms_bridge.server.partition_calls import PartitionCalls
 from hms_bridge.server.partition_changes import PartitionChangeCalls
@@ -36,6 +36,7 @@ from hms_bridge.server.turns import Turns
 _log = logging.getLogger(__name__)
 
 _CAPABILITY_CHECK = "metastore.client.capability.check"
+_DEFAULT_LIMITS = ServerSettings()
 _BACKLOG = 128
 _STOP_SECONDS = 10.0
 
@@ -77,7 +78,7 @@ def dispatcher_of(
     metastore: ServedMetastore,
     config: Mapping[str, str] | None = None,
     database_uuid: str | None = None,
-    limits: ServerLimits = DEFAULT_LIMITS,
+    limits: ServerSettings = _DEFAULT_LIMITS,
     clock: Clock | None = None,
 ) -> Dispatcher:
     """Everything that the server answers, over a metastore."""
@@ -125,7 +126,7 @@ class MetastoreServer:
         host: str = "127.0.0.1",
         config: Mapping[str, str] | None = None,
         database_uuid: str | None = None,
-        limits: ServerLimits = DEFAULT_LIMITS,
+        limits: ServerSettings = _DEFAULT_LIMITS,
         clock: Clock | None = None,
     ) -> None:
         self._address = (host, port)
@@ -224,10 +225,10 @@ class MetastoreServer:
 
     def _has_room(self) -> bool:
         """For one more; the one that has been idle longest makes room, if it has been for long."""
-        if len(self._connections) < self._limits.connections:
+        if len(self._connections) < self._limits.connections_max:
             return True
         idlest = max(self._connections, key=lambda one: self._connections[one].turns.idle_ms)
-        if not self._connections[idlest].turns.end_if_idle(int(self._limits.idle_seconds * 1000)):
+        if not self._connections[idlest].turns.end_if_idle(self._limits.idle_timeout_ms):
             return False
         del self._connections[idlest]
         _wake(idlest)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from hms_bridge.clock import Clock
 from hms_bridge.errors import MetaError
@@ -136,40 +136,26 @@ class ServiceCalls:
             raise MetaError(f"{args.key} cannot be changed by a client; set it on the server")
 
 
+def _empty(method: str, struct: str, **fields: object) -> Callable[..., Struct]:
+    return answers(method)(lambda _self, _args: getattr(hive, struct)(**fields))
+
+
 class AbsentCalls:
     """Kinds of objects that cannot be created here: there are none, and clients may ask."""
 
+    primary_keys = _empty("get_primary_keys", "PrimaryKeysResponse", primaryKeys=[])
+    foreign_keys = _empty("get_foreign_keys", "ForeignKeysResponse", foreignKeys=[])
+    unique_constraints = _empty(
+        "get_unique_constraints", "UniqueConstraintsResponse", uniqueConstraints=[]
+    )
+    # No workload management, no scheduled queries.
+    active_resource_plan = _empty("get_active_resource_plan", "WMGetActiveResourcePlanResponse")
+    resource_plans = _empty(
+        "get_all_resource_plans", "WMGetAllResourcePlanResponse", resourcePlans=[]
+    )
+    due_query = _empty("scheduled_query_poll", "ScheduledQueryPollResponse")
+
     @answers("get_runtime_stats")
-    def nothing(self, _: Struct) -> list[Struct]:
-        """An empty list."""
+    def runtime_stats(self, _: Struct) -> list[Struct]:
+        """None are kept."""
         return []
-
-    @answers("get_primary_keys")
-    def primary_keys(self, _: Struct) -> Struct:
-        """No constraints of this kind."""
-        return hive.PrimaryKeysResponse(primaryKeys=[])
-
-    @answers("get_foreign_keys")
-    def foreign_keys(self, _: Struct) -> Struct:
-        """No constraints of this kind."""
-        return hive.ForeignKeysResponse(foreignKeys=[])
-
-    @answers("get_unique_constraints")
-    def unique_constraints(self, _: Struct) -> Struct:
-        """No constraints of this kind."""
-        return hive.UniqueConstraintsResponse(uniqueConstraints=[])
-
-    @answers("get_active_resource_plan")
-    def active_resource_plan(self, _: Struct) -> Struct:
-        """No workload management."""
-        return hive.WMGetActiveResourcePlanResponse()
-
-    @answers("get_all_resource_plans")
-    def resource_plans(self, _: Struct) -> Struct:
-        """No workload management."""
-        return hive.WMGetAllResourcePlanResponse(resourcePlans=[])
-
-    @answers("scheduled_query_poll")
-    def scheduled_query(self, _: Struct) -> Struct:
-        """No query is due."""
-        return hive.ScheduledQueryPollResponse()

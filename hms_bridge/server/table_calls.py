@@ -17,6 +17,7 @@ from hms_bridge.model.target import TableName
 from hms_bridge.server.access_types import access_type
 from hms_bridge.server.answers import answers
 from hms_bridge.server.names import (
+    context_of,
     environment_of,
     is_purge,
     limit_of,
@@ -162,15 +163,10 @@ class TableCalls:
         columns = (*table.storage.columns, *table.partition_columns)
         return hive.GetSchemaResponse(fields=columns_to_structs(columns))
 
-    @answers("create_table")
+    @answers("create_table", "create_table_with_environment_context")
     def create_table(self, args: Struct) -> None:
         """Create one."""
-        self._create(args.tbl, None)
-
-    @answers("create_table_with_environment_context")
-    def create_table_with_environment(self, args: Struct) -> None:
-        """Create one."""
-        self._create(args.tbl, args.environment_context)
+        self._create(args.tbl, context_of(args))
 
     @answers("create_table_with_constraints")
     def create_table_with_constraints(self, args: Struct) -> None:
@@ -192,22 +188,17 @@ class TableCalls:
         table: Struct = given(request.table, "table")
         return table
 
-    @answers("alter_table")
+    @answers("alter_table", "alter_table_with_environment_context")
     def alter_table(self, args: Struct) -> None:
         """Replace one."""
-        self._alter(table_name(args.dbname, args.tbl_name), args.new_tbl, {})
+        name = table_name(args.dbname, args.tbl_name)
+        self._alter(name, args.new_tbl, environment_of(context_of(args)))
 
     @answers("alter_table_with_cascade")
     def alter_table_with_cascade(self, args: Struct) -> None:
         """Replace one, and the columns of its partitions."""
         environment = {"CASCADE": "true"} if args.cascade else {}
         self._alter(table_name(args.dbname, args.tbl_name), args.new_tbl, environment)
-
-    @answers("alter_table_with_environment_context")
-    def alter_table_with_environment(self, args: Struct) -> None:
-        """Replace one."""
-        name = table_name(args.dbname, args.tbl_name)
-        self._alter(name, args.new_tbl, environment_of(args.environment_context))
 
     @answers("alter_table_req")
     def alter_table_req(self, args: Struct) -> Struct:
@@ -224,16 +215,10 @@ class TableCalls:
         self._alter(name, table, environment, request.validWriteIdList)
         return hive.AlterTableResponse()
 
-    @answers("drop_table")
+    @answers("drop_table", "drop_table_with_environment_context")
     def drop_table(self, args: Struct) -> None:
-        """Drop one."""
-        self._drop(table_name(args.dbname, args.name), args.deleteData, None)
-
-    @answers("drop_table_with_environment_context")
-    def drop_table_with_environment(self, args: Struct) -> None:
         """Drop one, perhaps past the trash."""
-        name = table_name(args.dbname, args.name)
-        self._drop(name, args.deleteData, args.environment_context)
+        self._drop(table_name(args.dbname, args.name), args.deleteData, context_of(args))
 
     @answers("drop_table_req")
     def drop_table_req(self, args: Struct) -> None:

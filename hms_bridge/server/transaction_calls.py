@@ -94,7 +94,8 @@ class TransactionCalls:
         """Write ids of transactions on one table."""
         request = convert_txn.allocate_request_from_struct(given(args.rqst, "rqst"))
         pairs = self._store.allocate_table_write_ids(request)
-        return hive.AllocateTableWriteIdsResponse(txnToWriteIds=convert_txn.pairs_to_structs(pairs))
+        structs = [convert_txn.pair_to_struct(pair) for pair in pairs]
+        return hive.AllocateTableWriteIdsResponse(txnToWriteIds=structs)
 
     @answers("get_valid_write_ids")
     def get_valid_write_ids(self, args: Struct) -> Struct:

@@ -110,5 +110,5 @@ def _log_failed(unit: UnitOfWork, failed: Sequence[Compaction]) -> int:
 
 
 def _purge_events(unit: UnitOfWork) -> int:
-    before = unit.now_seconds - unit.settings.events.ttl_ms // 1000
+    before = unit.now_seconds - unit.settings.event_ttl_ms // 1000
     return event_log.purge(unit.connection, before)

@@ -7,7 +7,7 @@ filled as Hive 4 fills them: the fields that Java clients need are always there,
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from hms_bridge.errors import InvalidObjectError
@@ -26,103 +26,249 @@ from hms_bridge.model.catalog import (
     TableType,
 )
 from hms_bridge.wire.catalog_names import split_catalog
-from hms_bridge.wire.required import given
+from hms_bridge.wire.fields import (
+    Entry,
+    Layout,
+    Values,
+    both_ways,
+    each,
+    filled,
+    inner,
+    inner_or,
+    items,
+    member,
+    name,
+    or_else,
+    or_none,
+    texts,
+    truth,
+)
 from hms_bridge.wire.structs import Struct, hive
 
 _NATIVE_DATABASE = 1
 _TRUST = "setStatsStateForCreateTable"
+OWNERS = {int(kind): kind for kind in PrincipalType}
 
 
-def database_to_struct(database: Database) -> Struct:
-    """A Database struct."""
-    return hive.Database(
-        name=database.name,
-        description=database.description,
-        locationUri=database.location,
-        parameters=dict(database.parameters),
-        ownerName=database.owner_name,
-        ownerType=None if database.owner_type is None else int(database.owner_type),
-        catalogName=database.catalog_name,
-        createTime=database.create_time,
-        managedLocationUri=database.managed_location,
-        type=_NATIVE_DATABASE,
-    )
+def of_catalog(field: str) -> Callable[[Values], None]:
+    """Takes the catalog out of a database's name; it counts where no field says another."""
+
+    def finish(values: Values) -> None:
+        catalog, database = split_catalog(values[field])
+        values[field] = database or ""
+        values["catalog_name"] = (values["catalog_name"] or catalog).lower()
+
+    return finish
 
 
-def database_from_struct(struct: Struct) -> Database:
-    """A database. Raises InvalidObjectError if it has no name."""
-    catalog, name = split_catalog(_required(struct.name, "a database", "name"))
-    return Database(
-        name=name or "",
-        catalog_name=(struct.catalogName or catalog).lower(),
-        description=struct.description,
-        location=struct.locationUri or None,
-        managed_location=struct.managedLocationUri or None,
-        parameters=_text_map(struct.parameters),
-        owner_name=struct.ownerName,
-        owner_type=_principal_type(struct.ownerType),
-        create_time=struct.createTime,
-    )
+def _or_minus_one(attribute: str) -> Entry:
+    return Entry(attribute, lambda number: -1 if number is None else number)
 
 
-def table_to_struct(table: Table) -> Struct:
-    """A Table struct."""
-    return hive.Table(
-        tableName=table.name,
-        dbName=table.database_name,
-        owner=table.owner,
-        createTime=table.create_time,
-        lastAccessTime=table.last_access_time,
-        retention=table.retention,
-        sd=storage_to_struct(table.storage),
-        partitionKeys=columns_to_structs(table.partition_columns),
-        parameters=dict(table.parameters),
-        viewOriginalText=table.view_original_text,
-        viewExpandedText=table.view_expanded_text,
-        tableType=table.type,
-        temporary=table.is_temporary or None,
-        rewriteEnabled=table.is_rewrite_enabled,
-        catName=table.catalog_name,
-        ownerType=int(table.owner_type),
-        writeId=table.write_id,
-        id=table.id,
-        isStatsCompliant=table.is_statistics_compliant,
-        creationMetadata=None if table.creation is None else creation_to_struct(table.creation),
-    )
+def columns_to_structs(columns: Iterable[Column]) -> list[Struct]:
+    """FieldSchema structs."""
+    make = hive.FieldSchema
+    return [make(name=c.name, type=c.type, comment=c.comment) for c in columns]
 
 
-def table_from_struct(struct: Struct) -> Table:
-    """A table. Raises InvalidObjectError if it has no name or no database."""
-    name = _required(given(struct, "tbl").tableName, "a table", "tableName").lower()
-    catalog, database = split_catalog(_required(struct.dbName, f"table {name}", "dbName"))
-    parameters = _text_map(struct.parameters)
-    owner_type = _principal_type(struct.ownerType)
-    return Table(
-        name=name,
-        database_name=database or "",
-        catalog_name=(struct.catName or catalog).lower(),
-        owner=struct.owner,
-        owner_type=PrincipalType.USER if owner_type is None else owner_type,
-        create_time=struct.createTime or 0,
-        last_access_time=struct.lastAccessTime or 0,
-        retention=struct.retention or 0,
-        storage=storage_from_struct(struct.sd),
-        partition_columns=columns_from_structs(struct.partitionKeys),
-        parameters=parameters,
-        view_original_text=struct.viewOriginalText,
-        view_expanded_text=struct.viewExpandedText,
-        type=struct.tableType or _implied_type(struct, parameters).value,
-        is_rewrite_enabled=bool(struct.rewriteEnabled),
-        is_temporary=bool(struct.temporary),
-        write_id=-1 if struct.writeId is None else struct.writeId,
-        id=struct.id,
-        creation=(
-            None
-            if struct.creationMetadata is None
-            else creation_from_struct(struct.creationMetadata)
-        ),
-        is_statistics_compliant=struct.isStatsCompliant,
-    )
+def columns_from_structs(structs: Iterable[Struct] | None) -> tuple[Column, ...]:
+    """Columns. Raises InvalidObjectError if one has no name or no type."""
+    columns = []
+    for struct in structs or ():
+        name, kind = struct.name, struct.type
+        if not name or not kind:
+            raise InvalidObjectError(f"column {name!r} has type {kind!r}; give both")
+        columns.append(Column(name=name.lower(), type=kind, comment=struct.comment))
+    return tuple(columns)
+
+
+_of_database_name = of_catalog("database_name")
+
+
+def _finish_table(values: Values) -> None:
+    _of_database_name(values)
+    if not values["type"]:
+        values["type"] = _implied_type(values).value
+
+
+def _implied_type(values: Values) -> TableType:
+    if values["view_original_text"] or values["view_expanded_text"]:
+        return TableType.VIRTUAL_VIEW
+    if values["parameters"].get("EXTERNAL", "").lower() == "true":
+        return TableType.EXTERNAL_TABLE
+    return TableType.MANAGED_TABLE
+
+
+def _sources_to_structs(sources: Iterable[SourceTable]) -> list[Struct] | None:
+    return [_source_to_struct(source) for source in sources] or None
+
+
+def _sources_from_structs(structs: Iterable[Struct] | None) -> tuple[SourceTable, ...]:
+    return tuple(_source_from_struct(struct) for struct in structs or ())
+
+
+def _names_from_wire(names: Iterable[str] | None) -> frozenset[str]:
+    return frozenset(name.lower() for name in names or ())
+
+
+database_to_struct, database_from_struct = both_ways(
+    Database,
+    "Database",
+    name=filled("name"),
+    catalog_name="catalogName",
+    description="description",
+    location=or_none("locationUri"),
+    managed_location=or_none("managedLocationUri"),
+    parameters=texts("parameters"),
+    owner_name="ownerName",
+    owner_type=member("ownerType", {None: None, **OWNERS}, "type of an owner"),
+    create_time="createTime",
+    always={"type": _NATIVE_DATABASE},
+    error=InvalidObjectError,
+    finish=of_catalog("name"),
+)
+_SKEW = both_ways(
+    Skew,
+    "SkewedInfo",
+    columns=items("skewedColNames"),
+    values=Entry(
+        "skewedColValues",
+        lambda values: tuple(map(tuple, values or ())),
+        lambda values: list(map(list, values)),
+    ),
+    locations=Entry(
+        "skewedColValueLocationMaps",
+        lambda places: {tuple(values): place for values, place in (places or {}).items()},
+        dict,
+    ),
+)
+_SERDE = both_ways(
+    SerDe,
+    "SerDeInfo",
+    name="name",
+    library="serializationLib",
+    parameters=texts("parameters"),
+    description="description",
+    serializer_class="serializerClass",
+    deserializer_class="deserializerClass",
+    type="serdeType",
+)
+_SORT_COLUMN = both_ways(
+    SortColumn,
+    "Order",
+    name=name("col"),
+    order=Entry("order", lambda order: 1 if order is None else order),
+    error=InvalidObjectError,
+)
+# With every field that Java clients read.
+storage_to_struct, storage_from_struct = both_ways(
+    Storage,
+    "StorageDescriptor",
+    columns=Entry("cols", columns_from_structs, columns_to_structs),
+    location=or_none("location"),
+    input_format="inputFormat",
+    output_format="outputFormat",
+    is_compressed=truth("compressed"),
+    bucket_count=_or_minus_one("numBuckets"),
+    serde=inner_or("serdeInfo", _SERDE, SerDe()),
+    bucket_columns=Entry(
+        "bucketCols", lambda names: tuple(name.lower() for name in names or ()), list
+    ),
+    sort_columns=each("sortCols", _SORT_COLUMN, is_sent_empty=True),
+    parameters=texts("parameters"),
+    skew=inner_or("skewedInfo", _SKEW, Skew()),
+    is_stored_as_subdirectories=truth("storedAsSubDirectories"),
+    error=InvalidObjectError,
+)
+_STORAGE = inner_or("sd", (storage_to_struct, storage_from_struct), Storage())
+creation_to_struct, creation_from_struct = both_ways(
+    CreationMetadata,
+    "CreationMetadata",
+    catalog_name="catName",
+    database_name=filled("dbName"),
+    table_name=name("tblName"),
+    table_names=Entry("tablesUsed", _names_from_wire, set),
+    snapshot="validTxnList",
+    materialized_ms="materializationTime",
+    sources=Entry("sourceTables", _sources_from_structs, _sources_to_structs),
+    error=InvalidObjectError,
+    finish=of_catalog("database_name"),
+)
+table_to_struct, table_from_struct = both_ways(
+    Table,
+    "Table",
+    name=name("tableName"),
+    database_name=filled("dbName"),
+    catalog_name="catName",
+    owner="owner",
+    owner_type=member("ownerType", {None: PrincipalType.USER, **OWNERS}, "type of an owner"),
+    create_time=or_else("createTime", 0),
+    last_access_time=or_else("lastAccessTime", 0),
+    retention=or_else("retention", 0),
+    storage=_STORAGE,
+    partition_columns=Entry("partitionKeys", columns_from_structs, columns_to_structs),
+    parameters=texts("parameters"),
+    view_original_text="viewOriginalText",
+    view_expanded_text="viewExpandedText",
+    type="tableType",
+    is_rewrite_enabled=truth("rewriteEnabled"),
+    is_temporary=Entry("temporary", bool, lambda value: value or None),
+    write_id=_or_minus_one("writeId"),
+    id="id",
+    creation=inner("creationMetadata", (creation_to_struct, creation_from_struct)),
+    is_statistics_compliant="isStatsCompliant",
+    error=InvalidObjectError,
+    finish=_finish_table,
+)
+_source_to_struct, _source_from_struct = both_ways(
+    SourceTable,
+    "SourceTable",
+    table=inner("table", (table_to_struct, table_from_struct)),
+    inserted=or_else("insertedCount", 0),
+    updated=or_else("updatedCount", 0),
+    deleted=or_else("deletedCount", 0),
+)
+_PARTITION = Layout(
+    Partition,
+    "Partition",
+    {
+        "values": items("values"),
+        "database_name": "dbName",
+        "table_name": "tableName",
+        "catalog_name": "catName",
+        "create_time": or_else("createTime", 0),
+        "last_access_time": or_else("lastAccessTime", 0),
+        "storage": _STORAGE,
+        "parameters": texts("parameters"),
+        "write_id": _or_minus_one("writeId"),
+        "is_statistics_compliant": "isStatsCompliant",
+    },
+    error=InvalidObjectError,
+)
+partition_to_struct = _PARTITION.to_struct
+
+
+def partition_from_struct(
+    struct: Struct,
+    database: str | None = None,
+    table: str | None = None,
+    catalog: str | None = None,
+) -> Partition:
+    """A partition; the given names stand in for those that the struct leaves out.
+
+    Raises InvalidObjectError if it has no values.
+    """
+    values = _PARTITION.values_of(struct)
+    if not values["values"]:
+        of_table = f"{struct.dbName or database}.{struct.tableName or table}"
+        raise InvalidObjectError(
+            f"a partition of {of_table} was sent without values; set that field"
+        )
+    in_name, named = split_catalog(struct.dbName)
+    values["database_name"] = named or database or ""
+    values["table_name"] = (struct.tableName or table or "").lower()
+    values["catalog_name"] = (struct.catName or catalog or in_name).lower()
+    return Partition(**values)
 
 
 def trusted_columns_to_struct(columns: Iterable[str]) -> Struct:
@@ -147,223 +293,3 @@ def take_trusted_columns(struct: Any) -> tuple[str, ...]:
         return ()
     columns = columns_from_structs(None if struct.sd is None else struct.sd.cols)
     return tuple(str(name) for name in named) or tuple(column.name for column in columns)
-
-
-def creation_to_struct(creation: CreationMetadata) -> Struct:
-    """A CreationMetadata struct."""
-    return hive.CreationMetadata(
-        catName=creation.catalog_name,
-        dbName=creation.database_name,
-        tblName=creation.table_name,
-        tablesUsed=set(creation.table_names),
-        validTxnList=creation.snapshot,
-        materializationTime=creation.materialized_ms,
-        sourceTables=[
-            hive.SourceTable(
-                table=table_to_struct(source.table),
-                insertedCount=source.inserted,
-                updatedCount=source.updated,
-                deletedCount=source.deleted,
-            )
-            for source in creation.sources
-        ]
-        or None,
-    )
-
-
-def creation_from_struct(struct: Struct) -> CreationMetadata:
-    """What a materialized view was made of. Raises InvalidObjectError if it has no name."""
-    table = _required(struct.tblName, "creation metadata", "tblName")
-    catalog, database = split_catalog(_required(struct.dbName, "creation metadata", "dbName"))
-    return CreationMetadata(
-        catalog_name=(struct.catName or catalog).lower(),
-        database_name=database or "",
-        table_name=table.lower(),
-        table_names=frozenset(name.lower() for name in struct.tablesUsed or ()),
-        snapshot=struct.validTxnList,
-        materialized_ms=struct.materializationTime,
-        sources=tuple(
-            SourceTable(
-                table=table_from_struct(one.table),
-                inserted=one.insertedCount or 0,
-                updated=one.updatedCount or 0,
-                deleted=one.deletedCount or 0,
-            )
-            for one in struct.sourceTables or ()
-        ),
-    )
-
-
-def partition_to_struct(partition: Partition) -> Struct:
-    """A Partition struct."""
-    return hive.Partition(
-        values=list(partition.values),
-        dbName=partition.database_name,
-        tableName=partition.table_name,
-        createTime=partition.create_time,
-        lastAccessTime=partition.last_access_time,
-        sd=storage_to_struct(partition.storage),
-        parameters=dict(partition.parameters),
-        catName=partition.catalog_name,
-        writeId=partition.write_id,
-        isStatsCompliant=partition.is_statistics_compliant,
-    )
-
-
-def partition_from_struct(
-    struct: Struct,
-    database: str | None = None,
-    table: str | None = None,
-    catalog: str | None = None,
-) -> Partition:
-    """A partition; the given names stand in for those that the struct leaves out.
-
-    Raises InvalidObjectError if it has no values.
-    """
-    of_table = f"a partition of {struct.dbName or database}.{struct.tableName or table}"
-    values = _required(struct.values, of_table, "values")
-    struct_catalog, struct_database = split_catalog(struct.dbName)
-    return Partition(
-        values=tuple(values),
-        database_name=struct_database or database or "",
-        table_name=(struct.tableName or table or "").lower(),
-        catalog_name=(struct.catName or catalog or struct_catalog).lower(),
-        create_time=struct.createTime or 0,
-        last_access_time=struct.lastAccessTime or 0,
-        storage=storage_from_struct(struct.sd),
-        parameters=_text_map(struct.parameters),
-        write_id=-1 if struct.writeId is None else struct.writeId,
-        is_statistics_compliant=struct.isStatsCompliant,
-    )
-
-
-def columns_to_structs(columns: Iterable[Column]) -> list[Struct]:
-    """FieldSchema structs."""
-    make = hive.FieldSchema
-    return [make(name=c.name, type=c.type, comment=c.comment) for c in columns]
-
-
-def columns_from_structs(structs: Iterable[Struct] | None) -> tuple[Column, ...]:
-    """Columns. Raises InvalidObjectError if one has no name or no type."""
-    columns = []
-    for struct in structs or ():
-        name, kind = struct.name, struct.type
-        if not name or not kind:
-            raise InvalidObjectError(f"column {name!r} has type {kind!r}; give both")
-        columns.append(Column(name=name.lower(), type=kind, comment=struct.comment))
-    return tuple(columns)
-
-
-def storage_to_struct(storage: Storage) -> Struct:
-    """A StorageDescriptor struct with every field that Java clients read."""
-    return hive.StorageDescriptor(
-        cols=columns_to_structs(storage.columns),
-        location=storage.location,
-        inputFormat=storage.input_format,
-        outputFormat=storage.output_format,
-        compressed=storage.is_compressed,
-        numBuckets=storage.bucket_count,
-        serdeInfo=serde_to_struct(storage.serde),
-        bucketCols=list(storage.bucket_columns),
-        sortCols=[hive.Order(col=c.name, order=c.order) for c in storage.sort_columns],
-        parameters=dict(storage.parameters),
-        skewedInfo=hive.SkewedInfo(
-            skewedColNames=list(storage.skew.columns),
-            skewedColValues=[list(values) for values in storage.skew.values],
-            skewedColValueLocationMaps=dict(storage.skew.locations),
-        ),
-        storedAsSubDirectories=storage.is_stored_as_subdirectories,
-    )
-
-
-def storage_from_struct(struct: Struct | None) -> Storage:
-    """Storage; what is not set is empty."""
-    if struct is None:
-        return Storage()
-    return Storage(
-        columns=columns_from_structs(struct.cols),
-        location=struct.location or None,
-        input_format=struct.inputFormat,
-        output_format=struct.outputFormat,
-        is_compressed=bool(struct.compressed),
-        bucket_count=-1 if struct.numBuckets is None else struct.numBuckets,
-        serde=serde_from_struct(struct.serdeInfo),
-        bucket_columns=tuple(name.lower() for name in struct.bucketCols or ()),
-        sort_columns=tuple(
-            SortColumn(
-                name=_required(c.col, "a sort column", "col").lower(),
-                order=1 if c.order is None else c.order,
-            )
-            for c in struct.sortCols or ()
-        ),
-        parameters=_text_map(struct.parameters),
-        skew=_skew_from_struct(struct.skewedInfo),
-        is_stored_as_subdirectories=bool(struct.storedAsSubDirectories),
-    )
-
-
-def serde_to_struct(serde: SerDe) -> Struct:
-    """A SerDeInfo struct."""
-    return hive.SerDeInfo(
-        name=serde.name,
-        serializationLib=serde.library,
-        parameters=dict(serde.parameters),
-        description=serde.description,
-        serializerClass=serde.serializer_class,
-        deserializerClass=serde.deserializer_class,
-        serdeType=serde.type,
-    )
-
-
-def serde_from_struct(struct: Struct | None) -> SerDe:
-    """A SerDe; empty for None."""
-    if struct is None:
-        return SerDe()
-    return SerDe(
-        name=struct.name,
-        library=struct.serializationLib,
-        parameters=_text_map(struct.parameters),
-        description=struct.description,
-        serializer_class=struct.serializerClass,
-        deserializer_class=struct.deserializerClass,
-        type=struct.serdeType,
-    )
-
-
-def _skew_from_struct(struct: Struct | None) -> Skew:
-    if struct is None:
-        return Skew()
-    return Skew(
-        columns=tuple(struct.skewedColNames or ()),
-        values=tuple(tuple(values) for values in struct.skewedColValues or ()),
-        locations={tuple(k): v for k, v in (struct.skewedColValueLocationMaps or {}).items()},
-    )
-
-
-def _implied_type(struct: Struct, parameters: Mapping[str, str]) -> TableType:
-    if struct.viewOriginalText or struct.viewExpandedText:
-        return TableType.VIRTUAL_VIEW
-    if parameters.get("EXTERNAL", "").lower() == "true":
-        return TableType.EXTERNAL_TABLE
-    return TableType.MANAGED_TABLE
-
-
-def _principal_type(number: int | None) -> PrincipalType | None:
-    if number is None:
-        return None
-    try:
-        return PrincipalType(number)
-    except ValueError:
-        raise InvalidObjectError(
-            f"{number} is no type of an owner; send 1 (user), 2 (role) or 3 (group)"
-        ) from None
-
-
-def _text_map(parameters: Mapping[str, str] | None) -> dict[str, str]:
-    return dict(parameters) if parameters else {}
-
-
-def _required(value: Any, what: str, field: str) -> Any:
-    if not value:
-        raise InvalidObjectError(f"{what} was sent without {field}; set that field")
-    return value

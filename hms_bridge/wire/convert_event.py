@@ -9,67 +9,48 @@ from hms_bridge.model.event import (
     NotificationRequest,
     WriteNotification,
 )
-from hms_bridge.model.ids import EventId
 from hms_bridge.wire.catalog_names import split_catalog
+from hms_bridge.wire.fields import Entry, both_ways, name_or_none, or_else, required
 from hms_bridge.wire.required import given, given_name
 from hms_bridge.wire.structs import Struct, hive
 
 _DEFAULT_FORMAT = "json-0.2"
 
 
-def event_to_struct(event: NotificationEvent) -> Struct:
-    """A NotificationEvent struct."""
-    return hive.NotificationEvent(
-        eventId=event.id,
-        eventTime=event.time_seconds,
-        eventType=event.type,
-        dbName=event.database_name,
-        tableName=event.table_name,
-        message=event.message,
-        messageFormat=event.message_format,
-        catName=event.catalog_name,
+def _names(attribute: str) -> Entry:
+    return Entry(
+        attribute, lambda names: frozenset(names or ()), lambda names: sorted(names) or None
     )
 
 
-def event_from_struct(struct: Struct) -> NotificationEvent:
-    """From a NotificationEvent struct."""
-    return NotificationEvent(
-        id=EventId(struct.eventId),
-        time_seconds=struct.eventTime,
-        type=struct.eventType,
-        catalog_name=struct.catName,
-        database_name=struct.dbName,
-        table_name=struct.tableName,
-        message=struct.message,
-        message_format=struct.messageFormat or _DEFAULT_FORMAT,
-    )
-
-
-def notification_request_from_struct(struct: Struct) -> NotificationRequest:
-    """From a NotificationEventRequest; 0 or less events mean all."""
-    limit = struct.maxEvents
-    return NotificationRequest(
-        last_event_id=EventId(given(struct.lastEvent, "lastEvent")),
-        max_events=limit if limit is not None and limit > 0 else None,
-        types=frozenset(struct.eventTypeList or ()),
-        skipped_types=frozenset(struct.eventTypeSkipList or ()),
-        catalog_name=struct.catName,
-        database_name=struct.dbName.lower() if struct.dbName else None,
-        table_names=tuple(name.lower() for name in struct.tableNames or ()),
-    )
-
-
-def notification_request_to_struct(request: NotificationRequest) -> Struct:
-    """A NotificationEventRequest."""
-    return hive.NotificationEventRequest(
-        lastEvent=request.last_event_id,
-        maxEvents=request.max_events,
-        eventTypeList=sorted(request.types) or None,
-        eventTypeSkipList=sorted(request.skipped_types) or None,
-        catName=request.catalog_name,
-        dbName=request.database_name,
-        tableNames=list(request.table_names) or None,
-    )
+event_to_struct, event_from_struct = both_ways(
+    NotificationEvent,
+    "NotificationEvent",
+    id="eventId",
+    time_seconds="eventTime",
+    type="eventType",
+    catalog_name="catName",
+    database_name="dbName",
+    table_name="tableName",
+    message="message",
+    message_format=or_else("messageFormat", _DEFAULT_FORMAT),
+)
+notification_request_to_struct, notification_request_from_struct = both_ways(
+    NotificationRequest,
+    "NotificationEventRequest",
+    last_event_id=required("lastEvent"),
+    # 0 or less events mean all.
+    max_events=Entry("maxEvents", lambda limit: limit if limit and limit > 0 else None),
+    types=_names("eventTypeList"),
+    skipped_types=_names("eventTypeSkipList"),
+    catalog_name="catName",
+    database_name=name_or_none("dbName"),
+    table_names=Entry(
+        "tableNames",
+        lambda names: tuple(name.lower() for name in names or ()),
+        lambda names: list(names) or None,
+    ),
+)
 
 
 def write_notification_from_struct(struct: Struct) -> WriteNotification:
@@ -94,12 +75,7 @@ def write_notification_to_struct(notification: WriteNotification) -> Struct:
         writeId=notification.write_id,
         db=notification.database_name,
         table=notification.table_name,
-        fileInfo=hive.InsertEventRequestData(
-            replace=False,
-            filesAdded=list(notification.files),
-            filesAddedChecksum=list(notification.checksums) or None,
-            subDirectoryList=list(notification.subdirectories) or None,
-        ),
+        fileInfo=_data_of(notification, is_replace=False),
         partitionVals=list(notification.partition_values) or None,
     )
 
@@ -133,17 +109,21 @@ def insert_notification_to_struct(notification: InsertNotification) -> Struct:
     return hive.FireEventRequest(
         successful=True,
         data=hive.FireEventRequestData(
-            insertData=hive.InsertEventRequestData(
-                replace=notification.is_replace,
-                filesAdded=list(notification.files),
-                filesAddedChecksum=list(notification.checksums) or None,
-                subDirectoryList=list(notification.subdirectories) or None,
-            )
+            insertData=_data_of(notification, is_replace=notification.is_replace)
         ),
         dbName=notification.database_name,
         tableName=notification.table_name,
         partitionVals=list(notification.partition_values) or None,
         catName=notification.catalog_name,
+    )
+
+
+def _data_of(told: WriteNotification | InsertNotification, *, is_replace: bool) -> Struct:
+    return hive.InsertEventRequestData(
+        replace=is_replace,
+        filesAdded=list(told.files),
+        filesAddedChecksum=list(told.checksums) or None,
+        subDirectoryList=list(told.subdirectories) or None,
     )
 
 

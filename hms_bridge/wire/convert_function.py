@@ -3,52 +3,30 @@
 from __future__ import annotations
 
 from hms_bridge.errors import InvalidObjectError
-from hms_bridge.model.catalog import PrincipalType
 from hms_bridge.model.function import JAVA, Function, Resource, ResourceType
-from hms_bridge.wire.catalog_names import split_catalog
-from hms_bridge.wire.structs import Struct, hive
+from hms_bridge.wire.convert_catalog import OWNERS, of_catalog
+from hms_bridge.wire.fields import both_ways, each, filled, member, or_else
 
-
-def function_to_struct(function: Function) -> Struct:
-    """A Function struct."""
-    return hive.Function(
-        functionName=function.name,
-        dbName=function.database_name,
-        className=function.class_name,
-        ownerName=function.owner_name,
-        ownerType=None if function.owner_type is None else int(function.owner_type),
-        createTime=function.create_time,
-        functionType=function.type,
-        resourceUris=[
-            hive.ResourceUri(resourceType=int(one.type), uri=one.uri) for one in function.resources
-        ],
-        catName=function.catalog_name,
-    )
-
-
-def function_from_struct(struct: Struct) -> Function:
-    """A function; its name keeps its case. Raises InvalidObjectError."""
-    name = struct.functionName
-    if not name or not struct.className:
-        raise InvalidObjectError("a function was sent without its name or its class; set both")
-    catalog, database = split_catalog(struct.dbName)
-    try:
-        return Function(
-            name=name,
-            database_name=(database or "").lower(),
-            class_name=struct.className,
-            catalog_name=(struct.catName or catalog).lower(),
-            owner_name=struct.ownerName,
-            owner_type=None if struct.ownerType is None else PrincipalType(struct.ownerType),
-            create_time=struct.createTime or 0,
-            type=struct.functionType or JAVA,
-            resources=tuple(
-                Resource(type=ResourceType(one.resourceType or 0), uri=one.uri or "")
-                for one in struct.resourceUris or ()
-            ),
-        )
-    except ValueError as error:
-        raise InvalidObjectError(
-            f"function {name}: {error}; owners are users (1), roles (2) or groups (3), resources "
-            "jars (1), files (2) or archives (3)"
-        ) from error
+_RESOURCES = both_ways(
+    Resource,
+    "ResourceUri",
+    type=member("resourceType", {int(kind): kind for kind in ResourceType}, "type of a resource"),
+    uri=or_else("uri", ""),
+    error=InvalidObjectError,
+)
+# Its name keeps its case.
+function_to_struct, function_from_struct = both_ways(
+    Function,
+    "Function",
+    name=filled("functionName"),
+    database_name="dbName",
+    class_name=filled("className"),
+    catalog_name="catName",
+    owner_name="ownerName",
+    owner_type=member("ownerType", {None: None, **OWNERS}, "type of an owner"),
+    create_time=or_else("createTime", 0),
+    type=or_else("functionType", JAVA),
+    resources=each("resourceUris", _RESOURCES, is_sent_empty=True),
+    error=InvalidObjectError,
+    finish=of_catalog("database_name"),
+)

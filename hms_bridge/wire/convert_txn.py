@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from hms_bridge.errors import MetaError
 from hms_bridge.model.ids import MAX_ID, TxnId, WriteId
@@ -29,13 +28,27 @@ from hms_bridge.model.txn import (
     WriteEvent,
 )
 from hms_bridge.model.valid_ids import ValidWriteIdList
-from hms_bridge.wire.required import given, given_name
+from hms_bridge.wire.fields import (
+    Entry,
+    both_ways,
+    each,
+    inner,
+    items,
+    items_or_unset,
+    member,
+    name,
+    name_or_none,
+    or_else,
+    required,
+    sent,
+    spread,
+)
 from hms_bridge.wire.structs import Struct, hive
 
-_STATE_NUMBERS = {TxnState.COMMITTED: 1, TxnState.ABORTED: 2, TxnState.OPEN: 3}
-_STATES = {number: state for state, number in _STATE_NUMBERS.items()}
+_STATES = {1: TxnState.COMMITTED, 2: TxnState.ABORTED, 3: TxnState.OPEN}
+_TYPES = {int(kind): kind for kind in TxnType}
 _REASONS = {reason.code: reason for reason in AbortReason}
-_OPERATIONS = {operation.number: operation for operation in DataOperation}
+_UNSET = DataOperation.UNSET.number
 _FILE_SEPARATOR = "]"
 _UNKNOWN_AGENT = "Unknown"
 
@@ -62,39 +75,158 @@ def txn_type_from_number(number: int | None) -> TxnType | None:
         raise MetaError(f"{number} is no transaction type; send one of 0 to 6") from None
 
 
-def operation_from_number(number: int | None) -> DataOperation | None:
-    """Unset and UNSET are None: the client told nothing. Raises MetaError for other numbers."""
-    if number is None or number == DataOperation.UNSET.number:
-        return None
-    if number not in _OPERATIONS or number == DataOperation.COMPACT.number:
-        raise MetaError(f"{number} is no data operation; send one of 1 to 6")
-    return _OPERATIONS[number]
+def operation(attribute: str, none: DataOperation | None = None) -> Entry:
+    """What is done. None for unset and for UNSET: the client told nothing; ``none`` is sent for
+    it."""
+    known = {kind.number: kind for kind in DataOperation if kind is not DataOperation.COMPACT}
+    told = member(attribute, {**known, _UNSET: None, None: None}, "data operation")
+    return Entry(attribute, told.read, lambda kind: getattr(kind or none, "number", None))
 
 
-def open_request_from_struct(struct: Struct) -> OpenTxnsRequest:
-    """From an OpenTxnRequest."""
-    return OpenTxnsRequest(
-        count=struct.num_txns or 0,
-        user=struct.user or "",
-        host=struct.hostname or "",
-        agent=struct.agentInfo,
-        type=txn_type_from_number(struct.txn_type) or TxnType.DEFAULT,
-        repl_policy=struct.replPolicy,
-        repl_source_txn_ids=tuple(TxnId(i) for i in struct.replSrcTxnIds or ()),
-    )
+def agent(attribute: str) -> Entry:
+    """Which program asks; Hive needs a text."""
+    return Entry(attribute, write=lambda value: value or _UNKNOWN_AGENT)
 
 
-def open_request_to_struct(request: OpenTxnsRequest) -> Struct:
-    """An OpenTxnRequest."""
-    return hive.OpenTxnRequest(
-        num_txns=request.count,
-        user=request.user,
-        hostname=request.host,
-        agentInfo=request.agent or _UNKNOWN_AGENT,
-        replPolicy=request.repl_policy,
-        replSrcTxnIds=list(request.repl_source_txn_ids) or None,
-        txn_type=int(request.type),
-    )
+def _files_of(text: str | None) -> tuple[str, ...]:
+    files = (part.strip() for part in (text or "").split(_FILE_SEPARATOR))
+    return tuple(part for part in files if part)
+
+
+def abort_reason(code: int | None, default: AbortReason) -> AbortReason:
+    """The reason of an error code; the default where none, or an unknown one, was sent."""
+    return default if code is None else _REASONS.get(code, default)
+
+
+_TYPE = member("txn_type", {None: None, **_TYPES}, "transaction type")
+
+open_request_to_struct, open_request_from_struct = both_ways(
+    OpenTxnsRequest,
+    "OpenTxnRequest",
+    count=or_else("num_txns", 0),
+    user=or_else("user", ""),
+    host=or_else("hostname", ""),
+    agent=agent("agentInfo"),
+    type=member("txn_type", {None: TxnType.DEFAULT, **_TYPES}, "transaction type"),
+    repl_policy="replPolicy",
+    repl_source_txn_ids=items_or_unset("replSrcTxnIds"),
+)
+txn_info_to_struct, txn_info_from_struct = both_ways(
+    TxnInfo,
+    "TxnInfo",  # which does not tell the type
+    id=required("id"),
+    state=member("state", _STATES, "state of a transaction"),
+    user="user",
+    host="hostname",
+    agent=Entry(
+        "agentInfo",
+        lambda value: None if value == _UNKNOWN_AGENT else value,
+        lambda value: value or _UNKNOWN_AGENT,
+    ),
+    meta="metaInfo",
+    started_ms=or_else("startedTime", 0),
+    last_heartbeat_ms=or_else("lastHeartbeatTime", 0),
+)
+write_event_to_struct, write_event_from_struct = both_ways(
+    WriteEvent,
+    "WriteEventInfo",
+    write_id="writeId",
+    target=spread(
+        Target,
+        database="database",
+        table="table",
+        partition=Entry("partition", lambda text: text or None, lambda text: text or ""),
+    ),
+    table_object=or_else("tableObj", ""),
+    partition_object="partitionObj",
+    files=Entry("files", _files_of, _FILE_SEPARATOR.join),
+)
+_REPL_LAST_ID = both_ways(
+    ReplLastId,
+    "ReplLastIdInfo",
+    database_name=name("database"),
+    last_repl_id="lastReplId",
+    table_name=name_or_none("table"),
+    partitions=items_or_unset("partitionList"),
+    catalog_name="catalog",
+)
+_KEY_VALUE = both_ways(
+    CommitKeyValue,
+    "CommitTxnKeyValue",
+    table_id=required("tableId"),
+    key=required("key"),
+    value=required("value"),
+)
+commit_request_to_struct, commit_request_from_struct = both_ways(
+    CommitTxnRequest,
+    "CommitTxnRequest",
+    txn_id=required("txnid"),
+    type=_TYPE,
+    # It counts as true where it is not set.
+    is_exclusive_write_enabled=Entry("exclWriteEnabled", lambda value: value is not False),
+    repl_policy="replPolicy",
+    write_events=each("writeEventInfos", (write_event_to_struct, write_event_from_struct)),
+    repl_last_id=inner("replLastIdInfo", _REPL_LAST_ID),
+    key_value=inner("keyValue", _KEY_VALUE),
+)
+abort_request_to_struct, abort_request_from_struct = both_ways(
+    AbortTxnRequest,
+    "AbortTxnRequest",
+    txn_id=required("txnid"),
+    repl_policy="replPolicy",
+    type=_TYPE,
+    reason=Entry(
+        "errorCode",
+        lambda code: abort_reason(code, AbortReason.NONE),
+        lambda reason: None if reason is AbortReason.NONE else reason.code,
+    ),
+)
+pair_to_struct, pair_from_struct = both_ways(
+    TxnToWriteId, "TxnToWriteId", txn_id=required("txnId"), write_id=required("writeId")
+)
+_allocate_to_struct, allocate_request_from_struct = both_ways(
+    AllocateWriteIdsRequest,
+    "AllocateTableWriteIdsRequest",
+    database_name=name("dbName"),
+    table_name=name("tableName"),
+    txn_ids=items("txnIds"),
+    is_reallocation=Entry("reallocate", bool, lambda value: value or None),
+    repl_policy="replPolicy",
+    repl_source=each("srcTxnToWriteIdList", (pair_to_struct, pair_from_struct), is_sent_empty=True),
+)
+dynamic_partitions_to_struct, dynamic_partitions_from_struct = both_ways(
+    DynamicPartitions,
+    "AddDynamicPartitions",
+    txn_id=required("txnid"),
+    write_id=required("writeid"),
+    database_name=name("dbname"),
+    table_name=name("tablename"),
+    partition_names=Entry("partitionnames", lambda names: tuple(sent(names)), list),
+    operation=operation("operationType", DataOperation.UNSET),
+)
+write_id_state_to_struct, write_id_state_from_struct = both_ways(
+    TableWriteIdState,
+    "ReplTblWriteIdStateRequest",
+    valid_write_ids="validWriteIdlist",
+    user="user",
+    host="hostName",
+    database_name=name("dbName"),
+    table_name=name("tableName"),
+    partition_names=items_or_unset("partNames"),
+)
+heartbeat_range_to_struct, heartbeat_range_from_struct = both_ways(
+    HeartbeatRangeResult,
+    "HeartbeatTxnRangeResponse",
+    aborted=Entry("aborted", lambda ids: tuple(sorted(ids)), set),
+    missing=Entry("nosuch", lambda ids: tuple(sorted(ids)), set),
+)
+
+
+def allocate_request_to_struct(request: AllocateWriteIdsRequest) -> Struct:
+    """An AllocateTableWriteIdsRequest: of transactions of ours, or of replayed ones."""
+    struct = _allocate_to_struct(request)
+    del vars(struct)["srcTxnToWriteIdList" if request.repl_policy is None else "txnIds"]
+    return struct
 
 
 def open_txns_to_struct(txns: OpenTxns) -> Struct:
@@ -128,159 +260,6 @@ def open_txns_from_struct(struct: Struct) -> OpenTxns:
     )
 
 
-def txn_info_to_struct(info: TxnInfo) -> Struct:
-    """A TxnInfo struct."""
-    return hive.TxnInfo(
-        id=info.id,
-        state=_STATE_NUMBERS[info.state],
-        user=info.user,
-        hostname=info.host,
-        agentInfo=info.agent or _UNKNOWN_AGENT,
-        metaInfo=info.meta,
-        startedTime=info.started_ms,
-        lastHeartbeatTime=info.last_heartbeat_ms,
-    )
-
-
-def txn_info_from_struct(struct: Struct) -> TxnInfo:
-    """From a TxnInfo struct, which does not tell the type."""
-    agent = struct.agentInfo
-    return TxnInfo(
-        id=TxnId(given(struct.id, "id")),
-        state=_STATES[struct.state],
-        user=struct.user,
-        host=struct.hostname,
-        agent=None if agent == _UNKNOWN_AGENT else agent,
-        meta=struct.metaInfo,
-        started_ms=struct.startedTime or 0,
-        last_heartbeat_ms=struct.lastHeartbeatTime or 0,
-    )
-
-
-def commit_request_from_struct(struct: Struct) -> CommitTxnRequest:
-    """From a CommitTxnRequest. ``exclWriteEnabled`` counts as true where it is not set."""
-    return CommitTxnRequest(
-        txn_id=TxnId(given(struct.txnid, "txnid")),
-        type=txn_type_from_number(struct.txn_type),
-        is_exclusive_write_enabled=struct.exclWriteEnabled is not False,
-        repl_policy=struct.replPolicy,
-        write_events=tuple(write_event_from_struct(e) for e in struct.writeEventInfos or ()),
-        repl_last_id=_repl_last_id_from_struct(struct.replLastIdInfo),
-        key_value=_key_value_from_struct(struct.keyValue),
-    )
-
-
-def commit_request_to_struct(request: CommitTxnRequest) -> Struct:
-    """A CommitTxnRequest."""
-    last, pair = request.repl_last_id, request.key_value
-    return hive.CommitTxnRequest(
-        txnid=request.txn_id,
-        replPolicy=request.repl_policy,
-        writeEventInfos=[write_event_to_struct(e) for e in request.write_events] or None,
-        replLastIdInfo=last and hive.ReplLastIdInfo(
-            database=last.database_name,
-            lastReplId=last.last_repl_id,
-            table=last.table_name,
-            catalog=last.catalog_name,
-            partitionList=list(last.partitions) or None,
-        ),
-        keyValue=pair
-        and hive.CommitTxnKeyValue(tableId=pair.table_id, key=pair.key, value=pair.value),
-        exclWriteEnabled=request.is_exclusive_write_enabled,
-        txn_type=None if request.type is None else int(request.type),
-    )  # fmt: skip
-
-
-def abort_request_from_struct(struct: Struct) -> AbortTxnRequest:
-    """From an AbortTxnRequest."""
-    return AbortTxnRequest(
-        txn_id=TxnId(given(struct.txnid, "txnid")),
-        repl_policy=struct.replPolicy,
-        type=txn_type_from_number(struct.txn_type),
-        reason=abort_reason(struct.errorCode, AbortReason.NONE),
-    )
-
-
-def abort_request_to_struct(request: AbortTxnRequest) -> Struct:
-    """An AbortTxnRequest."""
-    return hive.AbortTxnRequest(
-        txnid=request.txn_id,
-        replPolicy=request.repl_policy,
-        txn_type=None if request.type is None else int(request.type),
-        errorCode=None if request.reason is AbortReason.NONE else request.reason.code,
-    )
-
-
-def abort_reason(code: int | None, default: AbortReason) -> AbortReason:
-    """The reason of an error code; the default where none, or an unknown one, was sent."""
-    return default if code is None else _REASONS.get(code, default)
-
-
-def write_event_to_struct(event: WriteEvent) -> Struct:
-    """A WriteEventInfo struct; its files are one text."""
-    return hive.WriteEventInfo(
-        writeId=event.write_id,
-        database=event.target.database,
-        table=event.target.table,
-        files=_FILE_SEPARATOR.join(event.files),
-        partition=event.partition,
-        tableObj=event.table_object,
-        partitionObj=event.partition_object,
-    )
-
-
-def write_event_from_struct(struct: Struct) -> WriteEvent:
-    """From a WriteEventInfo struct."""
-    files = (part.strip() for part in (struct.files or "").split(_FILE_SEPARATOR))
-    return WriteEvent(
-        write_id=WriteId(struct.writeId),
-        target=Target(struct.database, struct.table, struct.partition or None),
-        table_object=struct.tableObj or "",
-        partition_object=struct.partitionObj,
-        files=tuple(part for part in files if part),
-    )
-
-
-def allocate_request_from_struct(struct: Struct) -> AllocateWriteIdsRequest:
-    """From an AllocateTableWriteIdsRequest."""
-    return AllocateWriteIdsRequest(
-        database_name=given_name(struct.dbName, "dbName"),
-        table_name=given_name(struct.tableName, "tableName"),
-        txn_ids=tuple(TxnId(i) for i in struct.txnIds or ()),
-        is_reallocation=bool(struct.reallocate),
-        repl_policy=struct.replPolicy,
-        repl_source=pairs_from_structs(struct.srcTxnToWriteIdList or ()),
-    )
-
-
-def allocate_request_to_struct(request: AllocateWriteIdsRequest) -> Struct:
-    """An AllocateTableWriteIdsRequest."""
-    is_replayed = request.repl_policy is not None
-    return hive.AllocateTableWriteIdsRequest(
-        dbName=request.database_name,
-        tableName=request.table_name,
-        txnIds=None if is_replayed else list(request.txn_ids),
-        replPolicy=request.repl_policy,
-        srcTxnToWriteIdList=pairs_to_structs(request.repl_source) if is_replayed else None,
-        reallocate=request.is_reallocation or None,
-    )
-
-
-def pairs_to_structs(pairs: Iterable[TxnToWriteId]) -> list[Struct]:
-    """TxnToWriteId structs."""
-    return [hive.TxnToWriteId(txnId=pair.txn_id, writeId=pair.write_id) for pair in pairs]
-
-
-def pairs_from_structs(structs: Iterable[Struct]) -> tuple[TxnToWriteId, ...]:
-    """From TxnToWriteId structs."""
-    return tuple(
-        TxnToWriteId(
-            txn_id=TxnId(given(one.txnId, "txnId")), write_id=WriteId(given(one.writeId, "writeId"))
-        )
-        for one in structs
-    )
-
-
 def valid_write_ids_to_struct(valid: ValidWriteIdList) -> Struct:
     """A TableValidWriteIds struct."""
     aborted = frozenset(valid.aborted_ids)
@@ -305,87 +284,4 @@ def valid_write_ids_from_struct(struct: Struct) -> ValidWriteIdList:
         min_open=WriteId(MAX_ID if struct.minOpenWriteId is None else struct.minOpenWriteId),
         open_ids=tuple(i for i, is_aborted in pairs if not is_aborted),
         aborted_ids=tuple(i for i, is_aborted in pairs if is_aborted),
-    )
-
-
-def dynamic_partitions_from_struct(struct: Struct) -> DynamicPartitions:
-    """From an AddDynamicPartitions struct."""
-    return DynamicPartitions(
-        txn_id=TxnId(given(struct.txnid, "txnid")),
-        write_id=WriteId(given(struct.writeid, "writeid")),
-        database_name=given_name(struct.dbname, "dbname"),
-        table_name=given_name(struct.tablename, "tablename"),
-        partition_names=tuple(given(struct.partitionnames, "partitionnames")),
-        operation=operation_from_number(struct.operationType),
-    )
-
-
-def dynamic_partitions_to_struct(partitions: DynamicPartitions) -> Struct:
-    """An AddDynamicPartitions struct."""
-    operation = partitions.operation or DataOperation.UNSET
-    return hive.AddDynamicPartitions(
-        txnid=partitions.txn_id,
-        writeid=partitions.write_id,
-        dbname=partitions.database_name,
-        tablename=partitions.table_name,
-        partitionnames=list(partitions.partition_names),
-        operationType=operation.number,
-    )
-
-
-def write_id_state_from_struct(struct: Struct) -> TableWriteIdState:
-    """From a ReplTblWriteIdStateRequest."""
-    return TableWriteIdState(
-        valid_write_ids=struct.validWriteIdlist,
-        user=struct.user,
-        host=struct.hostName,
-        database_name=given_name(struct.dbName, "dbName"),
-        table_name=given_name(struct.tableName, "tableName"),
-        partition_names=tuple(struct.partNames or ()),
-    )
-
-
-def write_id_state_to_struct(state: TableWriteIdState) -> Struct:
-    """A ReplTblWriteIdStateRequest."""
-    return hive.ReplTblWriteIdStateRequest(
-        validWriteIdlist=state.valid_write_ids,
-        user=state.user,
-        hostName=state.host,
-        dbName=state.database_name,
-        tableName=state.table_name,
-        partNames=list(state.partition_names) or None,
-    )
-
-
-def heartbeat_range_to_struct(result: HeartbeatRangeResult) -> Struct:
-    """A HeartbeatTxnRangeResponse."""
-    return hive.HeartbeatTxnRangeResponse(aborted=set(result.aborted), nosuch=set(result.missing))
-
-
-def heartbeat_range_from_struct(struct: Struct) -> HeartbeatRangeResult:
-    """From a HeartbeatTxnRangeResponse."""
-    return HeartbeatRangeResult(
-        aborted=tuple(sorted(struct.aborted)), missing=tuple(sorted(struct.nosuch))
-    )
-
-
-def _repl_last_id_from_struct(struct: Any) -> ReplLastId | None:
-    if struct is None:
-        return None
-    return ReplLastId(
-        database_name=given_name(struct.database, "database"),
-        last_repl_id=struct.lastReplId,
-        table_name=struct.table.lower() if struct.table else None,
-        partitions=tuple(struct.partitionList or ()),
-        catalog_name=struct.catalog,
-    )
-
-
-def _key_value_from_struct(struct: Any) -> CommitKeyValue | None:
-    if struct is None:
-        return None
-    return CommitKeyValue(
-        table_id=given(struct.tableId, "tableId"),
-        key=given(struct.key, "key"),
-        value=given(struct.value, "value"),
     )

@@ -11,7 +11,7 @@ import pytest
 
 from hms_bridge.client.thrift_metastore import ThriftMetastoreClient
 from hms_bridge.config.file_systems import file_systems
-from hms_bridge.config.settings import settings_from
+from hms_bridge.config.reading import settings_from
 from hms_bridge.connect import connected
 from hms_bridge.errors import MetaError
 from hms_bridge.model.catalog import Table

@@ -9,7 +9,7 @@ import fsspec
 import pytest
 
 from hms_bridge.config.file_systems import file_systems
-from hms_bridge.config.settings import settings_from
+from hms_bridge.config.reading import settings_from
 from hms_bridge.connect import connected
 from integration.referees.errors import RefereeError
 from integration.referees.ours import OurProgram, OurServer, OurSession

@@ -8,7 +8,7 @@ import pytest
 
 from hms_bridge.cli.main import cli
 from hms_bridge.cli.reference import pages
-from hms_bridge.config.keys import KEYS
+from hms_bridge.config.settings import KEYS
 
 ROOT = Path(__file__).parents[2]
 

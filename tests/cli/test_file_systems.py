@@ -10,7 +10,7 @@ import pytest
 
 from changemanager.filesystem.webhdfs import WebHdfsVolume
 from hms_bridge.config.file_systems import file_systems
-from hms_bridge.config.settings import settings_from
+from hms_bridge.config.reading import settings_from
 from hms_bridge.errors import ConfigError
 from tests.support.busy_metastore import copy_golden, opened
 from tests.support.program import Program, serving

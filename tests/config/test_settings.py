@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from hms_bridge.config.hive_site import read_hadoop_site, read_hive_site, substitute
-from hms_bridge.config.keys import KEYS
-from hms_bridge.config.settings import Settings, settings_from
+from hms_bridge.config.reading import settings_from
+from hms_bridge.config.settings import KEYS, Settings
 from hms_bridge.errors import ConfigError
 
 HOUR_MS = 3_600_000
@@ -73,7 +73,7 @@ def test_a_circle_of_references_ends() -> None:
 
 
 def test_every_key_says_what_it_does() -> None:
-    names = [name for key in KEYS for name in (key.name, *key.aliases)]
+    names = [name for key in KEYS for name in key.names]
     assert len(names) == len(set(names))
     assert all(key.doc.endswith(".") for key in KEYS)
 

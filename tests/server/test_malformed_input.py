@@ -13,8 +13,8 @@ from time import monotonic, sleep
 import pytest
 from thrift.Thrift import TApplicationException, TMessageType
 
+from hms_bridge.config.settings import ServerSettings
 from hms_bridge.model.catalog import Database
-from hms_bridge.server.limits import ServerLimits
 from hms_bridge.server.serve import MetastoreServer
 from tests.support.fake_metastore import FakeMetastore
 from tests.support.golden_wire import recorded_calls
@@ -23,8 +23,9 @@ from tests.support.sample_records import DATABASE
 from tests.support.simulated_clock import SimulatedClock
 
 GET_DATABASE = header("get_database") + string_field(1, b"db") + STOP
-LIMITS = ServerLimits(message_size_bytes=1_000_000, container_length=1000,
-                      message_timeout_seconds=0.5)  # fmt: skip
+LIMITS = ServerSettings(
+    message_size_bytes_max=1_000_000, container_length_max=1000, message_timeout_ms=500
+)
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +182,7 @@ def test_real_requests_cut_short(server: MetastoreServer) -> None:
 
 def test_too_many_connections_are_refused() -> None:
     fake = FakeMetastore(get_database=DATABASE)
-    limits = ServerLimits(connections=2)
+    limits = ServerSettings(connections_max=2)
     with (
         MetastoreServer(0, fake, limits=limits) as server,  # type: ignore[arg-type]
         RawClient(server.port) as first,
@@ -218,7 +219,7 @@ def _structs(*counts: int) -> bytes:
 def test_a_message_of_too_many_elements_is_refused() -> None:
     """Each costs more than a hundred times its byte; so the size of a message bounds nothing."""
     fake = FakeMetastore(get_database=DATABASE)
-    limits = ServerLimits(element_count=50_000)
+    limits = ServerSettings(message_elements_max=50_000)
     with MetastoreServer(0, fake, limits=limits) as server:  # type: ignore[arg-type]
         with RawClient(server.port) as hostile:
             hostile.send(header("add_partitions") + _structs(40_000, 40_000, 40_000) + STOP)
@@ -246,7 +247,7 @@ def test_a_message_that_trickles_is_given_up(server: MetastoreServer) -> None:
 def test_who_is_idle_makes_room_for_who_comes() -> None:
     fake = FakeMetastore(get_database=DATABASE)
     clock = SimulatedClock()
-    limits = ServerLimits(connections=3, idle_seconds=60)
+    limits = ServerSettings(connections_max=3, idle_timeout_ms=60_000)
 
     def ask(client: RawClient) -> None:
         client.send(GET_DATABASE)
@@ -281,7 +282,7 @@ def test_who_is_idle_makes_room_for_who_comes() -> None:
 
 def test_a_server_whose_connections_are_all_idle_serves_whoever_comes() -> None:
     fake = FakeMetastore(get_database=DATABASE)
-    limits = ServerLimits(connections=20, idle_seconds=0)
+    limits = ServerSettings(connections_max=20, idle_timeout_ms=0)
     with (
         MetastoreServer(0, fake, limits=limits) as server,  # type: ignore[arg-type]
         ExitStack() as stack,
@@ -298,7 +299,7 @@ def test_who_sends_half_a_message_makes_room_too() -> None:
     """Else as many clients as there are connections, with a byte each, would lock everyone out."""
     fake = FakeMetastore(get_database=DATABASE)
     clock = SimulatedClock()
-    limits = ServerLimits(connections=2, idle_seconds=60)
+    limits = ServerSettings(connections_max=2, idle_timeout_ms=60_000)
     with (
         MetastoreServer(0, fake, limits=limits, clock=clock) as server,  # type: ignore[arg-type]
         RawClient(server.port) as first,
@@ -319,7 +320,7 @@ def test_who_sends_half_a_message_makes_room_too() -> None:
 def test_who_does_not_take_its_answer_makes_room_too() -> None:
     fake = FakeMetastore(get_database=replace(DATABASE, description="x" * 20_000_000))
     clock = SimulatedClock()
-    limits = ServerLimits(connections=1, idle_seconds=60)
+    limits = ServerSettings(connections_max=1, idle_timeout_ms=60_000)
     with (
         MetastoreServer(0, fake, limits=limits, clock=clock) as server,  # type: ignore[arg-type]
         RawClient(server.port) as first,
@@ -343,7 +344,7 @@ def test_who_waits_for_us_is_not_cut_off() -> None:
 
     fake = FakeMetastore(get_database=slow)
     clock = SimulatedClock()
-    limits = ServerLimits(connections=1, idle_seconds=60)
+    limits = ServerSettings(connections_max=1, idle_timeout_ms=60_000)
     with (
         MetastoreServer(0, fake, limits=limits, clock=clock) as server,  # type: ignore[arg-type]
         RawClient(server.port) as first,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hms_bridge.config.settings import settings_from
+from hms_bridge.config.reading import settings_from
 from hms_bridge.model.catalog import Column, Database, Storage, Table
 from hms_bridge.service.open import open_local_metastore
 from tests.support.databases import fresh_url

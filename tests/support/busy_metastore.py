@@ -17,7 +17,7 @@ from changemanager.location import FsspecResolver
 from hms_bridge.cli.worker import make_worker
 from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
 from hms_bridge.config.hive_site import read_hive_site
-from hms_bridge.config.settings import settings_from
+from hms_bridge.config.reading import settings_from
 from hms_bridge.connect import LocalStore, open_local
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import (

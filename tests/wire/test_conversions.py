@@ -289,9 +289,14 @@ def test_requests_that_mean_nothing_are_refused(convert: Any, struct: Struct) ->
 
 
 def test_unset_and_unset_operation_mean_the_same() -> None:
-    assert convert_txn.operation_from_number(None) is None
-    assert convert_txn.operation_from_number(DataOperation.UNSET.number) is None
-    assert convert_txn.operation_from_number(6) is DataOperation.NO_TXN
+    unset = DataOperation.UNSET.number
+    for number, meant in ((None, None), (unset, None), (6, DataOperation.NO_TXN)):
+        struct = hive.LockComponent(type=1, level=1, dbname="d", operationType=number)
+        assert convert_lock.lock_component_from_struct(struct).operation is meant
+        struct = hive.AddDynamicPartitions(
+            txnid=1, writeid=1, dbname="d", tablename="t", partitionnames=[], operationType=number
+        )
+        assert convert_txn.dynamic_partitions_from_struct(struct).operation is meant
 
 
 def test_exclusive_writes_are_meant_where_nothing_is_said() -> None:

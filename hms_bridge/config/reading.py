@@ -1,0 +1,97 @@
+"""From names and texts to :class:`Settings`: every value checked, what is unknown refused."""
+
+from __future__ import annotations
+
+import difflib
+import getpass
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from changemanager.errors import ChangeManagerConfigError
+from changemanager.hadoop import DEFAULT_FS, HadoopConfig
+from hms_bridge.config.declare import read
+from hms_bridge.config.hive_site import require_resolved
+from hms_bridge.config.jdbc import JdbcConnection
+from hms_bridge.config.settings import (
+    KEYS,
+    ArchiveSettings,
+    CompactorSettings,
+    EventSettings,
+    HdfsSettings,
+    MetastorePlace,
+    ReplSettings,
+    ServerSettings,
+    Settings,
+    TxnSettings,
+)
+from hms_bridge.config.values import GivenValues
+from hms_bridge.errors import ConfigError
+
+
+def refuse_unknown(names: Iterable[str], source: str) -> None:
+    """Raises ConfigError, with the nearest name, for a name that is no setting of ours."""
+    known = {name for key in KEYS for name in key.names}
+    for name in sorted(set(names) - known):
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
+        hint = f"did you mean {near[0]}?" if near else "see docs/reference/settings.md"
+        raise ConfigError(f"{source}: unknown setting {name}; {hint}")
+
+
+def settings_from(
+    given: Mapping[str, str], source: str = "settings", hadoop_site: Mapping[str, str] | None = None
+) -> Settings:
+    """Settings from names and texts; ``source`` (a file) stands in every refusal.
+
+    ``hadoop_site`` are the properties of Hadoop's own configuration, before which those of the same
+    names in ``given`` go.
+
+    Raises ConfigError for a malformed value or an unknown ``hms.bridge.`` name; other unknown
+    names are Hive's own, of which a hive-site.xml has many.
+    """
+    refuse_unknown((name for name in given if name.startswith("hms.bridge.")), source)
+    values = GivenValues(given, source, hadoop_site or {})
+    hdfs = read(HdfsSettings, values)
+    values.user = hdfs.user or os.environ.get("HADOOP_USER_NAME", "").strip() or getpass.getuser()
+    hadoop = _hadoop(hdfs, values, hadoop_site or {})
+    values.default_fs = hadoop.default_fs
+    connection = read(JdbcConnection, values)
+    return read(
+        Settings,
+        values,
+        hadoop=hadoop,
+        server=read(ServerSettings, values),
+        txn=read(TxnSettings, values),
+        events=read(EventSettings, values),
+        compactor=read(CompactorSettings, values),
+        archive=read(ArchiveSettings, values),
+        repl=read(ReplSettings, values),
+        metastore=read(
+            MetastorePlace, values, connection=connection if connection.url.strip() else None
+        ),
+    )
+
+
+def _hadoop(hdfs: HdfsSettings, values: GivenValues, site: Mapping[str, str]) -> HadoopConfig:
+    own = values.hadoop()
+    elsewhere = site.get(DEFAULT_FS, "").rstrip("/")
+    if elsewhere and own.get(DEFAULT_FS, elsewhere).rstrip("/") != elsewhere:
+        raise ConfigError(
+            f"{DEFAULT_FS} is {own[DEFAULT_FS]} in our settings and {elsewhere} in core-site.xml; "
+            "bare paths would mean two places: make them equal, or leave one out"
+        )
+    config = HadoopConfig(
+        values={**site, **own},
+        user=hdfs.user,
+        is_native_allowed=hdfs.client == "auto",
+        web_addresses=hdfs.web_addresses,
+    )
+    require_resolved(config.default_fs, DEFAULT_FS)
+    if not (config.is_kerberos or config.is_default_local):
+        # Said outright: another process, an executor of Spark, is to be the same user.
+        config = replace(config, user=values.user)
+    try:
+        config.require_consistent()
+    except ChangeManagerConfigError as error:
+        raise ConfigError(str(error)) from error
+    return config
