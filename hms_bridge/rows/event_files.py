@@ -144,6 +144,7 @@ def _write(
         seen.add(partition)
         location = resolver(f"{spec.staging}/{label}_{uuid4().hex}")
         volume = location.volume
+        volume.make_directory(location.parent.parent.path)  # the table's, if gone: it must last
         volume.make_working_directory(location.path)
         target = DeltaTarget(
             root=spec.staging,
