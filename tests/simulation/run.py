@@ -7,6 +7,7 @@ import gc
 import logging
 import multiprocessing
 import random
+import signal
 import sys
 import time
 import traceback
@@ -370,6 +371,13 @@ def play_parts(parts: Sequence[Part], processes: int) -> Iterator[tuple[Tally, i
             pool.shutdown(wait=False, cancel_futures=True)
 
 
+def _end() -> None:
+    """What it has spawned would play on for hours."""
+    for child in multiprocessing.active_children():
+        child.terminate()
+    sys.exit(1)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play the schedules of many seeds; 1 if one of them found a violation."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -383,6 +391,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.add_argument(f"--{name}", action="store_true")
     options = parser.parse_args(arguments)
     weather = Weather(**{WEATHERS[name]: True for name in WEATHERS if vars(options)[name]})
+    signal.signal(signal.SIGTERM, lambda *_: _end())
     tally, started, found, told_at = Tally(), time.monotonic(), 0, 0
     seeds = range(options.first, options.first + options.seeds)
     size = _PART if options.processes > 1 else 1
