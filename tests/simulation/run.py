@@ -106,6 +106,7 @@ class Run:
         self.cluster.scheduler.on_delay = self._delay
         self.faulted: set[str] = set()
         self._last = 1_000
+        self._behind_ms = 0
         self.numbers: dict[int, Actor] = {}
 
     def play(self, steps: Sequence[Step]) -> None:
@@ -190,6 +191,7 @@ class Run:
 
     def _wait(self, milliseconds: int) -> None:
         """Time goes by in steps that let the living give signs of life; the stalled give none."""
+        self._behind_ms = max(0, self._behind_ms - milliseconds)
         if milliseconds < 0:
             self.cluster.clock.advance_ms(milliseconds)
             return
@@ -240,7 +242,7 @@ class Run:
             self.cluster.check()
         for work in LAST_WORKS:
             if work == "wait":
-                self._wait(700_000)
+                self._wait(self._behind_ms + 700_000)  # what was held before the clock went back
             else:
                 self._do(work)
             self.cluster.check()
