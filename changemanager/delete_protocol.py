@@ -425,6 +425,7 @@ class DeleteProtocol:
                     place.volume.remove_file(place.child(file.path).path)
             require_lease()
             self._remove_directories(place, list(found.values()), seen)
+            _settle_removal(place, [*found, *(file.path for file in intent.files)])
         except OSError as error:
             # Names that came meanwhile are the one thing that abandons; the rest is tried again.
             self._require_unchanged(
@@ -471,8 +472,18 @@ class DeleteProtocol:
                 volume.remove_empty_directory(place.child(below).path)
         if "" in going and place.status() is not None:
             volume.remove_empty_directory(place.path)
-        if volume.capabilities.has_sync and place.parent.status() is not None:
-            volume.sync_directory(place.parent.path)
+
+
+def _settle_removal(place: Location, gone: Iterable[str]) -> None:
+    """No loss of power brings back what went: each directory that lost a name, and stands still
+    because somebody else has put something there, is on the disk without it."""
+    if not place.volume.capabilities.has_sync:
+        return
+    within = sorted(_directories_above(gone) - {""})
+    for directory in (place.parent, place, *map(place.child, within)):
+        if directory.status() is not None:
+            with suppress(FileNotFoundError):
+                place.volume.sync_directory(directory.path)
 
 
 def _names_only(intent: ArchiveIntent, seen: Sequence[ListedFile] | None) -> bool:
@@ -482,7 +493,7 @@ def _names_only(intent: ArchiveIntent, seen: Sequence[ListedFile] | None) -> boo
     return {file.path for file in intent.files} <= {file.path for file in seen}
 
 
-def _directories_above(paths: Sequence[str]) -> set[str]:
+def _directories_above(paths: Iterable[str]) -> set[str]:
     """Every directory in which one of the relative paths lies; the empty text is the victim."""
     above: set[str] = set()
     for path in paths:

@@ -260,6 +260,15 @@ MUTATIONS = (
         weather="power",
     ),
     Mutation(
+        name="what is deleted from a directory that stays is not off the disk",
+        file="changemanager/delete_protocol.py",
+        old="                place.volume.sync_directory(directory.path)\n",
+        new="                pass\n",
+        test="tests/simulation/test_found.py::test_rows_of_a_dropped_partition_stay_away_after_a_power_loss",
+        is_simulated=True,
+        weather="power",
+    ),
+    Mutation(
         name="the purge looks at no pin",
         file="hms_bridge/archive/purges.py",
         old="    if set(holders) - set(overridden_holders):\n",

@@ -7,6 +7,7 @@ import gc
 import logging
 import multiprocessing
 import random
+import signal
 import sys
 import time
 import traceback
@@ -105,6 +106,7 @@ class Run:
         self.cluster.scheduler.on_delay = self._delay
         self.faulted: set[str] = set()
         self._last = 1_000
+        self._behind_ms = 0
         self.numbers: dict[int, Actor] = {}
 
     def play(self, steps: Sequence[Step]) -> None:
@@ -189,6 +191,7 @@ class Run:
 
     def _wait(self, milliseconds: int) -> None:
         """Time goes by in steps that let the living give signs of life; the stalled give none."""
+        self._behind_ms = max(0, self._behind_ms - milliseconds)
         if milliseconds < 0:
             self.cluster.clock.advance_ms(milliseconds)
             return
@@ -239,7 +242,7 @@ class Run:
             self.cluster.check()
         for work in LAST_WORKS:
             if work == "wait":
-                self._wait(700_000)
+                self._wait(self._behind_ms + 700_000)  # what was held before the clock went back
             else:
                 self._do(work)
             self.cluster.check()
@@ -370,6 +373,13 @@ def play_parts(parts: Sequence[Part], processes: int) -> Iterator[tuple[Tally, i
             pool.shutdown(wait=False, cancel_futures=True)
 
 
+def _end() -> None:
+    """What it has spawned would play on for hours."""
+    for child in multiprocessing.active_children():
+        child.terminate()
+    sys.exit(1)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play the schedules of many seeds; 1 if one of them found a violation."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -383,6 +393,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.add_argument(f"--{name}", action="store_true")
     options = parser.parse_args(arguments)
     weather = Weather(**{WEATHERS[name]: True for name in WEATHERS if vars(options)[name]})
+    signal.signal(signal.SIGTERM, lambda *_: _end())
     tally, started, found, told_at = Tally(), time.monotonic(), 0, 0
     seeds = range(options.first, options.first + options.seeds)
     size = _PART if options.processes > 1 else 1

@@ -68,6 +68,26 @@ def test_a_partition_renamed_on_the_replica_is_there_after_a_power_loss(cluster,
     cluster.check()
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_rows_of_a_dropped_partition_stay_away_after_a_power_loss(cluster, seed, monkeypatch):
+    """I7: a writer had put files there meanwhile, so the directory stayed, and had the names of
+    dropped files on the disk still; the partition that was made again showed them."""
+    monkeypatch.setattr("tests.simulation.clients.PARTITIONS", ("p=1",))
+    clients, tables = Clients(cluster), cluster.model.tables
+    clients.add_partitions("q", ["p=1"])
+    clients.insert_into("q", random.Random(1))
+    cluster.disk.sync_all()
+    dropped = [*tables["q"].partitions["p=1"]]
+    actor = cluster.scheduler.spawn(1, "drop", lambda: clients.drop_partition(random.Random(1)))
+    while tables["q"].partitions:
+        actor.resume(1)
+    clients._dynamic_insert(random.Random(1), "q")
+    assert dropped and not set(dropped) & set(tables["q"].partitions["p=1"])
+    cluster.scheduler.kill(actor)
+    cluster.disk.cut_power(random.Random(seed))
+    cluster.check()
+
+
 def insert(cluster: Cluster, count: int) -> None:
     for seed in range(count):
         Clients(cluster).insert_into("t", random.Random(seed))
