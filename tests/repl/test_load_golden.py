@@ -117,7 +117,7 @@ def test_aborted_write_ids_come_along_and_are_to_be_compacted(target):
     (write_ids,) = target.metastore.get_valid_write_ids(["dst.t_plain"])
     assert (write_ids.aborted_ids, write_ids.high_watermark) == ((5,), 5)
     queued = target.metastore.show_compactions()
-    assert sorted(one.table_name for one in queued) == ["t_empty", "t_plain"]
+    assert sorted(one.target.table for one in queued) == ["t_empty", "t_plain"]
     assert {one.type for one in queued} == {CompactionType.MAJOR}
 
 
