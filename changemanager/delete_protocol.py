@@ -140,14 +140,9 @@ class DeleteProtocol:
     ) -> None:
         self._resolve = resolve
         self._intents = intents
-        self._archive = archive
+        self.archive = archive
         self._clock = clock
         self._new_id = new_id
-
-    @property
-    def archive(self) -> ChangeManager | None:
-        """Where it archives; None if the archive is off."""
-        return self._archive
 
     def plan(
         self,
@@ -165,7 +160,7 @@ class DeleteProtocol:
         ChangeManager is off; ChangeManagerError if a file cannot be read.
         """
         place = self._resolve(victim)
-        archive = self._archive
+        archive = self.archive
         require_contained(place, self._resolve(root), archive.spared if archive else ())
         if is_archived and archive is None:
             raise ChangeManagerConfigError(
@@ -222,7 +217,7 @@ class DeleteProtocol:
         ArchivedFileLostError (the row is ABANDONED, calling again plans anew).
         """
         place = self._resolve(victim)
-        require_contained(place, self._resolve(root), self._archive.spared if self._archive else ())
+        require_contained(place, self._resolve(root), self.archive.spared if self.archive else ())
         open_states = [state for state in IntentState if state.is_open]
         for intent in self._intents.intents(open_states, victim=place.uri):
             is_gone = place.status() is None
@@ -391,7 +386,7 @@ class DeleteProtocol:
         )
 
     def _keeper(self, intent: ArchiveIntent) -> ChangeManager:
-        archive = self._archive
+        archive = self.archive
         if archive is None or archive.cmroot.uri != intent.cmroot:
             raise ChangeManagerConfigError(
                 f"the removal of {intent.victim} was begun with the cmroot {intent.cmroot}, which "

@@ -66,6 +66,8 @@ class Alterations(Clients):
         def apply(tables: Tables) -> None:
             self.cluster.taken_away(table, [old])
             tables[table].partitions[new] = tables[table].partitions.pop(old)
+            for follow in self.cluster.on_moved:
+                follow(table, old, new)
 
         begins = Effect(
             lambda: side.is_moving(path), lambda _: self.cluster.taken_away(table, [old])

@@ -166,6 +166,8 @@ class Cluster:
         self.model = Model()
         self.effects: dict[str, list[Effect]] = {}
         self.owned: dict[str, set[Claim]] = {}
+        self.on_moved: list[Callable[[str, str, str], None]] = []
+        """Told of each partition that was renamed: table, old name, new one."""
         self.readers: dict[int, OpenReader] = {}
         self.loaded: Loaded | None = None
         self.bootstrap_end: int | None = None

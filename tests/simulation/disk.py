@@ -67,6 +67,11 @@ class SimulatedDisk:
             node = below
         return node
 
+    def has_name(self, path: str, part: str) -> bool:
+        """Whether a directory has a name with a part in it, without being noticed."""
+        node = self.find(path)
+        return isinstance(node, Directory) and any(part in name for name in node.names)
+
     def files(self, path: str) -> Iterator[tuple[str, File]]:
         """Every file below a path with its path below it, without being noticed."""
         node = self.find(path)

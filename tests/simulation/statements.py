@@ -73,6 +73,7 @@ class Statement:
         self.write_id = WriteId(0)
         self.table_id: int | None = None
         self._written: list[tuple[str, tuple[str, ...]]] = []
+        cluster.on_moved.append(self._follow)
 
     def lock(
         self,
@@ -195,6 +196,18 @@ class Statement:
             self.overwritten,
             lambda: self.cluster.source.table_ids().get(self.table) == self.table_id,
         )
+
+    def _follow(self, table: str, old: str, new: str) -> None:
+        """What it had written to a partition that was renamed went along."""
+        moved = self.cluster.source.places(table)[new]
+        if table != self.table or not self.cluster.disk.has_name(moved, f"_{self.write_id:07d}"):
+            return
+        for changes in (self.inserts, self.deletes):
+            if old in changes:
+                changes[new] = changes.pop(old)
+        if old in self.overwritten:
+            self.overwritten.remove(old)
+            self.overwritten.add(new)
 
     def abort(self) -> None:
         self.store.abort_txn(AbortTxnRequest(txn_id=self.id))
