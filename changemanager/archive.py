@@ -18,6 +18,7 @@ from enum import Enum
 from changemanager.clock import Clock
 from changemanager.config import ChangeManagerConfig
 from changemanager.containment import require_contained
+from changemanager.durable import settle_names
 from changemanager.errors import (
     ArchiveCollisionError,
     ArchivedFileLostError,
@@ -332,8 +333,7 @@ class ChangeManager:
     ) -> None:
         if not kept:
             return
-        if self.cmroot.volume.capabilities.has_sync:
-            self.cmroot.volume.sync_directory(self.cmroot.path)
+        settle_names(self.cmroot.volume, self.cmroot.path)
         self._records.record_archived(
             self.cmroot.uri,
             [

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from changemanager.archive import ChangeManager, KeptFile, RecycleKind, plan_recycle
 from changemanager.clock import Clock
 from changemanager.containment import require_contained
+from changemanager.durable import settle_names
 from changemanager.errors import (
     ArchivedFileLostError,
     ChangeManagerConfigError,
@@ -472,13 +473,10 @@ class DeleteProtocol:
 def _settle_removal(place: Location, gone: Iterable[str]) -> None:
     """No loss of power brings back what went: each directory that lost a name, and stands still
     because somebody else has put something there, is on the disk without it."""
-    if not place.volume.capabilities.has_sync:
-        return
     within = sorted(_directories_above(gone) - {""})
     for directory in (place.parent, place, *map(place.child, within)):
-        if directory.status() is not None:
-            with suppress(FileNotFoundError):
-                place.volume.sync_directory(directory.path)
+        with suppress(FileNotFoundError):
+            settle_names(place.volume, directory.path)
 
 
 def _names_only(intent: ArchiveIntent, seen: Sequence[ListedFile] | None) -> bool:

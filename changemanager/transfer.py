@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
+from changemanager.durable import settle_file
 from changemanager.errors import ChangeManagerError, ChecksumMismatchError
 from changemanager.filesystem.volume import Placement
 from changemanager.location import Location
@@ -24,8 +25,7 @@ def give_new_name(
     """
     volume = source.volume
     if volume is target.volume:
-        if volume.capabilities.has_sync:
-            volume.sync_file(source.path)
+        settle_file(volume, source.path)
         placement = volume.place(source.path, target.path)
         if placement is Placement.COPIED:
             _require_checksum(target, checksum)

@@ -191,10 +191,12 @@ class _Judge:
             *(Kept(path=path, reason=KeptReason.HIDDEN) for path in listing.hidden),
         ]
         aborted = self._write_ids.aborted_between(WriteId(0), self._highest)
+        # A compaction leaves aborted rows out; one of before the numbers were given again did not.
+        older = {one.path for one in self._kept if one.reason is KeptReason.OLDER}
         remaining = {
             write_id
             for directory in self._survivors
-            if not directory.is_compacted
+            if not directory.is_compacted or directory.path in older
             for write_id in self._write_ids.aborted_between(
                 directory.name.min_write_id, directory.name.max_write_id
             )

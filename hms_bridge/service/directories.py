@@ -105,9 +105,9 @@ class Directories:
         if volume.capabilities.has_atomic_rename:
             volume.make_directory(new.parent.path)
             volume.rename(old.path, new.path)
-            if volume.capabilities.has_sync:  # before a commit names the new place for good
-                for directory in dict.fromkeys((new.parent.path, old.parent.path)):
-                    volume.sync_directory(directory)
+            # Before a commit names the new place for good.
+            for directory in dict.fromkeys((new.parent.path, old.parent.path)):
+                settle_names(volume, directory)
             return
         while files := [f for f in list_tree(old) if f.kind is FileKind.FILE]:
             there = {file.path: file for file in list_tree(new)}

@@ -235,8 +235,8 @@ MUTATIONS = (
     Mutation(
         name="the names of archived files are not brought to the disk",
         file="changemanager/archive.py",
-        old="            self.cmroot.volume.sync_directory(self.cmroot.path)\n",
-        new="            pass\n",
+        old="        settle_names(self.cmroot.volume, self.cmroot.path)\n",
+        new="        pass\n",
         test="tests/simulation/test_found.py::test_archived_files_survive_a_power_loss",
         is_simulated=True,
         weather="power",
@@ -244,8 +244,8 @@ MUTATIONS = (
     Mutation(
         name="a renamed directory is not brought to the disk",
         file="hms_bridge/service/directories.py",
-        old="                    volume.sync_directory(directory)\n",
-        new="                    pass\n",
+        old="                settle_names(volume, directory)\n",
+        new="                pass\n",
         test="tests/simulation/test_found.py::test_a_renamed_table_is_where_its_rows_say_after_a_power_loss",
         is_simulated=True,
         weather="power",
@@ -262,8 +262,8 @@ MUTATIONS = (
     Mutation(
         name="what is deleted from a directory that stays is not off the disk",
         file="changemanager/delete_protocol.py",
-        old="                place.volume.sync_directory(directory.path)\n",
-        new="                pass\n",
+        old="            settle_names(place.volume, directory.path)\n",
+        new="            pass\n",
         test="tests/simulation/test_found.py::test_rows_of_a_dropped_partition_stay_away_after_a_power_loss",
         is_simulated=True,
         weather="power",

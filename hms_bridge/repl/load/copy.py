@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from changemanager.durable import settle_names
 from changemanager.errors import ChecksumMismatchError
 from changemanager.filesystem.volume import FileKind
 from changemanager.location import Location, Resolver
@@ -154,5 +155,4 @@ def _remove_if_there(location: Location) -> None:
 
 
 def _sync(directory: Location) -> None:
-    if directory.volume.capabilities.has_sync:
-        directory.volume.sync_directory(directory.path)
+    settle_names(directory.volume, directory.path)
