@@ -139,6 +139,11 @@ class CompactorSettings:
     cleanup_delay_ms: int = setting(Given.duration_ms,
         "hive.compactor.cleaner.retention.time.seconds", "300s",
         "How long, where delayed clean-up is on.", unit="s")
+    abort_retention_ms: int = setting(Given.duration_ms, "hms.bridge.cleaner.abort.retention",
+        "1h",
+        "How long after its abort a write counts as aborted at least, cleaned up or not: a writer "
+        "that was given up for lost may still bring files, which would be read otherwise.",
+        unit="s")
     cleaner_attempts_max: int = setting(Given.number, "hive.compactor.cleaner.retry.maxattempts",
         "5",
         "Failed attempts after which a clean-up is given up.", high=10)

@@ -37,7 +37,7 @@ class CleaningVerbs(VerbFamily):
     mark_cleaning_started = writes(cleaning.mark_cleaning_started)
     mark_cleaning_postponed = writes(cleaning.mark_cleaning_postponed)
     retry_failed_cleanings = writes(cleaning.retry_failed_cleanings)
-    forget_aborted_components = writes(sql(cleaning.forget_aborted_components))
+    forget_aborted_components = writes(cleaning.forget_aborted_components)
     get_all_write_ids = reads(sql(valid_write_ids.get_all_write_ids))
     aborted_since = reads(sql(valid_write_ids.aborted_since))
     min_open_txn_watermark = reads(open_txns.min_open_txn_watermark)

@@ -159,7 +159,7 @@ class DatabaseVerbs(VerbFamily):
         if database.catalog_name != DEFAULT_CATALOG:
             return
         replays = replication.replays_into(unit.connection, database.name)
-        ended = abort.abort_txns(unit.connection, replays, AbortReason.REPL_DEFAULT)
+        ended = abort.abort_txns(unit, replays, AbortReason.REPL_DEFAULT)
         unit.events += [
             events.txn_aborted(
                 txn.id, [(one.database_name, one.write_id) for one in txn.written], unit.now_seconds

@@ -72,13 +72,13 @@ def _commit_txn(unit: UnitOfWork, request: CommitTxnRequest) -> None:
 
 
 def _abort_txn(unit: UnitOfWork, request: AbortTxnRequest) -> None:
-    log_abort(unit, abort.abort_txn(unit.connection, request))
+    log_abort(unit, abort.abort_txn(unit, request))
 
 
 def _abort_txns(
     unit: UnitOfWork, ids: Sequence[TxnId], reason: AbortReason = AbortReason.QUERY
 ) -> None:
-    log_abort(unit, abort.abort_txns(unit.connection, ids, reason))
+    log_abort(unit, abort.abort_txns(unit, ids, reason))
 
 
 def log_abort(unit: UnitOfWork, outcome: AbortOutcome | None) -> None:

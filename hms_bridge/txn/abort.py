@@ -19,6 +19,7 @@ from hms_bridge.backend.schema.txn_tables import (
     MIN_HISTORY_WRITE_ID,
     TXNS,
 )
+from hms_bridge.backend.work import Work
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.txn import AbortReason, AbortTxnRequest, TxnState, TxnType
 from hms_bridge.txn.components import track_unlocked
@@ -68,11 +69,12 @@ class AbortOutcome:
         return tuple(txn for txn in self.aborted if txn.type is not TxnType.READ_ONLY)
 
 
-def abort_txn(connection: Connection, request: AbortTxnRequest) -> AbortOutcome:
+def abort_txn(work: Work, request: AbortTxnRequest) -> AbortOutcome:
     """Abort one transaction; nothing if it is aborted, or a replayed one that is not known.
 
     Raises NoSuchTxnError if it is unknown or committed.
     """
+    connection = work.connection
     txn_id, source_id = request.txn_id, None
     if request.type is TxnType.REPL_CREATED:
         source_id = request.txn_id
@@ -89,31 +91,31 @@ def abort_txn(connection: Connection, request: AbortTxnRequest) -> AbortOutcome:
     if source_id is not None:
         forget_source_txn(connection, request.repl_policy or "", source_id)
     found = {txn_id: row.type}
-    aborted, broken = abort_open(connection, found, reason=_reason(request), source_id=source_id)
+    aborted, broken = abort_open(work, found, reason=_reason(request), source_id=source_id)
     is_silent = request.repl_policy is not None and request.type in (None, TxnType.DEFAULT)
     return AbortOutcome(aborted=aborted, broken_policies=broken, is_silent=is_silent)
 
 
 def abort_txns(
-    connection: Connection, ids: Sequence[TxnId], reason: AbortReason = AbortReason.QUERY
+    work: Work, ids: Sequence[TxnId], reason: AbortReason = AbortReason.QUERY
 ) -> AbortOutcome:
     """Abort those that are open; the others are left as they are."""
     t = TXNS.c
     found: dict[TxnId, TxnType] = {}
     for some in batches(sorted(set(ids))):
-        rows = connection.execute(
+        rows = work.connection.execute(
             select(t.TXN_ID, t.TXN_TYPE)
             .where(t.TXN_ID.in_(some), t.TXN_STATE == TxnState.OPEN.value)
             .order_by(t.TXN_ID)
             .with_for_update()
         )
         found.update((TxnId(txn_id), TxnType(kind or 0)) for txn_id, kind in rows)
-    aborted, broken = abort_open(connection, found, reason=reason)
+    aborted, broken = abort_open(work, found, reason=reason)
     return AbortOutcome(aborted=aborted, broken_policies=broken)
 
 
 def abort_open(
-    connection: Connection,
+    work: Work,
     found: dict[TxnId, TxnType],
     *,
     reason: AbortReason,
@@ -124,10 +126,11 @@ def abort_open(
     Returns them, and the policies of replays that this broke off. With ``source_id`` the one
     transaction is aborted by its replication, which breaks nothing.
     """
+    connection = work.connection
     ids = tuple(found)
     track_unlocked(connection, ids)
     for some in batches(ids):
-        _end_open(connection, some, reason)
+        _end_open(work, some, reason)
     written = written_tables(connection, ids)
     broken = forget_targets(connection, ids) if source_id is None else ()
     aborted = tuple(
@@ -145,13 +148,18 @@ def forget_open(
         connection.execute(delete(table).where(OPEN_ONLY[table].in_(ids)))
 
 
-def _end_open(connection: Connection, ids: Sequence[TxnId], reason: AbortReason) -> None:
-    connection.execute(
+def _end_open(work: Work, ids: Sequence[TxnId], reason: AbortReason) -> None:
+    # From now on its writer has time to learn of it: aborts are forgotten after a retention.
+    work.connection.execute(
         update(TXNS)
         .where(TXNS.c.TXN_ID.in_(ids), TXNS.c.TXN_STATE == TxnState.OPEN.value)
-        .values(TXN_STATE=TxnState.ABORTED.value, TXN_META_INFO=reason.text or None)
+        .values(
+            TXN_STATE=TxnState.ABORTED.value,
+            TXN_META_INFO=reason.text or None,
+            TXN_LAST_HEARTBEAT=work.now_ms,
+        )
     )
-    forget_open(connection, ids)
+    forget_open(work.connection, ids)
 
 
 def _reason(request: AbortTxnRequest) -> AbortReason:

@@ -55,7 +55,7 @@ from hms_bridge.model.txn import TxnState
 from hms_bridge.txn.compaction_history import succeed
 from hms_bridge.txn.compaction_queue import at_queue
 from hms_bridge.txn.compaction_rows import from_queue, queue_row
-from hms_bridge.txn.components import at_target, forget_aborted
+from hms_bridge.txn.components import at_target, forget_aborted, is_aborted_before
 from hms_bridge.txn.open_txns import min_open_txn_watermark
 from hms_bridge.txn.readers import locked_without_txn, txns_elsewhere
 from hms_bridge.txn.write_ids import get_max_allocated_write_id, of_table
@@ -128,9 +128,7 @@ def find_ready_to_clean_aborts(work: Work) -> tuple[Compaction, ...]:
     connection = work.connection
     now = work.now_ms
     asked = work.settings.compactor
-    found = _aborted_targets(
-        connection, asked.aborted_txn_threshold, asked.aborted_txn_time_threshold_ms, now
-    )
+    found = _aborted_targets(work, asked.aborted_txn_threshold, asked.aborted_txn_time_threshold_ms)
     postponed = _postponed_cleanups(connection)
     heights: dict[TableName, WriteId] = {}
     entries: list[Compaction] = []
@@ -220,7 +218,10 @@ def mark_cleaned(work: Work, compaction: Compaction) -> None:
     highest = compaction.highest_write_id
     if compaction.type is CompactionType.ABORT_TXN_CLEANUP:
         if highest is not None:
-            forget_aborted(connection, at_target(target), highest_write_id=highest)
+            before = _aborts_end_ms(work)
+            forget_aborted(
+                connection, at_target(target), before_ms=before, highest_write_id=highest
+            )
         return
     ended = succeed(work, compaction.id)
     highest = ended.highest_write_id
@@ -235,7 +236,8 @@ def mark_cleaned(work: Work, compaction: Compaction) -> None:
         components = at_target(target)
         if is_dropped and target.partition is None:
             components = and_(_C.TC_DATABASE == target.database, _C.TC_TABLE == target.table)
-        forget_aborted(connection, components, highest_write_id=highest)
+        before = work.now_ms if is_dropped else _aborts_end_ms(work)
+        forget_aborted(connection, components, before_ms=before, highest_write_id=highest)
 
 
 def retry_failed_cleanings(work: Work, after_ms: int) -> int:
@@ -276,10 +278,12 @@ def retry_failed_cleanings(work: Work, after_ms: int) -> int:
 
 
 def forget_aborted_components(
-    connection: Connection, compaction: Compaction, write_ids: Sequence[WriteId]
+    work: Work, compaction: Compaction, write_ids: Sequence[WriteId]
 ) -> None:
-    """Drop the rows of aborted write ids whose files are gone; others of the target stay."""
-    forget_aborted(connection, at_target(compaction.target), write_ids=write_ids)
+    """Drop the rows of aborted write ids whose files are gone; others of the target stay, and so
+    do those that aborted within the retention."""
+    target = at_target(compaction.target)
+    forget_aborted(work.connection, target, before_ms=_aborts_end_ms(work), write_ids=write_ids)
 
 
 def find_potential_compactions(
@@ -310,26 +314,37 @@ def find_potential_compactions(
         )
         for database, table, partition, count, highest in written
     }
-    now = work.now_ms
-    aborted = _aborted_targets(connection, aborted_threshold, aborted_time_threshold_ms, now)
+    aborted = _aborted_targets(work, aborted_threshold, aborted_time_threshold_ms)
     for target, (has_too_many, has_old, _) in aborted.items():
         known = found.get(target) or PotentialCompaction(target=target)
         found[target] = replace(known, has_too_many_aborts=has_too_many, has_old_abort=has_old)
     return tuple(found.values())
 
 
+def _aborts_end_ms(work: Work) -> int:
+    """What aborted before this time may be forgotten: its writer knows of it, or is no more.
+
+    Hive forgets at once (CompactionTxnHandler.markCleaned), and reads what a late writer brings.
+    """
+    return work.now_ms - work.settings.compactor.abort_retention_ms
+
+
 def _aborted_targets(
-    connection: Connection, threshold: int, time_threshold_ms: int, now: int
+    work: Work, threshold: int, time_threshold_ms: int
 ) -> dict[Target, tuple[bool, bool, int | None]]:
-    """Targets over a threshold: too many, too old, lowest aborted write id (None if untold)."""
+    """Targets over a threshold: too many, too old, lowest aborted write id (None if untold).
+
+    Of those only that may be forgotten: what stays would be found again each time.
+    """
+    now = work.now_ms
     count, oldest = func.count(), func.min(TXNS.c.TXN_STARTED)
     is_over = count > threshold
     if time_threshold_ms >= 0:
         is_over = or_(is_over, oldest + time_threshold_ms < now)
-    rows = connection.execute(
+    rows = work.connection.execute(
         select(_C.TC_DATABASE, _C.TC_TABLE, _C.TC_PARTITION, count, oldest, func.min(_C.TC_WRITEID))
         .join_from(TXN_COMPONENTS, TXNS, TXNS.c.TXN_ID == _C.TC_TXNID)
-        .where(TXNS.c.TXN_STATE == TxnState.ABORTED.value, _C.TC_TABLE.is_not(None))
+        .where(is_aborted_before(_aborts_end_ms(work)), _C.TC_TABLE.is_not(None))
         .group_by(_C.TC_DATABASE, _C.TC_TABLE, _C.TC_PARTITION)
         .having(is_over)
         .limit(FETCH_MAX)

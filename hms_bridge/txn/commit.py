@@ -126,7 +126,7 @@ def commit_txn(work: Work, request: CommitTxnRequest) -> CommitOutcome:
     elif traces.has_changes and not (is_replayed or row.type is TxnType.READ_ONLY):
         refusal = _settle_changes(connection, request, txn_id)
     if refusal is not None:
-        return _abort_instead(connection, txn_id, row.type, refusal)
+        return _abort_instead(work, txn_id, row.type, refusal)
     return _end(connection, request, txn_id, row.type, traces)
 
 
@@ -310,11 +310,9 @@ def _conflict(
     )
 
 
-def _abort_instead(
-    connection: Connection, txn_id: TxnId, kind: TxnType, refusal: str
-) -> CommitOutcome:
+def _abort_instead(work: Work, txn_id: TxnId, kind: TxnType, refusal: str) -> CommitOutcome:
     reason = AbortReason.COMPACTION if kind in _COMPACTIONS else AbortReason.WRITE_CONFLICT
-    aborted, broken = abort_open(connection, {txn_id: kind}, reason=reason)
+    aborted, broken = abort_open(work, {txn_id: kind}, reason=reason)
     return CommitOutcome(
         txn_id=txn_id,
         type=kind,

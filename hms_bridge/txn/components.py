@@ -186,15 +186,16 @@ def forget_aborted(
     connection: Connection,
     target: ColumnElement[bool],
     *,
+    before_ms: int,
     highest_write_id: WriteId | None = None,
     write_ids: Sequence[WriteId] | None = None,
 ) -> None:
-    """Drop rows of aborted transactions whose files are gone.
+    """Drop rows of transactions that aborted before a time, and whose files are gone.
 
     ``target`` selects database, table and partition (:func:`at_target`). Either all up to
     ``highest_write_id``, or exactly ``write_ids``. Open transactions' rows stay whatever is asked.
     """
-    aborted = select(TXNS.c.TXN_ID).where(TXNS.c.TXN_STATE == TxnState.ABORTED.value)
+    aborted = select(TXNS.c.TXN_ID).where(is_aborted_before(before_ms))
     mine = and_(target, _T.TC_TXNID.in_(aborted))
     if highest_write_id is not None:
         later = exists().where(
@@ -207,6 +208,13 @@ def forget_aborted(
         connection.execute(delete(TXN_COMPONENTS).where(mine, done))
     for some in batches(write_ids or ()):
         connection.execute(delete(TXN_COMPONENTS).where(mine, _T.TC_WRITEID.in_(some)))
+
+
+def is_aborted_before(before_ms: int) -> ColumnElement[bool]:
+    """TXNS that aborted before a time. Our aborts leave it as the last sign of life; of one that
+    Hive's metastore aborted it is the last heartbeat."""
+    is_aborted = TXNS.c.TXN_STATE == TxnState.ABORTED.value
+    return and_(is_aborted, TXNS.c.TXN_LAST_HEARTBEAT <= before_ms)
 
 
 def at_target(target: Target) -> ColumnElement[bool]:

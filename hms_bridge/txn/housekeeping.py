@@ -71,7 +71,7 @@ def time_out_txns(work: Work) -> AbortOutcome:
     found = {TxnId(txn_id): TxnType(kind or 0) for txn_id, kind in rows}
     if not found:
         return AbortOutcome()
-    aborted, broken = abort_open(connection, found, reason=AbortReason.TIMEOUT)
+    aborted, broken = abort_open(work, found, reason=AbortReason.TIMEOUT)
     return AbortOutcome(aborted=aborted, broken_policies=broken)
 
 

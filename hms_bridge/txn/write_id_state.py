@@ -80,7 +80,7 @@ def repl_table_write_id_state(work: Work, state: TableWriteIdState) -> AppliedSt
         # Transaction 0 counts as committed everywhere.
         owner = TxnToWriteId(txn_id=NO_TXN, write_id=committed)
         put_write_ids(connection, database, table, (owner,))
-    outcome = abort_txns(connection, opened, AbortReason.REPL_WRITE_ID)
+    outcome = abort_txns(work, opened, AbortReason.REPL_WRITE_ID)
     for partition in state.partition_names or (None,):
         request = CompactionRequest(
             target=Target(database, table, partition),

@@ -21,7 +21,7 @@ class Edit:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Mutation:
     """`test`: the test that must fail; None where only whole clusters can show it.
-    `is_simulated`: the simulated cluster must find it, too, in the `weather` that it needs.
+    `is_simulated`: the simulated cluster must find it, too.
     `also`: lines that hold the same promise, broken at the same time."""
 
     name: str
@@ -30,7 +30,6 @@ class Mutation:
     new: str
     test: str | None = None
     is_simulated: bool = False
-    weather: str = ""
     also: tuple[Edit, ...] = ()
 
     @property
@@ -110,13 +109,20 @@ MUTATIONS = (
         is_simulated=True,
     ),
     Mutation(
+        name="an abort is forgotten before its writer can know",
+        file="hms_bridge/txn/cleaning.py",
+        old="    return work.now_ms - work.settings.compactor.abort_retention_ms\n",
+        new="    return work.now_ms\n",
+        test="tests/cleaner/test_late_writers.py::test_what_comes_late_is_aborted_and_goes",
+        is_simulated=True,
+    ),
+    Mutation(
         name="a published directory's name is not brought to the disk",
         file="hms_bridge/directories/rename.py",
         old='        settle_names(volume, target.rpartition("/")[0])\n',
         new="",
         test="tests/compaction/test_power_loss.py::test_a_committed_write_survives_a_cut_at_any_step",
         is_simulated=True,
-        weather="power",
     ),
     Mutation(
         name="a compaction's files are not brought to the disk",
@@ -125,7 +131,6 @@ MUTATIONS = (
         new="        yield sink\n",
         test="tests/compaction/test_power_loss.py::test_a_compaction_survives_a_cut_at_any_step",
         is_simulated=True,
-        weather="power",
     ),
     Mutation(
         name="the gate waits for no reader",
@@ -239,7 +244,6 @@ MUTATIONS = (
         new="        pass\n",
         test="tests/simulation/test_found.py::test_archived_files_survive_a_power_loss",
         is_simulated=True,
-        weather="power",
     ),
     Mutation(
         name="a renamed directory is not brought to the disk",
@@ -248,7 +252,6 @@ MUTATIONS = (
         new="                pass\n",
         test="tests/simulation/test_found.py::test_a_renamed_table_is_where_its_rows_say_after_a_power_loss",
         is_simulated=True,
-        weather="power",
     ),
     Mutation(
         name="a partition that a load renames is not brought to the disk",
@@ -257,7 +260,6 @@ MUTATIONS = (
         new="        pass\n",
         test="tests/simulation/test_found.py::test_a_partition_renamed_on_the_replica_is_there_after_a_power_loss",
         is_simulated=True,
-        weather="power",
     ),
     Mutation(
         name="what is deleted from a directory that stays is not off the disk",
@@ -266,7 +268,6 @@ MUTATIONS = (
         new="            pass\n",
         test="tests/simulation/test_found.py::test_rows_of_a_dropped_partition_stay_away_after_a_power_loss",
         is_simulated=True,
-        weather="power",
     ),
     Mutation(
         name="the purge looks at no pin",

@@ -24,13 +24,11 @@ from tests.simulation.cluster import Cluster, ViolationError, determined
 from tests.simulation.daemons import EXPECTED
 from tests.simulation.foreign_worker import ForeignWorker
 from tests.simulation.readers import Readers
-from tests.simulation.schedule import Kind, Step, Weather, make_schedule
+from tests.simulation.schedule import Kind, Step, make_schedule
 from tests.simulation.scheduler import FOREVER, Actor
 from tests.simulation.statements import NotTodayError
 from tests.simulation.tenants import Tenants
 
-WEATHERS = {"power": "has_power_cuts", "ends": "must_end"}
-"""Options for what is off by default."""
 LAST_WORKS = (
     "read_all",
     "wait",
@@ -96,9 +94,8 @@ class Tally:
 class Run:
     """One schedule on a cluster of its own."""
 
-    def __init__(self, tally: Tally, weather: Weather) -> None:
+    def __init__(self, tally: Tally) -> None:
         self.tally = tally
-        self.weather = weather
         self.cluster = the_cluster()
         self.cluster.restart()
         kinds = (Readers, Admins, Tenants, ForeignWorker)
@@ -190,7 +187,9 @@ class Run:
         self.cluster.owned.pop(actor.name, None)
 
     def _wait(self, milliseconds: int) -> None:
-        """Time goes by in steps that let the living give signs of life; the stalled give none."""
+        """Time goes by in steps that let the living give signs of life; the stalled give none.
+
+        Nobody stands still for longer than aborts are remembered and goes on then."""
         self._behind_ms = max(0, self._behind_ms - milliseconds)
         if milliseconds < 0:
             self.cluster.clock.advance_ms(milliseconds)
@@ -201,6 +200,11 @@ class Run:
             self.cluster.clock.advance_ms(part)
             left -= part
             self._beat()
+        for actor in self.cluster.scheduler.living:
+            actor.stalled_ms += milliseconds if actor.is_stalled else -actor.stalled_ms
+            if actor.stalled_ms >= self.cluster.source.settings.compactor.abort_retention_ms:
+                self.cluster.scheduler.kill(actor)
+                self._forget(actor)
 
     def _delay(self, actor: Actor) -> None:
         """An operation on slow storage; the others, and its own other threads, go on meanwhile."""
@@ -246,8 +250,7 @@ class Run:
             else:
                 self._do(work)
             self.cluster.check()
-        if self.weather.must_end:
-            self.cluster.check_ended()
+        self.cluster.check_ended()
         self.tally.equal_at_the_end += self.cluster.is_replica_equal()
 
     def _do(self, work: str) -> None:
@@ -259,17 +262,14 @@ class Run:
         self._judge(actor)
 
 
-FAIR = Weather()
 _TOLD_EVERY = 100
 _PART = 20
 
 
-def play(
-    seed: int, steps: Sequence[Step], tally: Tally | None = None, weather: Weather = FAIR
-) -> ViolationError | None:
+def play(seed: int, steps: Sequence[Step], tally: Tally | None = None) -> ViolationError | None:
     """Play steps; the violation that they lead to."""
     with determined(seed):
-        run = Run(tally or Tally(), weather)
+        run = Run(tally or Tally())
         try:
             run.play(steps)
         except ViolationError as violation:
@@ -281,7 +281,6 @@ def shrink(
     seed: int,
     steps: Sequence[Step],
     violation: ViolationError,
-    weather: Weather = FAIR,
     tries: int = 400,
 ) -> list[Step]:
     """Fewer steps that break the same invariant (delta debugging: halves, quarters, … single)."""
@@ -291,7 +290,7 @@ def shrink(
         while at < len(kept) and tries > 0:
             fewer = kept[:at] + kept[at + size :]
             tries -= 1
-            found = play(seed, fewer, weather=weather)
+            found = play(seed, fewer)
             if found is not None and found.invariant == violation.invariant:
                 kept = fewer
             else:
@@ -310,7 +309,6 @@ def tell(text: str) -> None:
 
 def search(
     seeds: Iterable[int],
-    weather: Weather,
     *,
     tally: Tally,
     seconds: float | None = None,
@@ -326,14 +324,14 @@ def search(
             time.process_time() - began > seconds or time.monotonic() - started > 2 * seconds
         ):
             break
-        steps = make_schedule(seed, weather)
-        violation = play(seed, steps, tally, weather)
+        steps = make_schedule(seed)
+        violation = play(seed, steps, tally)
         if violation is None:
             continue
         found += 1
         tell(f"seed {seed}: {violation}")
-        few = shrink(seed, steps, violation, weather, tries) if tries else steps
-        again = play(seed, few, weather=weather)
+        few = shrink(seed, steps, violation, tries) if tries else steps
+        again = play(seed, few)
         tell("\n".join([f"  {len(few)} of {len(steps)} steps: {again}", *map(str, few)]))
     return found
 
@@ -343,7 +341,6 @@ class Part:
     """Some seeds that one process plays."""
 
     seeds: tuple[int, ...]
-    weather: Weather
     tries: int
 
 
@@ -356,7 +353,7 @@ def play_part(part: Part) -> tuple[Tally, int, list[str]]:
     """What was done, how many violations were found, and what is to be told of them."""
     logging.disable(logging.WARNING)
     tally, told = Tally(), list[str]()
-    found = search(part.seeds, part.weather, tally=tally, tries=part.tries, tell=told.append)
+    found = search(part.seeds, tally=tally, tries=part.tries, tell=told.append)
     return tally, found, told
 
 
@@ -389,15 +386,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=None, help="stop after so long")
     parser.add_argument("--tries", type=int, default=400, help="to shrink a schedule; 0: none")
     parser.add_argument("--until-found", action="store_true", help="stop at the first violation")
-    for name in WEATHERS:
-        parser.add_argument(f"--{name}", action="store_true")
     options = parser.parse_args(arguments)
-    weather = Weather(**{WEATHERS[name]: True for name in WEATHERS if vars(options)[name]})
     signal.signal(signal.SIGTERM, lambda *_: _end())
     tally, started, found, told_at = Tally(), time.monotonic(), 0, 0
     seeds = range(options.first, options.first + options.seeds)
     size = _PART if options.processes > 1 else 1
-    parts = [Part(one, weather, options.tries) for one in _groups(seeds, size)]
+    parts = [Part(one, options.tries) for one in _groups(seeds, size)]
     for done, count, texts in play_parts(parts, options.processes):
         tally.add(done)
         found += count

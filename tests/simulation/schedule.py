@@ -93,17 +93,6 @@ DDL = {
 _WAITS_MS = (1_500, 6_000, 60_000, 200_000, 400_000, 3_600_000, 12 * 86_400_000, -7_200_000)
 
 
-@dataclass(frozen=True)
-class Weather:
-    """Which troubles a run may have. Those that are off by default lead to what is known to be
-    wrong, or lies outside of what is promised (docs/simulation.md)."""
-
-    has_ddl: bool = True
-    has_power_cuts: bool = False
-    has_clock_steps: bool = True
-    must_end: bool = False
-
-
 SCENES: dict[str, tuple[tuple[str, int, int], ...]] = {
     "a table dropped by mistake": (
         ("insert", 0, 0),
@@ -343,11 +332,11 @@ SCENES: dict[str, tuple[tuple[str, int, int], ...]] = {
 `stall` and `kill` mean the last one that was left open."""
 
 
-def make_schedule(seed: int, weather: Weather, length: int = 14) -> list[Step]:
+def make_schedule(seed: int, length: int = 14) -> list[Step]:
     """The steps of a seed; about `length` pieces of work, of which some stand together."""
     dice = random.Random(seed)
-    works = WEIGHTS | (DDL if weather.has_ddl else {})
-    script = _Script(dice, weather)
+    works = WEIGHTS | DDL
+    script = _Script(dice)
     is_calm = dice.random() < 0.3
     while script.count < length:
         if dice.random() < 0.12:
@@ -364,12 +353,11 @@ def make_schedule(seed: int, weather: Weather, length: int = 14) -> list[Step]:
 class _Script:
     """A schedule that grows."""
 
-    def __init__(self, dice: random.Random, weather: Weather) -> None:
+    def __init__(self, dice: random.Random) -> None:
         self.steps: list[Step] = []
         self.open_actors: list[int] = []
         self.count = 0
         self._dice = dice
-        self._weather = weather
 
     def begin(self, work: str, points: int) -> None:
         """A piece of work, to its end or for so many operations."""
@@ -388,7 +376,7 @@ class _Script:
             elif work in _ENDS:
                 if self.open_actors:
                     self.steps.append(Step(_ENDS[work], self.open_actors[-1]))
-            elif self._weather.has_ddl or work not in DDL:
+            else:
                 self.begin(work, self._dice.randint(low, high) if high else 0)
 
     def push(self) -> None:
@@ -414,12 +402,11 @@ class _Script:
 
     def trouble(self) -> None:
         """Time goes by, or the power fails."""
-        dice, weather = self._dice, self._weather
-        if weather.has_power_cuts and dice.random() < 0.12:
+        dice = self._dice
+        if dice.random() < 0.12:
             self.steps.append(Step(Kind.CUT, amount=dice.randrange(1 << 30)))
         elif dice.random() < 0.25:
-            waits = _WAITS_MS if weather.has_clock_steps else _WAITS_MS[:5]
-            (wait,) = dice.choices(waits, (8, 8, 6, 6, 3, 2, 1, 1)[: len(waits)])
+            (wait,) = dice.choices(_WAITS_MS, (8, 8, 6, 6, 3, 2, 1, 1))
             self.steps.append(Step(Kind.WAIT, amount=wait))
 
 

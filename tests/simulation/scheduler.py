@@ -41,6 +41,7 @@ class Actor:
         self.is_done = False
         self.is_dead = False
         self.is_stalled = False
+        self.stalled_ms = 0
         self.points = 0
         self.budget = 0
         self.fault: OSError | None = None

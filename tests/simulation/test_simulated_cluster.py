@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from tests.simulation.run import Tally, play, search, the_cluster
-from tests.simulation.schedule import Weather, make_schedule
+from tests.simulation.schedule import make_schedule
 from tests.simulation.scheduler import Scheduler, SlowError
 
 MANY = 10
@@ -31,7 +31,7 @@ def loud(capfd):
 def test_schedules_of_whole_clusters(loud):
     """I1-I13, as many schedules as the time allows, always from the first seed on."""
     tally, told = Tally(), []
-    search(itertools.count(1), Weather(), tally=tally, seconds=SECONDS, tries=200, tell=told.append)
+    search(itertools.count(1), tally=tally, seconds=SECONDS, tries=200, tell=told.append)
     loud(f"simulated cluster: {tally.told()}")
     assert not told, "\n".join(told)
     assert tally.schedules
@@ -43,7 +43,7 @@ def test_a_seed_replays_all():
     found = []
     for _ in range(2):
         tally = Tally()
-        assert play(7, make_schedule(7, Weather()), tally) is None
+        assert play(7, make_schedule(7), tally) is None
         files = [(path, file.data) for path, file in the_cluster().disk.files("/")]
         found.append((tally.points, tally.kills, sorted(files)))
     assert found[0] == found[1]

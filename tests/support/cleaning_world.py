@@ -30,12 +30,17 @@ class CleaningWorld(World):
         is_partitioned: bool = False,
         is_archive_on: bool = True,
         parameters: dict[str, str] | None = None,
+        abort_retention_ms: int = 0,
     ) -> None:
+        """Without a retention an abort is forgotten as soon as it may be: most tests are of that
+        moment. What the retention is for: tests/cleaner/test_late_writers.py."""
         super().__init__(
             folder,
             parameters={"repl.source.for": "policy"} if is_source else {},
             archive=ArchiveSettings(is_enabled=is_archive_on, root=str(folder / "cmroot")),
-            compactor=CompactorSettings(aborted_txn_threshold=0),
+            compactor=CompactorSettings(
+                aborted_txn_threshold=0, abort_retention_ms=abort_retention_ms
+            ),
         )
         self.create_table(is_partitioned=is_partitioned, **(parameters or {}))
 

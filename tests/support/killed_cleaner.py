@@ -34,7 +34,7 @@ def settings_of(folder: Path) -> Settings:
     return Settings(
         warehouse=str(folder / "warehouse"),
         archive=ArchiveSettings(root=str(folder / "cmroot")),
-        compactor=CompactorSettings(aborted_txn_threshold=0),
+        compactor=CompactorSettings(aborted_txn_threshold=0, abort_retention_ms=0),
     )
 
 

@@ -90,7 +90,7 @@ class TxnWorld:
         self.time = SimulatedClock()
         self.clock: Clock = clock or self.time
         self.settings = TxnSettings()
-        self.compactor = CompactorSettings()
+        self.compactor = CompactorSettings(abort_retention_ms=0)  # the rules without it
 
     def do(self, work: Callable[[Connection], T]) -> T:
         return run_in_transaction(self.database, work, write=True, clock=self.clock)
@@ -126,10 +126,10 @@ class TxnWorld:
 
     def abort(self, txn_id: int, **more: Any) -> AbortOutcome:
         request = AbortTxnRequest(txn_id=TxnId(txn_id), **more)
-        return self.do(lambda c: abort_txn(c, request))
+        return self.do(lambda c: abort_txn(self.work(c), request))
 
     def abort_many(self, ids: Sequence[int]) -> AbortOutcome:
-        return self.do(lambda c: abort_txns(c, [TxnId(one) for one in ids]))
+        return self.do(lambda c: abort_txns(self.work(c), [TxnId(one) for one in ids]))
 
     def open_txns(self) -> OpenTxns:
         return self.do(lambda c: open_txns.get_open_txns(self.work(c)))

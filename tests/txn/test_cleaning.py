@@ -227,7 +227,7 @@ class TestCleaned:
         world.abort_many([txn_id for txn_id, _ in pairs[:2]])
         mine = world.compacted(9)
         ids = [write_id for _, write_id in pairs[1:]]
-        world.do(lambda c: cleaning.forget_aborted_components(c, mine, ids))
+        world.do(lambda c: cleaning.forget_aborted_components(world.work(c), mine, ids))
         assert {row["TC_TXNID"] for row in world.rows(TXN_COMPONENTS)} == {
             pairs[0][0],
             pairs[2][0],

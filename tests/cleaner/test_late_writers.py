@@ -1,0 +1,88 @@
+"""A writer that was given up for lost may not know it: what it brings late must not be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hms_bridge.config.settings import CompactorSettings
+from hms_bridge.model.compaction import CompactionType
+from hms_bridge.model.ids import WriteId
+from hms_bridge.model.lock import DataOperation, LockType
+from tests.conformance import objects
+from tests.support.cleaning_world import CleaningWorld, aborted_ids, delta
+
+RETENTION_MS = CompactorSettings().abort_retention_ms
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> CleaningWorld:
+    return CleaningWorld(tmp_path, abort_retention_ms=RETENTION_MS)
+
+
+def lose_writer(world: CleaningWorld) -> WriteId:
+    """It has its write id and no file yet when its transaction times out."""
+    txn_id = world.open()
+    change = objects.component("db", "t", LockType.SHARED_WRITE, DataOperation.INSERT)
+    world.metastore.lock(objects.request(change, txn=txn_id))
+    write_id = objects.write_id(world.metastore, txn_id, "db")
+    world.clock.advance_ms(400_000)
+    world.metastore.run_housekeeping()
+    return write_id
+
+
+def keep_house(world: CleaningWorld) -> None:
+    """Often enough, and within the retention."""
+    for _ in range(3):
+        world.clock.advance_ms(60_000)
+        world.commit(world.open())  # the last transaction is remembered
+        world.cleaner().run_once()
+        world.metastore.run_housekeeping()
+
+
+@pytest.mark.parametrize("is_compacted", [False, True])
+def test_what_comes_late_is_aborted_and_goes(world: CleaningWorld, is_compacted: bool) -> None:
+    """I2: the cleaner has been there, after a compaction or of its own accord; Hive reads it."""
+    world.write()
+    late = lose_writer(world)
+    if is_compacted:
+        world.compact(kind=CompactionType.MINOR)
+    keep_house(world)
+    world.write_directory(f"delete_{delta(late)}")  # no compacted delta covers it
+    world.write_directory(delta(late))
+    assert aborted_ids(world) == (late,)
+    world.clock.advance_ms(RETENTION_MS)
+    keep_house(world)
+    assert {delta(late), f"delete_{delta(late)}"}.isdisjoint(world.directories())
+    assert aborted_ids(world) == ()
+
+
+def test_the_time_counts_from_the_abort(world: CleaningWorld) -> None:
+    """A metastore that was down gets no heartbeats, and its writers go on."""
+    txn_id, late = world.start_write()
+    world.clock.advance_ms(2 * RETENTION_MS)
+    world.metastore.run_housekeeping()
+    keep_house(world)
+    assert aborted_ids(world) == (late,)
+    world.clock.advance_ms(RETENTION_MS)
+    keep_house(world)
+    assert aborted_ids(world) == ()
+    assert world.directories() == []
+
+
+def test_nobody_asks_for_a_compaction_in_vain(world: CleaningWorld) -> None:
+    """What cannot be forgotten yet counts for no threshold, so that it is asked for once."""
+    world.write_aborted()
+    assert world.metastore.find_potential_compactions(0, 0) == ()
+    assert world.metastore.find_ready_to_clean_aborts() == ()
+    world.clock.advance_ms(RETENTION_MS)
+    (found,) = world.metastore.find_potential_compactions(0, 0)
+    assert found.has_too_many_aborts
+
+
+def test_a_dropped_table_leaves_nothing_to_wait_for(world: CleaningWorld) -> None:
+    world.write_aborted()
+    world.metastore.drop_table("db", "t")
+    keep_house(world)
+    assert world.metastore.get_open_txns().snapshot().aborted_ids == ()
