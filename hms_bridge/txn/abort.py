@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import Column, Connection, Table, delete, select, update
 
 from hms_bridge.backend.batches import batches
+from hms_bridge.backend.dialect import now_expression
 from hms_bridge.backend.schema.txn_tables import (
     HIVE_LOCKS,
     MATERIALIZATION_REBUILD_LOCKS,
@@ -156,7 +157,7 @@ def _end_open(work: Work, ids: Sequence[TxnId], reason: AbortReason) -> None:
         .values(
             TXN_STATE=TxnState.ABORTED.value,
             TXN_META_INFO=reason.text or None,
-            TXN_LAST_HEARTBEAT=work.now_ms,
+            TXN_LAST_HEARTBEAT=now_expression(work.connection, work.clock),
         )
     )
     forget_open(work.connection, ids)
