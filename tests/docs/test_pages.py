@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import click
@@ -46,6 +47,12 @@ def test_every_page_can_be_found_from_the_index() -> None:
                 found.add(target)
                 pending.append(target)
     assert {page for page in PAGES if page.is_relative_to(INDEX.parent)} <= found
+
+
+def test_the_changelog_tells_of_this_version() -> None:
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
+    heading = rf"^## \[{re.escape(project['version'])}\] - \d{{4}}-\d\d-\d\d$"
+    assert re.search(heading, (CHECKOUT / "CHANGELOG.md").read_text(), re.MULTILINE)
 
 
 def _documented() -> list[tuple[str, str]]:
