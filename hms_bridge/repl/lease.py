@@ -188,11 +188,11 @@ class _Acquisition:
     def _look(self, lock_id: LockId) -> bool:
         """Whether the lock of a dead holder was taken away. Raises ReplError for a living one."""
         listed = self._metastore.show_locks(LockFilter(scope=Scope(self._request.database_name)))
-        own = next((one for one in listed if one.lock_id == lock_id), None)
-        before = [one for one in listed if one.lock_id < lock_id and self._is_in_the_way(one)]
+        own = next((lock for lock in listed if lock.lock_id == lock_id), None)
+        before = [lock for lock in listed if lock.lock_id < lock_id and self._is_in_the_way(lock)]
         if own is None or not before:
             return False
-        holder = min(before, key=lambda one: one.lock_id)
+        holder = min(before, key=lambda lock: lock.lock_id)
         if holder.scope.table != self._request.kind.value or holder.txn_id:
             raise ReplError(
                 f"database {self._request.database_name} is locked as a whole: {_who(holder)}. "

@@ -91,21 +91,21 @@ def _replays(metastore: Metastore, database: str) -> tuple[TxnId, ...]:
     """Open transactions of loads that have write ids of the database."""
     opened = metastore.get_open_txns()
     replays = [
-        one.id
-        for one in opened.txns
-        if one.state is TxnState.OPEN and one.type is TxnType.REPL_CREATED
+        txn.id
+        for txn in opened.txns
+        if txn.state is TxnState.OPEN and txn.type is TxnType.REPL_CREATED
     ]
     if not replays:
         return ()
     tables = metastore.get_tables_by_names(database, metastore.get_tables(database))
-    names = [one.full_name for one in tables if one.is_transactional]
+    names = [table.full_name for table in tables if table.is_transactional]
     lists = whole_lists(metastore, names, metastore.get_open_txns().snapshot())
     return tuple(
         txn_id
         for txn_id in replays
         if any(
             owns(metastore, name, txn_id, write_id)
-            for name, one in zip(names, lists, strict=True)
-            for write_id in one.open_ids
+            for name, write_ids in zip(names, lists, strict=True)
+            for write_id in write_ids.open_ids
         )
     )

@@ -163,7 +163,9 @@ class IncrementalDump:
         for texts in events:
             dumped[texts.type] += 1
             files += texts.files
-            yield {one.path: format_files(one.files) for one in texts.lists} | dict(texts.texts)
+            yield {
+                file_list.path: format_files(file_list.files) for file_list in texts.lists
+            } | dict(texts.texts)
 
     def _counts(self, dumped: Counter[str]) -> EventCounts:
         return EventCounts(
@@ -208,19 +210,19 @@ class IncrementalDump:
         commit = CommitTxnPayload.parse(message_json(event), f"event {event.id} ({event.type})")
         self._ended.add(commit.txn_id)
         notified = self._source.get_write_events(commit.txn_id, self._database_name)
-        reported = tuple(one for one in notified if one.target.table not in self._anew)
+        reported = tuple(write for write in notified if write.target.table not in self._anew)
         if unreported is None:
             return reported
         if commit.txn_id not in self._opened:
             self._note_earlier(commit, reported, unreported)
-        found = unreported.find(event, commit.txn_id, notified)
+        traced = unreported.find(event, commit.txn_id, notified)
         shown = (
-            self._whole(event, one, unreported)
-            for one in reported
-            if self._is_of_table(event, commit.txn_id, one, unreported)
-            and self._is_seen(event, commit.txn_id, one, unreported)
+            self._whole(event, write, unreported)
+            for write in reported
+            if self._is_of_table(event, commit.txn_id, write, unreported)
+            and self._is_seen(event, commit.txn_id, write, unreported)
         )
-        return (*shown, *(one for one in found if one.target.table not in self._anew))
+        return (*shown, *(write for write in traced if write.target.table not in self._anew))
 
     def _note_txns(self, event: NotificationEvent, unreported: UnreportedWrites | None) -> None:
         """Transactions that an event opens, aborts or allocates write ids for."""
@@ -232,7 +234,7 @@ class IncrementalDump:
         elif event.type == EventType.ALLOC_WRITE_ID.value and unreported is not None:
             payload = AllocWriteIdPayload.parse(message_json(event), where)
             unreported.note(event.id, payload.table_name, payload.allocated)
-            self._allocated.update(one.txn_id for one in payload.allocated)
+            self._allocated.update(pair.txn_id for pair in payload.allocated)
 
     def _whole(
         self, event: NotificationEvent, write: WriteEvent, unreported: UnreportedWrites
@@ -272,7 +274,9 @@ class IncrementalDump:
         if unreported is None:
             return ()
         return tuple(
-            one.target for one in writes if not one.files and unreported.is_emptied(commit, one)
+            write.target
+            for write in writes
+            if not write.files and unreported.is_emptied(commit, write)
         )
 
     def _is_seen(
@@ -310,7 +314,7 @@ class IncrementalDump:
             for event_id, payload in earlier_allocations(
                 self._source, self._database_name, commit.txn_id, self._wanted.after
             ):
-                own = [one for one in payload.allocated if one.txn_id == commit.txn_id]
+                own = [pair for pair in payload.allocated if pair.txn_id == commit.txn_id]
                 unreported.note(event_id, payload.table_name, own)
         except EventGapError:
             if not reported:
@@ -323,7 +327,7 @@ class IncrementalDump:
         """Source transactions that are open now: what a target keeps open after the load."""
         opened = self._source.get_open_txns()
         return ",".join(
-            str(one.id)
-            for one in opened.txns
-            if one.state is TxnState.OPEN and one.type is TxnType.DEFAULT
+            str(txn.id)
+            for txn in opened.txns
+            if txn.state is TxnState.OPEN and txn.type is TxnType.DEFAULT
         )

@@ -54,8 +54,8 @@ def require_same_log(
             "metastore was restored or replaced. " + _begin_anew(previous)
         )
     noted = _noted(read_origin(resolve, paths), after, paths)
-    found = _hash(source, after)
-    if noted is not None and found is not None and noted != found:
+    hash_now = _hash(source, after)
+    if noted is not None and hash_now is not None and noted != hash_now:
         raise EventGapError(
             f"event {after}, at which the last dump ended, is another one in this metastore: it is "
             "not the one that was dumped (look at --metastore), or it was restored from a backup. "
@@ -78,8 +78,8 @@ def _hash(source: NotificationStore, event_id: EventId) -> str | None:
     if event_id < 1:
         return None
     request = NotificationRequest(last_event_id=EventId(event_id - 1), max_events=1)
-    found = source.get_next_notification(request)
-    if not found or found[0].id != event_id:
+    events = source.get_next_notification(request)
+    if not events or events[0].id != event_id:
         return None
-    event = found[0]
+    event = events[0]
     return hashlib.sha256(f"{event.time_seconds} {event.type} {event.message}".encode()).hexdigest()

@@ -79,8 +79,8 @@ class PartitionChanges:
         if self._name_now(table, allocated) != now:
             return self.visibility(table, partition, allocated, committed)
         changes = list(self._of(table, key, allocated))
-        is_gone = not is_there and not any(one.event_id > committed for one in changes)
-        under_writer = {one.kind for one in changes if one.event_id < committed}
+        is_gone = not is_there and not any(change.event_id > committed for change in changes)
+        under_writer = {change.kind for change in changes if change.event_id < committed}
         if not under_writer & {PartitionChange.DROPPED, PartitionChange.RENAMED}:
             return WriteVisibility.VISIBLE
         if under_writer == {PartitionChange.DROPPED} and is_gone:

@@ -74,7 +74,7 @@ def plain_places(source: Metastore, resolve: Resolver, tables: Iterable[Table]) 
 def write_plain(texts: NotedTexts, paths: DumpPaths, places: PlainPlaces) -> None:
     """Note them in a new dump; nothing for none."""
     if places:
-        fields = {name: [one.files, one.names] for name, one in places.items()}
+        fields = {name: [place.files, place.names] for name, place in places.items()}
         texts.write({paths.plain_tables: json.dumps(fields) + "\n"})
 
 
@@ -126,7 +126,7 @@ def _follow(event: NotificationEvent, known: dict[str, PlainPlace]) -> None:
 
 
 def _forget(known: dict[str, PlainPlace], table: str) -> None:
-    for name in [one for one in known if one == table or one.startswith(f"{table}/")]:
+    for name in [place for place in known if place == table or place.startswith(f"{table}/")]:
         del known[name]
 
 
@@ -145,9 +145,9 @@ def _reported(event: NotificationEvent) -> Iterator[tuple[str, list[str]]]:
             yield table.name, _paths(payload, payload.texts("files"))
         return
     listed = {
-        str(one.get("partitionName")): one.get("files") or []
-        for one in payload.fields.get("partitionFiles") or []
-        if isinstance(one, dict)
+        str(entry.get("partitionName")): entry.get("files") or []
+        for entry in payload.fields.get("partitionFiles") or []
+        if isinstance(entry, dict)
     }
     for text in payload.texts("partitionListJson"):
         if text:
@@ -157,7 +157,7 @@ def _reported(event: NotificationEvent) -> Iterator[tuple[str, list[str]]]:
 
 def _paths(payload: Payload, files: Iterable[object]) -> list[str]:
     try:
-        return [decode_uri(str(one)).uri.rpartition("/")[2] for one in files if one]
+        return [decode_uri(str(uri)).uri.rpartition("/")[2] for uri in files if uri]
     except ChangeManagerError as error:
         raise payload.wrong(str(error)) from error
 
@@ -171,21 +171,21 @@ def _locations(source: Metastore, table: Table) -> Iterator[tuple[str, str]]:
         partitions = partitions_of(source, table)
     except NoSuchObjectError:
         return
-    for one in partitions:
-        if one.storage.location is not None:
-            name = partition_name(table.partition_columns, one.values)
-            yield f"{table.name}/{name}", one.storage.location
+    for partition in partitions:
+        if partition.storage.location is not None:
+            name = partition_name(table.partition_columns, partition.values)
+            yield f"{table.name}/{name}", partition.storage.location
 
 
 def _look(root: Location) -> PlainPlace:
-    found = [
-        one
-        for one in list_data(root)
-        if one.kind is FileKind.FILE and not any(is_hidden(part) for part in one.path.split("/"))
+    files = [
+        file
+        for file in list_data(root)
+        if file.kind is FileKind.FILE and not any(is_hidden(part) for part in file.path.split("/"))
     ]
     return PlainPlace(
-        files=_hash([f"{one.path} {one.size_bytes} {one.mtime_ms}" for one in found]),
-        names=_hash([one.path.rpartition("/")[2] for one in found]),
+        files=_hash([f"{file.path} {file.size_bytes} {file.mtime_ms}" for file in files]),
+        names=_hash([file.path.rpartition("/")[2] for file in files]),
     )
 
 

@@ -150,7 +150,7 @@ class ReplDump(DumpVerb):
             if request.is_bootstrap_forced
             else "there is no earlier dump to go on from",
             previous=None if previous is None else previous.paths.root,
-            tables=tuple(one.name for one in tables),
+            tables=tuple(listed.name for listed in tables),
             removed=removed,
             waits_for="" if writers is None else writers.text,
         )
@@ -251,7 +251,7 @@ class ReplDump(DumpVerb):
         except ReplError:
             pins.release(paths.root)
             raise
-        newest_ms = max((one.time_ms for one in dumps), default=0)
+        newest_ms = max((dump.time_ms for dump in dumps), default=0)
         mark = FinishMark(
             manifest_digest=texts.manifest(len(files)),
             time_ms=max(self._clock.now_ms(), newest_ms + 1),
@@ -396,8 +396,12 @@ class ReplDump(DumpVerb):
         pins.hold(paths.root, files)
         find = partial(locate, resolve=self._resolve, is_content_checked=False)
         with FilePool() as pool:
-            gone = [one for one in pool.each(find, dict.fromkeys(files)) if one.location is None]
-        missing = [f"{one.file.uri} ({one.reason})" for one in gone]
+            gone = [
+                located
+                for located in pool.each(find, dict.fromkeys(files))
+                if located.location is None
+            ]
+        missing = [f"{located.file.uri} ({located.reason})" for located in gone]
         if missing:
             pins.release(paths.root)
             raise SourceFileMissingError(
@@ -410,13 +414,16 @@ class ReplDump(DumpVerb):
     def _way_out(self, database: str, lost: Sequence[LocatedFile]) -> str:
         """The tables whose files are lost come whole; of one that is not there nobody can tell."""
         places = {
-            one.name: self._resolve(one.storage.location).uri
-            for one in self._tables(database)
-            if one.storage.location is not None
+            table.name: self._resolve(table.storage.location).uri
+            for table in self._tables(database)
+            if table.storage.location is not None
         }
         owners = {
-            next((name for name, place in places.items() if path_below(one.file.uri, place)), None)
-            for one in lost
+            next(
+                (name for name, place in places.items() if path_below(located.file.uri, place)),
+                None,
+            )
+            for located in lost
         }
         names = sorted(name for name in owners if name is not None)
         return begin_anew(database) if None in owners else bring_anew(database, names)

@@ -134,19 +134,19 @@ def replace_tables(reader: DumpReader, replica: Replica) -> None:
             continue
         if checkpoint not in (table.parameters.get(CHECKPOINT), table.parameters.get(BEGUN)):
             replica.metastore.drop_table(replica.names.target_database, name)
-    dumped = reader.tables_anew()
-    for one in sorted(dumped, key=lambda one: one.table.is_any_view):
-        _load_table(reader, replica, one)
+    dumped_tables = reader.tables_anew()
+    for dumped in sorted(dumped_tables, key=lambda entry: entry.table.is_any_view):
+        _load_table(reader, replica, dumped)
 
 
 def lacks_tables(reader: DumpReader, replica: Replica) -> bool:
     """Whether a replica does not have all that an incremental dump brings whole."""
-    names = {one.table.name for one in reader.tables_anew()}
-    found = {name: replica.find_table(name) for name in reader.names_anew}
+    names = {dumped.table.name for dumped in reader.tables_anew()}
+    tables = {name: replica.find_table(name) for name in reader.names_anew}
     return any(
         (table is None) == (name in names)
         or (table is not None and table.parameters.get(CHECKPOINT) != reader.paths.hive)
-        for name, table in found.items()
+        for name, table in tables.items()
     )
 
 
@@ -214,8 +214,8 @@ def _load_partitions(
     if replica.owns_files(table):
         replica.copy_parts(parts, replica.table_root(table))
     known = {
-        one.values
-        for one in replica.metastore.get_partitions_by_names(
+        partition.values
+        for partition in replica.metastore.get_partitions_by_names(
             table.database_name, table.name, [part.name for part in parts]
         )
     }

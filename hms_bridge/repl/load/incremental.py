@@ -108,7 +108,7 @@ def plan_incremental(reader: DumpReader, after: EventId) -> IncrementalPlan:
             counts[event_type] += 1
     return IncrementalPlan(
         left_out=left_out,
-        changes=ObjectChanges(by_name={name: tuple(found) for name, found in changes.items()}),
+        changes=ObjectChanges(by_name={name: tuple(of_name) for name, of_name in changes.items()}),
         counts=counts,
         passed=passed,
     )
@@ -152,8 +152,11 @@ def _partition_changes(
     if event.type == DumpType.ADD_PARTITION.value:
         dumped = reader.event_table(event)
         return tuple(
-            (partition_key(dumped.table.name, parse_partition_name(one.name)), ObjectChange.CREATED)
-            for one in dumped.partitions
+            (
+                partition_key(dumped.table.name, parse_partition_name(part.name)),
+                ObjectChange.CREATED,
+            )
+            for part in dumped.partitions
         )
     if event.type == DumpType.DROP_PARTITION.value:
         payload = Payload.parse(event.payload, event.where)
@@ -165,7 +168,7 @@ def _partition_changes(
     if event.type == DumpType.RENAME_PARTITION.value:
         payload = Payload.parse(event.payload, event.where)
         changed = table_from_json(payload.text("tableObjJson"))
-        columns = [one.name for one in changed.partition_columns]
+        columns = [column.name for column in changed.partition_columns]
         keys = (
             partition_key(changed.name, zip(columns, partition_from_json(text).values, strict=True))
             for text in (
@@ -184,11 +187,11 @@ def _txn_step(event: DumpedEvent, source: str) -> TxnStep | None:
     if event.type == DumpType.ALLOC_WRITE_ID.value:
         allocated = AllocWriteIdPayload.parse(event.payload, event.where)
         is_ours = allocated.database_name == source
-        txn_ids = tuple(one.txn_id for one in allocated.allocated)
+        txn_ids = tuple(pair.txn_id for pair in allocated.allocated)
         return TxnStep(event_id=event.id, touched=txn_ids if is_ours else ())
     if event.type == DumpType.COMMIT_TXN.value:
         commit = CommitTxnPayload.parse(event.payload, event.where)
-        is_ours = any(one.target.database == source for one in commit.writes or ())
+        is_ours = any(write.target.database == source for write in commit.writes or ())
         touched = (commit.txn_id,) if is_ours else ()
         return TxnStep(event_id=event.id, ended=commit.txn_id, touched=touched)
     if event.type == DumpType.ABORT_TXN.value:

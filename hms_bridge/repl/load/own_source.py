@@ -59,7 +59,7 @@ def is_same_place(table: Table, source: Table, resolve: Resolver) -> bool:
     here, there = parse_uri(place), parse_uri(other)
     if here.file_system != there.file_system:
         return False
-    first, second = (_real_path(resolve(one.uri)) for one in (here, there))
+    first, second = (_real_path(resolve(parsed.uri)) for parsed in (here, there))
     return is_within(first, second) or is_within(second, first)
 
 

@@ -339,8 +339,8 @@ class ReplLoad:
         database = replica.find_database()
         if database is None or not database.is_replication_source:
             return
-        some = islice(_tables_of_events(reader), _TABLES_COMPARED)
-        refuse_own_source(reader.paths.root, database, some, replica.find_table, self._resolve)
+        tables = islice(_tables_of_events(reader), _TABLES_COMPARED)
+        refuse_own_source(reader.paths.root, database, tables, replica.find_table, self._resolve)
 
     def _incremental_start(self, request: LoadRequest, reader: DumpReader) -> EventId:
         """Where the target stands. Raises ReplError, EventGapError if the dump does not follow."""
