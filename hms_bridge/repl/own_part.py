@@ -28,7 +28,7 @@ from hms_bridge.repl.target_objects import (
 )
 from hms_bridge.repl.whole_lists import whole_lists
 
-_PART = (
+_PROPERTIES = (
     SOURCE_FOR,
     TARGET_FOR,
     OPENED,
@@ -71,7 +71,7 @@ class EndPlan:
 def plan_end(metastore: Metastore, name: str) -> EndPlan:
     """What ends a database's part. Raises NoSuchObjectError, ReplError if it has none."""
     database = metastore.get_database(name)
-    properties = tuple(key for key in _PART if key in database.parameters)
+    properties = tuple(key for key in _PROPERTIES if key in database.parameters)
     if not properties:
         raise ReplError(f"database {database.name} is neither a source nor a replica")
     return EndPlan(
@@ -84,7 +84,9 @@ def run_end(metastore: Metastore, plan: EndPlan) -> None:
     if plan.txn_ids:
         metastore.abort_txns(plan.txn_ids, AbortReason.REPL_DEFAULT)
     database = metastore.get_database(plan.database.name)
-    metastore.alter_database(database.name, with_parameters(database, dict.fromkeys(_PART, None)))
+    metastore.alter_database(
+        database.name, with_parameters(database, dict.fromkeys(_PROPERTIES, None))
+    )
 
 
 def _replays(metastore: Metastore, database: str) -> tuple[TxnId, ...]:

@@ -46,7 +46,7 @@ def pinned_dumps(resolve: Resolver, pins: Sequence[Pin]) -> tuple[PinnedDump, ..
         if known is None:
             continue
         database, directory = known
-        state, reason = _look(resolve, directory)
+        state, reason = _state_of(resolve, directory)
         dumps.append(
             PinnedDump(
                 holder=pin.holder,
@@ -79,7 +79,7 @@ def release_loaded_dumps(resolve: Resolver, manifest: ArchivePins) -> tuple[Pinn
     )
 
 
-def _look(resolve: Resolver, directory: str) -> tuple[PinnedDumpState, str]:
+def _state_of(resolve: Resolver, directory: str) -> tuple[PinnedDumpState, str]:
     try:
         paths, place = DumpPaths(directory), resolve(directory)
         if is_there(resolve(paths.finished_dump)) and is_there(resolve(paths.finished_load)):

@@ -74,7 +74,7 @@ class _Place:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Found:
+class _ListedPlace:
     """What one place holds at the snapshot, or why that could not be found out."""
 
     place: _Place
@@ -167,11 +167,11 @@ class BootstrapDump:
                     location=partition.storage.location,
                 )
 
-    def _write_files(self, place: _Place) -> _Found:
+    def _write_files(self, place: _Place) -> _ListedPlace:
         """The file list of one directory. What vanished may belong to a dropped table."""
         table = place.table
         if place.location is None:
-            return _Found(place=place, error=place.error)
+            return _ListedPlace(place=place, error=place.error)
         snapshot = TableSnapshot(
             metastore=self._source,
             table=table,
@@ -181,12 +181,12 @@ class BootstrapDump:
         try:
             files = snapshot_files(self._resolve(place.location), snapshot, self._cm_root)
         except FileNotFoundError as error:
-            return _Found(place=place, error=error)
+            return _ListedPlace(place=place, error=error)
         path = self._paths.table_files(table.database_name, table.name, place.name)
         self._texts.write({path: format_files(files)})
-        return _Found(place=place, files=files)
+        return _ListedPlace(place=place, files=files)
 
-    def _joined(self, places: tuple[_Found, ...]) -> _Whole | None:
+    def _joined(self, places: tuple[_ListedPlace, ...]) -> _Whole | None:
         """None for a table that was dropped, or made anew, since it was listed."""
         table, partitions = places[0].place.table, places[0].place.partitions
         error = next((place.error for place in places if place.error is not None), None)

@@ -217,7 +217,7 @@ class IncrementalDump:
             self._note_earlier(commit, reported, unreported)
         traced = unreported.find(event, commit.txn_id, notified)
         shown = (
-            self._whole(event, write, unreported)
+            self._with_checksums(event, write, unreported)
             for write in reported
             if self._is_of_table(event, commit.txn_id, write, unreported)
             and self._is_seen(event, commit.txn_id, write, unreported)
@@ -236,7 +236,7 @@ class IncrementalDump:
             unreported.note(event.id, payload.table_name, payload.allocated)
             self._allocated.update(pair.txn_id for pair in payload.allocated)
 
-    def _whole(
+    def _with_checksums(
         self, event: NotificationEvent, write: WriteEvent, unreported: UnreportedWrites
     ) -> WriteEvent:
         """A write that was reported before the database was a source came without checksums; its

@@ -19,7 +19,7 @@ from hms_bridge.repl.dump.event_source import EventRange
 from hms_bridge.repl.format.directories import DumpDirectory
 from hms_bridge.repl.format.hashed_texts import NotedTexts
 from hms_bridge.repl.format.layout import DumpPaths
-from hms_bridge.repl.format.side_texts import holding
+from hms_bridge.repl.format.side_texts import parsing
 from hms_bridge.repl.format.texts import read_text_if_there
 from hms_bridge.repl.remedies import begin_anew
 
@@ -69,7 +69,7 @@ def _begin_anew(previous: DumpDirectory) -> str:
 
 
 def _noted(text: str | None, event_id: EventId, paths: DumpPaths) -> str | None:
-    with holding("hashes of events", paths.origin, "dump --bootstrap"):
+    with parsing("hashes of events", paths.origin, "dump --bootstrap"):
         noted = json.loads(text or '{"events": {}}')["events"].get(str(event_id))
         return None if noted is None else str(noted)
 

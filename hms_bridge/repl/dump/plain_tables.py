@@ -29,7 +29,7 @@ from hms_bridge.repl.format.event_payload import Payload, message_json
 from hms_bridge.repl.format.hashed_texts import NotedTexts
 from hms_bridge.repl.format.layout import DumpPaths
 from hms_bridge.repl.format.passed_kinds import refusal
-from hms_bridge.repl.format.side_texts import holding
+from hms_bridge.repl.format.side_texts import parsing
 from hms_bridge.repl.format.texts import read_text_if_there
 from hms_bridge.repl.remedies import bring_anew
 from hms_bridge.wire.object_json import partition_from_json, table_from_json
@@ -64,7 +64,7 @@ PlainPlaces = Mapping[str, PlainPlace]
 def plain_places(source: Metastore, resolve: Resolver, tables: Iterable[Table]) -> PlainPlaces:
     """What the directories of plain managed tables hold now."""
     return {
-        name: _look(resolve(location))
+        name: _noted_files(resolve(location))
         for table in tables
         if not (table.is_transactional or table.is_external or table.is_any_view)
         for name, location in _locations(source, table)
@@ -81,7 +81,7 @@ def write_plain(texts: NotedTexts, paths: DumpPaths, places: PlainPlaces) -> Non
 def read_plain(resolve: Resolver, paths: DumpPaths) -> PlainPlaces:
     """What an earlier dump noted; none if it did not, as Hive's. Raises ReplError if damaged."""
     text = read_text_if_there(resolve(paths.plain_tables), _TEXT_BYTES_MAX)
-    with holding("hashes of tables", paths.plain_tables, "dump --bootstrap"):
+    with parsing("hashes of tables", paths.plain_tables, "dump --bootstrap"):
         return {
             str(name): PlainPlace(files=str(files), names=str(names))
             for name, (files, names) in json.loads(text or "{}").items()
@@ -177,7 +177,7 @@ def _locations(source: Metastore, table: Table) -> Iterator[tuple[str, str]]:
             yield f"{table.name}/{name}", partition.storage.location
 
 
-def _look(root: Location) -> PlainPlace:
+def _noted_files(root: Location) -> PlainPlace:
     files = [
         file
         for file in list_data(root)

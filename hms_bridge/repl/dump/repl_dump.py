@@ -37,7 +37,7 @@ from hms_bridge.repl.dump.plain_tables import (
     write_plain,
 )
 from hms_bridge.repl.dump.plan import DumpKind, DumpPlan, DumpReport, DumpRequest
-from hms_bridge.repl.dump.snapshot_wait import look
+from hms_bridge.repl.dump.snapshot_wait import try_snapshot
 from hms_bridge.repl.dump.tables import TablesDump, WrittenTables, transactional_names
 from hms_bridge.repl.dump.tables_anew import (
     is_replaceable,
@@ -142,7 +142,7 @@ class ReplDump(DumpVerb):
         require_no_constraints(self._source, tables, request.events.passed_kinds)
         for table in tables:
             require_files_of_hive(table)
-        _, writers = look(self._source, request.database_name, transactional_names(tables))
+        _, writers = try_snapshot(self._source, request.database_name, transactional_names(tables))
         return DumpPlan(
             kind=DumpKind.BOOTSTRAP,
             request=request,
@@ -244,7 +244,7 @@ class ReplDump(DumpVerb):
             report, files = self._run_bootstrap(plan, paths, texts)
         else:
             report, files = self._run_incremental(plan, paths, texts)
-        self._secure(pins, paths, files, name)
+        self._pin_files(pins, paths, files, name)
         try:
             lease.check()
             self._dumps_as_planned(plan)
@@ -386,7 +386,7 @@ class ReplDump(DumpVerb):
         texts.write({paths.names_anew: format_names(names)})
         return written
 
-    def _secure(
+    def _pin_files(
         self, pins: DumpPins, paths: DumpPaths, files: list[EncodedUri], database: str
     ) -> None:
         """Pin first, then look: a dump whose files are gone already is no dump.

@@ -74,7 +74,7 @@ class WaitRules:
     is_abort_allowed: bool = False
 
 
-def look(
+def try_snapshot(
     source: Metastore, database: str, tables: Sequence[str]
 ) -> tuple[DatabaseSnapshot, OpenWriters | None]:
     """A snapshot, and who stands in its way. ``tables``: ``db.table`` of transactional tables."""
@@ -120,7 +120,7 @@ def wait_for_snapshot(
     """
     deadline_ms = clock.now_ms() + rules.timeout_seconds * 1000
     while True:
-        snapshot, writers = look(source, database, tables)
+        snapshot, writers = try_snapshot(source, database, tables)
         if writers is None:
             return snapshot
         left_seconds = (deadline_ms - clock.now_ms()) / 1000
@@ -130,7 +130,7 @@ def wait_for_snapshot(
         keep_alive()
     if rules.is_abort_allowed and writers.txn_ids:
         source.abort_txns(writers.txn_ids, AbortReason.REPL_DEFAULT)
-        snapshot, writers = look(source, database, tables)
+        snapshot, writers = try_snapshot(source, database, tables)
         if writers is None:
             return snapshot
     raise ReplError(

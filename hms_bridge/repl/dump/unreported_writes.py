@@ -234,10 +234,10 @@ class UnreportedWrites:
     def _writes_once(self, name: str) -> tuple[Table, TableWrites] | None:
         """Looked up once for each table; None for one whose files do not come with commits."""
         if name not in self._tables:
-            self._tables[name] = self._look(name)
+            self._tables[name] = self._table_writes(name)
         return self._tables[name]
 
-    def _look(self, name: str) -> tuple[Table, TableWrites] | None:
+    def _table_writes(self, name: str) -> tuple[Table, TableWrites] | None:
         table = self._source.get_table(self._database_name, name)
         if table.is_any_view or table.is_external or table.storage.location is None:
             return None

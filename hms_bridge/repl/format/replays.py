@@ -18,7 +18,7 @@ from changemanager.location import Resolver
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.txn import OpenTxns, TxnState
 from hms_bridge.repl.format.layout import DumpPaths
-from hms_bridge.repl.format.side_texts import holding
+from hms_bridge.repl.format.side_texts import parsing
 from hms_bridge.repl.format.texts import read_text_if_there
 
 _TEXT_BYTES_MAX = 64 << 20
@@ -43,7 +43,7 @@ class Replays:
     @classmethod
     def parse(cls, text: str | None, path: str) -> Replays:
         """Read the text, none if it is not there. Raises ReplError, naming ``path``."""
-        with holding("lists of transactions", path):
+        with parsing("lists of transactions", path):
             fields = json.loads(text or '{"open": [], "ended": []}')
             return cls(
                 opened=frozenset(TxnId(int(txn_id)) for txn_id in fields["open"]),

@@ -14,7 +14,7 @@ from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.repl.format.object_metadata import SCOPE_ALL, SCOPE_METADATA
 from hms_bridge.repl.format.passed_kinds import refusal
 from hms_bridge.repl.format.reader import DumpedPartition, DumpedTable, DumpReader
-from hms_bridge.repl.load.own_source import FORGOTTEN
+from hms_bridge.repl.load.own_source import METASTORE_HINT
 from hms_bridge.repl.load.replica import Replica
 from hms_bridge.repl.target_objects import (
     AS_ON_SOURCE,
@@ -47,7 +47,7 @@ def check_bootstrap(reader: DumpReader, target: Database | None, table_names: in
     if begun is None and table_names:
         raise ReplError(
             f"database {target.name} of this metastore has {counted(table_names, 'table')} that no "
-            f"dump brought; {FORGOTTEN} Else load into another database (--into)"
+            f"dump brought; {METASTORE_HINT} Else load into another database (--into)"
         )
 
 

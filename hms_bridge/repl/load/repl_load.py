@@ -45,7 +45,7 @@ from hms_bridge.repl.load.copy import CopyReport
 from hms_bridge.repl.load.external import copy_external, require_there
 from hms_bridge.repl.load.incremental import IncrementalPlan, plan_incremental, replay
 from hms_bridge.repl.load.own_source import (
-    FORGOTTEN,
+    METASTORE_HINT,
     is_unloaded_source,
     own_source,
     refuse_own_source,
@@ -235,8 +235,8 @@ class ReplLoad:
             return own_source(directory, request.names.target_database)
         return ReplError(
             f"{directory} was loaded, but not into database {request.names.target_database} of "
-            f"this metastore; {FORGOTTEN} If this is another replica, make another dump for it, at "
-            f"the source: repl dump {request.names.source_database} --bootstrap"
+            f"this metastore; {METASTORE_HINT} If this is another replica, make another dump for "
+            f"it, at the source: repl dump {request.names.source_database} --bootstrap"
         )
 
     def _newest(self, request: LoadRequest) -> DumpDirectory:

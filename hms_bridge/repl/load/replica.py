@@ -70,7 +70,7 @@ class Replica:
         self._copier = Copier(resolve, on_copied, check_lease)
         self._opened: set[TxnId] = set()
         self._targets: dict[TxnId, TxnId] = {}
-        self._given: set[tuple[str, TxnToWriteId]] = set()
+        self._allocated: set[tuple[str, TxnToWriteId]] = set()
         self._is_first_incremental = False
         self._first_tables: frozenset[str] | None = None
         self._recorded: EventId | None = None
@@ -237,7 +237,9 @@ class Replica:
             )
         )
 
-    def give(self, table: str, pairs: Sequence[TxnToWriteId]) -> tuple[TxnToWriteId, ...]:
+    def allocate_write_ids(
+        self, table: str, pairs: Sequence[TxnToWriteId]
+    ) -> tuple[TxnToWriteId, ...]:
         """Give the source's write ids to its transactions, all open here; what the metastore
         answers, with ids of the target's transactions."""
         given = self.metastore.allocate_table_write_ids(
@@ -249,12 +251,12 @@ class Replica:
             )
         )
         if {pair.write_id for pair in given} == {pair.write_id for pair in pairs}:
-            self._given.update((table, pair) for pair in pairs)
+            self._allocated.update((table, pair) for pair in pairs)
         return given
 
-    def was_given(self, table: str, pair: TxnToWriteId) -> bool:
+    def has_allocated(self, table: str, pair: TxnToWriteId) -> bool:
         """Whether this load itself gave the source's write id to its transaction."""
-        return (table, pair) in self._given
+        return (table, pair) in self._allocated
 
     def is_first_incremental(self, table: str) -> bool:
         """Whether nothing was loaded into a table since a dump brought it whole."""

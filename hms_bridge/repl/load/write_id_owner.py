@@ -17,7 +17,7 @@ from hms_bridge.model.valid_ids import ValidTxnList
 from hms_bridge.repl.load.replica import Replica
 from hms_bridge.repl.whole_lists import whole_lists
 
-_NOBODY = "invalid write id"
+_UNKNOWN_WRITE_ID = "invalid write id"
 
 
 def require_own(
@@ -31,7 +31,7 @@ def require_own(
     """
     full_name = f"{replica.names.target_database}.{table}"
     for pair in pairs:
-        if replica.was_given(table, pair):
+        if replica.has_allocated(table, pair):
             continue
         store = replica.metastore
         if replica.is_first_incremental(table) and _is_of_bootstrap(
@@ -71,7 +71,7 @@ def _is_of_bootstrap(metastore: Metastore, table: str, write_id: WriteId) -> boo
     try:
         metastore.get_valid_write_ids([table], write_id=write_id)
     except MetaError as error:
-        if _NOBODY in str(error).lower():
+        if _UNKNOWN_WRITE_ID in str(error).lower():
             return True
         raise
     return False

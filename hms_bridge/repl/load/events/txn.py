@@ -73,7 +73,7 @@ def allocate_write_ids(context: ReplayContext, event: DumpedEvent) -> None:
             + replica.bring_anew(name)
         )
     replica.ensure_open(pair.txn_id for pair in new)
-    given = replica.give(name, new)
+    given = replica.allocate_write_ids(name, new)
     if {pair.write_id for pair in given} != {pair.write_id for pair in new}:
         raise ReplError(
             f"{event.where}: the target did not give write ids {new[0].write_id} to "
