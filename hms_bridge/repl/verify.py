@@ -190,6 +190,8 @@ def _verdict(
     located = locate(named.file.encoded, resolve, is_content_checked=not is_quick)
     archived_at_ms = None
     if located.whereabouts is Whereabouts.IN_CM and located.location is not None:
+        # The archive sets a file's time as it takes it, and the purge goes by that time
+        # (docs/hive/replication.md §4, §6).
         status = located.location.status()
         archived_at_ms = None if status is None else status.mtime_ms
     expires = None if archived_at_ms is None or retain_ms is None else archived_at_ms + retain_ms

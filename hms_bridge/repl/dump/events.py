@@ -189,6 +189,8 @@ class EventWriter:
             for write in writes
             if write.target.database == self.database_name
         )
+        # Readers match arrays from their ends (docs/hive/replication.md §16), so what was written
+        # comes last. Nothing written stays as it was logged: null or [], by Hive's version.
         payload = CommitTxnPayload(
             txn_id=commit.txn_id,
             timestamp_seconds=commit.timestamp_seconds,
@@ -247,6 +249,7 @@ class EventWriter:
         require_files_of_hive(table)
         _require_no_rows(event, table, table.parameters)
         files: tuple[EncodedUri, ...] = ()
+        # Rows of the others come with commits, as whole directories, or with their partitions.
         if not (table.is_transactional or table.is_external or table.is_partitioned):
             files = _decoded(event, [uri for uri in payload.texts("files") if uri])
         return self._texts(
@@ -270,6 +273,7 @@ class EventWriter:
             own = [table for table in (before, after) if table.database_name == self.database_name]
             names = [table.name for table in own]
             raise _not_dumped(event, f"{before.full_name} was renamed to {after.full_name}", names)
+        # One kind in the log; a dump, as Hive's, tells TRUNCATE, RENAME and other changes apart.
         if payload.is_true("isTruncateOp"):
             return self._payload_only(event, paths, DumpType.TRUNCATE_TABLE.value)
         if before.name != after.name:
@@ -307,6 +311,7 @@ class EventWriter:
             _require_no_rows(event, table, partition_from_json(partition).parameters)
         lists: tuple[DumpedList, ...] = ()
         if not table.is_external:
+            # Lists of transactional tables are there, but empty, as Hive's: rows come with commits.
             files = _partition_files(payload)
             lists = tuple(
                 DumpedList(
@@ -371,6 +376,7 @@ class EventWriter:
                 "ids now",
                 [event.table_name or ""],
             )
+        # The raw message, which need not be JSON; a column holds neither tab nor line end.
         return self._texts(event, paths, DumpType.UNKNOWN.value, _one_line(event.message))
 
     def _insert(self, event: NotificationEvent, _: EventPaths) -> EventTexts | None:

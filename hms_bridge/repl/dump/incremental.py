@@ -138,6 +138,7 @@ class IncrementalDump:
         with FilePool() as pool:
             noted = self._noted(self._texts(paths, unreported), dumped, files)
             pool.all(texts.write, noted)
+        # At the end, so that the refusal names all of them; nobody reads a dump without its marker.
         if unreported.unknown_writes and not self._rules.is_unknown_empty:
             tables = unreported.unknown_tables
             raise lost_writes(self._database_name, unreported.unknown_writes, tables)
@@ -317,6 +318,7 @@ class IncrementalDump:
                 own = [pair for pair in payload.allocated if pair.txn_id == commit.txn_id]
                 unreported.note(event_id, payload.table_name, own)
         except EventGapError:
+            # Who reported something is taken at their word; else it may have written anything.
             if not reported:
                 unreported.unknown_writes.append(
                     f"transaction {commit.txn_id} (the notification log does not go back to where "

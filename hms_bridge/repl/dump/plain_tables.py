@@ -100,6 +100,7 @@ def require_reported(
             _follow(event, known)
     for name, place in now.items():
         noted = known.get(name)
+        # Nothing to compare with: it is new, or an event changed it without telling of files.
         if noted is None or (place.names == noted.names and noted.files in ("", place.files)):
             continue
         raise refusal(

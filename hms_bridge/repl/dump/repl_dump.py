@@ -107,6 +107,7 @@ class ReplDump(DumpVerb):
         if previous.state is DumpState.FINISHED and not is_redone:
             return _blocked(request, previous)
         if is_redone:
+            # Also where older dumps are kept: its events are in the new one, and nobody loads it.
             removed = removed or (previous.paths.root,)
         if request.is_bootstrap_forced:
             return self._plan_bootstrap(request, previous, removed)
@@ -116,6 +117,7 @@ class ReplDump(DumpVerb):
         """Raises ReplError where dumps would go with a table: in its directory."""
         root = self._resolve(request.root)
         real = parse_uri(root.uri).prefix + root.volume.real_path(root.path)
+        # Either may lie in a table: the path as it is written, or where its links lead.
         for place in dict.fromkeys((root.uri, real)):
             holder = self._source.find_holder(place, request.database_name)
             if holder is not None:
@@ -234,8 +236,10 @@ class ReplDump(DumpVerb):
         pins = self._pins(name)
         above = self._resolve(database_directory(request.root, name))
         pins.release_loaded(dumps, above.uri)
+        # Before anything is read: the next dump may name what is archived from here on.
         began_at_ms = self._clock.now_ms()
         self._show_pins(request.cm_root)
+        # First the pin: once the database is a source, no purge may take what is archived.
         pins.begin()
         self._mark_source(request)
         paths = DumpPaths(above.child(self._new_name()).uri)
@@ -251,12 +255,15 @@ class ReplDump(DumpVerb):
         except ReplError:
             pins.release(paths.root)
             raise
+        # Dumps are ordered by these times, so a clock that was set back must not count.
         newest_ms = max((dump.time_ms for dump in dumps), default=0)
         mark = FinishMark(
             manifest_digest=texts.manifest(len(files)),
             time_ms=max(self._clock.now_ms(), newest_ms + 1),
         )
         ensure_content(self._resolve(paths.finished_dump), mark.format().encode())
+        # Not before the marker: without it the next dump goes on from an older one, and may name
+        # what was archived since that began.
         pins.finish(began_at_ms)
         for directory in plan.removed:
             pins.release(directory)
@@ -330,6 +337,7 @@ class ReplDump(DumpVerb):
         after = plan.after_event_id or EventId(0)
         now = plain_places(self._source, self._resolve, self._tables(name))
         write_plain(texts, paths, now)
+        # In this order: whoever is not open now and has no event up to the end ended without one.
         txns_before = self._source.get_open_txns()
         until = self._source.get_current_event_id()
         wanted = EventRange(after=after, until=until)

@@ -131,6 +131,7 @@ class TableWrites:
         ]
         not_committed = frozenset(txn.id for txn in source.get_open_txns().txns)
         for place in self._places:
+            # Nobody cleans after a compaction that has not committed.
             place.compacted[:] = [
                 directory
                 for directory in place.compacted
@@ -196,6 +197,7 @@ class TableWrites:
         try:
             oldest = self._oldest_row(place.root.child(base.format()))
         except AcidFormatError:
+            # Files of insert-only tables do not say which write a row is of.
             return place.written(maybe_in=base)
         return place.written(is_emptied=oldest is None or oldest >= write_id)
 
@@ -217,6 +219,7 @@ class TableWrites:
     def _files(
         self, place: _Place, standing: Sequence[str], archived: Sequence[_Archived]
     ) -> tuple[EncodedUri, ...]:
+        # These first: what was archived since the listing cannot be read where it stood.
         files = {taken.file.uri: taken.file for taken in archived if taken.is_data}
         for path in standing:
             file = place.root.child(path)
@@ -335,6 +338,8 @@ def _queue(source: Metastore, table: Table) -> tuple[Compaction, ...]:
 
 def _was_cleaned(entry: Compaction, committed_ms: int) -> bool:
     """Whether a cleaner may have been at a compaction's target since a time."""
+    # A cleaner that failed leaves a retention (docs/hive/compaction.md §19), and may have deleted
+    # some files before.
     if entry.cleaner_started_ms is not None or entry.retry_retention_ms:
         return True
     if entry.state not in _ENDED_BY_CLEANER:

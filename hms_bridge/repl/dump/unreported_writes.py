@@ -211,6 +211,7 @@ class UnreportedWrites:
 
     def _note_unknown(self, name: str, write_id: WriteId, why: str) -> None:
         full_name = f"{self._database_name}.{name}"
+        # A table that is not there cannot be brought whole.
         if why != _NO_EVENT:
             self._unknown_tables.append(name)
         self.unknown_writes.append(f"write id {write_id} of {full_name} ({why})")

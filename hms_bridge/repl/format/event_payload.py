@@ -39,6 +39,7 @@ def message_json(event: NotificationEvent) -> str:
     try:
         packed = base64.b64decode(event.message, validate=True)
         with gzip.GzipFile(fileobj=io.BytesIO(packed)) as stream:
+            # Not all at once: a small message may unpack to many gigabytes.
             plain = stream.read(PAYLOAD_BYTES_MAX + 1)
         if len(plain) > PAYLOAD_BYTES_MAX:
             raise ReplError(
@@ -83,6 +84,7 @@ class Payload:
     def number(self, key: str) -> int:
         """A whole number that must be there."""
         value = self.fields.get(key)
+        # JSON's true is an int in Python.
         if not isinstance(value, int) or isinstance(value, bool):
             raise self.wrong(f"{key} is no number")
         return value
@@ -164,6 +166,7 @@ class OpenTxnPayload:
         is_range = not ids
         if is_range:
             first, last = payload.number("fromTxnId"), payload.number("toTxnId")
+            # Each id of the range becomes one in memory: a forged range would fill it.
             if not 0 <= last - first < count_max:
                 raise payload.wrong(f"the transactions {first} to {last} are no sensible range")
             ids = range(first, last + 1)

@@ -217,6 +217,7 @@ class DumpReader:
         paths: dict[EventId, EventPaths] = {}
         for directory in above:
             for name in child_directories(directory):
+                # int() reads digits of other scripts, too: two names would be one event.
                 if not name.isdecimal() or not name.isascii():
                     continue
                 event_id = EventId(int(name))
@@ -236,6 +237,7 @@ class DumpReader:
                 raise DumpIncompleteError(f"{self.paths.events_dump} is missing; dump again")
             return
         progress = EventsDump.parse(text, self.paths.events_dump)
+        # Early versions wrote no count.
         if progress.event_count and progress.event_count != len(paths):
             raise DumpIncompleteError(
                 f"{self.paths.hive}: {len(paths)} event directories where "
@@ -298,6 +300,7 @@ class DumpReader:
         except MetaError as error:
             raise ReplError(f"{metadata_path}: {error}") from error
         return DumpedPartition(
+            # Before the name becomes a path.
             name=checked_partition(name),
             partition=partition,
             files=self._files(table, f"{data_path}/{name}"),

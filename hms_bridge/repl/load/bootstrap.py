@@ -132,6 +132,7 @@ def replace_tables(reader: DumpReader, replica: Replica) -> None:
         table = replica.find_table(name)
         if table is None:
             continue
+        # What this dump has brought, or begun to, before a stop stays.
         if checkpoint not in (table.parameters.get(CHECKPOINT), table.parameters.get(BEGUN)):
             replica.metastore.drop_table(replica.names.target_database, name)
     dumped_tables = reader.tables_anew()
@@ -144,6 +145,7 @@ def lacks_tables(reader: DumpReader, replica: Replica) -> bool:
     names = {dumped.table.name for dumped in reader.tables_anew()}
     tables = {name: replica.find_table(name) for name in reader.names_anew}
     return any(
+        # Missing though the dump brings it, or there though the source has it no more.
         (table is None) == (name in names)
         or (table is not None and table.parameters.get(CHECKPOINT) != reader.paths.hive)
         for name, table in tables.items()
@@ -171,6 +173,7 @@ def _load_table(reader: DumpReader, replica: Replica, dumped: DumpedTable) -> No
         return
     if table is None:
         new = _new_table(replica, dumped)
+        # By this a next try knows the table as its own (replace_tables).
         begun = {**new.parameters, BEGUN: checkpoint}
         replica.metastore.create_table(replace(new, parameters=begun))
         table = replica.metastore.get_table(target, dumped.table.name)

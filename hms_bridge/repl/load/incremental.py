@@ -90,6 +90,7 @@ def plan_incremental(reader: DumpReader, after: EventId) -> IncrementalPlan:
     passed: Counter[str] = Counter()
     ids: dict[EventId, str] = {}
     for event in reader.events():
+        # Of loaded events too: what was dropped or made before explains what is not there now.
         for name, change in _table_changes(reader, event):
             changes.setdefault(name, []).append((event.id, change))
         if event.id <= after:
@@ -215,6 +216,7 @@ def replay(reader: DumpReader, replica: Replica, plan: IncrementalPlan) -> None:
             if event.type in _RECORDED_AT_ONCE:
                 replica.record()
             replay_one(context, event)
+        # A commit may have moved it already.
         if event.id > replica.recorded:
             replica.reached(event.id)
         if event.type in _RECORDED_AT_ONCE:

@@ -66,12 +66,15 @@ def allocate_write_ids(context: ReplayContext, event: DumpedEvent) -> None:
     new = tuple(pair for pair in payload.allocated if pair.write_id > known)
     if not new:
         return
+    # Hive would take the source's number, and forget whose the ids before it were
+    # (docs/hive/replication.md §22).
     if new[0].write_id != known + 1:
         raise ReplError(
             f"{event.where}: begins with write id {new[0].write_id} of {target}.{name}, "
             f"which stands at {known}; what was written between is not in any dump. "
             + replica.bring_anew(name)
         )
+    # For a transaction that it does not know Hive allocates nothing, without an error.
     replica.ensure_open(pair.txn_id for pair in new)
     given = replica.allocate_write_ids(name, new)
     if {pair.write_id for pair in given} != {pair.write_id for pair in new}:
@@ -111,6 +114,7 @@ def commit_txn(context: ReplayContext, event: DumpedEvent) -> None:
             ),
         )
     )
+    # Without a replay to commit, Hive takes repl.last.id back (CommitTxnFunction).
     if written:
         replica.recorded_with_commit(event.id)
 
@@ -173,6 +177,7 @@ def _copy_table(
     require_own(replica, table.name, pairs, event.where, is_committed=True)
     places = _copy_files(context, event, table, dumped)
     emptied = dumped.emptied | _emptied_at_source(context, event, dumped, writes)
+    # What a TRUNCATE leaves hides older rows as well: an empty base of the write id.
     for name in emptied & places.keys():
         root = replica.resolve(places[name].root)
         truncate_directory(root, table, highest, event.where)
