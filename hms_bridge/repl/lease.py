@@ -152,7 +152,7 @@ class _Acquisition:
         try:
             has_broken, pause_seconds = False, _FIRST_PAUSE_SECONDS
             while answer.state is LockState.WAITING:
-                has_broken |= self._look(lock_id)
+                has_broken |= self._take_from_dead(lock_id)
                 self._clock.sleep_seconds(pause_seconds)
                 pause_seconds = min(2 * pause_seconds, self._rules.heartbeat_seconds)
                 answer = self._metastore.check_lock(lock_id)
@@ -185,14 +185,14 @@ class _Acquisition:
             agent=f"hms-bridge {request.kind.verb}, process {os.getpid()}",
         )
 
-    def _look(self, lock_id: LockId) -> bool:
+    def _take_from_dead(self, lock_id: LockId) -> bool:
         """Whether the lock of a dead holder was taken away. Raises ReplError for a living one."""
         listed = self._metastore.show_locks(LockFilter(scope=Scope(self._request.database_name)))
-        own = next((one for one in listed if one.lock_id == lock_id), None)
-        before = [one for one in listed if one.lock_id < lock_id and self._is_in_the_way(one)]
+        own = next((lock for lock in listed if lock.lock_id == lock_id), None)
+        before = [lock for lock in listed if lock.lock_id < lock_id and self._is_in_the_way(lock)]
         if own is None or not before:
             return False
-        holder = min(before, key=lambda one: one.lock_id)
+        holder = min(before, key=lambda lock: lock.lock_id)
         if holder.scope.table != self._request.kind.value or holder.txn_id:
             raise ReplError(
                 f"database {self._request.database_name} is locked as a whole: {_who(holder)}. "
@@ -207,7 +207,7 @@ class _Acquisition:
         silent_ms = max(own.last_heartbeat_ms - holder.last_heartbeat_ms, now_ms - first[1])
         if silent_ms < self._rules.patience_ms:
             if is_new:
-                self._tell(holder, silent_ms)
+                self._report_wait(holder, silent_ms)
             return False
         _LOG.warning("%s is dead: no sign of life for %d s", _who(holder), silent_ms // 1000)
         self._metastore.unlock(holder.lock_id)
@@ -226,7 +226,7 @@ class _Acquisition:
             "process"
         )
 
-    def _tell(self, holder: LockInfo, silent_ms: int) -> None:
+    def _report_wait(self, holder: LockInfo, silent_ms: int) -> None:
         verb = self._request.kind.verb
         left_ms = self._rules.patience_ms - silent_ms
         # One pause between two looks, and the two heartbeats after.

@@ -28,7 +28,7 @@ from hms_bridge.repl.target_objects import (
 )
 from hms_bridge.repl.whole_lists import whole_lists
 
-_PART = (
+_PROPERTIES = (
     SOURCE_FOR,
     TARGET_FOR,
     OPENED,
@@ -71,7 +71,7 @@ class EndPlan:
 def plan_end(metastore: Metastore, name: str) -> EndPlan:
     """What ends a database's part. Raises NoSuchObjectError, ReplError if it has none."""
     database = metastore.get_database(name)
-    properties = tuple(key for key in _PART if key in database.parameters)
+    properties = tuple(key for key in _PROPERTIES if key in database.parameters)
     if not properties:
         raise ReplError(f"database {database.name} is neither a source nor a replica")
     return EndPlan(
@@ -84,28 +84,30 @@ def run_end(metastore: Metastore, plan: EndPlan) -> None:
     if plan.txn_ids:
         metastore.abort_txns(plan.txn_ids, AbortReason.REPL_DEFAULT)
     database = metastore.get_database(plan.database.name)
-    metastore.alter_database(database.name, with_parameters(database, dict.fromkeys(_PART, None)))
+    metastore.alter_database(
+        database.name, with_parameters(database, dict.fromkeys(_PROPERTIES, None))
+    )
 
 
 def _replays(metastore: Metastore, database: str) -> tuple[TxnId, ...]:
     """Open transactions of loads that have write ids of the database."""
     opened = metastore.get_open_txns()
     replays = [
-        one.id
-        for one in opened.txns
-        if one.state is TxnState.OPEN and one.type is TxnType.REPL_CREATED
+        txn.id
+        for txn in opened.txns
+        if txn.state is TxnState.OPEN and txn.type is TxnType.REPL_CREATED
     ]
     if not replays:
         return ()
     tables = metastore.get_tables_by_names(database, metastore.get_tables(database))
-    names = [one.full_name for one in tables if one.is_transactional]
+    names = [table.full_name for table in tables if table.is_transactional]
     lists = whole_lists(metastore, names, metastore.get_open_txns().snapshot())
     return tuple(
         txn_id
         for txn_id in replays
         if any(
             owns(metastore, name, txn_id, write_id)
-            for name, one in zip(names, lists, strict=True)
-            for write_id in one.open_ids
+            for name, write_ids in zip(names, lists, strict=True)
+            for write_id in write_ids.open_ids
         )
     )

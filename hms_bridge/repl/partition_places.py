@@ -21,16 +21,16 @@ def require_usual_places(table: Table, partitions: Iterable[Partition], where: s
     if table.is_external or table.storage.location is None:
         return
     root = table.storage.location.rstrip("/")
-    for one in partitions:
+    for partition in partitions:
         try:
-            name = partition_name(table.partition_columns, one.values)
+            name = partition_name(table.partition_columns, partition.values)
         except MetaError:
-            name = "/".join(one.values)
-        if (one.storage.location or "").rstrip("/") != f"{root}/{name}":
+            name = "/".join(partition.values)
+        if (partition.storage.location or "").rstrip("/") != f"{root}/{name}":
             raise refusal(
                 where,
                 PLACES,
-                f"partition {name} of {table.full_name} at {one.storage.location} may have been "
-                "given this place just now, which",
+                f"partition {name} of {table.full_name} at {partition.storage.location} may have "
+                "been given this place just now, which",
                 bring_anew(table.database_name, [table.name]),
             )

@@ -40,14 +40,14 @@ class PinnedDump:
 
 def pinned_dumps(resolve: Resolver, pins: Sequence[Pin]) -> tuple[PinnedDump, ...]:
     """Look at each dump that pins. Changes nothing, and raises nothing for a dump out of reach."""
-    found = []
+    dumps = []
     for pin in pins:
         known = pinned_dump(pin.holder) if pin.kind is PinKind.DUMP else None
         if known is None:
             continue
         database, directory = known
-        state, reason = _look(resolve, directory)
-        found.append(
+        state, reason = _state_of(resolve, directory)
+        dumps.append(
             PinnedDump(
                 holder=pin.holder,
                 database=database,
@@ -56,13 +56,15 @@ def pinned_dumps(resolve: Resolver, pins: Sequence[Pin]) -> tuple[PinnedDump, ..
                 reason=reason,
             )
         )
-    return tuple(found)
+    return tuple(dumps)
 
 
 def loaded_dumps(resolve: Resolver, manifest: ArchivePins) -> tuple[PinnedDump, ...]:
     """Those that pin files and are loaded."""
     return tuple(
-        one for one in pinned_dumps(resolve, manifest.pins()) if one.state is PinnedDumpState.LOADED
+        dump
+        for dump in pinned_dumps(resolve, manifest.pins())
+        if dump.state is PinnedDumpState.LOADED
     )
 
 
@@ -72,10 +74,12 @@ def release_loaded_dumps(resolve: Resolver, manifest: ArchivePins) -> tuple[Pinn
     A dump that is gone keeps its pin: it may have been moved to where it will be loaded. The next
     dump of its database releases it, or a person.
     """
-    return tuple(one for one in loaded_dumps(resolve, manifest) if manifest.remove_pin(one.holder))
+    return tuple(
+        dump for dump in loaded_dumps(resolve, manifest) if manifest.remove_pin(dump.holder)
+    )
 
 
-def _look(resolve: Resolver, directory: str) -> tuple[PinnedDumpState, str]:
+def _state_of(resolve: Resolver, directory: str) -> tuple[PinnedDumpState, str]:
     try:
         paths, place = DumpPaths(directory), resolve(directory)
         if is_there(resolve(paths.finished_dump)) and is_there(resolve(paths.finished_load)):

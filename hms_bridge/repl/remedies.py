@@ -19,7 +19,7 @@ def begin_anew(source: str, target: str | None = None) -> str:
 def bring_anew(source: str, tables: Iterable[str], target: str | None = None) -> str:
     """Some tables cannot be carried on: the commands that bring them whole with the next dump, or
     with one in the place of the dump that waits."""
-    names = " ".join(f"--table-anew {one}" for one in dict.fromkeys(tables))
+    names = " ".join(f"--table-anew {name}" for name in dict.fromkeys(tables))
     into = "" if target in (None, source) else f" --into {target}"
     return (
         f"To bring the table whole instead: 'repl dump {source} {names}' at the source, then "

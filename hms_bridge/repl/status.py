@@ -106,7 +106,7 @@ class ReplStatus:
         last = None if parameters is None else last_event_of(parameters)
         loaded = last if last is not None else _loaded_until(dumps)
         dumped = _dumped_until(dumps)
-        waiting = next((one for one in dumps if one.state is DumpState.FINISHED), None)
+        waiting = next((dump for dump in dumps if dump.state is DumpState.FINISHED), None)
         is_pinned = False if waiting is None else self._is_pinned(source, waiting)
         expiry_ms, missing = self._archive_expiry(request, waiting)
         oldest_ms = self._event_time_ms(dumped)
@@ -119,7 +119,7 @@ class ReplStatus:
             lag_seconds=self._age_seconds(self._event_time_ms(loaded)),
             is_first_incremental_pending=_is_true(parameters, FIRST_INCREMENTAL_PENDING),
             is_incompatible=_is_true(parameters, INCOMPATIBLE),
-            dumps=tuple(self._describe(one) for one in dumps),
+            dumps=tuple(self._describe(dump) for dump in dumps),
             events_expire_in_seconds=self._seconds_until(_sum(oldest_ms, request.event_ttl_ms)),
             archive_expires_in_seconds=None if is_pinned else self._seconds_until(expiry_ms),
             missing_files=missing,
@@ -145,8 +145,8 @@ class ReplStatus:
         if self._source is None or after is None:
             return None
         request = NotificationRequest(last_event_id=after, max_events=1)
-        found = self._source.get_next_notification(request)
-        return found[0].time_seconds * 1000 if found else None
+        events = self._source.get_next_notification(request)
+        return events[0].time_seconds * 1000 if events else None
 
     def _age_seconds(self, time_ms: int | None) -> int | None:
         if time_ms is None:
@@ -191,12 +191,14 @@ class ReplStatus:
 
 
 def _dumped_until(dumps: Sequence[DumpDirectory]) -> EventId | None:
-    return next((one.metadata.last_event_id for one in dumps if one.metadata is not None), None)
+    return next((dump.metadata.last_event_id for dump in dumps if dump.metadata is not None), None)
 
 
 def _loaded_until(dumps: Sequence[DumpDirectory]) -> EventId | None:
-    loaded = (one for one in dumps if one.state is DumpState.LOADED and one.metadata is not None)
-    return next((one.metadata.last_event_id for one in loaded if one.metadata is not None), None)
+    loaded = (
+        dump for dump in dumps if dump.state is DumpState.LOADED and dump.metadata is not None
+    )
+    return next((dump.metadata.last_event_id for dump in loaded if dump.metadata is not None), None)
 
 
 def _is_true(parameters: dict[str, str] | None, key: str) -> bool:

@@ -49,7 +49,7 @@ def replay_environment(table: Table) -> Mapping[str, str]:
 
 _OWNER = "hive"
 
-_OF_SOURCE = frozenset(
+_SOURCE_PROPERTIES = frozenset(
     {
         CHECKPOINT,
         FIRST_INCREMENTAL_PENDING,
@@ -62,7 +62,7 @@ _OF_SOURCE = frozenset(
         OPENED,
     }
 )
-_OF_TARGET = _OF_SOURCE | {
+_TARGET_PROPERTIES = _SOURCE_PROPERTIES | {
     LAST_EVENT,
     "repl.failover.endpoint",
     "repl.background.enable",
@@ -77,7 +77,7 @@ def replicated_parameters(parameters: Mapping[str, str]) -> dict[str, str]:
     return {
         key: value
         for key, value in parameters.items()
-        if key not in _OF_SOURCE and not key.startswith(BOOTSTRAP_STATE_PREFIX)
+        if key not in _SOURCE_PROPERTIES and not key.startswith(BOOTSTRAP_STATE_PREFIX)
     }
 
 
@@ -115,11 +115,11 @@ def owned_database(database: Database) -> Database:
 
 def altered_database(existing: Database, source: Database) -> Database:
     """The target's database after an ALTER DATABASE of the source; places stay the target's."""
-    kept = {key: value for key, value in existing.parameters.items() if key in _OF_TARGET}
+    kept = {key: value for key, value in existing.parameters.items() if key in _TARGET_PROPERTIES}
     new = {
         key: value
         for key, value in replicated_parameters(source.parameters).items()
-        if key not in _OF_TARGET
+        if key not in _TARGET_PROPERTIES
     }
     return replace(
         existing,
@@ -155,7 +155,7 @@ def target_table(
     Iceberg table.
     """
     require_files_of_hive(source)
-    parameters = _of_copy(source.parameters, source) | {LAST_EVENT: str(last_event)}
+    parameters = _copied_parameters(source.parameters, source) | {LAST_EVENT: str(last_event)}
     location = _location(source, source, existing, external_base)
     return replace(
         source,
@@ -212,7 +212,7 @@ def target_partition(
         database_name=database_name,
         table_name=table.name,
         storage=replace(source.storage, location=location),
-        parameters=_of_copy(source.parameters, table) | {LAST_EVENT: str(last_event)},
+        parameters=_copied_parameters(source.parameters, table) | {LAST_EVENT: str(last_event)},
         write_id=-1,
     )
 
@@ -223,7 +223,7 @@ def has_moved(before: Table | Partition, after: Table | Partition) -> bool:
     return (old or "").rstrip("/") != (new or "").rstrip("/")
 
 
-def _of_copy(parameters: Mapping[str, str], table: Table) -> dict[str, str]:
+def _copied_parameters(parameters: Mapping[str, str], table: Table) -> dict[str, str]:
     """Column statistics do not come along. Were they said to be right, an INSERT there would take
     those of its own rows for those of all; and of a transactional table nothing can be proved."""
     copied = replicated_parameters(parameters)

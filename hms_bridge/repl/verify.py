@@ -56,17 +56,17 @@ class VerifyReport:
 
     def count(self, place: Whereabouts) -> int:
         """How many files are there."""
-        return sum(one.place is place for one in self.files)
+        return sum(file.place is place for file in self.files)
 
     @property
     def missing(self) -> tuple[VerifiedFile, ...]:
         """Files that nobody can bring back."""
-        return tuple(one for one in self.files if one.place is Whereabouts.MISSING)
+        return tuple(file for file in self.files if file.place is Whereabouts.MISSING)
 
     @property
     def size_bytes(self) -> int:
         """What a load has to copy, without what is missing."""
-        return sum(one.size_bytes or 0 for one in self.files)
+        return sum(file.size_bytes or 0 for file in self.files)
 
     @property
     def foreign_archives(self) -> tuple[str, ...]:
@@ -74,9 +74,9 @@ class VerifyReport:
         return tuple(
             sorted(
                 {
-                    one.named.file.cmroot or ""
-                    for one in self.files
-                    if one.place is Whereabouts.IN_CM and one.expires_at_ms is None
+                    file.named.file.cmroot or ""
+                    for file in self.files
+                    if file.place is Whereabouts.IN_CM and file.expires_at_ms is None
                 }
             )
         )
@@ -84,7 +84,7 @@ class VerifyReport:
     @property
     def load_before_ms(self) -> int | None:
         """Until when a load finds everything, if nobody pins the archive; None: no such limit."""
-        return min((one.expires_at_ms for one in self.files if one.expires_at_ms), default=None)
+        return min((file.expires_at_ms for file in self.files if file.expires_at_ms), default=None)
 
     @property
     def exit_code(self) -> int:
@@ -92,24 +92,26 @@ class VerifyReport:
         return 1 if self.missing else 0
 
     def _way_out(self, target_database: str | None) -> str:
-        lost = [one.named for one in self.missing]
+        lost = [file.named for file in self.missing]
         source = lost[0].target.database
         if self.dump_type == DumpType.BOOTSTRAP.value:
             return begin_anew(source, target_database)
-        return bring_anew(source, sorted({one.target.table for one in lost}), target_database)
+        return bring_anew(source, sorted({named.target.table for named in lost}), target_database)
 
     def require_complete(self, target_database: str | None = None) -> None:
         """Raises SourceFileMissingError if any file is missing, with the commands that lead on."""
         if not self.missing:
             return
-        named = [f"{one.named.file.uri} ({one.reason})" for one in self.missing[:_NAMED_IN_MESSAGE]]
+        named = [
+            f"{file.named.file.uri} ({file.reason})" for file in self.missing[:_NAMED_IN_MESSAGE]
+        ]
         more = len(self.missing) - len(named)
         tail = f"; and {more} more" if more else ""
         raise SourceFileMissingError(
             f"lost of {self.directory}: {len(self.missing)} of {counted(len(self.files), 'file')}: "
             f"{'; '.join(named)}{tail}. Nothing was changed on the target. Bring the files back "
             f"and load again, and raise hive.repl.cm.retain. {self._way_out(target_database)}",
-            missing=tuple(one.named.file.uri for one in self.missing),
+            missing=tuple(file.named.file.uri for file in self.missing),
         )
 
 
@@ -153,10 +155,10 @@ def verify_reader(
 ) -> VerifyReport:
     """The same for an open dump; events up to ``after`` are left out, as they are loaded."""
     reader.check_texts()
-    named_ones = tuple(named_files(reader, after))
+    all_named = tuple(named_files(reader, after))
     own = None if own_archive is None else resolve(own_archive).uri
     first: dict[_Key, NamedFile] = {}
-    for named in named_ones:
+    for named in all_named:
         first.setdefault(_key(named), named)
 
     def look(named: NamedFile) -> VerifiedFile:
@@ -169,7 +171,7 @@ def verify_reader(
         for key, verdict in zip(first, pool.each(look, first.values()), strict=True):
             seen[key] = verdict
             on_looked(verdict)
-    files = [replace(seen[_key(named)], named=named) for named in named_ones]
+    files = [replace(seen[_key(named)], named=named) for named in all_named]
     return VerifyReport(
         directory=reader.paths.root, dump_type=reader.metadata.type, files=tuple(files)
     )
@@ -185,19 +187,21 @@ def _key(named: NamedFile) -> _Key:
 def _verdict(
     resolve: Resolver, named: NamedFile, retain_ms: int | None, is_quick: bool
 ) -> VerifiedFile:
-    found = locate(named.file.encoded, resolve, is_content_checked=not is_quick)
+    located = locate(named.file.encoded, resolve, is_content_checked=not is_quick)
     archived_at_ms = None
-    if found.whereabouts is Whereabouts.IN_CM and found.location is not None:
-        status = found.location.status()
+    if located.whereabouts is Whereabouts.IN_CM and located.location is not None:
+        # The archive sets a file's time as it takes it, and the purge goes by that time
+        # (docs/hive/replication.md §4, §6).
+        status = located.location.status()
         archived_at_ms = None if status is None else status.mtime_ms
     expires = None if archived_at_ms is None or retain_ms is None else archived_at_ms + retain_ms
     return VerifiedFile(
         named=named,
-        place=found.whereabouts,
-        size_bytes=found.size_bytes,
+        place=located.whereabouts,
+        size_bytes=located.size_bytes,
         archived_at_ms=archived_at_ms,
         expires_at_ms=expires,
-        reason=found.reason,
+        reason=located.reason,
     )
 
 
@@ -218,12 +222,12 @@ def named_files(reader: DumpReader, after: EventId | None = None) -> Iterator[Na
 
 
 def _files_of(tables: Iterable[DumpedTable], event_id: EventId | None) -> Iterator[NamedFile]:
-    for one in tables:
-        groups = [(None, one.files), *((part.name, part.files) for part in one.partitions)]
+    for dumped in tables:
+        groups = [(None, dumped.files), *((part.name, part.files) for part in dumped.partitions)]
         for partition_name, files in groups:
             for file in files:
                 yield NamedFile(
                     file=file,
-                    target=Target(one.table.database_name, one.table.name, partition_name),
+                    target=Target(dumped.table.database_name, dumped.table.name, partition_name),
                     event_id=event_id,
                 )

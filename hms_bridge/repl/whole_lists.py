@@ -25,17 +25,17 @@ def whole_lists(
     if not tables:
         return ()
     names = [TableName.parse(name) for name in tables]
-    given = [source.get_max_allocated_write_id(one.database, one.table) for one in names]
+    given = [source.get_max_allocated_write_id(parsed.database, parsed.table) for parsed in names]
     lists = source.get_valid_write_ids(tables, txns)
     whole = []
     for name, highest, seen in zip(tables, given, lists, strict=True):
-        one = _uncut(source, name, txns, seen)
-        if one.high_watermark < highest:
+        write_ids = _uncut(source, name, txns, seen)
+        if write_ids.high_watermark < highest:
             # Hive forgets who committed a write id also above one that it remembers.
             (known,) = source.get_valid_write_ids([name], ValidTxnList.everything())
             if known.high_watermark < highest:
-                one = replace(one, high_watermark=highest)
-        whole.append(one)
+                write_ids = replace(write_ids, high_watermark=highest)
+        whole.append(write_ids)
     return tuple(whole)
 
 
@@ -50,8 +50,8 @@ def _uncut(
     parts = _parts(source, table, txns, sorted({*txns.open_ids, *txns.aborted_ids}), end)
     return replace(
         end,
-        open_ids=tuple(one for part in parts for one in part.open_ids),
-        aborted_ids=tuple(one for part in parts for one in part.aborted_ids),
+        open_ids=tuple(write_id for part in parts for write_id in part.open_ids),
+        aborted_ids=tuple(write_id for part in parts for write_id in part.aborted_ids),
     )
 
 
@@ -63,13 +63,13 @@ def _parts(
     end: ValidWriteIdList,
 ) -> list[ValidWriteIdList]:
     """Lists that are not cut; each judges the write ids of some transactions, together of all."""
-    some = frozenset(ids)
+    chosen = frozenset(ids)
     (seen,) = source.get_valid_write_ids(
         [table],
         replace(
             txns,
-            open_ids=tuple(one for one in txns.open_ids if one in some),
-            aborted_ids=tuple(one for one in txns.aborted_ids if one in some),
+            open_ids=tuple(txn_id for txn_id in txns.open_ids if txn_id in chosen),
+            aborted_ids=tuple(txn_id for txn_id in txns.aborted_ids if txn_id in chosen),
         ),
     )
     if seen.high_watermark >= end.high_watermark or len(ids) <= 1:

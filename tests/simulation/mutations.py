@@ -505,7 +505,8 @@ MUTATIONS = (
     Mutation(
         name="a replayed commit leaves out what it has copied",
         file="hms_bridge/repl/load/events/txn.py",
-        old="    tables = {one.table.name: one for one in context.reader.commit_tables(event)}\n"
+        old="    tables = {dumped.table.name: dumped for dumped in "
+        "context.reader.commit_tables(event)}\n"
         "    _require_all_dumped(event, writes, tables)\n",
         new="    tables = {}\n",
         test="tests/repl/test_two_metastores.py",

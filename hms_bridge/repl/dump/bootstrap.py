@@ -74,7 +74,7 @@ class _Place:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Found:
+class _ListedPlace:
     """What one place holds at the snapshot, or why that could not be found out."""
 
     place: _Place
@@ -123,8 +123,8 @@ class BootstrapDump:
         """
         with FilePool() as pool:
             places = pool.each(self._write_files, self._places(tables))
-            for _, found in groupby(places, key=lambda one: one.place.table.name):
-                whole = self._joined(tuple(found))
+            for _, of_table in groupby(places, key=lambda listed: listed.place.table.name):
+                whole = self._joined(tuple(of_table))
                 if whole is not None:
                     pool.begin(self._write_metadata, whole)
                     yield TableFiles(
@@ -158,17 +158,20 @@ class BootstrapDump:
             has_files = not table.is_view and not table.is_external
             own = table.storage.location if has_files and not table.is_partitioned else None
             yield _Place(table=table, partitions=partitions, location=own)
-            for one in partitions if has_files else ():
-                name = partition_name(table.partition_columns, one.values)
+            for partition in partitions if has_files else ():
+                name = partition_name(table.partition_columns, partition.values)
                 yield _Place(
-                    table=table, partitions=partitions, name=name, location=one.storage.location
+                    table=table,
+                    partitions=partitions,
+                    name=name,
+                    location=partition.storage.location,
                 )
 
-    def _write_files(self, place: _Place) -> _Found:
+    def _write_files(self, place: _Place) -> _ListedPlace:
         """The file list of one directory. What vanished may belong to a dropped table."""
         table = place.table
         if place.location is None:
-            return _Found(place=place, error=place.error)
+            return _ListedPlace(place=place, error=place.error)
         snapshot = TableSnapshot(
             metastore=self._source,
             table=table,
@@ -178,15 +181,15 @@ class BootstrapDump:
         try:
             files = snapshot_files(self._resolve(place.location), snapshot, self._cm_root)
         except FileNotFoundError as error:
-            return _Found(place=place, error=error)
+            return _ListedPlace(place=place, error=error)
         path = self._paths.table_files(table.database_name, table.name, place.name)
         self._texts.write({path: format_files(files)})
-        return _Found(place=place, files=files)
+        return _ListedPlace(place=place, files=files)
 
-    def _joined(self, found: tuple[_Found, ...]) -> _Whole | None:
+    def _joined(self, places: tuple[_ListedPlace, ...]) -> _Whole | None:
         """None for a table that was dropped, or made anew, since it was listed."""
-        table, partitions = found[0].place.table, found[0].place.partitions
-        error = next((one.error for one in found if one.error is not None), None)
+        table, partitions = places[0].place.table, places[0].place.partitions
+        error = next((place.error for place in places if place.error is not None), None)
         if not self._is_same_table(table):
             return None
         if error is not None:
@@ -195,7 +198,7 @@ class BootstrapDump:
             self._external += external_directories(
                 self._resolve, table, partitions, self._external_base
             )
-        files = tuple(file for one in found for file in one.files)
+        files = tuple(file for place in places for file in place.files)
         return _Whole(table=table, partitions=partitions, files=files)
 
     def _write_metadata(self, whole: _Whole) -> None:
@@ -212,16 +215,18 @@ class BootstrapDump:
             spec=spec,
             table=table_to_json(replace(table, parameters=self._parameters(table.parameters))),
             partitions=tuple(
-                partition_to_json(replace(one, parameters=self._parameters(one.parameters)))
-                for one in whole.partitions
+                partition_to_json(
+                    replace(partition, parameters=self._parameters(partition.parameters))
+                )
+                for partition in whole.partitions
             ),
         )
         path = self._paths.table_metadata(table.database_name, table.name)
         self._texts.write({path: metadata.format()})
 
     def _parameters(self, parameters: object) -> dict[str, str]:
-        found = dict(parameters) if isinstance(parameters, dict) else {}
-        return replicated_parameters(found) | {LAST_EVENT: str(self._event_id)}
+        given = dict(parameters) if isinstance(parameters, dict) else {}
+        return replicated_parameters(given) | {LAST_EVENT: str(self._event_id)}
 
 
 def write_database(
@@ -242,9 +247,9 @@ def write_database(
 
 def require_no_functions(source: Metastore, database: str, passed_kinds: frozenset[str]) -> None:
     """Raises ReplError for a database with functions: their code would have to come along."""
-    found = () if FUNCTIONS in passed_kinds else source.get_functions(database)
-    if found:
-        names = ", ".join(one.name for one in found)
+    functions = () if FUNCTIONS in passed_kinds else source.get_functions(database)
+    if functions:
+        names = ", ".join(function.name for function in functions)
         raise refusal(f"database {database}", FUNCTIONS, f"function {names}")
 
 
@@ -256,11 +261,11 @@ def require_no_constraints(
         return
     for table in tables:
         try:
-            found = source.get_constraint_names(table.database_name, table.name)
+            constraints = source.get_constraint_names(table.database_name, table.name)
         except NoSuchObjectError:
             continue  # it was dropped since it was listed
-        if found:
-            names = ", ".join(found)
+        if constraints:
+            names = ", ".join(constraints)
             raise refusal(f"table {table.full_name}", CONSTRAINTS, f"constraint {names}")
 
 

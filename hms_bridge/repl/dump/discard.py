@@ -144,8 +144,8 @@ class ReplDiscard(DumpVerb):
     def _time_after(self, event_id: EventId) -> int | None:
         """When the first event after this one happened."""
         request = NotificationRequest(last_event_id=event_id, max_events=1)
-        found = self._source.get_next_notification(request)
-        return found[0].time_seconds * 1000 if found else None
+        events = self._source.get_next_notification(request)
+        return events[0].time_seconds * 1000 if events else None
 
     def _wanted(self, request: DiscardRequest, dumps: tuple[DumpDirectory, ...]) -> DumpDirectory:
         above = self._resolve(database_directory(request.root, request.database_name))
@@ -155,13 +155,13 @@ class ReplDiscard(DumpVerb):
             return dumps[0]
         is_name = "/" not in request.dump
         place = above.child(request.dump) if is_name else self._resolve(request.dump)
-        found = next((dump for dump in dumps if dump.paths.root == place.uri), None)
-        if found is None:
+        chosen = next((dump for dump in dumps if dump.paths.root == place.uri), None)
+        if chosen is None:
             raise ReplError(
                 f"{place.uri} is no dump of {request.database_name}; its dumps are below "
                 f"{above.uri}: {', '.join(child_directories(above)) or 'none'}"
             )
-        return found
+        return chosen
 
     def _require_dump(self, place: Location) -> None:
         """Raises ReplError for a directory that holds what dumps do not, or nothing of a dump."""

@@ -107,16 +107,18 @@ def txn_step(event: NotificationEvent, database: str) -> TxnStep | None:
         return TxnStep(event_id=event.id, opened=opened.txn_ids)
     if event.type == EventType.ALLOC_WRITE_ID.value:
         allocated = AllocWriteIdPayload.parse(message_json(event), where)
-        return TxnStep(event_id=event.id, touched=tuple(one.txn_id for one in allocated.allocated))
+        return TxnStep(
+            event_id=event.id, touched=tuple(pair.txn_id for pair in allocated.allocated)
+        )
     if event.type == EventType.COMMIT_TXN.value:
         commit = CommitTxnPayload.parse(message_json(event), where)
-        is_ours = database in {one.lower() for one in commit.databases}
+        is_ours = database in {name.lower() for name in commit.databases}
         return TxnStep(
             event_id=event.id, ended=commit.txn_id, touched=(commit.txn_id,) if is_ours else ()
         )
     if event.type == EventType.ABORT_TXN.value:
         aborted = AbortTxnPayload.parse(message_json(event), where)
-        is_ours = database in {one.lower() for one in aborted.databases}
+        is_ours = database in {name.lower() for name in aborted.databases}
         return TxnStep(
             event_id=event.id, ended=aborted.txn_id, touched=(aborted.txn_id,) if is_ours else ()
         )

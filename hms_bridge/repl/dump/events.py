@@ -94,7 +94,7 @@ class EventTexts:
     @property
     def files(self) -> tuple[EncodedUri, ...]:
         """All files that the event names."""
-        return tuple(file for one in self.lists for file in one.files)
+        return tuple(file for file_list in self.lists for file in file_list.files)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -185,31 +185,35 @@ class EventWriter:
         """The message gets what the transaction wrote, and each table a directory of its own."""
         commit = CommitTxnPayload.parse(message_json(event), _where(event))
         ours = tuple(
-            one if self.has_checksums else _without_checksums(event, one)
-            for one in writes
-            if one.target.database == self.database_name
+            write if self.has_checksums else _without_checksums(event, write)
+            for write in writes
+            if write.target.database == self.database_name
         )
+        # Readers match arrays from their ends (docs/hive/replication.md §16), so what was written
+        # comes last. Nothing written stays as it was logged: null or [], by Hive's version.
         payload = CommitTxnPayload(
             txn_id=commit.txn_id,
             timestamp_seconds=commit.timestamp_seconds,
             server=commit.server,
             service_principal=commit.service_principal,
-            write_ids=(*commit.write_ids, *(one.write_id for one in ours)),
-            databases=(*commit.databases, *(one.target.database for one in ours)),
+            write_ids=(*commit.write_ids, *(write.write_id for write in ours)),
+            databases=(*commit.databases, *(write.target.database for write in ours)),
             writes=ours or commit.writes,
         )
         texts: dict[str, str] = {}
         lists: list[DumpedList] = []
-        for name in dict.fromkeys(one.target.table for one in ours):
+        for name in dict.fromkeys(write.target.table for write in ours):
             below = paths.table(self.database_name, name)
-            group = tuple(one for one in ours if one.target.table == name)
+            group = tuple(write for write in ours if write.target.table == name)
             texts[below.object_metadata] = _commit_metadata(event, group)
-            empty = [one.partition or "" for one in emptied if one.table == name]
+            empty = [target.partition or "" for target in emptied if target.table == name]
             if empty:
                 texts[below.emptied] = format_names(empty)
             lists += [
-                DumpedList(path=below.files(one.target.partition), files=_decoded(event, one.files))
-                for one in group
+                DumpedList(
+                    path=below.files(write.target.partition), files=_decoded(event, write.files)
+                )
+                for write in group
             ]
         return self._texts(
             event,
@@ -245,8 +249,9 @@ class EventWriter:
         require_files_of_hive(table)
         _require_no_rows(event, table, table.parameters)
         files: tuple[EncodedUri, ...] = ()
+        # Rows of the others come with commits, as whole directories, or with their partitions.
         if not (table.is_transactional or table.is_external or table.is_partitioned):
-            files = _decoded(event, [one for one in payload.texts("files") if one])
+            files = _decoded(event, [uri for uri in payload.texts("files") if uri])
         return self._texts(
             event,
             paths,
@@ -265,9 +270,10 @@ class EventWriter:
             return None
         require_files_of_hive(after)
         if before.database_name != after.database_name:
-            own = [one for one in (before, after) if one.database_name == self.database_name]
-            names = [one.name for one in own]
+            own = [table for table in (before, after) if table.database_name == self.database_name]
+            names = [table.name for table in own]
             raise _not_dumped(event, f"{before.full_name} was renamed to {after.full_name}", names)
+        # One kind in the log; a dump, as Hive's, tells TRUNCATE, RENAME and other changes apart.
         if payload.is_true("isTruncateOp"):
             return self._payload_only(event, paths, DumpType.TRUNCATE_TABLE.value)
         if before.name != after.name:
@@ -298,18 +304,21 @@ class EventWriter:
         payload = Payload.parse(message_json(event), _where(event))
         text = payload.text("tableObjJson")
         table = table_from_json(text)
-        partitions = tuple(one for one in payload.texts("partitionListJson") if one)
-        for one in partitions:
-            _require_no_rows(event, table, partition_from_json(one).parameters)
+        partitions = tuple(
+            partition for partition in payload.texts("partitionListJson") if partition
+        )
+        for partition in partitions:
+            _require_no_rows(event, table, partition_from_json(partition).parameters)
         lists: tuple[DumpedList, ...] = ()
         if not table.is_external:
+            # Lists of transactional tables are there, but empty, as Hive's: rows come with commits.
             files = _partition_files(payload)
             lists = tuple(
                 DumpedList(
                     path=paths.files(name),
                     files=() if table.is_transactional else _decoded(event, files.get(name, ())),
                 )
-                for name in (_partition_name(event, table, one) for one in partitions)
+                for name in (_partition_name(event, table, partition) for partition in partitions)
             )
         return self._texts(
             event,
@@ -327,9 +336,11 @@ class EventWriter:
         text = payload.text("tableObjJson")
         table = table_from_json(text)
         if event.type == EventType.ALTER_PARTITIONS.value:
-            partitions = tuple(one for one in payload.texts("partitionListJson") if one)
+            partitions = tuple(
+                partition for partition in payload.texts("partitionListJson") if partition
+            )
             if PLACES not in self.passed_kinds:
-                changed = (partition_from_json(one) for one in partitions)
+                changed = (partition_from_json(partition) for partition in partitions)
                 require_usual_places(table, changed, _where(event))
         else:
             partitions = (payload.text("partitionObjAfterJson"),)
@@ -365,6 +376,7 @@ class EventWriter:
                 "ids now",
                 [event.table_name or ""],
             )
+        # The raw message, which need not be JSON; a column holds neither tab nor line end.
         return self._texts(event, paths, DumpType.UNKNOWN.value, _one_line(event.message))
 
     def _insert(self, event: NotificationEvent, _: EventPaths) -> EventTexts | None:
@@ -433,15 +445,15 @@ def _kind(table: Table) -> str:
 
 def _decoded(event: NotificationEvent, files: Sequence[str]) -> tuple[EncodedUri, ...]:
     try:
-        return tuple(decode_uri(one) for one in files)
+        return tuple(decode_uri(uri) for uri in files)
     except ChangeManagerError as error:
         raise ReplError(f"{_where(event)}: {error}") from error
 
 
 def _without_checksums(event: NotificationEvent, write: WriteEvent) -> WriteEvent:
     files = _decoded(event, write.files)
-    plain = (replace(one, checksum=None, cmroot=None) for one in files)
-    return replace(write, files=tuple(encode_uri(one) for one in plain))
+    plain = (replace(file, checksum=None, cmroot=None) for file in files)
+    return replace(write, files=tuple(encode_uri(file) for file in plain))
 
 
 def _ddl_metadata(
@@ -464,7 +476,7 @@ def _ddl_metadata(
 
 def _commit_metadata(event: NotificationEvent, writes: tuple[WriteEvent, ...]) -> str:
     spec = ReplicationSpec(event_id=event.id, last_event_id=event.id, is_replace=False)
-    partitions = tuple(one.partition_object for one in writes if one.partition_object)
+    partitions = tuple(write.partition_object for write in writes if write.partition_object)
     return TableMetadata(spec=spec, table=writes[-1].table_object, partitions=partitions).format()
 
 
@@ -476,9 +488,9 @@ def _partition_name(event: NotificationEvent, table: Table, text: str) -> str:
 
 
 def _partition_files(payload: Payload) -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
-    for one in payload.fields.get("partitionFiles") or []:
-        if not isinstance(one, dict) or not isinstance(one.get("partitionName"), str):
+    files: dict[str, tuple[str, ...]] = {}
+    for entry in payload.fields.get("partitionFiles") or []:
+        if not isinstance(entry, dict) or not isinstance(entry.get("partitionName"), str):
             raise payload.wrong("partitionFiles names no partition")
-        found[one["partitionName"]] = tuple(str(file) for file in one.get("files") or [])
-    return found
+        files[entry["partitionName"]] = tuple(str(file) for file in entry.get("files") or [])
+    return files

@@ -23,12 +23,12 @@ def partitions_of(source: Metastore, table: Table) -> tuple[Partition, ...]:
     if not table.is_partitioned:
         return ()
     names = source.get_partition_names(table.database_name, table.name)
-    found: list[Partition] = []
+    partitions: list[Partition] = []
     for start in range(0, len(names), _PARTITIONS_AT_ONCE):
-        found += source.get_partitions_by_names(
+        partitions += source.get_partitions_by_names(
             table.database_name, table.name, names[start : start + _PARTITIONS_AT_ONCE]
         )
-    return tuple(found)
+    return tuple(partitions)
 
 
 def external_directories(
@@ -39,7 +39,11 @@ def external_directories(
     if root is None:
         return ()
     top = resolve(root).uri
-    outside = (resolve(one.storage.location).uri for one in partitions if one.storage.location)
+    outside = (
+        resolve(partition.storage.location).uri
+        for partition in partitions
+        if partition.storage.location
+    )
     places = [top, *(uri for uri in outside if path_below(uri, top) is None)]
     return tuple(
         ExternalDirectory(source=uri, target=external_target(base, uri), table_name=table.name)
@@ -55,9 +59,9 @@ def list_external(
     An incremental dump lists them all: no event tells of their data.
     """
     return tuple(
-        one
+        directory
         for table in _external_tables(source, database)
-        for one in external_directories(resolve, table, _partitions_now(source, table), base)
+        for directory in external_directories(resolve, table, _partitions_now(source, table), base)
     )
 
 
@@ -71,7 +75,7 @@ def external_list_text(
 def _external_tables(source: Metastore, database: str) -> Iterator[Table]:
     names = source.get_tables(database)
     tables = source.get_tables_by_names(database, names) if names else ()
-    return (one for one in tables if one.is_external)
+    return (table for table in tables if table.is_external)
 
 
 def _partitions_now(source: Metastore, table: Table) -> tuple[Partition, ...]:

@@ -138,6 +138,7 @@ class IncrementalDump:
         with FilePool() as pool:
             noted = self._noted(self._texts(paths, unreported), dumped, files)
             pool.all(texts.write, noted)
+        # At the end, so that the refusal names all of them; nobody reads a dump without its marker.
         if unreported.unknown_writes and not self._rules.is_unknown_empty:
             tables = unreported.unknown_tables
             raise lost_writes(self._database_name, unreported.unknown_writes, tables)
@@ -163,7 +164,9 @@ class IncrementalDump:
         for texts in events:
             dumped[texts.type] += 1
             files += texts.files
-            yield {one.path: format_files(one.files) for one in texts.lists} | dict(texts.texts)
+            yield {
+                file_list.path: format_files(file_list.files) for file_list in texts.lists
+            } | dict(texts.texts)
 
     def _counts(self, dumped: Counter[str]) -> EventCounts:
         return EventCounts(
@@ -208,19 +211,19 @@ class IncrementalDump:
         commit = CommitTxnPayload.parse(message_json(event), f"event {event.id} ({event.type})")
         self._ended.add(commit.txn_id)
         notified = self._source.get_write_events(commit.txn_id, self._database_name)
-        reported = tuple(one for one in notified if one.target.table not in self._anew)
+        reported = tuple(write for write in notified if write.target.table not in self._anew)
         if unreported is None:
             return reported
         if commit.txn_id not in self._opened:
             self._note_earlier(commit, reported, unreported)
-        found = unreported.find(event, commit.txn_id, notified)
+        traced = unreported.find(event, commit.txn_id, notified)
         shown = (
-            self._whole(event, one, unreported)
-            for one in reported
-            if self._is_of_table(event, commit.txn_id, one, unreported)
-            and self._is_seen(event, commit.txn_id, one, unreported)
+            self._with_checksums(event, write, unreported)
+            for write in reported
+            if self._is_of_table(event, commit.txn_id, write, unreported)
+            and self._is_seen(event, commit.txn_id, write, unreported)
         )
-        return (*shown, *(one for one in found if one.target.table not in self._anew))
+        return (*shown, *(write for write in traced if write.target.table not in self._anew))
 
     def _note_txns(self, event: NotificationEvent, unreported: UnreportedWrites | None) -> None:
         """Transactions that an event opens, aborts or allocates write ids for."""
@@ -232,9 +235,9 @@ class IncrementalDump:
         elif event.type == EventType.ALLOC_WRITE_ID.value and unreported is not None:
             payload = AllocWriteIdPayload.parse(message_json(event), where)
             unreported.note(event.id, payload.table_name, payload.allocated)
-            self._allocated.update(one.txn_id for one in payload.allocated)
+            self._allocated.update(pair.txn_id for pair in payload.allocated)
 
-    def _whole(
+    def _with_checksums(
         self, event: NotificationEvent, write: WriteEvent, unreported: UnreportedWrites
     ) -> WriteEvent:
         """A write that was reported before the database was a source came without checksums; its
@@ -272,7 +275,9 @@ class IncrementalDump:
         if unreported is None:
             return ()
         return tuple(
-            one.target for one in writes if not one.files and unreported.is_emptied(commit, one)
+            write.target
+            for write in writes
+            if not write.files and unreported.is_emptied(commit, write)
         )
 
     def _is_seen(
@@ -310,9 +315,10 @@ class IncrementalDump:
             for event_id, payload in earlier_allocations(
                 self._source, self._database_name, commit.txn_id, self._wanted.after
             ):
-                own = [one for one in payload.allocated if one.txn_id == commit.txn_id]
+                own = [pair for pair in payload.allocated if pair.txn_id == commit.txn_id]
                 unreported.note(event_id, payload.table_name, own)
         except EventGapError:
+            # Who reported something is taken at their word; else it may have written anything.
             if not reported:
                 unreported.unknown_writes.append(
                     f"transaction {commit.txn_id} (the notification log does not go back to where "
@@ -323,7 +329,7 @@ class IncrementalDump:
         """Source transactions that are open now: what a target keeps open after the load."""
         opened = self._source.get_open_txns()
         return ",".join(
-            str(one.id)
-            for one in opened.txns
-            if one.state is TxnState.OPEN and one.type is TxnType.DEFAULT
+            str(txn.id)
+            for txn in opened.txns
+            if txn.state is TxnState.OPEN and txn.type is TxnType.DEFAULT
         )

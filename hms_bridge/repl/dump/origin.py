@@ -19,7 +19,7 @@ from hms_bridge.repl.dump.event_source import EventRange
 from hms_bridge.repl.format.directories import DumpDirectory
 from hms_bridge.repl.format.hashed_texts import NotedTexts
 from hms_bridge.repl.format.layout import DumpPaths
-from hms_bridge.repl.format.side_texts import holding
+from hms_bridge.repl.format.side_texts import parsing
 from hms_bridge.repl.format.texts import read_text_if_there
 from hms_bridge.repl.remedies import begin_anew
 
@@ -54,8 +54,8 @@ def require_same_log(
             "metastore was restored or replaced. " + _begin_anew(previous)
         )
     noted = _noted(read_origin(resolve, paths), after, paths)
-    found = _hash(source, after)
-    if noted is not None and found is not None and noted != found:
+    hash_now = _hash(source, after)
+    if noted is not None and hash_now is not None and noted != hash_now:
         raise EventGapError(
             f"event {after}, at which the last dump ended, is another one in this metastore: it is "
             "not the one that was dumped (look at --metastore), or it was restored from a backup. "
@@ -69,7 +69,7 @@ def _begin_anew(previous: DumpDirectory) -> str:
 
 
 def _noted(text: str | None, event_id: EventId, paths: DumpPaths) -> str | None:
-    with holding("hashes of events", paths.origin, "dump --bootstrap"):
+    with parsing("hashes of events", paths.origin, "dump --bootstrap"):
         noted = json.loads(text or '{"events": {}}')["events"].get(str(event_id))
         return None if noted is None else str(noted)
 
@@ -78,8 +78,8 @@ def _hash(source: NotificationStore, event_id: EventId) -> str | None:
     if event_id < 1:
         return None
     request = NotificationRequest(last_event_id=EventId(event_id - 1), max_events=1)
-    found = source.get_next_notification(request)
-    if not found or found[0].id != event_id:
+    events = source.get_next_notification(request)
+    if not events or events[0].id != event_id:
         return None
-    event = found[0]
+    event = events[0]
     return hashlib.sha256(f"{event.time_seconds} {event.type} {event.message}".encode()).hexdigest()

@@ -74,13 +74,15 @@ class PartitionChanges:
         key = _keyed(parse_partition_name(partition))
         self._read(allocated)
         now = self._name_now(table, allocated)
+        # Of a dropped table nobody can ask; counted as there, its writes are not left out unproven.
         is_there = now is None or self._is_there(now, partition)
         self._read(allocated)
         if self._name_now(table, allocated) != now:
             return self.visibility(table, partition, allocated, committed)
         changes = list(self._of(table, key, allocated))
-        is_gone = not is_there and not any(one.event_id > committed for one in changes)
-        under_writer = {one.kind for one in changes if one.event_id < committed}
+        # If it changed after the commit, too, that may be why it is not there.
+        is_gone = not is_there and not any(change.event_id > committed for change in changes)
+        under_writer = {change.kind for change in changes if change.event_id < committed}
         if not under_writer & {PartitionChange.DROPPED, PartitionChange.RENAMED}:
             return WriteVisibility.VISIBLE
         if under_writer == {PartitionChange.DROPPED} and is_gone:

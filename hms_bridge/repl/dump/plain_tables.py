@@ -29,7 +29,7 @@ from hms_bridge.repl.format.event_payload import Payload, message_json
 from hms_bridge.repl.format.hashed_texts import NotedTexts
 from hms_bridge.repl.format.layout import DumpPaths
 from hms_bridge.repl.format.passed_kinds import refusal
-from hms_bridge.repl.format.side_texts import holding
+from hms_bridge.repl.format.side_texts import parsing
 from hms_bridge.repl.format.texts import read_text_if_there
 from hms_bridge.repl.remedies import bring_anew
 from hms_bridge.wire.object_json import partition_from_json, table_from_json
@@ -64,7 +64,7 @@ PlainPlaces = Mapping[str, PlainPlace]
 def plain_places(source: Metastore, resolve: Resolver, tables: Iterable[Table]) -> PlainPlaces:
     """What the directories of plain managed tables hold now."""
     return {
-        name: _look(resolve(location))
+        name: _noted_files(resolve(location))
         for table in tables
         if not (table.is_transactional or table.is_external or table.is_any_view)
         for name, location in _locations(source, table)
@@ -74,14 +74,14 @@ def plain_places(source: Metastore, resolve: Resolver, tables: Iterable[Table]) 
 def write_plain(texts: NotedTexts, paths: DumpPaths, places: PlainPlaces) -> None:
     """Note them in a new dump; nothing for none."""
     if places:
-        fields = {name: [one.files, one.names] for name, one in places.items()}
+        fields = {name: [place.files, place.names] for name, place in places.items()}
         texts.write({paths.plain_tables: json.dumps(fields) + "\n"})
 
 
 def read_plain(resolve: Resolver, paths: DumpPaths) -> PlainPlaces:
     """What an earlier dump noted; none if it did not, as Hive's. Raises ReplError if damaged."""
     text = read_text_if_there(resolve(paths.plain_tables), _TEXT_BYTES_MAX)
-    with holding("hashes of tables", paths.plain_tables, "dump --bootstrap"):
+    with parsing("hashes of tables", paths.plain_tables, "dump --bootstrap"):
         return {
             str(name): PlainPlace(files=str(files), names=str(names))
             for name, (files, names) in json.loads(text or "{}").items()
@@ -100,6 +100,7 @@ def require_reported(
             _follow(event, known)
     for name, place in now.items():
         noted = known.get(name)
+        # Nothing to compare with: it is new, or an event changed it without telling of files.
         if noted is None or (place.names == noted.names and noted.files in ("", place.files)):
             continue
         raise refusal(
@@ -126,7 +127,7 @@ def _follow(event: NotificationEvent, known: dict[str, PlainPlace]) -> None:
 
 
 def _forget(known: dict[str, PlainPlace], table: str) -> None:
-    for name in [one for one in known if one == table or one.startswith(f"{table}/")]:
+    for name in [place for place in known if place == table or place.startswith(f"{table}/")]:
         del known[name]
 
 
@@ -145,9 +146,9 @@ def _reported(event: NotificationEvent) -> Iterator[tuple[str, list[str]]]:
             yield table.name, _paths(payload, payload.texts("files"))
         return
     listed = {
-        str(one.get("partitionName")): one.get("files") or []
-        for one in payload.fields.get("partitionFiles") or []
-        if isinstance(one, dict)
+        str(entry.get("partitionName")): entry.get("files") or []
+        for entry in payload.fields.get("partitionFiles") or []
+        if isinstance(entry, dict)
     }
     for text in payload.texts("partitionListJson"):
         if text:
@@ -157,7 +158,7 @@ def _reported(event: NotificationEvent) -> Iterator[tuple[str, list[str]]]:
 
 def _paths(payload: Payload, files: Iterable[object]) -> list[str]:
     try:
-        return [decode_uri(str(one)).uri.rpartition("/")[2] for one in files if one]
+        return [decode_uri(str(uri)).uri.rpartition("/")[2] for uri in files if uri]
     except ChangeManagerError as error:
         raise payload.wrong(str(error)) from error
 
@@ -171,21 +172,21 @@ def _locations(source: Metastore, table: Table) -> Iterator[tuple[str, str]]:
         partitions = partitions_of(source, table)
     except NoSuchObjectError:
         return
-    for one in partitions:
-        if one.storage.location is not None:
-            name = partition_name(table.partition_columns, one.values)
-            yield f"{table.name}/{name}", one.storage.location
+    for partition in partitions:
+        if partition.storage.location is not None:
+            name = partition_name(table.partition_columns, partition.values)
+            yield f"{table.name}/{name}", partition.storage.location
 
 
-def _look(root: Location) -> PlainPlace:
-    found = [
-        one
-        for one in list_data(root)
-        if one.kind is FileKind.FILE and not any(is_hidden(part) for part in one.path.split("/"))
+def _noted_files(root: Location) -> PlainPlace:
+    files = [
+        file
+        for file in list_data(root)
+        if file.kind is FileKind.FILE and not any(is_hidden(part) for part in file.path.split("/"))
     ]
     return PlainPlace(
-        files=_hash([f"{one.path} {one.size_bytes} {one.mtime_ms}" for one in found]),
-        names=_hash([one.path.rpartition("/")[2] for one in found]),
+        files=_hash([f"{file.path} {file.size_bytes} {file.mtime_ms}" for file in files]),
+        names=_hash([file.path.rpartition("/")[2] for file in files]),
     )
 
 

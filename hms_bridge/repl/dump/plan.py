@@ -52,7 +52,7 @@ class DumpRequest:
     @property
     def anew(self) -> frozenset[str]:
         """``tables_anew`` in lower case. Raises ReplError for what is no name."""
-        return frozenset(checked_name(one, "table") for one in self.tables_anew)
+        return frozenset(checked_name(name, "table") for name in self.tables_anew)
 
 
 class DumpKind(Enum):

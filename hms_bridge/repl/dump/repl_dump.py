@@ -37,7 +37,7 @@ from hms_bridge.repl.dump.plain_tables import (
     write_plain,
 )
 from hms_bridge.repl.dump.plan import DumpKind, DumpPlan, DumpReport, DumpRequest
-from hms_bridge.repl.dump.snapshot_wait import look
+from hms_bridge.repl.dump.snapshot_wait import try_snapshot
 from hms_bridge.repl.dump.tables import TablesDump, WrittenTables, transactional_names
 from hms_bridge.repl.dump.tables_anew import (
     is_replaceable,
@@ -107,6 +107,7 @@ class ReplDump(DumpVerb):
         if previous.state is DumpState.FINISHED and not is_redone:
             return _blocked(request, previous)
         if is_redone:
+            # Also where older dumps are kept: its events are in the new one, and nobody loads it.
             removed = removed or (previous.paths.root,)
         if request.is_bootstrap_forced:
             return self._plan_bootstrap(request, previous, removed)
@@ -116,6 +117,7 @@ class ReplDump(DumpVerb):
         """Raises ReplError where dumps would go with a table: in its directory."""
         root = self._resolve(request.root)
         real = parse_uri(root.uri).prefix + root.volume.real_path(root.path)
+        # Either may lie in a table: the path as it is written, or where its links lead.
         for place in dict.fromkeys((root.uri, real)):
             holder = self._source.find_holder(place, request.database_name)
             if holder is not None:
@@ -142,7 +144,7 @@ class ReplDump(DumpVerb):
         require_no_constraints(self._source, tables, request.events.passed_kinds)
         for table in tables:
             require_files_of_hive(table)
-        _, writers = look(self._source, request.database_name, transactional_names(tables))
+        _, writers = try_snapshot(self._source, request.database_name, transactional_names(tables))
         return DumpPlan(
             kind=DumpKind.BOOTSTRAP,
             request=request,
@@ -150,7 +152,7 @@ class ReplDump(DumpVerb):
             if request.is_bootstrap_forced
             else "there is no earlier dump to go on from",
             previous=None if previous is None else previous.paths.root,
-            tables=tuple(one.name for one in tables),
+            tables=tuple(listed.name for listed in tables),
             removed=removed,
             waits_for="" if writers is None else writers.text,
         )
@@ -234,8 +236,10 @@ class ReplDump(DumpVerb):
         pins = self._pins(name)
         above = self._resolve(database_directory(request.root, name))
         pins.release_loaded(dumps, above.uri)
+        # Before anything is read: the next dump may name what is archived from here on.
         began_at_ms = self._clock.now_ms()
         self._show_pins(request.cm_root)
+        # First the pin: once the database is a source, no purge may take what is archived.
         pins.begin()
         self._mark_source(request)
         paths = DumpPaths(above.child(self._new_name()).uri)
@@ -244,19 +248,22 @@ class ReplDump(DumpVerb):
             report, files = self._run_bootstrap(plan, paths, texts)
         else:
             report, files = self._run_incremental(plan, paths, texts)
-        self._secure(pins, paths, files, name)
+        self._pin_files(pins, paths, files, name)
         try:
             lease.check()
             self._dumps_as_planned(plan)
         except ReplError:
             pins.release(paths.root)
             raise
-        newest_ms = max((one.time_ms for one in dumps), default=0)
+        # Dumps are ordered by these times, so a clock that was set back must not count.
+        newest_ms = max((dump.time_ms for dump in dumps), default=0)
         mark = FinishMark(
             manifest_digest=texts.manifest(len(files)),
             time_ms=max(self._clock.now_ms(), newest_ms + 1),
         )
         ensure_content(self._resolve(paths.finished_dump), mark.format().encode())
+        # Not before the marker: without it the next dump goes on from an older one, and may name
+        # what was archived since that began.
         pins.finish(began_at_ms)
         for directory in plan.removed:
             pins.release(directory)
@@ -330,6 +337,7 @@ class ReplDump(DumpVerb):
         after = plan.after_event_id or EventId(0)
         now = plain_places(self._source, self._resolve, self._tables(name))
         write_plain(texts, paths, now)
+        # In this order: whoever is not open now and has no event up to the end ended without one.
         txns_before = self._source.get_open_txns()
         until = self._source.get_current_event_id()
         wanted = EventRange(after=after, until=until)
@@ -386,7 +394,7 @@ class ReplDump(DumpVerb):
         texts.write({paths.names_anew: format_names(names)})
         return written
 
-    def _secure(
+    def _pin_files(
         self, pins: DumpPins, paths: DumpPaths, files: list[EncodedUri], database: str
     ) -> None:
         """Pin first, then look: a dump whose files are gone already is no dump.
@@ -396,8 +404,12 @@ class ReplDump(DumpVerb):
         pins.hold(paths.root, files)
         find = partial(locate, resolve=self._resolve, is_content_checked=False)
         with FilePool() as pool:
-            gone = [one for one in pool.each(find, dict.fromkeys(files)) if one.location is None]
-        missing = [f"{one.file.uri} ({one.reason})" for one in gone]
+            gone = [
+                located
+                for located in pool.each(find, dict.fromkeys(files))
+                if located.location is None
+            ]
+        missing = [f"{located.file.uri} ({located.reason})" for located in gone]
         if missing:
             pins.release(paths.root)
             raise SourceFileMissingError(
@@ -410,13 +422,16 @@ class ReplDump(DumpVerb):
     def _way_out(self, database: str, lost: Sequence[LocatedFile]) -> str:
         """The tables whose files are lost come whole; of one that is not there nobody can tell."""
         places = {
-            one.name: self._resolve(one.storage.location).uri
-            for one in self._tables(database)
-            if one.storage.location is not None
+            table.name: self._resolve(table.storage.location).uri
+            for table in self._tables(database)
+            if table.storage.location is not None
         }
         owners = {
-            next((name for name, place in places.items() if path_below(one.file.uri, place)), None)
-            for one in lost
+            next(
+                (name for name, place in places.items() if path_below(located.file.uri, place)),
+                None,
+            )
+            for located in lost
         }
         names = sorted(name for name in owners if name is not None)
         return begin_anew(database) if None in owners else bring_anew(database, names)

@@ -60,7 +60,7 @@ class OpenWriters:
 
 
 def _ids(values: Sequence[int]) -> str:
-    shown = ", ".join(str(one) for one in values[:10])
+    shown = ", ".join(str(value) for value in values[:10])
     return shown if len(values) <= 10 else f"{shown} and {len(values) - 10} more"
 
 
@@ -74,7 +74,7 @@ class WaitRules:
     is_abort_allowed: bool = False
 
 
-def look(
+def try_snapshot(
     source: Metastore, database: str, tables: Sequence[str]
 ) -> tuple[DatabaseSnapshot, OpenWriters | None]:
     """A snapshot, and who stands in its way. ``tables``: ``db.table`` of transactional tables."""
@@ -82,13 +82,15 @@ def look(
     txns = opened.snapshot()
     lists = whole_lists(source, tables, txns)
     open_tables = {
-        name: tuple(one.open_ids) for name, one in zip(tables, lists, strict=True) if one.open_ids
+        name: tuple(write_ids.open_ids)
+        for name, write_ids in zip(tables, lists, strict=True)
+        if write_ids.open_ids
     }
     writers = {
-        one.id for one in opened.txns if one.state is TxnState.OPEN and one.type not in _HARMLESS
+        txn.id for txn in opened.txns if txn.state is TxnState.OPEN and txn.type not in _HARMLESS
     }
     locks = source.show_locks(LockFilter(scope=Scope(database))) if writers else ()
-    lockers = tuple(sorted({one.txn_id for one in locks if one.txn_id in writers}))
+    lockers = tuple(sorted({lock.txn_id for lock in locks if lock.txn_id in writers}))
     snapshot = DatabaseSnapshot(
         txns=txns,
         write_ids=dict(zip(tables, lists, strict=True)),
@@ -97,7 +99,7 @@ def look(
     if not open_tables and not lockers:
         return snapshot, None
     # Of a former replica, what a load began may have them, and no lock tells of it.
-    open_ids = {one.id for one in opened.txns if one.state is TxnState.OPEN}
+    open_ids = {txn.id for txn in opened.txns if txn.state is TxnState.OPEN}
     return snapshot, OpenWriters(
         txn_ids=lockers, tables=open_tables, open_txn_ids=tuple(sorted(open_ids | writers))
     )
@@ -118,7 +120,7 @@ def wait_for_snapshot(
     """
     deadline_ms = clock.now_ms() + rules.timeout_seconds * 1000
     while True:
-        snapshot, writers = look(source, database, tables)
+        snapshot, writers = try_snapshot(source, database, tables)
         if writers is None:
             return snapshot
         left_seconds = (deadline_ms - clock.now_ms()) / 1000
@@ -128,7 +130,7 @@ def wait_for_snapshot(
         keep_alive()
     if rules.is_abort_allowed and writers.txn_ids:
         source.abort_txns(writers.txn_ids, AbortReason.REPL_DEFAULT)
-        snapshot, writers = look(source, database, tables)
+        snapshot, writers = try_snapshot(source, database, tables)
         if writers is None:
             return snapshot
     raise ReplError(

@@ -42,9 +42,9 @@ def snapshot_files(
     """
     if snapshot.write_ids is None:
         paths = [
-            one.path
-            for one in list_data(root)
-            if one.kind is FileKind.FILE and _is_plain_data(one.path)
+            file.path
+            for file in list_data(root)
+            if file.kind is FileKind.FILE and _is_plain_data(file.path)
         ]
     else:
         paths = sorted(_acid_paths(root, snapshot, snapshot.write_ids))
@@ -63,7 +63,9 @@ def _reference(root: Location, path: str, cm_root: str | None) -> EncodedUri:
 
 def _is_plain_data(path: str) -> bool:
     levels = path.split("/")
-    return not any(is_hidden(one) for one in levels) and not any("=" in one for one in levels[:-1])
+    return not any(is_hidden(level) for level in levels) and not any(
+        "=" in level for level in levels[:-1]
+    )
 
 
 def _acid_paths(
@@ -93,11 +95,11 @@ def _acid_listing(root: Location, *, is_insert_only: bool) -> DirectoryListing:
     return DirectoryListing.build(
         root.uri,
         files=[
-            ListedFile(path=one.path, size_bytes=one.size_bytes, modified_ms=one.mtime_ms)
-            for one in tree
-            if one.kind is FileKind.FILE
+            ListedFile(path=file.path, size_bytes=file.size_bytes, modified_ms=file.mtime_ms)
+            for file in tree
+            if file.kind is FileKind.FILE
         ],
-        directories=[one.path for one in tree if one.kind is FileKind.DIRECTORY],
+        directories=[directory.path for directory in tree if directory.kind is FileKind.DIRECTORY],
         data_format=data_format,
         is_insert_only=is_insert_only,
     )

@@ -129,12 +129,15 @@ class TableWrites:
             _listed(root, partition, name)
             for root, partition, name in _roots(source, resolve, table)
         ]
-        not_committed = frozenset(one.id for one in source.get_open_txns().txns)
+        not_committed = frozenset(txn.id for txn in source.get_open_txns().txns)
         for place in self._places:
+            # Nobody cleans after a compaction that has not committed.
             place.compacted[:] = [
-                one for one in place.compacted if one.visibility_txn_id not in not_committed
+                directory
+                for directory in place.compacted
+                if directory.visibility_txn_id not in not_committed
             ]
-        is_compacted = any(one.compacted for one in self._places)
+        is_compacted = any(listed.compacted for listed in self._places)
         self._queue = _queue(source, table) if is_compacted else ()
         self._victims = self._open_victims()
         self._root = resolve(table.storage.location or "")
@@ -152,7 +155,14 @@ class TableWrites:
     def emptied(self, partition: str, write_id: WriteId) -> WrittenFiles | None:
         """What a write that told of no files did to a partition ("": the table): None if nothing,
         or if the partition is gone."""
-        place = next((one for one in self._places if (one.partition_name or "") == partition), None)
+        place = next(
+            (
+                candidate
+                for candidate in self._places
+                if (candidate.partition_name or "") == partition
+            ),
+            None,
+        )
         if place is None or place.own.get(write_id):
             return None
         if is_emptied(place.root, write_id):
@@ -163,7 +173,7 @@ class TableWrites:
     def _written(self, place: _Place, write_id: WriteId, committed_ms: int) -> WrittenFiles:
         """Its files; else that it left a base without any, now or before a compaction."""
         archived = list(self._archived(place, committed_ms))
-        own = [one for one in archived if _is_single(one.directory, write_id)]
+        own = [file for file in archived if _is_single(file.directory, write_id)]
         is_seen = bool(own) or write_id in place.own
         taken_up = (
             name
@@ -175,7 +185,7 @@ class TableWrites:
         files = self._files(place, place.own.get(write_id, ()), own)
         if files or is_emptied(place.root, write_id):
             return place.written(files, maybe_in, is_emptied=not files)
-        if maybe_in is None and any(_is_older(one, write_id) for one in archived):
+        if maybe_in is None and any(_is_older(file, write_id) for file in archived):
             return self._overwritten(place, write_id)
         return place.written(maybe_in=maybe_in)
 
@@ -187,6 +197,7 @@ class TableWrites:
         try:
             oldest = self._oldest_row(place.root.child(base.format()))
         except AcidFormatError:
+            # Files of insert-only tables do not say which write a row is of.
             return place.written(maybe_in=base)
         return place.written(is_emptied=oldest is None or oldest >= write_id)
 
@@ -200,33 +211,34 @@ class TableWrites:
     ) -> bool:
         """Whether the archive would have the write's files, had a cleaner taken any away once the
         compacted directory stood."""
-        is_busy = any(path_below(one, place.root.uri) is not None for one in self._victims)
+        is_busy = any(path_below(victim, place.root.uri) is not None for victim in self._victims)
         if is_busy or not self._archive.is_known:
             return False
-        return is_seen or any(_is_input(one.directory, name) for one in archived)
+        return is_seen or any(_is_input(file.directory, name) for file in archived)
 
     def _files(
         self, place: _Place, standing: Sequence[str], archived: Sequence[_Archived]
     ) -> tuple[EncodedUri, ...]:
-        found = {one.file.uri: one.file for one in archived if one.is_data}
+        # These first: what was archived since the listing cannot be read where it stood.
+        files = {taken.file.uri: taken.file for taken in archived if taken.is_data}
         for path in standing:
             file = place.root.child(path)
-            if file.uri not in found:
+            if file.uri not in files:
                 cmroot = self._archive.cmroot
-                found[file.uri] = EncodedUri(
+                files[file.uri] = EncodedUri(
                     uri=file.uri,
                     checksum=None if cmroot is None else file.checksum(),
                     cmroot=cmroot,
                     sub_directory=path.rpartition("/")[0],
                 )
-        return tuple(found[uri] for uri in sorted(found))
+        return tuple(files[uri] for uri in sorted(files))
 
     def _is_uncleaned(self, name: DirectoryName, place: _Place, committed_ms: int) -> bool:
         """Whether no cleaner has been here since the write, so that nothing was taken away."""
-        own = [one for one in self._queue if one.target.partition == place.partition_name]
-        if any(_was_cleaned(one, committed_ms) for one in own):
+        own = [entry for entry in self._queue if entry.target.partition == place.partition_name]
+        if any(_was_cleaned(entry, committed_ms) for entry in own):
             return False
-        waiting = {one.txn_id for one in own if one.state in _NOT_CLEANED}
+        waiting = {entry.txn_id for entry in own if entry.state in _NOT_CLEANED}
         return bool(name.visibility_txn_id) and name.visibility_txn_id in waiting
 
     def _archived(self, place: _Place, since_ms: int) -> Iterator[_Archived]:
@@ -260,7 +272,7 @@ class TableWrites:
         if manifest is None:
             return ()
         states = [state for state in IntentState if state.is_open]
-        return tuple(self._resolve(one.victim).uri for one in manifest.intents(states))
+        return tuple(self._resolve(intent.victim).uri for intent in manifest.intents(states))
 
     def _entries_below(self, root: Location) -> tuple[ArchiveEntry, ...]:
         """Asked for once: a partition may lie anywhere, but most lie below their table."""
@@ -280,10 +292,10 @@ def _roots(
     if not table.is_partitioned:
         yield resolve(table.storage.location), None, None
         return
-    for one in source.get_partitions(table.database_name, table.name):
-        if one.storage.location is not None:
-            name = partition_name(table.partition_columns, one.values)
-            yield resolve(one.storage.location), one, name
+    for partition in source.get_partitions(table.database_name, table.name):
+        if partition.storage.location is not None:
+            name = partition_name(table.partition_columns, partition.values)
+            yield resolve(partition.storage.location), partition, name
 
 
 def _listed(root: Location, partition: Partition | None, name: str | None) -> _Place:
@@ -299,9 +311,10 @@ def _listed(root: Location, partition: Partition | None, name: str | None) -> _P
             continue
         files = place.own.setdefault(parsed.max_write_id, [])
         files += (
-            f"{child.name}/{one.path}"
-            for one in list_data(root.child(child.name))
-            if one.kind is FileKind.FILE and not any(is_hidden(x) for x in one.path.split("/"))
+            f"{child.name}/{file.path}"
+            for file in list_data(root.child(child.name))
+            if file.kind is FileKind.FILE
+            and not any(is_hidden(level) for level in file.path.split("/"))
         )
     return place
 
@@ -325,6 +338,8 @@ def _queue(source: Metastore, table: Table) -> tuple[Compaction, ...]:
 
 def _was_cleaned(entry: Compaction, committed_ms: int) -> bool:
     """Whether a cleaner may have been at a compaction's target since a time."""
+    # A cleaner that failed leaves a retention (docs/hive/compaction.md §19), and may have deleted
+    # some files before.
     if entry.cleaner_started_ms is not None or entry.retry_retention_ms:
         return True
     if entry.state not in _ENDED_BY_CLEANER:
@@ -337,8 +352,8 @@ def _covers(name: DirectoryName, write_id: WriteId) -> bool:
 
 
 def _newest_base(names: Sequence[DirectoryName]) -> DirectoryName | None:
-    bases = [one for one in names if one.is_base]
-    return max(bases, key=lambda one: (one.max_write_id, one.visibility_txn_id), default=None)
+    bases = [name for name in names if name.is_base]
+    return max(bases, key=lambda base: (base.max_write_id, base.visibility_txn_id), default=None)
 
 
 def _is_older(archived: _Archived, write_id: WriteId) -> bool:

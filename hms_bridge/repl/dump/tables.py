@@ -121,4 +121,4 @@ class TablesDump:
 
 def transactional_names(tables: Sequence[Table]) -> tuple[str, ...]:
     """``db.table`` of those with transactions."""
-    return tuple(one.full_name for one in tables if one.is_transactional)
+    return tuple(table.full_name for table in tables if table.is_transactional)

@@ -45,21 +45,21 @@ def linked_names(
     source: Metastore, database: str, wanted: EventRange, names: Iterable[str]
 ) -> frozenset[str]:
     """The names, and those that renames in a range tie to them."""
-    found = set(names)
-    if not found:
+    all_names = set(names)
+    if not all_names:
         return frozenset()
     renames = [
-        one
+        pair
         for event in read_events(source, wanted)
         if event.type == EventType.ALTER_TABLE.value and is_of(event, database)
-        for one in [names_of_event(event, database)]
-        if len(one) > 1
+        for pair in [names_of_event(event, database)]
+        if len(pair) > 1
     ]
     while True:
-        linked = {name for one in renames if one & found for name in one}
-        if linked <= found:
-            return frozenset(found)
-        found |= linked
+        linked = {name for pair in renames if pair & all_names for name in pair}
+        if linked <= all_names:
+            return frozenset(all_names)
+        all_names |= linked
 
 
 def names_of_event(event: NotificationEvent, database: str) -> frozenset[str]:
@@ -67,11 +67,11 @@ def names_of_event(event: NotificationEvent, database: str) -> frozenset[str]:
     where = f"event {event.id} ({event.type})"
     if event.type == EventType.ALTER_TABLE.value:
         payload = Payload.parse(message_json(event), where)
-        both = (
+        tables = (
             table_from_json(payload.text(key))
             for key in ("tableObjBeforeJson", "tableObjAfterJson")
         )
-        return frozenset(one.name for one in both if one.database_name == database)
+        return frozenset(table.name for table in tables if table.database_name == database)
     if event.type == EventType.ALLOC_WRITE_ID.value:
         allocated = AllocWriteIdPayload.parse(message_json(event), where)
         return frozenset([allocated.table_name] if allocated.database_name == database else [])
@@ -84,7 +84,7 @@ def require_known_names(
     source: Metastore, database: str, wanted: EventRange, names: Collection[str]
 ) -> None:
     """Raises ReplError for a name that the source neither has nor had in a range."""
-    unknown = {one for one in names if not _is_there(source, database, one)}
+    unknown = {name for name in names if not _is_there(source, database, name)}
     if not unknown:
         return
     for event in read_events(source, wanted):
@@ -106,7 +106,7 @@ def _is_there(source: Metastore, database: str, name: str) -> bool:
 
 def without_tables(places: Mapping[str, PlaceT], names: Collection[str]) -> dict[str, PlaceT]:
     """Places by ``table`` or ``table/partition`` without those of some tables."""
-    return {key: one for key, one in places.items() if key.partition("/")[0] not in names}
+    return {key: place for key, place in places.items() if key.partition("/")[0] not in names}
 
 
 def read_names(resolve: Resolver, paths: DumpPaths) -> frozenset[str]:

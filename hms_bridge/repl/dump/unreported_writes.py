@@ -116,25 +116,25 @@ class UnreportedWrites:
 
     def note(self, event_id: EventId, table_name: str, allocated: Iterable[TxnToWriteId]) -> None:
         """Transactions got write ids of a table, as an event tells."""
-        for one in allocated:
-            self._allocated.setdefault(one.txn_id, []).append(
-                _Allocated(table_name=table_name, event_id=event_id, write_id=one.write_id)
+        for pair in allocated:
+            self._allocated.setdefault(pair.txn_id, []).append(
+                _Allocated(table_name=table_name, event_id=event_id, write_id=pair.write_id)
             )
 
     def allocated_at(self, txn_id: TxnId, write: WriteEvent) -> EventId | None:
         """The event that allocated the id of a write; None if no event that was seen did."""
-        found = (
-            one
-            for one in self._allocated.get(txn_id, ())
-            if (one.table_name, one.write_id) == (write.target.table, write.write_id)
+        allocations = (
+            allocated
+            for allocated in self._allocated.get(txn_id, ())
+            if (allocated.table_name, allocated.write_id) == (write.target.table, write.write_id)
         )
-        return next((one.event_id for one in found), None)
+        return next((allocated.event_id for allocated in allocations), None)
 
     def find(
         self, commit: NotificationEvent, txn_id: TxnId, reported: Sequence[WriteEvent]
     ) -> tuple[WriteEvent, ...]:
         """What a committed transaction wrote to tables of which it reported nothing."""
-        known = {one.target.table for one in reported}
+        known = {write.target.table for write in reported}
         return tuple(
             event
             for allocated in self._allocated.get(txn_id, ())
@@ -155,19 +155,21 @@ class UnreportedWrites:
     def with_checksums(self, commit: NotificationEvent, write: WriteEvent) -> WriteEvent:
         """The same write; a reference without checksum gets that of the file, or of the archived
         one, if it is in either place."""
-        files = [decode_uri(one) for one in write.files]
-        if all(one.checksum is not None for one in files):
+        files = [decode_uri(uri) for uri in write.files]
+        if all(file.checksum is not None for file in files):
             return write
-        found = self._writes_to(write.target.table, commit.id, write.write_id)
-        if found is None:
+        table_writes = self._writes_to(write.target.table, commit.id, write.write_id)
+        if table_writes is None:
             return write
         traced = {
-            one.uri: one
-            for written in found[1].of(write.write_id, commit.time_seconds * 1000)
-            for one in written.files
+            file.uri: file
+            for written in table_writes[1].of(write.write_id, commit.time_seconds * 1000)
+            for file in written.files
         }
-        whole = (one if one.checksum is not None else traced.get(one.uri, one) for one in files)
-        return replace(write, files=tuple(encode_uri(one) for one in whole))
+        whole = (
+            file if file.checksum is not None else traced.get(file.uri, file) for file in files
+        )
+        return replace(write, files=tuple(encode_uri(file) for file in whole))
 
     def is_emptied(self, commit: NotificationEvent, write: WriteEvent) -> bool:
         """Whether a write without files left an empty base where its table or partition is."""
@@ -177,8 +179,12 @@ class UnreportedWrites:
             place = partition_from_json(text).storage.location
         if place is not None and is_emptied(self._resolve(place), write.write_id):
             return True
-        found = self._writes_to(write.target.table, commit.id, write.write_id)
-        written = None if found is None else found[1].emptied(write.partition, write.write_id)
+        table_writes = self._writes_to(write.target.table, commit.id, write.write_id)
+        written = (
+            None
+            if table_writes is None
+            else table_writes[1].emptied(write.partition, write.write_id)
+        )
         if written is not None and written.maybe_in is not None:
             self._note_unknown(write.target.table, write.write_id, written.maybe_in)
         return written is not None and written.is_emptied
@@ -193,10 +199,10 @@ class UnreportedWrites:
         name = self._names.name_at(allocated.table_name, allocated.event_id, commit.id)
         if name is None or name in known or name in self._anew:
             return
-        found = self._writes_to(name, commit.id, allocated.write_id)
-        if found is None:
+        table_writes = self._writes_to(name, commit.id, allocated.write_id)
+        if table_writes is None:
             return
-        table, writes = found
+        table, writes = table_writes
         for written in writes.of(allocated.write_id, commit.time_seconds * 1000):
             if written.maybe_in is not None:
                 self._note_unknown(name, allocated.write_id, written.maybe_in)
@@ -205,6 +211,7 @@ class UnreportedWrites:
 
     def _note_unknown(self, name: str, write_id: WriteId, why: str) -> None:
         full_name = f"{self._database_name}.{name}"
+        # A table that is not there cannot be brought whole.
         if why != _NO_EVENT:
             self._unknown_tables.append(name)
         self.unknown_writes.append(f"write id {write_id} of {full_name} ({why})")
@@ -228,10 +235,10 @@ class UnreportedWrites:
     def _writes_once(self, name: str) -> tuple[Table, TableWrites] | None:
         """Looked up once for each table; None for one whose files do not come with commits."""
         if name not in self._tables:
-            self._tables[name] = self._look(name)
+            self._tables[name] = self._table_writes(name)
         return self._tables[name]
 
-    def _look(self, name: str) -> tuple[Table, TableWrites] | None:
+    def _table_writes(self, name: str) -> tuple[Table, TableWrites] | None:
         table = self._source.get_table(self._database_name, name)
         if table.is_any_view or table.is_external or table.storage.location is None:
             return None
@@ -253,7 +260,7 @@ def _event(table: Table, write_id: WriteId, written: WrittenFiles) -> WriteEvent
         ),
         table_object=table_to_json(table),
         partition_object=None if partition is None else partition_to_json(partition),
-        files=tuple(encode_uri(one) for one in written.files),
+        files=tuple(encode_uri(file) for file in written.files),
     )
 
 

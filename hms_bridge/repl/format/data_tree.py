@@ -22,11 +22,11 @@ def list_data(root: Location) -> tuple[ListedFile, ...]:
         if _is_link(root):
             raise _link(root.uri)
         return ()
-    found = list_tree(real)
-    for one in found:
-        if one.kind is FileKind.LINK and not _is_hidden(one.path):
-            raise _link(f"{root.uri}/{one.path}")
-    return found
+    listing = list_tree(real)
+    for entry in listing:
+        if entry.kind is FileKind.LINK and not _is_hidden(entry.path):
+            raise _link(f"{root.uri}/{entry.path}")
+    return listing
 
 
 def _is_link(place: Location) -> bool:

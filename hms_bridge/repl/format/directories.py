@@ -44,12 +44,12 @@ def list_dumps(resolve: Resolver, root: str, database: str) -> tuple[DumpDirecto
     dumps it is the marker's. Between dumps of one moment the event range decides.
     """
     above = resolve(database_directory(root, database))
-    found = [
+    dumps = [
         _describe(resolve, DumpPaths(above.child(name).uri))
         for name in child_directories(above)
         if not name.startswith((".", "_"))
     ]
-    return tuple(sorted(found, key=_age, reverse=True))
+    return tuple(sorted(dumps, key=_age, reverse=True))
 
 
 def _age(dump: DumpDirectory) -> tuple[int, int, str]:

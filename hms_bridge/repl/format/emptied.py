@@ -40,12 +40,14 @@ def oldest_row(base: Location) -> WriteId | None:
 
     Raises AcidFormatError for files without ACID columns, which do not tell (insert-only tables).
     """
-    found = []
+    lowest_ids = []
     for file in _data_files(base):
         with open_orc_file(file.volume, file.path) as opened:
             layout = opened.require_layout()
-            found += [_oldest_of(opened, layout, stripe) for stripe in range(opened.stripe_count)]
-    return WriteId(min(found)) if found else None
+            lowest_ids += [
+                _oldest_of(opened, layout, stripe) for stripe in range(opened.stripe_count)
+            ]
+    return WriteId(min(lowest_ids)) if lowest_ids else None
 
 
 def _data_files(base: Location) -> Iterator[Location]:
@@ -71,13 +73,15 @@ def was_emptied(root: Location, write_id: WriteId) -> bool | None:
         return True
     if root.status() is None:
         return False
-    parsed = (DirectoryName.parse(one.name) for one in root.volume.children(root.path))
+    parsed = (DirectoryName.parse(child.name) for child in root.volume.children(root.path))
     covering = [
-        one for one in parsed if one is not None and one.is_base and one.max_write_id > write_id
+        name
+        for name in parsed
+        if name is not None and name.is_base and name.max_write_id > write_id
     ]
     if not covering:
         return False
-    newest = max(covering, key=lambda one: (one.max_write_id, one.visibility_txn_id))
+    newest = max(covering, key=lambda base: (base.max_write_id, base.visibility_txn_id))
     try:
         oldest = oldest_row(root.child(newest.format()))
     except AcidFormatError:

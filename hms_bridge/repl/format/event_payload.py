@@ -39,6 +39,7 @@ def message_json(event: NotificationEvent) -> str:
     try:
         packed = base64.b64decode(event.message, validate=True)
         with gzip.GzipFile(fileobj=io.BytesIO(packed)) as stream:
+            # Not all at once: a small message may unpack to many gigabytes.
             plain = stream.read(PAYLOAD_BYTES_MAX + 1)
         if len(plain) > PAYLOAD_BYTES_MAX:
             raise ReplError(
@@ -83,6 +84,7 @@ class Payload:
     def number(self, key: str) -> int:
         """A whole number that must be there."""
         value = self.fields.get(key)
+        # JSON's true is an int in Python.
         if not isinstance(value, int) or isinstance(value, bool):
             raise self.wrong(f"{key} is no number")
         return value
@@ -90,29 +92,31 @@ class Payload:
     def numbers(self, key: str) -> tuple[int, ...]:
         """A list of whole numbers; none if it is absent or null."""
         values = self._list(key)
-        if not all(isinstance(one, int) and not isinstance(one, bool) for one in values):
+        if not all(isinstance(value, int) and not isinstance(value, bool) for value in values):
             raise self.wrong(f"{key} is no list of numbers")
         return tuple(values)
 
     def texts(self, key: str) -> tuple[str | None, ...]:
         """A list of texts and nulls; none if it is absent or null."""
         values = self._list(key)
-        if not all(one is None or isinstance(one, str) for one in values):
+        if not all(value is None or isinstance(value, str) for value in values):
             raise self.wrong(f"{key} is no list of texts")
         return tuple(values)
 
     def objects(self, key: str) -> tuple[dict[str, str], ...]:
         """A list of objects with text values, such as ``[{"p": "1"}]``."""
         values = self._list(key)
-        for one in values:
-            if not isinstance(one, dict) or not all(isinstance(v, str) for v in one.values()):
+        for item in values:
+            if not isinstance(item, dict) or not all(
+                isinstance(value, str) for value in item.values()
+            ):
                 raise self.wrong(f"{key} is no list of partition values")
         return tuple(values)
 
     def partition_values(self, key: str) -> dict[str, str]:
         """An object with text values that must be there."""
         value = self.fields.get(key)
-        if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()):
+        if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
             raise self.wrong(f"{key} holds no partition values")
         return value
 
@@ -162,11 +166,12 @@ class OpenTxnPayload:
         is_range = not ids
         if is_range:
             first, last = payload.number("fromTxnId"), payload.number("toTxnId")
+            # Each id of the range becomes one in memory: a forged range would fill it.
             if not 0 <= last - first < count_max:
                 raise payload.wrong(f"the transactions {first} to {last} are no sensible range")
             ids = range(first, last + 1)
         return cls(
-            txn_ids=tuple(TxnId(one) for one in ids),
+            txn_ids=tuple(TxnId(txn_id) for txn_id in ids),
             timestamp_seconds=_timestamp(payload),
             server=_or_empty(payload, "server"),
             service_principal=_or_empty(payload, "servicePrincipal"),
@@ -193,8 +198,8 @@ class AllocWriteIdPayload:
                 "servicePrincipal": self.service_principal,
                 "dbName": self.database_name,
                 "tableName": self.table_name,
-                "txnIdList": [one.txn_id for one in self.allocated],
-                "writeIdList": [one.write_id for one in self.allocated],
+                "txnIdList": [pair.txn_id for pair in self.allocated],
+                "writeIdList": [pair.write_id for pair in self.allocated],
                 "timestamp": self.timestamp_seconds,
             }
         )
@@ -245,14 +250,16 @@ class CommitTxnPayload:
                 "servicePrincipal": self.service_principal,
                 "writeIds": list(self.write_ids),
                 "databases": list(self.databases),
-                "tables": None if writes is None else [one.target.table for one in writes],
-                "partitions": None if writes is None else [one.partition for one in writes],
-                "tableObjs": None if writes is None else [one.table_object for one in writes],
+                "tables": None if writes is None else [write.target.table for write in writes],
+                "partitions": None if writes is None else [write.partition for write in writes],
+                "tableObjs": None if writes is None else [write.table_object for write in writes],
                 "partitionObjs": (
-                    None if writes is None else [one.partition_object for one in writes]
+                    None if writes is None else [write.partition_object for write in writes]
                 ),
                 "files": (
-                    None if writes is None else [_FILE_SEPARATOR.join(one.files) for one in writes]
+                    None
+                    if writes is None
+                    else [_FILE_SEPARATOR.join(write.files) for write in writes]
                 ),
             }
         )
@@ -262,8 +269,8 @@ class CommitTxnPayload:
         """Read Hive's JSON. Entries are matched from the end of ``writeIds`` and ``databases``:
         Hive puts the ids of directories without files before those of the written tables."""
         payload = Payload.parse(text, where)
-        write_ids = tuple(WriteId(one) for one in payload.numbers("writeIds"))
-        databases = tuple(one or "" for one in payload.texts("databases"))
+        write_ids = tuple(WriteId(number) for number in payload.numbers("writeIds"))
+        databases = tuple(name or "" for name in payload.texts("databases"))
         return cls(
             txn_id=TxnId(payload.number("txnid")),
             timestamp_seconds=_timestamp(payload),
@@ -336,8 +343,8 @@ class AbortTxnPayload:
             timestamp_seconds=_timestamp(payload),
             server=_or_empty(payload, "server"),
             service_principal=_or_empty(payload, "servicePrincipal"),
-            databases=tuple(one or "" for one in payload.texts("dbsUpdated")),
-            write_ids=tuple(WriteId(one) for one in payload.numbers("writeIds")),
+            databases=tuple(name or "" for name in payload.texts("dbsUpdated")),
+            write_ids=tuple(WriteId(number) for number in payload.numbers("writeIds")),
         )
 
 
@@ -347,7 +354,7 @@ def split_files(text: str | None) -> tuple[str, ...]:
 
 
 def _is_run(ids: Sequence[int]) -> bool:
-    return bool(ids) and all(after == one + 1 for one, after in pairwise(ids))
+    return bool(ids) and all(after == before + 1 for before, after in pairwise(ids))
 
 
 def _timestamp(payload: Payload) -> int:

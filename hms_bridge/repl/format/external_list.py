@@ -27,13 +27,14 @@ class ExternalDirectory:
 def format_external_list(directories: Iterable[ExternalDirectory]) -> str:
     """The text of a list: `source#target#table#FALLBACK_COPY#null` lines."""
     return "".join(
-        f"{one.source}#{one.target}#{one.table_name}#{_COPY_MODE}#null\n" for one in directories
+        f"{directory.source}#{directory.target}#{directory.table_name}#{_COPY_MODE}#null\n"
+        for directory in directories
     )
 
 
 def parse_external_list(text: str, rules: DumpRules, where: str) -> tuple[ExternalDirectory, ...]:
     """Read a list. Raises ReplError for a line that is not believed."""
-    found = []
+    directories = []
     for line in text.split("\n"):
         if not line.strip():
             continue
@@ -45,12 +46,12 @@ def parse_external_list(text: str, rules: DumpRules, where: str) -> tuple[Extern
             parse_uri(parts[1])
         except ChangeManagerError as error:
             raise ReplError(f"{where}: {error}") from error
-        found.append(
+        directories.append(
             ExternalDirectory(
                 source=parts[0], target=parts[1], table_name=checked_name(parts[2], "table")
             )
         )
-    return tuple(found)
+    return tuple(directories)
 
 
 def external_target(base_directory: str, source: str) -> str:

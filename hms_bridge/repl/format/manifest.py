@@ -54,10 +54,10 @@ class DumpManifest:
         digests: dict[str, str] = {}
         # No other character ends a line: paths may have U+2028 and its like.
         for line in body.removesuffix("\n").split("\n") if body else ():
-            found = _LINE.fullmatch(line)
-            if found is None:
+            matched = _LINE.fullmatch(line)
+            if matched is None:
                 raise ReplError(f"{path}: {line!r} is no line of it: copy the dump again")
-            digests[found.group(2)] = found.group(1)
+            digests[matched.group(2)] = matched.group(1)
         if len(digests) != int(stated.group(1)):
             raise ReplError(
                 f"{path}: {len(digests)} texts where {stated.group(1)} are told; it was cut: copy "

@@ -84,7 +84,7 @@ class TableMetadata:
                 valid_txns=_optional(fields, "repl.valid.txnid.list", path),
             ),
             table=_required(fields, "table", path),
-            partitions=tuple(_as_text(one, "partitions", path) for one in partitions),
+            partitions=tuple(_as_text(partition, "partitions", path) for partition in partitions),
         )
 
 

@@ -140,11 +140,13 @@ class DumpReader:
         if not self.names_anew:
             return ()
         paths = self.paths.tables_anew
-        found = tuple(self._whole_table(paths, one) for one in self._table_names(paths))
-        for one in found:
-            if one.table.name not in self.names_anew:
-                raise ReplError(f"{self.paths.names_anew}: {one.table.name} is missing; dump again")
-        return found
+        tables = tuple(self._whole_table(paths, name) for name in self._table_names(paths))
+        for dumped in tables:
+            if dumped.table.name not in self.names_anew:
+                raise ReplError(
+                    f"{self.paths.names_anew}: {dumped.table.name} is missing; dump again"
+                )
+        return tables
 
     def require_known(self) -> None:
         """Raises ReplError for a directory that a load would pass over: of tables that are copied
@@ -212,31 +214,33 @@ class DumpReader:
         """Ids and places of the events of an incremental dump, ascending."""
         hive = self._resolve(self.paths.hive)
         above = [hive] + [hive.child(name) for name in child_directories(hive) if _is_batch(name)]
-        found: dict[EventId, EventPaths] = {}
+        paths: dict[EventId, EventPaths] = {}
         for directory in above:
             for name in child_directories(directory):
+                # int() reads digits of other scripts, too: two names would be one event.
                 if not name.isdecimal() or not name.isascii():
                     continue
                 event_id = EventId(int(name))
-                if event_id in found:
+                if event_id in paths:
                     raise ReplError(f"{directory.uri}: event {name} is there twice; dump again")
-                found[event_id] = EventPaths(directory.child(name).uri)
-        if len(found) > self.rules.events_max:
-            raise ReplError(f"{self.paths.hive}: {len(found)} events are more than allowed")
-        self._require_complete(found)
-        return tuple(sorted(found.items()))
+                paths[event_id] = EventPaths(directory.child(name).uri)
+        if len(paths) > self.rules.events_max:
+            raise ReplError(f"{self.paths.hive}: {len(paths)} events are more than allowed")
+        self._require_complete(paths)
+        return tuple(sorted(paths.items()))
 
-    def _require_complete(self, found: dict[EventId, EventPaths]) -> None:
+    def _require_complete(self, paths: dict[EventId, EventPaths]) -> None:
         """The progress file must agree: a copy of a dump may have lost directories on the way."""
         text = self._texts.read_if_there(self.paths.events_dump)
         if text is None:
-            if found:
+            if paths:
                 raise DumpIncompleteError(f"{self.paths.events_dump} is missing; dump again")
             return
         progress = EventsDump.parse(text, self.paths.events_dump)
-        if progress.event_count and progress.event_count != len(found):
+        # Early versions wrote no count.
+        if progress.event_count and progress.event_count != len(paths):
             raise DumpIncompleteError(
-                f"{self.paths.hive}: {len(found)} event directories where "
+                f"{self.paths.hive}: {len(paths)} event directories where "
                 f"{progress.event_count} were dumped; copy the dump again"
             )
 
@@ -296,6 +300,7 @@ class DumpReader:
         except MetaError as error:
             raise ReplError(f"{metadata_path}: {error}") from error
         return DumpedPartition(
+            # Before the name becomes a path.
             name=checked_partition(name),
             partition=partition,
             files=self._files(table, f"{data_path}/{name}"),

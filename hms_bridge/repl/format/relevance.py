@@ -34,7 +34,7 @@ def unrelated_events(steps: Sequence[TxnStep]) -> frozenset[EventId]:
     left_out: set[TxnId] = set()
     events: set[EventId] = set()
     for step in steps:
-        if step.opened and all(one in ended and one not in touched for one in step.opened):
+        if step.opened and all(txn_id in ended and txn_id not in touched for txn_id in step.opened):
             left_out.update(step.opened)
             events.add(step.event_id)
     events.update(step.event_id for step in steps if step.ended in left_out)

@@ -18,7 +18,7 @@ from changemanager.location import Resolver
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.txn import OpenTxns, TxnState
 from hms_bridge.repl.format.layout import DumpPaths
-from hms_bridge.repl.format.side_texts import holding
+from hms_bridge.repl.format.side_texts import parsing
 from hms_bridge.repl.format.texts import read_text_if_there
 
 _TEXT_BYTES_MAX = 64 << 20
@@ -43,7 +43,7 @@ class Replays:
     @classmethod
     def parse(cls, text: str | None, path: str) -> Replays:
         """Read the text, none if it is not there. Raises ReplError, naming ``path``."""
-        with holding("lists of transactions", path):
+        with parsing("lists of transactions", path):
             fields = json.loads(text or '{"open": [], "ended": []}')
             return cls(
                 opened=frozenset(TxnId(int(txn_id)) for txn_id in fields["open"]),
@@ -57,15 +57,15 @@ class Replays:
         if text is not None:
             return cls.parse(text, paths.replays)
         listed = read_text_if_there(resolve(paths.open_txns), _TEXT_BYTES_MAX) or ""
-        ids = (one.strip() for one in listed.split(","))
-        return cls(opened=frozenset(TxnId(int(one)) for one in ids if one.isdecimal()))
+        ids = (part.strip() for part in listed.split(","))
+        return cls(opened=frozenset(TxnId(int(number)) for number in ids if number.isdecimal()))
 
 
 def still_open(candidates: Collection[TxnId], before: OpenTxns) -> Replays:
     """What became of transactions that no event ended. ``before``: what the source had open before
     the end of the range was chosen."""
-    known = {one.id for one in before.txns if one.state is TxnState.OPEN}
+    known = {txn.id for txn in before.txns if txn.state is TxnState.OPEN}
     ended = frozenset(
-        one for one in candidates if one <= before.high_watermark and one not in known
+        txn_id for txn_id in candidates if txn_id <= before.high_watermark and txn_id not in known
     )
     return Replays(opened=frozenset(candidates) - ended, ended=ended)

@@ -11,7 +11,7 @@ from hms_bridge.repl.format.untrusted import checked_name
 
 
 @contextmanager
-def holding(what: str, path: str, way_out: str = "copy the dump again") -> Iterator[None]:
+def parsing(what: str, path: str, way_out: str = "copy the dump again") -> Iterator[None]:
     """Read a text inside. Raises ReplError, naming ``path``, if it does not hold what it should."""
     try:
         yield
@@ -26,7 +26,7 @@ def format_names(names: Iterable[str]) -> str:
 
 def parse_names(text: str | None, path: str, what: str) -> frozenset[str]:
     """Read a list of names, none if it is not there. Raises ReplError, naming ``path``."""
-    with holding(f"list of {what}", path):
+    with parsing(f"list of {what}", path):
         names = json.loads(text or "[]")
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise TypeError

@@ -74,10 +74,10 @@ def is_there(location: Location) -> bool:
 def child_directories(location: Location) -> tuple[str, ...]:
     """Names of the directories in a directory, sorted; none if it is not there."""
     try:
-        found = location.volume.children(location.path)
+        children = location.volume.children(location.path)
     except FileNotFoundError:
         return ()
-    return tuple(one.name for one in found if one.kind is FileKind.DIRECTORY)
+    return tuple(child.name for child in children if child.kind is FileKind.DIRECTORY)
 
 
 def remove_tree(location: Location) -> None:
@@ -88,6 +88,6 @@ def remove_tree(location: Location) -> None:
     if status.kind is not FileKind.DIRECTORY:
         location.volume.remove_file(location.path)
         return
-    for one in location.volume.children(location.path):
-        remove_tree(location.child(one.name))
+    for child in location.volume.children(location.path):
+        remove_tree(location.child(child.name))
     location.volume.remove_empty_directory(location.path)

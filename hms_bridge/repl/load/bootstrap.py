@@ -14,7 +14,7 @@ from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.repl.format.object_metadata import SCOPE_ALL, SCOPE_METADATA
 from hms_bridge.repl.format.passed_kinds import refusal
 from hms_bridge.repl.format.reader import DumpedPartition, DumpedTable, DumpReader
-from hms_bridge.repl.load.own_source import FORGOTTEN
+from hms_bridge.repl.load.own_source import METASTORE_HINT
 from hms_bridge.repl.load.replica import Replica
 from hms_bridge.repl.target_objects import (
     AS_ON_SOURCE,
@@ -47,7 +47,7 @@ def check_bootstrap(reader: DumpReader, target: Database | None, table_names: in
     if begun is None and table_names:
         raise ReplError(
             f"database {target.name} of this metastore has {counted(table_names, 'table')} that no "
-            f"dump brought; {FORGOTTEN} Else load into another database (--into)"
+            f"dump brought; {METASTORE_HINT} Else load into another database (--into)"
         )
 
 
@@ -132,21 +132,23 @@ def replace_tables(reader: DumpReader, replica: Replica) -> None:
         table = replica.find_table(name)
         if table is None:
             continue
+        # What this dump has brought, or begun to, before a stop stays.
         if checkpoint not in (table.parameters.get(CHECKPOINT), table.parameters.get(BEGUN)):
             replica.metastore.drop_table(replica.names.target_database, name)
-    dumped = reader.tables_anew()
-    for one in sorted(dumped, key=lambda one: one.table.is_any_view):
-        _load_table(reader, replica, one)
+    dumped_tables = reader.tables_anew()
+    for dumped in sorted(dumped_tables, key=lambda entry: entry.table.is_any_view):
+        _load_table(reader, replica, dumped)
 
 
 def lacks_tables(reader: DumpReader, replica: Replica) -> bool:
     """Whether a replica does not have all that an incremental dump brings whole."""
-    names = {one.table.name for one in reader.tables_anew()}
-    found = {name: replica.find_table(name) for name in reader.names_anew}
+    names = {dumped.table.name for dumped in reader.tables_anew()}
+    tables = {name: replica.find_table(name) for name in reader.names_anew}
     return any(
+        # Missing though the dump brings it, or there though the source has it no more.
         (table is None) == (name in names)
         or (table is not None and table.parameters.get(CHECKPOINT) != reader.paths.hive)
-        for name, table in found.items()
+        for name, table in tables.items()
     )
 
 
@@ -171,6 +173,7 @@ def _load_table(reader: DumpReader, replica: Replica, dumped: DumpedTable) -> No
         return
     if table is None:
         new = _new_table(replica, dumped)
+        # By this a next try knows the table as its own (replace_tables).
         begun = {**new.parameters, BEGUN: checkpoint}
         replica.metastore.create_table(replace(new, parameters=begun))
         table = replica.metastore.get_table(target, dumped.table.name)
@@ -214,8 +217,8 @@ def _load_partitions(
     if replica.owns_files(table):
         replica.copy_parts(parts, replica.table_root(table))
     known = {
-        one.values
-        for one in replica.metastore.get_partitions_by_names(
+        partition.values
+        for partition in replica.metastore.get_partitions_by_names(
             table.database_name, table.name, [part.name for part in parts]
         )
     }

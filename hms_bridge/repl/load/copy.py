@@ -95,23 +95,23 @@ class Copier:
         if target.status() is not None:
             return self._keep(file, target)
         for attempt in range(_ATTEMPTS):
-            found = locate(file.encoded, self._resolve, is_content_checked=attempt > 0)
-            if found.location is None:
+            located = locate(file.encoded, self._resolve, is_content_checked=attempt > 0)
+            if located.location is None:
                 raise SourceFileMissingError(
-                    f"{file.uri} is lost: {found.reason}. Bring it back, then load again; if "
+                    f"{file.uri} is lost: {located.reason}. Bring it back, then load again; if "
                     "that cannot be, the load names the way out before it changes anything",
                     missing=(file.uri,),
                 )
-            expected = file.checksum or found.location.checksum()
+            expected = file.checksum or located.location.checksum()
             try:
-                copy_verified(found.location, target, expected, lambda: target.name)
+                copy_verified(located.location, target, expected, lambda: target.name)
             except (ChecksumMismatchError, FileNotFoundError):
                 continue
-            is_archived = found.whereabouts is Whereabouts.IN_CM
+            is_archived = located.whereabouts is Whereabouts.IN_CM
             return CopyReport(
                 source_files=int(not is_archived),
                 archive_files=int(is_archived),
-                bytes=found.size_bytes or 0,
+                bytes=located.size_bytes or 0,
             )
         raise ReplError(
             f"{file.uri}: its bytes changed while it was copied, {_ATTEMPTS} times; load again"
@@ -132,7 +132,7 @@ class Copier:
 def _prepare(group: tuple[tuple[DumpedFile, ...], Location]) -> tuple[Location, ...]:
     """Make the directories of a group, and the markers of its bases."""
     files, root = group
-    directories = tuple(root.child(one) for one in sorted({file.sub_directory for file in files}))
+    directories = tuple(root.child(name) for name in sorted({file.sub_directory for file in files}))
     for directory in directories:
         directory.volume.make_directory(directory.path)
     for base in _compacted_bases(files):
@@ -142,8 +142,8 @@ def _prepare(group: tuple[tuple[DumpedFile, ...], Location]) -> tuple[Location, 
 
 
 def _compacted_bases(files: tuple[DumpedFile, ...]) -> Iterator[str]:
-    found = {file.sub_directory.partition("/")[0] for file in files if file.is_compacted}
-    for directory in sorted(found):
+    directories = {file.sub_directory.partition("/")[0] for file in files if file.is_compacted}
+    for directory in sorted(directories):
         name = DirectoryName.parse(directory)
         if name is not None and name.is_base:
             yield directory

@@ -25,29 +25,31 @@ def copy_external(
     Raises ReplError without a base directory for such data.
     """
     report = CopyReport()
-    for one in directories:
+    for directory in directories:
         if base is None:
             raise ReplError(
-                f"the dump asks to copy data of the external table {one.table_name}: say where to "
-                "(hive.repl.replica.external.table.base.dir), then load again"
+                f"the dump asks to copy data of the external table {directory.table_name}: say "
+                "where to (hive.repl.replica.external.table.base.dir), then load again"
             )
         before_each()
-        require_there(resolve, (one,))
-        report += _mirror(resolve, one.source, external_target(base, one.source), before_each)
+        require_there(resolve, (directory,))
+        report += _mirror(
+            resolve, directory.source, external_target(base, directory.source), before_each
+        )
     return report
 
 
 def require_there(resolve: Resolver, directories: tuple[ExternalDirectory, ...]) -> None:
     """Raises ReplError if a directory to copy is not there: nobody can tell a table without files
     from one whose file system is away, and the replica would keep the old ones without a word."""
-    for one in directories:
-        if resolve(one.source).status() is None:
+    for directory in directories:
+        if resolve(directory.source).status() is None:
             raise ReplError(
-                f"{one.source}, where the dump says that data of the external table "
-                f"{one.table_name} is, is not there. Nothing was changed on the target. Is its "
-                "file system mounted and reachable from here? If the table has no files, make the "
-                "empty directory; if it was dropped since, discard the dump (repl dump --discard) "
-                "and dump again; then load again"
+                f"{directory.source}, where the dump says that data of the external table "
+                f"{directory.table_name} is, is not there. Nothing was changed on the target. Is "
+                "its file system mounted and reachable from here? If the table has no files, make "
+                "the empty directory; if it was dropped since, discard the dump (repl dump "
+                "--discard) and dump again; then load again"
             )
 
 
@@ -55,7 +57,7 @@ def _mirror(
     resolve: Resolver, source_uri: str, target_uri: str, before_each: Callable[[], None]
 ) -> CopyReport:
     source, target = resolve(source_uri), resolve(target_uri)
-    files = {one.path: one for one in list_data(source) if one.kind is FileKind.FILE}
+    files = {file.path: file for file in list_data(source) if file.kind is FileKind.FILE}
     target.volume.make_directory(target.path)
     for there in list_data(target):
         wanted = files.get(there.path)

@@ -90,6 +90,7 @@ def plan_incremental(reader: DumpReader, after: EventId) -> IncrementalPlan:
     passed: Counter[str] = Counter()
     ids: dict[EventId, str] = {}
     for event in reader.events():
+        # Of loaded events too: what was dropped or made before explains what is not there now.
         for name, change in _table_changes(reader, event):
             changes.setdefault(name, []).append((event.id, change))
         if event.id <= after:
@@ -108,7 +109,7 @@ def plan_incremental(reader: DumpReader, after: EventId) -> IncrementalPlan:
             counts[event_type] += 1
     return IncrementalPlan(
         left_out=left_out,
-        changes=ObjectChanges(by_name={name: tuple(found) for name, found in changes.items()}),
+        changes=ObjectChanges(by_name={name: tuple(of_name) for name, of_name in changes.items()}),
         counts=counts,
         passed=passed,
     )
@@ -152,8 +153,11 @@ def _partition_changes(
     if event.type == DumpType.ADD_PARTITION.value:
         dumped = reader.event_table(event)
         return tuple(
-            (partition_key(dumped.table.name, parse_partition_name(one.name)), ObjectChange.CREATED)
-            for one in dumped.partitions
+            (
+                partition_key(dumped.table.name, parse_partition_name(part.name)),
+                ObjectChange.CREATED,
+            )
+            for part in dumped.partitions
         )
     if event.type == DumpType.DROP_PARTITION.value:
         payload = Payload.parse(event.payload, event.where)
@@ -165,7 +169,7 @@ def _partition_changes(
     if event.type == DumpType.RENAME_PARTITION.value:
         payload = Payload.parse(event.payload, event.where)
         changed = table_from_json(payload.text("tableObjJson"))
-        columns = [one.name for one in changed.partition_columns]
+        columns = [column.name for column in changed.partition_columns]
         keys = (
             partition_key(changed.name, zip(columns, partition_from_json(text).values, strict=True))
             for text in (
@@ -184,11 +188,11 @@ def _txn_step(event: DumpedEvent, source: str) -> TxnStep | None:
     if event.type == DumpType.ALLOC_WRITE_ID.value:
         allocated = AllocWriteIdPayload.parse(event.payload, event.where)
         is_ours = allocated.database_name == source
-        txn_ids = tuple(one.txn_id for one in allocated.allocated)
+        txn_ids = tuple(pair.txn_id for pair in allocated.allocated)
         return TxnStep(event_id=event.id, touched=txn_ids if is_ours else ())
     if event.type == DumpType.COMMIT_TXN.value:
         commit = CommitTxnPayload.parse(event.payload, event.where)
-        is_ours = any(one.target.database == source for one in commit.writes or ())
+        is_ours = any(write.target.database == source for write in commit.writes or ())
         touched = (commit.txn_id,) if is_ours else ()
         return TxnStep(event_id=event.id, ended=commit.txn_id, touched=touched)
     if event.type == DumpType.ABORT_TXN.value:
@@ -212,6 +216,7 @@ def replay(reader: DumpReader, replica: Replica, plan: IncrementalPlan) -> None:
             if event.type in _RECORDED_AT_ONCE:
                 replica.record()
             replay_one(context, event)
+        # A commit may have moved it already.
         if event.id > replica.recorded:
             replica.reached(event.id)
         if event.type in _RECORDED_AT_ONCE:

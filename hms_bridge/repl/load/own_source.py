@@ -10,7 +10,7 @@ from hms_bridge.model.catalog import Database, Table
 from hms_bridge.model.properties import CHECKPOINT
 from hms_bridge.repl.target_objects import last_event_of
 
-FORGOTTEN = "did you forget --metastore of the replica?"
+METASTORE_HINT = "did you forget --metastore of the replica?"
 """What to ask where a dump may be on the wrong side."""
 
 
@@ -46,8 +46,8 @@ def own_source(directory: str, database_name: str) -> ReplError:
     """The refusal; it never advises to drop what may be the only copy."""
     return ReplError(
         f"database {database_name} of this metastore looks like the one that {directory} was made "
-        f"from; {FORGOTTEN} Nothing was changed. Only if the dump is of a former replica that has "
-        f"taken its place: 'repl end {database_name}' ends its part as a source"
+        f"from; {METASTORE_HINT} Nothing was changed. Only if the dump is of a former replica that "
+        f"has taken its place: 'repl end {database_name}' ends its part as a source"
     )
 
 
@@ -59,7 +59,7 @@ def is_same_place(table: Table, source: Table, resolve: Resolver) -> bool:
     here, there = parse_uri(place), parse_uri(other)
     if here.file_system != there.file_system:
         return False
-    first, second = (_real_path(resolve(one.uri)) for one in (here, there))
+    first, second = (_real_path(resolve(parsed.uri)) for parsed in (here, there))
     return is_within(first, second) or is_within(second, first)
 
 

@@ -45,7 +45,7 @@ from hms_bridge.repl.load.copy import CopyReport
 from hms_bridge.repl.load.external import copy_external, require_there
 from hms_bridge.repl.load.incremental import IncrementalPlan, plan_incremental, replay
 from hms_bridge.repl.load.own_source import (
-    FORGOTTEN,
+    METASTORE_HINT,
     is_unloaded_source,
     own_source,
     refuse_own_source,
@@ -235,8 +235,8 @@ class ReplLoad:
             return own_source(directory, request.names.target_database)
         return ReplError(
             f"{directory} was loaded, but not into database {request.names.target_database} of "
-            f"this metastore; {FORGOTTEN} If this is another replica, make another dump for it, at "
-            f"the source: repl dump {request.names.source_database} --bootstrap"
+            f"this metastore; {METASTORE_HINT} If this is another replica, make another dump for "
+            f"it, at the source: repl dump {request.names.source_database} --bootstrap"
         )
 
     def _newest(self, request: LoadRequest) -> DumpDirectory:
@@ -276,9 +276,11 @@ class ReplLoad:
         database = replica.find_database()
         stands_at = None if database is None else last_event_of(database.parameters)
         begun = None if database is None else database.parameters.get(CHECKPOINT)
+        # Stopped between the last change of the replica and the marks in the dump.
         if begun == reader.paths.hive and stands_at is not None:
             return self._plan_markers(request, reader, stands_at)
         tables = self._target.get_tables(request.names.target_database) if database else ()
+        # What this dump has begun cannot be its source; any other database may be.
         if database is not None and begun != reader.paths.hive:
             common = (name for name in reader.table_names() if name in tables)
             dumped = (reader.table(name).table for name in common)
@@ -339,8 +341,8 @@ class ReplLoad:
         database = replica.find_database()
         if database is None or not database.is_replication_source:
             return
-        some = islice(_tables_of_events(reader), _TABLES_COMPARED)
-        refuse_own_source(reader.paths.root, database, some, replica.find_table, self._resolve)
+        tables = islice(_tables_of_events(reader), _TABLES_COMPARED)
+        refuse_own_source(reader.paths.root, database, tables, replica.find_table, self._resolve)
 
     def _incremental_start(self, request: LoadRequest, reader: DumpReader) -> EventId:
         """Where the target stands. Raises ReplError, EventGapError if the dump does not follow."""
@@ -359,6 +361,7 @@ class ReplLoad:
                 + begin_anew(request.names.source_database, target)
             )
         first = reader.metadata.from_event_id
+        # Hive does not ask (docs/hive/replication.md §18). What lies before is passed over.
         if first > stands_at:
             raise EventGapError(
                 f"{reader.paths.root} begins after event {first}, database {target} stands at "
@@ -410,6 +413,7 @@ class ReplLoad:
             return
         load_bootstrap(reader, replica, plan.tables)
         self._copy_external(plan, reader, replica)
+        # Last: a database without repl.last.id is half bootstrapped, and the next load goes on.
         replica.set_parameters(
             {
                 LAST_EVENT: str(plan.last_event_id),
@@ -423,6 +427,7 @@ class ReplLoad:
             replica.start_at(stands_at)
             events: IncrementalPlan = plan_incremental(reader, stands_at)
             replay(reader, replica, events)
+        # Read at the source after the last event, so they come after it here.
         replace_tables(reader, replica)
         for txn_id in sorted(reader.replays().ended):
             replica.abort(txn_id)
@@ -443,6 +448,7 @@ class ReplLoad:
         )
 
     def _mark_loaded(self, reader: DumpReader) -> None:
+        # The marker last: with it the source may make the next dump, and remove this one.
         event_id = self._target.get_current_event_id()
         write_text(self._resolve(reader.paths.load_metadata), f"{event_id}\n")
         write_text(self._resolve(reader.paths.finished_load), "")

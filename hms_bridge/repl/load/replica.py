@@ -70,7 +70,7 @@ class Replica:
         self._copier = Copier(resolve, on_copied, check_lease)
         self._opened: set[TxnId] = set()
         self._targets: dict[TxnId, TxnId] = {}
-        self._given: set[tuple[str, TxnToWriteId]] = set()
+        self._allocated: set[tuple[str, TxnToWriteId]] = set()
         self._is_first_incremental = False
         self._first_tables: frozenset[str] | None = None
         self._recorded: EventId | None = None
@@ -196,29 +196,29 @@ class Replica:
         If any of them is open here the others are not opened: they have ended here already.
         """
         for start in range(0, len(source_txn_ids), _OPEN_TOGETHER_MAX):
-            some = tuple(source_txn_ids[start : start + _OPEN_TOGETHER_MAX])
+            txn_ids = tuple(source_txn_ids[start : start + _OPEN_TOGETHER_MAX])
             opened = self.metastore.open_txns(
                 OpenTxnsRequest(
-                    count=len(some),
+                    count=len(txn_ids),
                     user=self.names.user,
                     host=self.names.host,
                     type=TxnType.REPL_CREATED,
                     repl_policy=self.names.policy,
-                    repl_source_txn_ids=some,
+                    repl_source_txn_ids=txn_ids,
                 )
             )
-            self._opened.update(some)
-            if len(some) == 1:
-                self._targets[some[0]] = opened[0]
+            self._opened.update(txn_ids)
+            if len(txn_ids) == 1:
+                self._targets[txn_ids[0]] = opened[0]
 
     def ensure_open(self, source_txn_ids: Iterable[TxnId]) -> None:
         """Every source transaction has an open one here; those that have one keep it.
 
         One by one: of several, a metastore opens none if any has one.
         """
-        for one in source_txn_ids:
-            if one not in self._opened:
-                self.open_together([one])
+        for source_txn_id in source_txn_ids:
+            if source_txn_id not in self._opened:
+                self.open_together([source_txn_id])
 
     def target_txn(self, source_txn_id: TxnId) -> TxnId:
         """The open transaction here for one of the source's, opened if it has none."""
@@ -237,7 +237,9 @@ class Replica:
             )
         )
 
-    def give(self, table: str, pairs: Sequence[TxnToWriteId]) -> tuple[TxnToWriteId, ...]:
+    def allocate_write_ids(
+        self, table: str, pairs: Sequence[TxnToWriteId]
+    ) -> tuple[TxnToWriteId, ...]:
         """Give the source's write ids to its transactions, all open here; what the metastore
         answers, with ids of the target's transactions."""
         given = self.metastore.allocate_table_write_ids(
@@ -248,13 +250,13 @@ class Replica:
                 repl_source=tuple(pairs),
             )
         )
-        if {one.write_id for one in given} == {one.write_id for one in pairs}:
-            self._given.update((table, one) for one in pairs)
+        if {pair.write_id for pair in given} == {pair.write_id for pair in pairs}:
+            self._allocated.update((table, pair) for pair in pairs)
         return given
 
-    def was_given(self, table: str, pair: TxnToWriteId) -> bool:
+    def has_allocated(self, table: str, pair: TxnToWriteId) -> bool:
         """Whether this load itself gave the source's write id to its transaction."""
-        return (table, pair) in self._given
+        return (table, pair) in self._allocated
 
     def is_first_incremental(self, table: str) -> bool:
         """Whether nothing was loaded into a table since a dump brought it whole."""

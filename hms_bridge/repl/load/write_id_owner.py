@@ -17,7 +17,7 @@ from hms_bridge.model.valid_ids import ValidTxnList
 from hms_bridge.repl.load.replica import Replica
 from hms_bridge.repl.whole_lists import whole_lists
 
-_NOBODY = "invalid write id"
+_UNKNOWN_WRITE_ID = "invalid write id"
 
 
 def require_own(
@@ -31,7 +31,7 @@ def require_own(
     """
     full_name = f"{replica.names.target_database}.{table}"
     for pair in pairs:
-        if replica.was_given(table, pair):
+        if replica.has_allocated(table, pair):
             continue
         store = replica.metastore
         if replica.is_first_incremental(table) and _is_of_bootstrap(
@@ -54,8 +54,8 @@ def owns(metastore: Metastore, table: str, txn_id: TxnId, write_id: WriteId) -> 
     To a snapshot in which this transaction alone is open, only its write id is.
     """
     only = ValidTxnList(high_watermark=TxnId(MAX_ID), open_ids=(txn_id,))
-    (seen,) = metastore.get_valid_write_ids([table], only)
-    return seen.is_open(write_id)
+    (write_ids,) = metastore.get_valid_write_ids([table], only)
+    return write_ids.is_open(write_id)
 
 
 def _is_of_bootstrap(metastore: Metastore, table: str, write_id: WriteId) -> bool:
@@ -65,18 +65,18 @@ def _is_of_bootstrap(metastore: Metastore, table: str, write_id: WriteId) -> boo
     one it ends at the lowest that has an owner. Then the metastore is asked for the owner itself,
     and refuses an id of nobody (Hive: GetValidWriteIdsFunction.getTxnId).
     """
-    (seen,) = metastore.get_valid_write_ids([table], ValidTxnList(high_watermark=TxnId(0)))
-    if seen.is_valid(write_id):
+    (write_ids,) = metastore.get_valid_write_ids([table], ValidTxnList(high_watermark=TxnId(0)))
+    if write_ids.is_valid(write_id):
         return True
     try:
         metastore.get_valid_write_ids([table], write_id=write_id)
     except MetaError as error:
-        if _NOBODY in str(error).lower():
+        if _UNKNOWN_WRITE_ID in str(error).lower():
             return True
         raise
     return False
 
 
 def _is_aborted(metastore: Metastore, table: str, write_id: WriteId) -> bool:
-    (seen,) = whole_lists(metastore, [table], metastore.get_open_txns().snapshot())
-    return seen.is_aborted(write_id)
+    (write_ids,) = whole_lists(metastore, [table], metastore.get_open_txns().snapshot())
+    return write_ids.is_aborted(write_id)

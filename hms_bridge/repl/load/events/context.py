@@ -36,12 +36,12 @@ class ObjectChanges:
 
     def last_change(self, name: str, event_id: EventId) -> ObjectChange | None:
         """What happened last to a table before an event; None if nothing did in this dump."""
-        earlier = [one for at, one in self.by_name.get(name, ()) if at < event_id]
+        earlier = [change for at, change in self.by_name.get(name, ()) if at < event_id]
         return earlier[-1] if earlier else None
 
     def next_change(self, name: str, event_id: EventId) -> ObjectChange | None:
         """What happens next to a table after an event; None if nothing does in this dump."""
-        later = (one for at, one in self.by_name.get(name, ()) if at > event_id)
+        later = (change for at, change in self.by_name.get(name, ()) if at > event_id)
         return next(later, None)
 
 

@@ -184,6 +184,7 @@ def _transfer(old: Location, new: Location) -> None:
         new.volume.make_directory(directory)
     for path in files:
         source, target = old.child(path), new.child(path)
+        # Of an earlier try: where a file system links or copies, the old name stays.
         if target.status() is not None:
             if target.checksum() != source.checksum():
                 raise ReplError(

@@ -22,7 +22,7 @@ def refuse_moved(event: DumpedEvent, rules: DumpRules) -> None:
     table, before, after = _objects(event)
     if before is None and PLACES not in rules.passed_kinds:
         payload = Payload.parse(event.payload, event.where)
-        texts = (one for one in payload.texts("partitionListJson") if one)
+        texts = (text for text in payload.texts("partitionListJson") if text)
         require_usual_places(table, map(partition_from_json, texts), event.where)
     if before is None or after is None or table.is_external or not has_moved(before, after):
         return

@@ -113,7 +113,9 @@ def _directories(context: ReplayContext, table: Table) -> tuple[str, ...]:
     if not table.is_partitioned:
         return (context.replica.table_root(table).uri,)
     partitions = context.replica.metastore.get_partitions(table.database_name, table.name)
-    return tuple(one.storage.location for one in partitions if one.storage.location)
+    return tuple(
+        partition.storage.location for partition in partitions if partition.storage.location
+    )
 
 
 def drop_table(context: ReplayContext, event: DumpedEvent) -> None:

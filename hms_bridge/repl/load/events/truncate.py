@@ -27,6 +27,6 @@ def truncate_directory(root: Location, table: Table, write_id: int, where: str) 
         return
     if root.status() is None:
         return
-    for one in root.volume.children(root.path):
-        if not is_hidden(one.name) and "=" not in one.name:
-            remove_tree(root.child(one.name))
+    for child in root.volume.children(root.path):
+        if not is_hidden(child.name) and "=" not in child.name:
+            remove_tree(root.child(child.name))

@@ -61,20 +61,23 @@ def allocate_write_ids(context: ReplayContext, event: DumpedEvent) -> None:
     if is_gone and replica.find_table(name) is None:
         return
     known = replica.metastore.get_max_allocated_write_id(target, name)
-    old = tuple(one for one in payload.allocated if one.write_id <= known)
+    old = tuple(pair for pair in payload.allocated if pair.write_id <= known)
     require_own(replica, name, old, event.where, is_committed=False)
-    new = tuple(one for one in payload.allocated if one.write_id > known)
+    new = tuple(pair for pair in payload.allocated if pair.write_id > known)
     if not new:
         return
+    # Hive would take the source's number, and forget whose the ids before it were
+    # (docs/hive/replication.md §22).
     if new[0].write_id != known + 1:
         raise ReplError(
             f"{event.where}: begins with write id {new[0].write_id} of {target}.{name}, "
             f"which stands at {known}; what was written between is not in any dump. "
             + replica.bring_anew(name)
         )
-    replica.ensure_open(one.txn_id for one in new)
-    given = replica.give(name, new)
-    if {one.write_id for one in given} != {one.write_id for one in new}:
+    # For a transaction that it does not know Hive allocates nothing, without an error.
+    replica.ensure_open(pair.txn_id for pair in new)
+    given = replica.allocate_write_ids(name, new)
+    if {pair.write_id for pair in given} != {pair.write_id for pair in new}:
         raise ReplError(
             f"{event.where}: the target did not give write ids {new[0].write_id} to "
             f"{new[-1].write_id} of {target}.{name} to the source's transactions; is another load "
@@ -88,9 +91,9 @@ def commit_txn(context: ReplayContext, event: DumpedEvent) -> None:
     replica = context.replica
     names = replica.names
     writes = tuple(
-        one for one in payload.writes or () if one.target.database == names.source_database
+        write for write in payload.writes or () if write.target.database == names.source_database
     )
-    tables = {one.table.name: one for one in context.reader.commit_tables(event)}
+    tables = {dumped.table.name: dumped for dumped in context.reader.commit_tables(event)}
     _require_all_dumped(event, writes, tables)
     written = [
         write
@@ -111,6 +114,7 @@ def commit_txn(context: ReplayContext, event: DumpedEvent) -> None:
             ),
         )
     )
+    # Without a replay to commit, Hive takes repl.last.id back (CommitTxnFunction).
     if written:
         replica.recorded_with_commit(event.id)
 
@@ -121,7 +125,7 @@ def abort_txn(context: ReplayContext, event: DumpedEvent) -> None:
 
 
 def _of_table(writes: tuple[WriteEvent, ...], table: str) -> tuple[WriteEvent, ...]:
-    return tuple(one for one in writes if one.target.table == table)
+    return tuple(write for write in writes if write.target.table == table)
 
 
 def _require_all_dumped(
@@ -129,9 +133,9 @@ def _require_all_dumped(
 ) -> None:
     """The payload and the directories tell the same, or a copy of the dump lost something."""
     named: dict[str, int] = {}
-    for one in writes:
-        key = f"{one.target.table}/{one.partition}".rstrip("/")
-        named[key] = named.get(key, 0) + len(one.files)
+    for write in writes:
+        key = f"{write.target.table}/{write.partition}".rstrip("/")
+        named[key] = named.get(key, 0) + len(write.files)
     dumped_counts: dict[str, int] = {}
     for name, dumped in tables.items():
         if not dumped.table.is_partitioned:
@@ -162,21 +166,22 @@ def _copy_table(
     if table is None:
         return ()
     known = replica.metastore.get_max_allocated_write_id(table.database_name, table.name)
-    highest = max(one.write_id for one in writes)
+    highest = max(write.write_id for write in writes)
     if highest > known:
         raise ReplError(
             f"{event.where}: commits write id {highest} of {table.full_name}, which was never "
             f"allocated there (it stands at {known}). " + replica.bring_anew(dumped.table.name)
         )
-    own = sorted({one.write_id for one in writes})
-    pairs = [TxnToWriteId(txn_id=txn_id, write_id=one) for one in own]
+    own = sorted({write.write_id for write in writes})
+    pairs = [TxnToWriteId(txn_id=txn_id, write_id=write_id) for write_id in own]
     require_own(replica, table.name, pairs, event.where, is_committed=True)
     places = _copy_files(context, event, table, dumped)
     emptied = dumped.emptied | _emptied_at_source(context, event, dumped, writes)
+    # What a TRUNCATE leaves hides older rows as well: an empty base of the write id.
     for name in emptied & places.keys():
         root = replica.resolve(places[name].root)
         truncate_directory(root, table, highest, event.where)
-    return tuple(_on_target(table, one, places) for one in writes if one.partition in places)
+    return tuple(_on_target(table, write, places) for write in writes if write.partition in places)
 
 
 def _emptied_at_source(
@@ -191,7 +196,7 @@ def _emptied_at_source(
         return frozenset()
     places = {"": dumped.table.storage.location}
     places |= {part.name: part.partition.storage.location for part in dumped.partitions}
-    found = set()
+    emptied = set()
     for write in writes:
         place = None if write.files else places.get(write.partition)
         if place is None or EMPTY_WRITES in context.reader.rules.passed_kinds:
@@ -205,8 +210,8 @@ def _emptied_at_source(
                 f"overwritten {place} with nothing, and what a compaction left does not tell. This",
             )
         if verdict:
-            found.add(write.partition)
-    return frozenset(found)
+            emptied.add(write.partition)
+    return frozenset(emptied)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -275,8 +280,8 @@ def _on_target(table: Table, write: WriteEvent, places: Mapping[str, _Place]) ->
         partition_object=None if place.partition is None else partition_to_json(place.partition),
         files=tuple(
             encode_uri(
-                EncodedUri(uri=f"{root}/{one.relative_path}", sub_directory=one.sub_directory)
+                EncodedUri(uri=f"{root}/{file.relative_path}", sub_directory=file.sub_directory)
             )
-            for one in place.files
+            for file in place.files
         ),
     )
