@@ -63,7 +63,7 @@ class DeletionReport:
     @property
     def archived_count(self) -> int:
         """Files newly archived by this call."""
-        return sum(one.is_new for one in self.kept)
+        return sum(file.is_new for file in self.kept)
 
     @property
     def size_bytes(self) -> int:

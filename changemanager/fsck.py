@@ -96,7 +96,7 @@ def plan_fsck(items: Iterable[ArchivedItem], facts: FsckFacts) -> tuple[Finding,
     names = [item.name for item in looked]
     spared = {*facts.live, *moved_aside(names, names)}
     found = (_look(item, facts) for item in looked if item.name not in spared)
-    return tuple(one for one in found if one is not None)
+    return tuple(finding for finding in found if finding is not None)
 
 
 def _look(item: ArchivedItem, facts: FsckFacts) -> Finding | None:
@@ -282,7 +282,9 @@ class Fsck:
 
     def repair(self, findings: Sequence[Finding]) -> tuple[Finding, ...]:
         """Mend what can be mended; what was mended. What changed since the plan stays as it is."""
-        mended = [one for one in findings if one.kind.is_repaired and self._mend(one)]
+        mended = [
+            finding for finding in findings if finding.kind.is_repaired and self._mend(finding)
+        ]
         return tuple(mended)
 
     def _mend(self, finding: Finding) -> bool:

@@ -104,7 +104,7 @@ class Purge:
             now_ms,
             self._manifest.known_times(),
             retain_ms=retain_ms,
-            removed_count=sum(one.item.is_present for one in plan.removals),
+            removed_count=sum(decision.item.is_present for decision in plan.removals),
             present_count=present,
         )
         return replace(plan, doubt=doubt)

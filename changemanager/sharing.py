@@ -30,6 +30,6 @@ def holders_of_others(cmroot: Location, store_id: str) -> tuple[str, ...]:
     """Holders of everything in a cmroot: the metastores beside this one."""
     if cmroot.status() is None:
         return ()
-    names = (one.name for one in cmroot.volume.children(cmroot.path))
+    names = (status.name for status in cmroot.volume.children(cmroot.path))
     ids = (name.removeprefix(SHARER_PREFIX) for name in names if name.startswith(SHARER_PREFIX))
-    return tuple(sorted(f"{_HOLDER}{one}" for one in ids if one != store_id))
+    return tuple(sorted(f"{_HOLDER}{sharer}" for sharer in ids if sharer != store_id))

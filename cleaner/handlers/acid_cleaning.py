@@ -58,7 +58,9 @@ class AcidCleaning:
         after = self._planner.plan(entry, target, lists)
         self._require_same(entry, target)
         if after.victims or after.leftovers:
-            paths = [one.path for one in after.victims] + [one.path for one in after.leftovers]
+            paths = [victim.path for victim in after.victims] + [
+                leftover.path for leftover in after.leftovers
+            ]
             return _outcome(
                 entry,
                 CleaningState.WAITING,

@@ -261,7 +261,7 @@ def archived_below(connection: Connection, cmroot: str, directory: str) -> tuple
     found = _origins(connection, in_root & _ORIGIN.URI.startswith(prefix, autoescape=True))
     # A database may compare without case.
     origins = {
-        name: [one for one in some if path_below(one.uri, directory)]
+        name: [entry for entry in some if path_below(entry.uri, directory)]
         for name, some in found.items()
     }
     return tuple(

@@ -124,7 +124,9 @@ def _with_default_as_null(expression: Expression, default_value: str) -> Express
         ]
         if len(others) == 1:
             return Call(rewritten[expression.function], tuple(others), expression.type)
-    operands = tuple(_with_default_as_null(one, default_value) for one in expression.operands)
+    operands = tuple(
+        _with_default_as_null(operand, default_value) for operand in expression.operands
+    )
     return Call(expression.function, operands, expression.type)
 
 
@@ -402,7 +404,7 @@ def _required(
                 required[place] = required.get(place, texts) & texts
     elif expression.function in (Function.EQUAL, Function.IN):
         reference, *others = expression.operands
-        constants = [one.value for one in others if isinstance(one, Constant)]
+        constants = [constant.value for constant in others if isinstance(constant, Constant)]
         if (
             isinstance(reference, ColumnReference)
             and kind_of(columns[places[reference.name]].type) == "string"

@@ -102,7 +102,7 @@ def _bind_any(
     (MSCK sends thousands of ``(d='…' and n='…')``)."""
     bound = [_bind(operand, places, columns) for operand in operands]
     required = [_required(operand, places, columns) for operand in operands]
-    counts = Counter(place for one in required for place in one)
+    counts = Counter(place for needed in required for place in needed)
     looked_at = counts.most_common(1)[0][0] if counts else None
     by_text: dict[str, list[_Test]] = {}
     always: list[_Test] = []

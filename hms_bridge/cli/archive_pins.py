@@ -179,7 +179,7 @@ def release(
     wanted |= {PinnedDumpState.GONE} if is_gone else set()
     with connected_locally(metastore_url, settings, is_created=False) as store:
         uses, dumps = _look(store)
-        found = [one.holder for one in dumps.values() if one.state in wanted]
+        found = [pinned.holder for pinned in dumps.values() if pinned.state in wanted]
         plan = plan_release(uses, [*holders, *found])
         for use in plan.uses:
             dump = dumps.get(use.pin.holder)
@@ -210,7 +210,7 @@ def _look(store: LocalStore) -> tuple[tuple[PinUse, ...], Mapping[str, PinnedDum
     found = store.manifest.pins()
     items = take_inventory(store.archive(), store.manifest)
     dumps = pinned_dumps(store.resolver, found)
-    return pin_uses(found, items, store.clock.now_ms()), {one.holder: one for one in dumps}
+    return pin_uses(found, items, store.clock.now_ms()), {dump.holder: dump for dump in dumps}
 
 
 def _row(use: PinUse, dumps: Mapping[str, PinnedDump]) -> dict[str, object]:

@@ -53,8 +53,10 @@ class TextFormatter(logging.Formatter):
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (logging's name)
         """With control characters as ``\\n``: what a client names must not look like a line."""
         record.message = "".join(
-            one if one.isprintable() else one.encode("unicode_escape").decode("ascii")
-            for one in record.message
+            character
+            if character.isprintable()
+            else character.encode("unicode_escape").decode("ascii")
+            for character in record.message
         )
         return super().formatMessage(record)
 

@@ -236,7 +236,9 @@ def _print_pairs(pairs: Sequence[tuple[str, Text]]) -> None:
 
 def _fits(widths: Sequence[int], width: int) -> bool:
     """Long columns may be folded, down to a width that can still be read; short ones never."""
-    needed = [one if one <= _SHORT_WIDTH else _LONG_WIDTH_MIN for one in widths]
+    needed = [
+        column_width if column_width <= _SHORT_WIDTH else _LONG_WIDTH_MIN for column_width in widths
+    ]
     return sum(needed) + _GAP * (len(needed) - 1) <= width
 
 

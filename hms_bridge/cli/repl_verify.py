@@ -63,8 +63,8 @@ def verify(
     counts: Counter[str] = Counter()
     with working("looking for files") as show:
 
-        def looked(one: VerifiedFile) -> None:
-            counts[one.place.value] += 1
+        def looked(file: VerifiedFile) -> None:
+            counts[file.place.value] += 1
             show(", ".join(f"{count} {place}" for place, count in counts.items()))
 
         report = verify_dump(

@@ -173,8 +173,8 @@ def _check_names(plan: AdoptionPlan) -> None:
         raise click.UsageError(f"--name {table.full_name}: no table can have that name")
     check_database(Database(name=table.database_name))
     check_table(table)
-    for one in plan.partitions:
-        check_partition(one, partition_name(table.partition_columns, one.values))
+    for partition in plan.partitions:
+        check_partition(partition, partition_name(table.partition_columns, partition.values))
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -400,9 +400,9 @@ class CatalogClient:
             ("alter_partitions_with_environment_context", old),
         )
         if is_event_each and structs:
-            one = {**old, "new_part": structs[0]}
-            del one["new_parts"]
-            calls = (("alter_partition_with_environment_context", one),)
+            single = {**old, "new_part": structs[0]}
+            del single["new_parts"]
+            calls = (("alter_partition_with_environment_context", single),)
         try:
             self._caller.call_first_known(calls)
         except InvalidOperationError:

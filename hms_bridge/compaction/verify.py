@@ -165,7 +165,7 @@ class _Look:
     def _raw(self, path: str, raw: RawRows) -> Iterator[_Events]:
         """Rows without ACID columns: their identity is where they lie."""
         fragment = self._fragment(path)
-        at = sum(self._fragment(one).count_rows() for one in raw.preceding)
+        at = sum(self._fragment(earlier).count_rows() for earlier in raw.preceding)
         wanted = self._row_type
         names = [] if wanted is None else list(fragment.physical_schema.names)
         for batch in _batches(fragment, names, is_wide=wanted is not None):
@@ -241,7 +241,7 @@ class _Deleted:
 
 def _place(schema: pa.Schema, name: str) -> int:
     """Query-based compaction writes the names in lower case."""
-    return [one.lower() for one in schema.names].index(name)
+    return [column_name.lower() for column_name in schema.names].index(name)
 
 
 def _batches(fragment: Any, names: list[str], *, is_wide: bool) -> Iterator[pa.RecordBatch]:

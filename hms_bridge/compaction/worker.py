@@ -222,7 +222,7 @@ class Worker:
             entry=claimed,
             state="compacted",
             message=f"{len(plan.inputs)} inputs became "
-            f"{', '.join(one.format() for one in plan.outputs)} with {counted(rows, 'event')}",
+            f"{', '.join(made.format() for made in plan.outputs)} with {counted(rows, 'event')}",
             plan=plan,
             results=results,
         )
@@ -300,9 +300,9 @@ def _tell(outcome: CompactionOutcome) -> None:
         table=entry.target.table,
         partition=entry.target.partition,
         inputs=plan.inputs if plan else None,
-        outputs=[one.format() for one in plan.outputs] if plan else None,
+        outputs=[directory.format() for directory in plan.outputs] if plan else None,
         read_bytes=plan.input_size_bytes if plan else None,
-        bytes=sum(one.size_bytes for one in files) if plan else None,
+        bytes=sum(file.size_bytes for file in files) if plan else None,
         highest_write_id=entry.highest_write_id,
         reason=None if plan else outcome.message,
     )

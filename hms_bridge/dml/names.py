@@ -76,8 +76,8 @@ def _refuse_shadowing(clause: exp.CTE, tables: list[exp.Table]) -> None:
         if table.db or table.name.lower() != name:
             continue
         around = list(_ancestors(table))
-        is_inside = any(one is owner for one in around)
-        is_own = not is_recursive and any(one is clause for one in around)
+        is_inside = any(ancestor is owner for ancestor in around)
+        is_own = not is_recursive and any(ancestor is clause for ancestor in around)
         if not is_inside or is_own:
             raise DmlError(
                 f"{name} is defined by WITH and names a table elsewhere in the statement; give the "

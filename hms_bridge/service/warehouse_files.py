@@ -263,7 +263,10 @@ class WarehouseFiles:
 
     def _task_at(self, locations: Sequence[str], *, is_below_left: bool) -> FileTask | None:
         for task in self._transactions.read(file_tasks.find):
-            if any(task.covers(one) if is_below_left else task.touches(one) for one in locations):
+            if any(
+                task.covers(location) if is_below_left else task.touches(location)
+                for location in locations
+            ):
                 return task
         return None
 

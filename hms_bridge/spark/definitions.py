@@ -124,7 +124,7 @@ def _partitions(name: TableName, metastore: Metastore, current: str) -> Listed:
     if not table.is_partitioned:
         raise DmlError(f"{table.full_name} has no partitions")
     names = metastore.get_partition_names(table.database_name, table.name)
-    return ("partition",), [(one,) for one in names], None
+    return ("partition",), [(partition,) for partition in names], None
 
 
 def _describe(name: TableName, metastore: Metastore, current: str) -> Listed:
