@@ -16,7 +16,7 @@ from hms_bridge.dml.named import find_database, find_table
 from hms_bridge.dml.parse import parse_script
 from hms_bridge.dml.plan import QueryPlan, WritePlan, plan_query, plan_write
 from hms_bridge.dml.rewrite import SourceView, quote
-from hms_bridge.dml.statement import Ddl, Delete, Dml, Insert, Select, TableName, Update, Use
+from hms_bridge.dml.statement import Ddl, Delete, Dml, Insert, NameAsWritten, Select, Update, Use
 from hms_bridge.errors import DmlError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
@@ -167,10 +167,10 @@ class SqlSession:
             require_exact_casts(self._spark)
         return self._spark
 
-    def _tables(self, names: Sequence[TableName]) -> Mapping[TableName, Table]:
+    def _tables(self, names: Sequence[NameAsWritten]) -> Mapping[NameAsWritten, Table]:
         return {name: self._table(name.in_database(self._database)) for name in names}
 
-    def _table(self, name: TableName) -> Table:
+    def _table(self, name: NameAsWritten) -> Table:
         database = name.database or self._database
         table = find_table(self._metastore, database, name.name)
         require_full_acid(table)
