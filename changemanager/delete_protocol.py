@@ -110,7 +110,7 @@ def files_as_seen(
     )
 
 
-def _tell(intent: ArchiveIntent, deleted_count: int, *, is_resumed: bool) -> None:
+def _log_deletion(intent: ArchiveIntent, deleted_count: int, *, is_resumed: bool) -> None:
     tell(
         _LOG,
         "deleted",
@@ -311,7 +311,7 @@ class DeleteProtocol:
                     intent, is_read_again=is_read_again, require_lease=require_lease, seen=seen
                 )
                 intent = self._advance(intent, IntentState.DELETED)
-                _tell(intent, deleted_count, is_resumed=is_resumed)
+                _log_deletion(intent, deleted_count, is_resumed=is_resumed)
         except (DirectoryChangedError, ArchivedFileLostError) as error:
             self.abandon(intent, str(error))
             raise

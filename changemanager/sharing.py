@@ -16,7 +16,7 @@ SHARER_PREFIX = ".cm-metastore-"
 _HOLDER = "metastore:"
 
 
-def tell_of(cmroot: Location, store_id: str) -> None:
+def announce(cmroot: Location, store_id: str) -> None:
     """From now on purges of others see that this metastore pins files here. Raises OSError."""
     place = cmroot.child(SHARER_PREFIX + store_id)
     if place.status() is None:

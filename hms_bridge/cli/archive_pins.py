@@ -89,7 +89,7 @@ def hold(
     from changemanager.manifest import Pin, PinKind
     from changemanager.pinned import pin_uses
     from changemanager.retention import take_inventory
-    from changemanager.sharing import tell_of
+    from changemanager.sharing import announce
     from hms_bridge.connect import connected_locally
 
     database, table = what.strip().lower(), None
@@ -116,7 +116,7 @@ def hold(
                     f"note: nothing is archived of {database}.{table}, and there is no such table; "
                     "correct the name, unless it is yet to come"
                 )
-        tell_of(archive.cmroot, store.manifest.store_id(archive.new_token()))
+        announce(archive.cmroot, store.manifest.store_id(archive.new_token()))
         store.manifest.put_pin(pin)
     say(f"{pin.holder} holds {counted(use.file_count, 'file')}, {size_text(use.size_bytes)}")
 

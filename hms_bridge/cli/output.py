@@ -78,7 +78,7 @@ def say(text: str) -> None:
 
 
 @contextmanager
-def told_to(listener: Callable[[str], None]) -> Iterator[None]:
+def redirected_to(listener: Callable[[str], None]) -> Iterator[None]:
     """What is said goes elsewhere for the length of a block."""
     _listeners.append(listener)
     try:

@@ -91,7 +91,7 @@ def serve(
             settings.server.port if port is None else port,
             store.metastore,
             host=host,
-            config=_told_to_clients(settings),
+            config=_client_config(settings),
             limits=settings.server,
         )
         stopping = threading.Event()
@@ -138,7 +138,7 @@ def _say_places(settings: Settings) -> None:
     say(f"warehouse {warehouse}, archive {archive}")
 
 
-def _told_to_clients(settings: Settings) -> dict[str, str]:
+def _client_config(settings: Settings) -> dict[str, str]:
     """What get_config_value answers, by every name that Hive has for it.
 
     Hive's session asks for the warehouse, Trino for the time after which a transaction without
@@ -147,7 +147,7 @@ def _told_to_clients(settings: Settings) -> dict[str, str]:
     from hms_bridge.service.locations import warehouse_uri
 
     default_fs = settings.hadoop.default_prefix
-    told = {
+    answers = {
         WAREHOUSE: warehouse_uri(settings.warehouse, default_fs),
         EXTERNAL_WAREHOUSE: warehouse_uri(
             settings.external_warehouse or settings.warehouse, default_fs
@@ -156,7 +156,7 @@ def _told_to_clients(settings: Settings) -> dict[str, str]:
         MAX_OPEN_BATCH: str(settings.txn.open_batch_max),
         MAX_MESSAGE_SIZE: str(settings.server.message_size_bytes_max),
     }
-    return {name: text for key, text in told.items() for name in key.names}
+    return {name: text for key, text in answers.items() for name in key.names}
 
 
 def _stop_tasks(tasks: Sequence[PeriodicTask]) -> None:

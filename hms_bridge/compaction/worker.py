@@ -102,7 +102,7 @@ class Worker:
                 self._metastore.mark_refused(replace(entry, error_message=str(error)))
                 return CompactionOutcome(entry=entry, state="refused", message=str(error))
             outcome = self._in_transaction(entry, target, held)
-        _tell(outcome)
+        _log_outcome(outcome)
         return outcome
 
     def run_until_idle(self) -> int:
@@ -287,7 +287,7 @@ class Worker:
                 tell(_LOG, "deleted", path=place.child(name).uri, cause="dead writer")
 
 
-def _tell(outcome: CompactionOutcome) -> None:
+def _log_outcome(outcome: CompactionOutcome) -> None:
     entry, plan = outcome.entry, outcome.plan
     files = [file for result in outcome.results for file in result.files]
     tell(

@@ -131,7 +131,7 @@ class Story:
         self._step = 0
         self.failures: list[str] = []
 
-    def tell(self) -> bool:
+    def play(self) -> bool:
         """Play all steps; whether everything was as it must be."""
         self._adopt()
         self._change("Rows change: INSERT, UPDATE and DELETE, done by Spark", FIRST_CHANGES)

@@ -23,7 +23,7 @@ from hms_bridge.orc.timestamps import TimestampForm
 from hms_bridge.orc.types import OrcType
 from hms_bridge.rows.deletes import DeleteEvents
 from hms_bridge.rows.evolution import adapt
-from hms_bridge.rows.keys import Keys, found_in, is_valid_mask, key_bounds
+from hms_bridge.rows.keys import Keys, is_among, is_valid_mask, key_bounds
 from hms_bridge.snapshot.plan import RawRows, ReadFile, ReadSplit
 
 ROW_ID_COLUMN: Final = "ROW__ID"
@@ -205,7 +205,7 @@ class SnapshotReader:
             return mask
         victims = self._deletes.victims(deletes, *key_bounds(stripe.keys))
         if victims is not None:
-            is_alive = pc.invert(found_in(stripe.keys, victims))
+            is_alive = pc.invert(is_among(stripe.keys, victims))
             mask = is_alive if mask is None else pc.and_(mask, is_alive)
         return mask
 

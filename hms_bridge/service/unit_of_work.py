@@ -116,7 +116,7 @@ class Transactions:
         self._hooks.committed(result[1])
         for event in result[1]:
             if event.type in _DROPS:
-                _tell(event)
+                _log_drop(event)
         if units[0].failure is not None:
             raise units[0].failure
         return result
@@ -152,7 +152,7 @@ def writes(verb: Callable[Concatenate[UnitOfWork, P], T]) -> Callable[Concatenat
     return in_transaction
 
 
-def _tell(event: NotificationEvent) -> None:
+def _log_drop(event: NotificationEvent) -> None:
     tell(
         _LOG,
         _DROPS[event.type],

@@ -122,7 +122,7 @@ class SqlSession:
             ):
                 job = WriteJob(spark, self._metastore, self._resolver, transaction)
                 outcome = job.run(plan)
-        return _told(plan, outcome)
+        return _summary(plan, outcome)
 
     def _write_plan(self, statement: Insert | Update | Delete) -> WritePlan:
         tables = self._tables((statement.table, *statement.source_tables))
@@ -177,7 +177,7 @@ class SqlSession:
         return table
 
 
-def _told(plan: WritePlan, outcome: WriteOutcome) -> str:
+def _summary(plan: WritePlan, outcome: WriteOutcome) -> str:
     """What a write did, in words."""
     if plan.delete_statement_id is None:
         rows = _rows(outcome.inserted_count, "inserted")
