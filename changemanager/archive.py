@@ -295,6 +295,8 @@ class ChangeManager:
         self.require_beside(source)
         self.prepare()
         at_ms = self._stamp_ms()
+        # Before the first file: a purge that was planned already finds the row changed and leaves
+        # it.
         self._records.reserve(
             self.cmroot.uri,
             [
@@ -318,6 +320,7 @@ class ChangeManager:
             self._record(source, kept, is_remaining_in_trash, context, at_ms)
             done = {kept_file.file.archive_name for kept_file in kept}
             names = {name for _, name, _ in map(_named, files)}
+            # Nobody goes on with the rest: its rows would stay without files.
             self._records.withdraw(self.cmroot.uri, names - done)
             raise
         self._record(source, kept, is_remaining_in_trash, context, at_ms)
@@ -333,6 +336,7 @@ class ChangeManager:
     ) -> None:
         if not kept:
             return
+        # On the disk before a row says so: sources are deleted on its word.
         settle_names(self.cmroot.volume, self.cmroot.path)
         self._records.record_archived(
             self.cmroot.uri,
@@ -377,6 +381,7 @@ class ChangeManager:
         try:
             if target.status() is None:
                 self._require_size(source, file)
+                # Somebody may archive the same content at this moment; then it is compared below.
                 with suppress(FileExistsError):
                     placement = self._bring(source, target, checksum, kind, at_ms)
             if placement is None:

@@ -85,6 +85,7 @@ class Purge:
         expired: set[str] = set()
         for item in take_inventory(self._archive, self._manifest):
             if item.clock_ms is not None and is_expired(item.clock_ms, now_ms, retain_ms):
+                # Only of what may go: the tag is an attribute of the file, one call each.
                 expired.add(item.name)
                 items.append(self.with_tag(item))
             else:
@@ -205,6 +206,7 @@ class Purge:
                 f"nothing was purged from {plan.cmroot}: {plan.doubt}. Check the clock; if it is "
                 "right, run 'hms-bridge cm purge --trust-clock' once"
             )
+        # Not before: by this time the next clock is judged, so a doubtful one must not be noted.
         self._manifest.note_time(plan.now_ms)
         done: dict[Disposition, list[str]] = {
             Disposition.DELETE: [],
@@ -259,6 +261,7 @@ class Purge:
     def _remove(self, decision: PurgeDecision, plan: PurgePlan) -> str | None:
         """Remove one file; why not, if the world has changed since the plan."""
         item = decision.item
+        # An unfinished copy: only its writer knows the name, so there is nothing to claim.
         if item.name.startswith(PART_PREFIX):
             why_not = self._changed(item)
             if why_not is None:
@@ -331,6 +334,8 @@ class Purge:
             return _LOST
         place.volume.rename(place.path, aside.path)
         try:
+            # Again, now that nobody else knows where the file is: the claim may have run out before
+            # the rename, and somebody may have archived the content anew.
             if not self._is_held(claim):
                 put_back(aside, place)
                 return _LOST
@@ -358,6 +363,7 @@ class Purge:
         retain_ms = config.retain_ms + config.trash_retain_ms
         gone = []
         for status in place.volume.children(place.path):
+            # It is the trash of Hadoop: what people moved there is not ours to delete.
             is_ours = status.kind is FileKind.FILE and parse_archive_name(status.name) is not None
             if not is_ours or status.mtime_ms is None:
                 continue

@@ -245,6 +245,7 @@ class _Judge:
             ids = self._write_ids.aborted_between(name.min_write_id, name.max_write_id)
             opened_ms = [since.write_ids.get(write_id) for write_id in ids]
         known_ms = [opened_at_ms for opened_at_ms in opened_ms if opened_at_ms is not None]
+        # Where no time is known every file counts as older, and so stays.
         earliest_ms = min(known_ms, default=MAX_ID) - CLOCKS_APART_MS
         return any(
             file.modified_ms is None or file.modified_ms < earliest_ms for file in directory.files
@@ -313,6 +314,7 @@ def _by_removable_path(listing: DirectoryListing) -> dict[str, list[ListedFile]]
     found: dict[str, list[ListedFile]] = {}
     for file in listing.originals:
         top, _, below = file.path.partition("/")
+        # A directory that holds something else, too, must not go as a whole.
         path = top if below and top not in foreign else file.path
         found.setdefault(path, []).append(file)
     return found

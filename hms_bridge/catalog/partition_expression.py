@@ -245,6 +245,7 @@ def _in(call: Call, operands: Sequence[_Evaluate]) -> _Evaluate:
         return _struct_in(call, operands)
     key = _comparable(call.operands)
     if all(isinstance(operand, Constant) for operand in call.operands[1:]):
+        # Constants need no row: a list of thousands is read once, not for every partition.
         found = [member(()) for member in operands[1:]]
         members = frozenset(key(member) for member in found if member is not None)
         return _in_constants(operands[0], key, members, has_null=None in found)

@@ -121,6 +121,7 @@ def _bind_any(
         own = () if looked_at is None else by_text.get(values[looked_at], ())
         return _combine((test(values) for test in chain(own, always)), True)
 
+    # A partition has one text at that place, so it meets one of the lists at most.
     return any_of, rest + max(sizes.values(), default=0)
 
 

@@ -215,6 +215,7 @@ def _print_table(rows: Sequence[Row], columns: Sequence[str], null: str) -> None
         table.add_row(*line)
     _show(table)
     if not rows:
+        # To standard error: a program that reads the rows must not take it for one.
         say("(none)")
 
 
@@ -262,6 +263,7 @@ def _show(what: Table | Text) -> None:
     if console.is_terminal:
         console.print(what)
         return
+    # rich pads every cell; a line in a file or pipe ends with its last word.
     with console.capture() as captured:
         console.print(what)
     for line in captured.get().splitlines():

@@ -157,6 +157,7 @@ class _Look:
         content = None
         if file.side_file is not None:
             length = parse_flush_length(self._volume.read(file.side_file), file.side_file)
+            # pyarrow looks for the footer at the end: here, at the end of what was flushed.
             content = self._volume.read(file.path, length)
             if not content:
                 return
@@ -234,6 +235,8 @@ class _Deleted:
         if not len(self._first):
             return np.ones(len(rows.current), np.bool_)
         first, second = (_digest(rows.key, seed) for seed in _SEEDS)
+        # Of keys whose first halves are equal only one is found. Then a deleted row counts as
+        # there, and the check fails; it never passes for it.
         at = np.minimum(np.searchsorted(self._first, first), len(self._first) - 1)
         is_there: npt.NDArray[np.bool_] = (self._first[at] != first) | (self._second[at] != second)
         return is_there

@@ -77,6 +77,7 @@ def _use_views(tree: exp.Expr, tables: Mapping[NameAsWritten, Table]) -> tuple[S
     views = {table.full_name: _view(table, used[table.full_name]) for _, table in found}
     identified = {name for name, view in views.items() if view.has_row_ids}
     if identified:
+        # While the tables still have the names by which it finds them.
         _hide_row_ids_from_stars(tree, tables, identified)
     for node, table in found:
         alias = node.alias or node.name

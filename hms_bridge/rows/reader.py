@@ -177,6 +177,7 @@ class SnapshotReader:
         for place in self._places:
             target = self._projection.table.children[place]
             if place not in stripe.columns:
+                # The column was added after the file was written.
                 arrays.append(pa.nulls(row_count, arrow_type(target, self._form.timestamps)))
                 continue
             array = stripe.columns[place]
@@ -188,6 +189,7 @@ class SnapshotReader:
                 raise AcidFormatError(f"column {name}: {error}", file.path) from error
         if self._projection.has_row_id:
             arrays.append(_row_ids(stripe, mask, file))
+        # count(*) reads no column, but needs the number of rows.
         if not arrays:
             return pa.record_batch([pa.nulls(row_count)], names=["_"]).select([])
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
@@ -201,6 +203,7 @@ class SnapshotReader:
             mask = is_valid_mask(stripe.current_write_ids, self._write_ids)
         elif file.raw is not None and not self._write_ids.is_valid(file.raw.write_id):
             mask = pa.repeat(False, stripe.row_count)
+        # Rows of an insert-only table have no keys that a delete event could name.
         if stripe.keys is None or not stripe.row_count:
             return mask
         victims = self._deletes.victims(deletes, *key_bounds(stripe.keys))

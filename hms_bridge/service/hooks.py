@@ -176,7 +176,6 @@ class HookTeller:
         self._thread = threading.Thread(target=self._loop, name=f"event-hook {name}", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
         self._thread.start()
 
     def wake(self) -> None:

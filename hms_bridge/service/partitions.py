@@ -73,6 +73,7 @@ class PartitionVerbs(VerbFamily):
         )
         if not wanted:
             return ()
+        # For what is refused no directory is made; under the lock, `_insert` looks again.
         existing = self._transactions.read(lambda c: _existing(c, stored, wanted))
         if existing and not is_if_not_exists:
             raise _already_exists(stored.table, next(iter(existing)))

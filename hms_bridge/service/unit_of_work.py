@@ -79,7 +79,6 @@ class Transactions:
         self.database.close()
 
     def read(self, work: Callable[[Connection], T]) -> T:
-        """Run a reading verb."""
         return run_in_transaction(
             self.database, work, write=False, clock=self.clock, settings=self._retry
         )

@@ -315,9 +315,11 @@ def _allocate_replayed(
     txn_ids = [mapped[pair.txn_id] for pair in source]
     _require_writers(connection, sorted(txn_ids), f"{database}.{table}")
     held = _held(connection, txn_ids, database, table)
+    # Replayed before: the same answer, and nothing to log.
     if len(held) == len(txn_ids):
         pairs = [TxnToWriteId(txn_id=txn_id, write_id=held[txn_id]) for txn_id in sorted(held)]
         return Allocation(pairs=tuple(pairs))
+    # Some of them only: all are given anew, because the source's ids win.
     if held:
         _take_back(connection, list(held), database, table)
     new = _allocate_from(connection, txn_ids, database, table, first)

@@ -239,5 +239,6 @@ def _decimal_to_struct(text: str) -> Struct | None:
     if not isinstance(exponent, int) or abs(exponent) > _DIGITS_MAX:
         return None
     unscaled = int("".join(map(str, digits)) or "0") * (-1 if sign else 1)
+    # As long as Java's BigInteger.toByteArray makes it, with room for the sign.
     size = (unscaled.bit_length() if unscaled >= 0 else (unscaled + 1).bit_length()) // 8 + 1
     return hive.Decimal(unscaled=unscaled.to_bytes(size, "big", signed=True), scale=-exponent)
