@@ -70,6 +70,22 @@ class _Claim:
 _LOST = "another process took it over; this one changed nothing more"
 
 
+def _log_removal(decision: PurgeDecision, cmroot: str) -> None:
+    item = decision.item
+    if decision.holders:
+        _LOG.warning("purged %s although %s held it", item.name, decision.holders)
+    tell(
+        _LOG,
+        _DEEDS[decision.disposition],
+        name=item.name,
+        cmroot=cmroot,
+        bytes=item.size_bytes,
+        archived_at_ms=item.clock_ms,
+        reason=decision.reason,
+        overridden=decision.holders or None,
+    )
+
+
 class Purge:
     """Plans and runs the purge of one cmroot."""
 
@@ -208,46 +224,23 @@ class Purge:
             )
         # Not before: by this time the next clock is judged, so a doubtful one must not be noted.
         self._manifest.note_time(plan.now_ms)
-        done: dict[Disposition, list[str]] = {
-            Disposition.DELETE: [],
-            Disposition.TRASH: [],
-            Disposition.FORGET: [],
-        }
+        done: dict[Disposition, list[str]] = {disposition: [] for disposition in _DEEDS}
         failed: list[tuple[str, str]] = []
         freed_bytes = 0
         for decision in plan.decisions:
             if decision.disposition.is_kept:
-                if is_interrupted(decision.item):
-                    self._manifest.release_purge(
-                        plan.cmroot,
-                        decision.item.name,
-                        owner=None,
-                        now_ms=self._clock.now_ms(),
-                    )
+                self._release_interrupted(decision.item, plan.cmroot)
                 continue
             try:
                 why_not = self._remove(decision, plan)
             except (OSError, ChangeManagerError) as error:
                 why_not = str(error) or type(error).__name__
-            if why_not is None:
-                if decision.holders:
-                    _LOG.warning(
-                        "purged %s although %s held it", decision.item.name, decision.holders
-                    )
-                done[decision.disposition].append(decision.item.name)
-                tell(
-                    _LOG,
-                    _DEEDS[decision.disposition],
-                    name=decision.item.name,
-                    cmroot=plan.cmroot,
-                    bytes=decision.item.size_bytes,
-                    archived_at_ms=decision.item.clock_ms,
-                    reason=decision.reason,
-                    overridden=decision.holders or None,
-                )
-                freed_bytes += decision.item.size_bytes if decision.item.is_present else 0
-            else:
+            if why_not is not None:
                 failed.append((decision.item.name, why_not))
+                continue
+            _log_removal(decision, plan.cmroot)
+            done[decision.disposition].append(decision.item.name)
+            freed_bytes += decision.item.size_bytes if decision.item.is_present else 0
         return PurgeReport(
             plan=plan,
             deleted=tuple(done[Disposition.DELETE]),
@@ -257,6 +250,11 @@ class Purge:
             freed_bytes=freed_bytes,
             emptied=self._empty_trash(plan.now_ms),
         )
+
+    def _release_interrupted(self, item: ArchivedItem, cmroot: str) -> None:
+        """A purge that died had claimed what is kept now."""
+        if is_interrupted(item):
+            self._manifest.release_purge(cmroot, item.name, owner=None, now_ms=self._clock.now_ms())
 
     def _remove(self, decision: PurgeDecision, plan: PurgePlan) -> str | None:
         """Remove one file; why not, if the world has changed since the plan."""

@@ -33,6 +33,7 @@ from hms_bridge.spark.request import SparkRequest
 
 if TYPE_CHECKING:
     from hms_bridge.connect import LocalStore
+    from hms_bridge.server.serve import MetastoreServer
 
 _LOG = logging.getLogger(__name__)
 _HOUSEKEEPING_SECONDS = 10.0
@@ -78,7 +79,6 @@ def serve(
     """
     from hms_bridge.config.jdbc import url_without_password
     from hms_bridge.connect import absolute_location, connected_locally
-    from hms_bridge.server.serve import MetastoreServer
 
     if warehouse is not None:
         place = absolute_location(warehouse, settings.hadoop)
@@ -87,13 +87,7 @@ def serve(
         store = stack.enter_context(connected_locally(metastore_url, settings))
         if settings.archive.is_enabled:
             _prepare_archive(store)
-        server = MetastoreServer(
-            settings.server.port if port is None else port,
-            store.metastore,
-            host=host,
-            config=_client_config(settings),
-            limits=settings.server,
-        )
+        server = _server(store, settings, host=host, port=port)
         stopping = threading.Event()
         _stop_on_signals(stopping)
         server.start()
@@ -116,6 +110,20 @@ def serve(
         while not stopping.wait(0.5):
             pass
         say("stopping")
+
+
+def _server(
+    store: LocalStore, settings: Settings, *, host: str, port: int | None
+) -> MetastoreServer:
+    from hms_bridge.server.serve import MetastoreServer
+
+    return MetastoreServer(
+        settings.server.port if port is None else port,
+        store.metastore,
+        host=host,
+        config=_client_config(settings),
+        limits=settings.server,
+    )
 
 
 def _prepare_archive(store: LocalStore) -> None:
