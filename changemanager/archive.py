@@ -239,9 +239,9 @@ class ChangeManager:
             context=context,
         )
         if kind is RecycleKind.MOVE:
-            for one in kept:
-                if one.placement in {Placement.LINKED, Placement.COPIED}:
-                    self._remove_source(source.child(one.file.path))
+            for kept_file in kept:
+                if kept_file.placement in {Placement.LINKED, Placement.COPIED}:
+                    self._remove_source(source.child(kept_file.file.path))
         return RecycleReport(plan=plan, kept=kept)
 
     def _remove_source(self, source: Location) -> None:
@@ -295,6 +295,8 @@ class ChangeManager:
         self.require_beside(source)
         self.prepare()
         at_ms = self._stamp_ms()
+        # Before the first file: a purge that was planned already finds the row changed and leaves
+        # it.
         self._records.reserve(
             self.cmroot.uri,
             [
@@ -316,8 +318,9 @@ class ChangeManager:
             raise
         except ChangeManagerError:
             self._record(source, kept, is_remaining_in_trash, context, at_ms)
-            done = {one.file.archive_name for one in kept}
+            done = {kept_file.file.archive_name for kept_file in kept}
             names = {name for _, name, _ in map(_named, files)}
+            # Nobody goes on with the rest: its rows would stay without files.
             self._records.withdraw(self.cmroot.uri, names - done)
             raise
         self._record(source, kept, is_remaining_in_trash, context, at_ms)
@@ -333,6 +336,7 @@ class ChangeManager:
     ) -> None:
         if not kept:
             return
+        # On the disk before a row says so: sources are deleted on its word.
         settle_names(self.cmroot.volume, self.cmroot.path)
         self._records.record_archived(
             self.cmroot.uri,
@@ -347,19 +351,19 @@ class ChangeManager:
                     ),
                     is_remaining_in_trash=is_remaining_in_trash,
                 )
-                for file, name, _ in map(_named, [one.file for one in kept])
+                for file, name, _ in map(_named, [kept_file.file for kept_file in kept])
             ],
             at_ms,
         )
-        for one in kept:
-            if one.is_new:
+        for kept_file in kept:
+            if kept_file.is_new:
                 tell(
                     _LOG,
                     "archived",
-                    path=source.child(one.file.path).uri,
-                    name=one.file.archive_name,
+                    path=source.child(kept_file.file.path).uri,
+                    name=kept_file.file.archive_name,
                     cmroot=self.cmroot.uri,
-                    bytes=one.file.size_bytes,
+                    bytes=kept_file.file.size_bytes,
                     **context.facts,
                 )
 
@@ -377,6 +381,7 @@ class ChangeManager:
         try:
             if target.status() is None:
                 self._require_size(source, file)
+                # Somebody may archive the same content at this moment; then it is compared below.
                 with suppress(FileExistsError):
                     placement = self._bring(source, target, checksum, kind, at_ms)
             if placement is None:

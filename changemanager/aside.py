@@ -66,7 +66,7 @@ def settle_asides(
     lost), until its own time is older than the retention.
     """
     statuses = cmroot.volume.children(cmroot.path) if cmroot.status() is not None else ()
-    asides = [one for one in statuses if one.name.startswith(ASIDE_PREFIX)]
+    asides = [child for child in statuses if child.name.startswith(ASIDE_PREFIX)]
     if not asides:
         return ()
     now_ms = clock.now_ms()

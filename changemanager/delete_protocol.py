@@ -63,7 +63,7 @@ class DeletionReport:
     @property
     def archived_count(self) -> int:
         """Files newly archived by this call."""
-        return sum(one.is_new for one in self.kept)
+        return sum(file.is_new for file in self.kept)
 
     @property
     def size_bytes(self) -> int:
@@ -110,7 +110,7 @@ def files_as_seen(
     )
 
 
-def _tell(intent: ArchiveIntent, deleted_count: int, *, is_resumed: bool) -> None:
+def _log_deletion(intent: ArchiveIntent, deleted_count: int, *, is_resumed: bool) -> None:
     tell(
         _LOG,
         "deleted",
@@ -223,6 +223,7 @@ class DeleteProtocol:
         for intent in self._intents.intents(open_states, victim=place.uri):
             is_gone = place.status() is None
             is_same_kind = (intent.cmroot is not None) == is_archived
+            # Also for a victim that is gone: it shows whether all that must be kept is archived.
             if is_gone or (is_same_kind and _names_only(intent, seen)):
                 return self._drive(intent, is_resumed=True, require_lease=require_lease, seen=seen)
             why = "it names other files" if is_same_kind else _SOURCE_CHANGED
@@ -305,13 +306,15 @@ class DeleteProtocol:
                     require_lease=require_lease,
                 )
                 intent = self._advance(intent, IntentState.ARCHIVED)
+                # Read in this try: content is compared again only for a row that was ARCHIVED
+                # before.
                 is_read_again = False
             if intent.state is IntentState.ARCHIVED:
                 deleted_count, left = self._delete(
                     intent, is_read_again=is_read_again, require_lease=require_lease, seen=seen
                 )
                 intent = self._advance(intent, IntentState.DELETED)
-                _tell(intent, deleted_count, is_resumed=is_resumed)
+                _log_deletion(intent, deleted_count, is_resumed=is_resumed)
         except (DirectoryChangedError, ArchivedFileLostError) as error:
             self.abandon(intent, str(error))
             raise
@@ -411,6 +414,7 @@ class DeleteProtocol:
         if is_read_again and intent.cmroot is not None:
             self._require_content(intent, place, found)
         present = [file for file in intent.files if file.path in found]
+        # All copies before the first deletion: if one vanished, nothing is gone yet.
         for file in present:
             if file.archive_name is not None:
                 self._require_archived(intent, place, file)

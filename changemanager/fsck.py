@@ -94,9 +94,10 @@ def plan_fsck(items: Iterable[ArchivedItem], facts: FsckFacts) -> tuple[Finding,
     """What differs, by name; pure."""
     looked = list(items)
     names = [item.name for item in looked]
+    # What a purge is at work on changes while it is looked at.
     spared = {*facts.live, *moved_aside(names, names)}
     found = (_look(item, facts) for item in looked if item.name not in spared)
-    return tuple(one for one in found if one is not None)
+    return tuple(finding for finding in found if finding is not None)
 
 
 def _look(item: ArchivedItem, facts: FsckFacts) -> Finding | None:
@@ -126,6 +127,7 @@ def _with_row(item: ArchivedItem, entry: ArchiveEntry, facts: FsckFacts) -> Find
         wanted = replace(entry, archived_at_ms=facts.now_ms)
         detail = "it would be kept too long; its retention is to begin now"
         return _finding(item, FindingKind.FUTURE, detail, entry, wanted)
+    # A file gets its name in the archive as a whole, so only the record is missing.
     if entry.state is EntryState.RESERVED and not _is_being_archived(item, facts):
         wanted = replace(entry, state=EntryState.ARCHIVED)
         return _finding(item, FindingKind.HALF, "its archiving died", entry, wanted)
@@ -166,6 +168,7 @@ def _without_row(item: ArchivedItem, facts: FsckFacts) -> Finding | None:
         checksum=parsed.checksum,
         size_bytes=item.size_bytes,
         state=EntryState.ARCHIVED,
+        # Hive's own purge goes by the modification time (ReplChangeManager.CMClearer).
         archived_at_ms=min(item.mtime_ms, facts.now_ms),
         is_remaining_in_trash=item.is_tagged,
         origins=_origins(original, min(item.mtime_ms, facts.now_ms)),
@@ -282,7 +285,9 @@ class Fsck:
 
     def repair(self, findings: Sequence[Finding]) -> tuple[Finding, ...]:
         """Mend what can be mended; what was mended. What changed since the plan stays as it is."""
-        mended = [one for one in findings if one.kind.is_repaired and self._mend(one)]
+        mended = [
+            finding for finding in findings if finding.kind.is_repaired and self._mend(finding)
+        ]
         return tuple(mended)
 
     def _mend(self, finding: Finding) -> bool:
@@ -300,6 +305,7 @@ class Fsck:
         if finding.kind is FindingKind.FUTURE and place.volume.capabilities.can_set_mtime:
             place.volume.set_mtime(place.path, now_ms)
         other = finding.other_root
+        # Only where the file is certainly gone: an archive out of reach keeps its row.
         if other is not None and self._is_at(other, finding.name) is False:
             seen = manifest.entries(other, [finding.name]).get(finding.name)
             manifest.amend(other, finding.name, seen, None, now_ms)

@@ -115,17 +115,17 @@ def spellings(text: str) -> tuple[str, ...]:
         return (text,)
     scheme = _SAME_FILE_SYSTEM.get(parsed.scheme, parsed.scheme)
     if parsed.scheme in BUCKET_SCHEMES:
-        schemes = {scheme, *(one for one, real in _SAME_FILE_SYSTEM.items() if real == scheme)}
-        prefixes = [f"{one}://{parsed.authority}" for one in sorted(schemes)]
+        schemes = {scheme, *(alias for alias, real in _SAME_FILE_SYSTEM.items() if real == scheme)}
+        prefixes = [f"{alias}://{parsed.authority}" for alias in sorted(schemes)]
     elif scheme == "hdfs" and parsed.authority:
         host = parsed.authority.removesuffix(_HDFS_PORT)
         ports = (parsed.authority,) if ":" in host else (host, host + _HDFS_PORT)
-        prefixes = [*(f"hdfs://{one}" for one in ports), ""]
+        prefixes = [*(f"hdfs://{authority}" for authority in ports), ""]
     elif scheme == "file":
         prefixes = ["file:", "file://", ""]
     else:
         prefixes = []
-    return tuple(dict.fromkeys((text, parsed.uri, *(one + parsed.path for one in prefixes))))
+    return tuple(dict.fromkeys((text, parsed.uri, *(prefix + parsed.path for prefix in prefixes))))
 
 
 def is_below(inner: str, outer: str) -> bool:
@@ -135,7 +135,9 @@ def is_below(inner: str, outer: str) -> bool:
     either): this is for refusing. Who allows asks `Location.is_below`.
     """
     return path_below(inner, outer) is not None or any(
-        path_below(one, other) is not None for one in spellings(inner) for other in spellings(outer)
+        path_below(spelling, other) is not None
+        for spelling in spellings(inner)
+        for other in spellings(outer)
     )
 
 

@@ -70,6 +70,22 @@ class _Claim:
 _LOST = "another process took it over; this one changed nothing more"
 
 
+def _log_removal(decision: PurgeDecision, cmroot: str) -> None:
+    item = decision.item
+    if decision.holders:
+        _LOG.warning("purged %s although %s held it", item.name, decision.holders)
+    tell(
+        _LOG,
+        _DEEDS[decision.disposition],
+        name=item.name,
+        cmroot=cmroot,
+        bytes=item.size_bytes,
+        archived_at_ms=item.clock_ms,
+        reason=decision.reason,
+        overridden=decision.holders or None,
+    )
+
+
 class Purge:
     """Plans and runs the purge of one cmroot."""
 
@@ -85,6 +101,7 @@ class Purge:
         expired: set[str] = set()
         for item in take_inventory(self._archive, self._manifest):
             if item.clock_ms is not None and is_expired(item.clock_ms, now_ms, retain_ms):
+                # Only of what may go: the tag is an attribute of the file, one call each.
                 expired.add(item.name)
                 items.append(self.with_tag(item))
             else:
@@ -104,7 +121,7 @@ class Purge:
             now_ms,
             self._manifest.known_times(),
             retain_ms=retain_ms,
-            removed_count=sum(one.item.is_present for one in plan.removals),
+            removed_count=sum(decision.item.is_present for decision in plan.removals),
             present_count=present,
         )
         return replace(plan, doubt=doubt)
@@ -205,47 +222,25 @@ class Purge:
                 f"nothing was purged from {plan.cmroot}: {plan.doubt}. Check the clock; if it is "
                 "right, run 'hms-bridge cm purge --trust-clock' once"
             )
+        # Not before: by this time the next clock is judged, so a doubtful one must not be noted.
         self._manifest.note_time(plan.now_ms)
-        done: dict[Disposition, list[str]] = {
-            Disposition.DELETE: [],
-            Disposition.TRASH: [],
-            Disposition.FORGET: [],
-        }
+        done: dict[Disposition, list[str]] = {disposition: [] for disposition in _DEEDS}
         failed: list[tuple[str, str]] = []
         freed_bytes = 0
         for decision in plan.decisions:
             if decision.disposition.is_kept:
-                if is_interrupted(decision.item):
-                    self._manifest.release_purge(
-                        plan.cmroot,
-                        decision.item.name,
-                        owner=None,
-                        now_ms=self._clock.now_ms(),
-                    )
+                self._release_interrupted(decision.item, plan.cmroot)
                 continue
             try:
                 why_not = self._remove(decision, plan)
             except (OSError, ChangeManagerError) as error:
                 why_not = str(error) or type(error).__name__
-            if why_not is None:
-                if decision.holders:
-                    _LOG.warning(
-                        "purged %s although %s held it", decision.item.name, decision.holders
-                    )
-                done[decision.disposition].append(decision.item.name)
-                tell(
-                    _LOG,
-                    _DEEDS[decision.disposition],
-                    name=decision.item.name,
-                    cmroot=plan.cmroot,
-                    bytes=decision.item.size_bytes,
-                    archived_at_ms=decision.item.clock_ms,
-                    reason=decision.reason,
-                    overridden=decision.holders or None,
-                )
-                freed_bytes += decision.item.size_bytes if decision.item.is_present else 0
-            else:
+            if why_not is not None:
                 failed.append((decision.item.name, why_not))
+                continue
+            _log_removal(decision, plan.cmroot)
+            done[decision.disposition].append(decision.item.name)
+            freed_bytes += decision.item.size_bytes if decision.item.is_present else 0
         return PurgeReport(
             plan=plan,
             deleted=tuple(done[Disposition.DELETE]),
@@ -256,9 +251,15 @@ class Purge:
             emptied=self._empty_trash(plan.now_ms),
         )
 
+    def _release_interrupted(self, item: ArchivedItem, cmroot: str) -> None:
+        """A purge that died had claimed what is kept now."""
+        if is_interrupted(item):
+            self._manifest.release_purge(cmroot, item.name, owner=None, now_ms=self._clock.now_ms())
+
     def _remove(self, decision: PurgeDecision, plan: PurgePlan) -> str | None:
         """Remove one file; why not, if the world has changed since the plan."""
         item = decision.item
+        # An unfinished copy: only its writer knows the name, so there is nothing to claim.
         if item.name.startswith(PART_PREFIX):
             why_not = self._changed(item)
             if why_not is None:
@@ -331,6 +332,8 @@ class Purge:
             return _LOST
         place.volume.rename(place.path, aside.path)
         try:
+            # Again, now that nobody else knows where the file is: the claim may have run out before
+            # the rename, and somebody may have archived the content anew.
             if not self._is_held(claim):
                 put_back(aside, place)
                 return _LOST
@@ -358,6 +361,7 @@ class Purge:
         retain_ms = config.retain_ms + config.trash_retain_ms
         gone = []
         for status in place.volume.children(place.path):
+            # It is the trash of Hadoop: what people moved there is not ours to delete.
             is_ours = status.kind is FileKind.FILE and parse_archive_name(status.name) is not None
             if not is_ours or status.mtime_ms is None:
                 continue

@@ -97,16 +97,18 @@ class PurgePlan:
     @property
     def removals(self) -> tuple[PurgeDecision, ...]:
         """What would go."""
-        return tuple(one for one in self.decisions if not one.disposition.is_kept)
+        return tuple(decision for decision in self.decisions if not decision.disposition.is_kept)
 
     @property
     def freed_bytes(self) -> int:
         """Bytes that would leave the cmroot."""
-        return sum(one.item.size_bytes for one in self.removals if one.item.is_present)
+        return sum(
+            decision.item.size_bytes for decision in self.removals if decision.item.is_present
+        )
 
     def of(self, disposition: Disposition) -> tuple[PurgeDecision, ...]:
         """The decisions of one kind."""
-        return tuple(one for one in self.decisions if one.disposition is disposition)
+        return tuple(decision for decision in self.decisions if decision.disposition is disposition)
 
 
 _WAITING_FOR_TIME = frozenset(

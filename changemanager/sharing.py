@@ -16,7 +16,7 @@ SHARER_PREFIX = ".cm-metastore-"
 _HOLDER = "metastore:"
 
 
-def tell_of(cmroot: Location, store_id: str) -> None:
+def announce(cmroot: Location, store_id: str) -> None:
     """From now on purges of others see that this metastore pins files here. Raises OSError."""
     place = cmroot.child(SHARER_PREFIX + store_id)
     if place.status() is None:
@@ -30,6 +30,6 @@ def holders_of_others(cmroot: Location, store_id: str) -> tuple[str, ...]:
     """Holders of everything in a cmroot: the metastores beside this one."""
     if cmroot.status() is None:
         return ()
-    names = (one.name for one in cmroot.volume.children(cmroot.path))
+    names = (status.name for status in cmroot.volume.children(cmroot.path))
     ids = (name.removeprefix(SHARER_PREFIX) for name in names if name.startswith(SHARER_PREFIX))
-    return tuple(sorted(f"{_HOLDER}{one}" for one in ids if one != store_id))
+    return tuple(sorted(f"{_HOLDER}{sharer}" for sharer in ids if sharer != store_id))

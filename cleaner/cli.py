@@ -73,27 +73,27 @@ def run(is_dry_run: bool, metastore_url: str, output_format: str, settings: Sett
     print_rows(
         [
             {
-                "compactionid": one.entry.id,
-                "target": str(one.entry.target),
-                "type": one.entry.type.name,
-                "state": one.state.value,
-                "directories": one.victim_count,
-                "archived": one.archived_count,
-                "deleted": one.deleted_count,
-                "bytes": one.freed_bytes,
-                "message": one.message,
+                "compactionid": outcome.entry.id,
+                "target": str(outcome.entry.target),
+                "type": outcome.entry.type.name,
+                "state": outcome.state.value,
+                "directories": outcome.victim_count,
+                "archived": outcome.archived_count,
+                "deleted": outcome.deleted_count,
+                "bytes": outcome.freed_bytes,
+                "message": outcome.message,
             }
-            for one in outcomes
+            for outcome in outcomes
         ],
         RUN_COLUMNS,
         output_format,
         shown=RUN_SHOWN,
     )
-    freed_bytes = sum(one.freed_bytes for one in outcomes)
+    freed_bytes = sum(outcome.freed_bytes for outcome in outcomes)
     entries = counted(len(outcomes), "entry", "entries")
     say(f"{entries}, {size_text(freed_bytes)} removed from tables")
     bad = {CleaningState.POSTPONED, CleaningState.FAILED}
-    failed = [one for one in outcomes if one.state in bad]
+    failed = [outcome for outcome in outcomes if outcome.state in bad]
     if failed:
         raise CleanerError(
             f"{len(failed)} of {len(outcomes)} entries could not be cleaned; their files are in "
@@ -124,10 +124,11 @@ def _print_plan(metastore_url: str, output_format: str, settings: Settings) -> N
     with connected_locally(metastore_url, settings, is_created=False) as store:
         explained = make_cleaner(store).explain()
     print_rows(plan_rows(explained), PLAN_COLUMNS, output_format, shown=PLAN_SHOWN)
-    for one in explained:
-        if one.plan is not None:
-            verb = "go" if one.readiness.is_ready else "would go later"
+    for explanation in explained:
+        if explanation.plan is not None:
+            verb = "go" if explanation.readiness.is_ready else "would go later"
             say(
-                f"{one.entry.target}: {len(one.plan.victims)} {verb}, "
-                f"{size_text(one.plan.size_bytes)}; {one.readiness.value}: {one.reason}"
+                f"{explanation.entry.target}: {len(explanation.plan.victims)} {verb}, "
+                f"{size_text(explanation.plan.size_bytes)}; "
+                f"{explanation.readiness.value}: {explanation.reason}"
             )

@@ -84,8 +84,8 @@ class CleaningPlanner:
             location=self._resolve(location).uri,
             is_archived=self.is_replication_source(entry.target.database),
             is_refused=any(
-                one.parameters.get(_NO_CLEANUP, "").strip().lower() == "true"
-                for one in (table, partition or table)
+                owner.parameters.get(_NO_CLEANUP, "").strip().lower() == "true"
+                for owner in (table, partition or table)
             ),
         )
 

@@ -90,7 +90,9 @@ class Reaper:
     def _close_strays(self) -> None:
         """Removals that nobody goes on with: an open one keeps files in the archive for ever."""
         strays = [
-            one for one in self._manifest.intents(_OPEN) if self._age_ms(one) > STRAY_AFTER_MS
+            open_intent
+            for open_intent in self._manifest.intents(_OPEN)
+            if self._age_ms(open_intent) > STRAY_AFTER_MS
         ]
         if not strays:
             return

@@ -11,29 +11,29 @@ from cleaner.plan import EntryPlan
 
 def plan_rows(explained: Iterable[EntryExplanation]) -> list[dict[str, object]]:
     """Rows for the columns of `cleaner plan`."""
-    return [row for one in explained for row in _rows(one)]
+    return [row for explanation in explained for row in _rows(explanation)]
 
 
-def _rows(one: EntryExplanation) -> Iterator[dict[str, object]]:
+def _rows(explanation: EntryExplanation) -> Iterator[dict[str, object]]:
     head: dict[str, object] = {
-        "compactionid": one.entry.id or None,
-        "target": str(one.entry.target),
-        "type": one.entry.type.name,
-        "state": one.readiness.value,
+        "compactionid": explanation.entry.id or None,
+        "target": str(explanation.entry.target),
+        "type": explanation.entry.type.name,
+        "state": explanation.readiness.value,
     }
     yield head | {
         "path": None,
-        "decision": "clean" if one.readiness.is_ready else "wait",
-        "reason": one.reason,
+        "decision": "clean" if explanation.readiness.is_ready else "wait",
+        "reason": explanation.reason,
     }
-    if one.plan is not None:
-        for row in _paths(one, one.plan):
+    if explanation.plan is not None:
+        for row in _paths(explanation, explanation.plan):
             yield head | row
 
 
-def _paths(one: EntryExplanation, plan: EntryPlan) -> Iterator[dict[str, object]]:
+def _paths(explanation: EntryExplanation, plan: EntryPlan) -> Iterator[dict[str, object]]:
     verb = "archive and delete" if plan.target.is_archived else "delete"
-    if not one.readiness.is_ready:
+    if not explanation.readiness.is_ready:
         verb = f"{verb} later"
     for root in plan.roots:
         below = path_below(root.location, plan.target.location)

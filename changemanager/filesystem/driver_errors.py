@@ -51,7 +51,7 @@ class ObjectStoreDriver:
 
 
 class _Input(io.IOBase):
-    """A file that is read."""
+    """Reads a file; whatever a driver raises comes out as an error of the one family."""
 
     def __init__(self, stream: BinaryIO, path: str) -> None:
         self._stream = stream

@@ -54,11 +54,13 @@ class AcidCleaning:
         self._require_alone(plan)
         report = self._remover.remove(plan, lambda: self._require_same(entry, target))
         if report.failures:
-            raise CleanerError(_told(entry, report))
+            raise CleanerError(_failure_text(entry, report))
         after = self._planner.plan(entry, target, lists)
         self._require_same(entry, target)
         if after.victims or after.leftovers:
-            paths = [one.path for one in after.victims] + [one.path for one in after.leftovers]
+            paths = [victim.path for victim in after.victims] + [
+                leftover.path for leftover in after.leftovers
+            ]
             return _outcome(
                 entry,
                 CleaningState.WAITING,
@@ -139,7 +141,7 @@ def _older(plan: EntryPlan) -> str:
     )
 
 
-def _told(entry: Compaction, report: RemovalReport) -> str:
+def _failure_text(entry: Compaction, report: RemovalReport) -> str:
     shown = "; ".join(f"{path}: {reason}" for path, reason in report.failures[:_SHOWN_MAX])
     more = len(report.failures) - _SHOWN_MAX
     return f"{entry.target}: {shown}" + (f"; and {more} more" if more > 0 else "")

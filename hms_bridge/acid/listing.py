@@ -158,8 +158,6 @@ class _FoundDirectory:
 
 
 class _Sorter:
-    """Puts each path where it belongs."""
-
     def __init__(self, is_insert_only: bool) -> None:
         self._is_insert_only = is_insert_only
         self.directories: dict[str, _FoundDirectory] = {}

@@ -153,7 +153,7 @@ class _Judge:
     def judge_directories(self) -> None:
         """Bases, deltas and delete deltas."""
         self._kept += [
-            Kept(path=one.path, reason=KeptReason.CURRENT) for one in self._state.current
+            Kept(path=current.path, reason=KeptReason.CURRENT) for current in self._state.current
         ]
         for shadowed in self._state.obsolete:
             if shadowed.directory is not None:
@@ -192,7 +192,7 @@ class _Judge:
         ]
         aborted = self._write_ids.aborted_between(WriteId(0), self._highest)
         # A compaction leaves aborted rows out; one of before the numbers were given again did not.
-        older = {one.path for one in self._kept if one.reason is KeptReason.OLDER}
+        older = {survivor.path for survivor in self._kept if survivor.reason is KeptReason.OLDER}
         remaining = {
             write_id
             for directory in self._survivors
@@ -204,10 +204,12 @@ class _Judge:
         return CleaningPlan(
             root=listing.root,
             victims=tuple(sorted(self._victims, key=lambda victim: victim.path)),
-            kept=tuple(sorted(kept, key=lambda one: one.path)),
+            kept=tuple(sorted(kept, key=lambda survivor: survivor.path)),
             leftovers=tuple(self._leftovers),
-            forgettable_write_ids=tuple(one for one in aborted if one not in remaining),
-            has_uncompacted_aborts=any(one in remaining for one in aborted),
+            forgettable_write_ids=tuple(
+                write_id for write_id in aborted if write_id not in remaining
+            ),
+            has_uncompacted_aborts=any(write_id in remaining for write_id in aborted),
         )
 
     def _judge_shadowed(self, shadowed: Shadowed, directory: ListedDirectory) -> None:
@@ -241,8 +243,9 @@ class _Judge:
             opened_ms = [since.txns.get(name.visibility_txn_id)]
         else:
             ids = self._write_ids.aborted_between(name.min_write_id, name.max_write_id)
-            opened_ms = [since.write_ids.get(one) for one in ids]
-        known_ms = [one for one in opened_ms if one is not None]
+            opened_ms = [since.write_ids.get(write_id) for write_id in ids]
+        known_ms = [opened_at_ms for opened_at_ms in opened_ms if opened_at_ms is not None]
+        # Where no time is known every file counts as older, and so stays.
         earliest_ms = min(known_ms, default=MAX_ID) - CLOCKS_APART_MS
         return any(
             file.modified_ms is None or file.modified_ms < earliest_ms for file in directory.files
@@ -261,10 +264,10 @@ class _Judge:
             return False
         kind = directory.name.kind
         return any(
-            one.name.kind is kind
-            and one.name.min_write_id <= directory.name.min_write_id
-            and one.name.max_write_id >= directory.name.max_write_id
-            for one in self._state.deltas
+            delta.name.kind is kind
+            and delta.name.min_write_id <= directory.name.min_write_id
+            and delta.name.max_write_id >= directory.name.max_write_id
+            for delta in self._state.deltas
         )
 
     def _why_ignored(self, directory: ListedDirectory) -> KeptReason:
@@ -311,6 +314,7 @@ def _by_removable_path(listing: DirectoryListing) -> dict[str, list[ListedFile]]
     found: dict[str, list[ListedFile]] = {}
     for file in listing.originals:
         top, _, below = file.path.partition("/")
+        # A directory that holds something else, too, must not go as a whole.
         path = top if below and top not in foreign else file.path
         found.setdefault(path, []).append(file)
     return found

@@ -86,8 +86,8 @@ def adopt(plan: AdoptionPlan, metastore: Metastore, *, user: str, host: str) -> 
         metastore.create_table(replace(table, parameters=wanted))
     if target.missing:
         missing = [
-            replace(one, parameters={**one.parameters, KEEP_FILES: "true"})
-            for one in target.missing
+            replace(partition, parameters={**partition.parameters, KEEP_FILES: "true"})
+            for partition in target.missing
         ]
         metastore.add_partitions(table.database_name, table.name, missing)
     _ask_to_compact(plan, metastore)
@@ -129,7 +129,9 @@ def _missing_partitions(
     if known is None:
         return plan.partitions
     there = set(metastore.get_partition_names(known.database_name, known.name))
-    missing = tuple(one for one in plan.partitions if _name(plan.table, one) not in there)
+    missing = tuple(
+        partition for partition in plan.partitions if _name(plan.table, partition) not in there
+    )
     if not missing:
         raise AlreadyExistsError(
             f"{known.full_name} is adopted already, from {known.storage.location}"

@@ -68,7 +68,7 @@ def check_write_ids(
     """A list that can be one of this table's: sane numbers, and not before its last compaction."""
     highest = write_ids.high_watermark
     ids = (*write_ids.open_ids, *write_ids.aborted_ids)
-    if not 0 <= highest < MAX_ID or any(not 0 < one <= MAX_ID for one in ids):
+    if not 0 <= highest < MAX_ID or any(not 0 < write_id <= MAX_ID for write_id in ids):
         raise _refusal(
             table,
             f"{write_ids.format()} is no write-id list; write it as "

@@ -55,10 +55,11 @@ def _write_id_doubts(
 
 def _partition_doubts(untyped: Sequence[str]) -> Iterator[str]:
     if untyped:
-        one = len(untyped) == 1
+        is_single = len(untyped) == 1
         yield (
-            f"partition {'column' if one else 'columns'} {', '.join(untyped)} "
-            f"{'is' if one else 'are'} taken as string; give --partition-type COLUMN=TYPE otherwise"
+            f"partition {'column' if is_single else 'columns'} {', '.join(untyped)} "
+            f"{'is' if is_single else 'are'} taken as string; "
+            "give --partition-type COLUMN=TYPE otherwise"
         )
 
 
@@ -69,7 +70,9 @@ def _compaction_doubts(listings: Sequence[DirectoryListing]) -> Iterator[str]:
             state = resolve(listing, txns=EVERY_TXN, write_ids=ValidWriteIdList.everything())
         except NotEnoughHistoryError:
             continue
-        outputs = {one.by.path for one in state.obsolete if one.by.name.visibility_txn_id}
+        outputs = {
+            shadowed.by.path for shadowed in state.obsolete if shadowed.by.name.visibility_txn_id
+        }
         for path in sorted(outputs):
             yield (
                 f"{listing.full_path(path)} stands beside what it replaces; it is taken as whole. "

@@ -201,7 +201,7 @@ def _columns(location: str, roots: Sequence[RootFound]) -> tuple[Column, ...]:
     known = [root.schema for root in roots if root.schema]
     if not known:
         raise AcidFormatError("no data file tells the columns; give --columns", location)
-    return max(known, key=lambda one: (len(one.columns), one.write_id)).columns
+    return max(known, key=lambda schema: (len(schema.columns), schema.write_id)).columns
 
 
 def _table(request: AdoptionRequest, columns: tuple[Column, ...], keys: tuple[str, ...]) -> Table:
@@ -264,12 +264,12 @@ def _with_aborts(
     locations = {
         root.location
         for root in roots
-        for one in root.listing.directories
-        if write_ids.range_aborted(one.name.min_write_id, one.name.max_write_id)
+        for directory in root.listing.directories
+        if write_ids.range_aborted(directory.name.min_write_id, directory.name.max_write_id)
         is not RangeResponse.NONE
     }
     return tuple(
-        partition_name(table.partition_columns, one.values)
-        for one in partitions
-        if one.storage.location in locations
+        partition_name(table.partition_columns, partition.values)
+        for partition in partitions
+        if partition.storage.location in locations
     )

@@ -92,6 +92,7 @@ def reserve(
         )
     for name in purging:
         _take_from_purge(connection, cmroot, name)
+    # With the row go the origins of a file that is gone: the new one has its own.
     purged = [n for n, row in known.items() if _is_history(row)]
     delete_rows(connection, cmroot, purged)
     new = {file.name: file for file in files if file.name not in known or file.name in purged}
@@ -140,6 +141,7 @@ def _advance_clock(
             .where(
                 _FILE.CMROOT_DIGEST == digest(cmroot),
                 _FILE.NAME.in_(piece),
+                # Never back: that would make a file look expired before its time.
                 _FILE.ARCHIVED_AT_MS < now_ms,
             )
             .values(ARCHIVED_AT_MS=now_ms)
@@ -206,6 +208,7 @@ def withdraw(connection: Connection, cmroot: str, names: Collection[str]) -> Non
     cmroot = known_root(connection, cmroot)
     held = held_rows(connection, cmroot, names)
     reserved = [n for n, row in held.items() if row.STATE == EntryState.RESERVED.value]
+    # Taken over from a purge that died (`_take_from_purge`): the file may be there, its row stays.
     with_origins = {
         name
         for piece in _pieces(reserved)
@@ -261,7 +264,7 @@ def archived_below(connection: Connection, cmroot: str, directory: str) -> tuple
     found = _origins(connection, in_root & _ORIGIN.URI.startswith(prefix, autoescape=True))
     # A database may compare without case.
     origins = {
-        name: [one for one in some if path_below(one.uri, directory)]
+        name: [entry for entry in some if path_below(entry.uri, directory)]
         for name, some in found.items()
     }
     return tuple(

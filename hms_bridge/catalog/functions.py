@@ -67,7 +67,7 @@ def update_function(
 
 def delete_functions(connection: Connection, stored: Sequence[StoredFunction]) -> None:
     """Remove them."""
-    for piece in batches([one.id for one in stored]):
+    for piece in batches([function.id for function in stored]):
         connection.execute(delete(FUNC_RU).where(FUNC_RU.c.FUNC_ID.in_(piece)))
         connection.execute(delete(FUNCS).where(FUNCS.c.FUNC_ID.in_(piece)))
 
@@ -87,8 +87,8 @@ def _load(
             select(FUNC_RU).where(FUNC_RU.c.FUNC_ID.in_(piece)).order_by(FUNC_RU.c.INTEGER_IDX)
         )
         for row in found:
-            one = Resource(type=ResourceType(row.RESOURCE_TYPE), uri=row.RESOURCE_URI or "")
-            resources.setdefault(row.FUNC_ID, []).append(one)
+            resource = Resource(type=ResourceType(row.RESOURCE_TYPE), uri=row.RESOURCE_URI or "")
+            resources.setdefault(row.FUNC_ID, []).append(resource)
     return tuple(
         StoredFunction(
             id=row.FUNC_ID,
@@ -122,11 +122,11 @@ def _insert_resources(connection: Connection, key: int, resources: Sequence[Reso
     rows = [
         {
             "FUNC_ID": key,
-            "RESOURCE_TYPE": int(one.type),
-            "RESOURCE_URI": one.uri,
+            "RESOURCE_TYPE": int(resource.type),
+            "RESOURCE_URI": resource.uri,
             "INTEGER_IDX": place,
         }
-        for place, one in enumerate(resources)
+        for place, resource in enumerate(resources)
     ]
     if rows:
         connection.execute(insert(FUNC_RU), rows)

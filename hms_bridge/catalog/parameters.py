@@ -82,5 +82,5 @@ def set_commit_key(connection: Connection, given: CommitKeyValue) -> None:
 def _put(
     connection: Connection, table: Table, key: str, ids: Sequence[int], name: str, value: str
 ) -> None:
-    rows = [{key: one, "PARAM_KEY": name, "PARAM_VALUE": value} for one in ids]
+    rows = [{key: owner_id, "PARAM_KEY": name, "PARAM_VALUE": value} for owner_id in ids]
     insert_or_update(connection, table, [table.c[key], table.c.PARAM_KEY], rows)

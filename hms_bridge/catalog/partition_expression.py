@@ -124,7 +124,9 @@ def _with_default_as_null(expression: Expression, default_value: str) -> Express
         ]
         if len(others) == 1:
             return Call(rewritten[expression.function], tuple(others), expression.type)
-    operands = tuple(_with_default_as_null(one, default_value) for one in expression.operands)
+    operands = tuple(
+        _with_default_as_null(operand, default_value) for operand in expression.operands
+    )
     return Call(expression.function, operands, expression.type)
 
 
@@ -243,6 +245,7 @@ def _in(call: Call, operands: Sequence[_Evaluate]) -> _Evaluate:
         return _struct_in(call, operands)
     key = _comparable(call.operands)
     if all(isinstance(operand, Constant) for operand in call.operands[1:]):
+        # Constants need no row: a list of thousands is read once, not for every partition.
         found = [member(()) for member in operands[1:]]
         members = frozenset(key(member) for member in found if member is not None)
         return _in_constants(operands[0], key, members, has_null=None in found)
@@ -402,7 +405,7 @@ def _required(
                 required[place] = required.get(place, texts) & texts
     elif expression.function in (Function.EQUAL, Function.IN):
         reference, *others = expression.operands
-        constants = [one.value for one in others if isinstance(one, Constant)]
+        constants = [constant.value for constant in others if isinstance(constant, Constant)]
         if (
             isinstance(reference, ColumnReference)
             and kind_of(columns[places[reference.name]].type) == "string"

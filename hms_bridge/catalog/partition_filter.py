@@ -101,8 +101,10 @@ def with_texts_unescaped(node: Node) -> Node:
     if isinstance(node, Not):
         return Not(with_texts_unescaped(node.operand))
     if isinstance(node, Junction):
-        return Junction(node.is_and, tuple(with_texts_unescaped(one) for one in node.operands))
-    literals = (one.value for one in node.literals)
+        return Junction(
+            node.is_and, tuple(with_texts_unescaped(operand) for operand in node.operands)
+        )
+    literals = (literal.value for literal in node.literals)
     return replace(
         node, literals=tuple(Literal(unescape(v) if isinstance(v, str) else v) for v in literals)
     )

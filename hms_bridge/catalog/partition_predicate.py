@@ -102,7 +102,7 @@ def _bind_any(
     (MSCK sends thousands of ``(d='…' and n='…')``)."""
     bound = [_bind(operand, places, columns) for operand in operands]
     required = [_required(operand, places, columns) for operand in operands]
-    counts = Counter(place for one in required for place in one)
+    counts = Counter(place for needed in required for place in needed)
     looked_at = counts.most_common(1)[0][0] if counts else None
     by_text: dict[str, list[_Test]] = {}
     always: list[_Test] = []
@@ -121,6 +121,7 @@ def _bind_any(
         own = () if looked_at is None else by_text.get(values[looked_at], ())
         return _combine((test(values) for test in chain(own, always)), True)
 
+    # A partition has one text at that place, so it meets one of the lists at most.
     return any_of, rest + max(sizes.values(), default=0)
 
 

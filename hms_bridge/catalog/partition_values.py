@@ -130,6 +130,7 @@ def _as_float(value: float | None) -> float | None:
         return value
     try:
         return float(struct.unpack("<f", struct.pack("<f", value))[0])
+    # Java's cast gives an infinity.
     except OverflowError:
         return math.copysign(math.inf, value)
 
@@ -143,6 +144,7 @@ def read_decimal(text: str, digits: int, scale: int) -> Decimal | None:
 
 
 def _fitted(number: Decimal, digits: int, scale: int) -> Decimal | None:
+    # No decimal of Hive has so many digits; quantize would pass its own precision.
     if number.adjusted() > _DECIMAL_DIGITS_MAX:
         return None
     found = number.quantize(Decimal(1).scaleb(-scale), context=_CONTEXT)

@@ -79,6 +79,7 @@ def partition_names(
     query = select(PARTITIONS.c.PART_NAME).where(PARTITIONS.c.TBL_ID == stored.id)
     if max_parts >= 0:
         query = query.order_by(PARTITIONS.c.PART_NAME).limit(max_parts)
+    # Sorted here, too: a database may put names in the order of a language.
     return tuple(sorted(connection.scalars(query)))
 
 

@@ -82,14 +82,16 @@ def strangers(connection: Connection, wanted: Sequence[str], owner: Owner | None
     home = owner.table.storage.location if owner else None
     inside = {place for place in wanted if home and is_inside(place, home)}
     looked = {home, *wanted} - inside if home and inside else set(wanted)
-    tenants = [*(one for place in sorted(looked) for one in _below(connection, place, owner))]
+    tenants = [
+        *(candidate for place in sorted(looked) for candidate in _below(connection, place, owner))
+    ]
     tenants += _above(connection, wanted)
     if owner is not None:  # it holds what is inside of it; thousands of places ask only once
         its_id, is_all_inside = owner.table.id, len(inside) == len(wanted)
         tenants = [
-            one
-            for one in tenants
-            if not (is_all_inside and one.table_id == its_id and one.partition is None)
+            candidate
+            for candidate in tenants
+            if not (is_all_inside and candidate.table_id == its_id and candidate.partition is None)
         ]
     found = {}
     for place in wanted:
@@ -104,14 +106,14 @@ def strangers(connection: Connection, wanted: Sequence[str], owner: Owner | None
 def holder(connection: Connection, wanted: Sequence[str]) -> Tenant | None:
     """The table or partition in whose directory one of the places lies, or whose it is."""
     found = _above(connection, [f"{place.rstrip('/')}/within" for place in wanted])
-    return next((one for one in found if one.table_id is not None), None)
+    return next((tenant for tenant in found if tenant.table_id is not None), None)
 
 
 def on_local_disks(connection: Connection) -> Iterator[Tenant]:
     """The tables and partitions whose places may lead elsewhere by links."""
     is_local = or_(SDS.c.LOCATION.like("file:%"), SDS.c.LOCATION.like("/%"))
     found = map(_tenant, connection.execute(_with_places().where(is_local)))
-    return (one for one in found if one.table_id is not None)
+    return (tenant for tenant in found if tenant.table_id is not None)
 
 
 def shown(connection: Connection, tenant: Tenant) -> str:
@@ -143,7 +145,8 @@ def databases_above(connection: Connection, wanted: Sequence[str]) -> dict[str, 
     return {
         place: above
         for place in wanted
-        if (above := next((one for one in found if is_inside(place, one)), None)) is not None
+        if (above := next((directory for directory in found if is_inside(place, directory)), None))
+        is not None
     }
 
 

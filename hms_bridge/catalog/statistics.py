@@ -245,7 +245,7 @@ def _put(
     now_seconds: int,
 ) -> None:
     owner = _KEYS[table]
-    wanted = {(key, one.column) for key, (_, columns) in given.items() for one in columns}
+    wanted = {(key, column.column) for key, (_, columns) in given.items() for column in columns}
     old: list[int] = []
     for piece in batches(list(given)):
         query = select(table.c.CS_ID, table.c[owner], table.c.COLUMN_NAME)
@@ -253,9 +253,9 @@ def _put(
         old += [key for key, owner_key, column in found if (owner_key, column) in wanted]
     _delete_rows(connection, table, old)
     rows = [
-        {**names, owner: key, "ENGINE": engine, "LAST_ANALYZED": now_seconds, **_row(one)}
+        {**names, owner: key, "ENGINE": engine, "LAST_ANALYZED": now_seconds, **_row(column)}
         for key, (names, columns) in given.items()
-        for one in columns
+        for column in columns
     ]
     if not rows:
         return

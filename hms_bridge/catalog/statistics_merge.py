@@ -44,8 +44,8 @@ def all_merged(
     new: Iterable[ColumnStatistics], old: Iterable[ColumnStatistics]
 ) -> tuple[ColumnStatistics, ...]:
     """Of each column of ``new``."""
-    known = {one.column: one for one in old}
-    return tuple(merged(one, known.get(one.column)) for one in new)
+    known = {column.column: column for column in old}
+    return tuple(merged(column, known.get(column.column)) for column in new)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,17 +62,17 @@ def aggregated(found: Sequence[PlacedStatistics], partition_count: int) -> Colum
     What is missing is extrapolated along the order of the partitions, as Hive does from two known
     ones on (LinearExtrapolatePartStatus).
     """
-    columns = [one.column for one in found]
+    columns = [placed.column for placed in found]
     whole = replace(
         columns[0],
-        low=_lowest([one.low for one in columns]),
-        high=_highest([one.high for one in columns]),
-        null_count=sum(one.null_count for one in columns),
-        distinct_count=_largest([one.distinct_count for one in columns]),
-        average_length=_largest([one.average_length for one in columns]),
-        length_max=_largest([one.length_max for one in columns]),
-        true_count=_sum([one.true_count for one in columns]),
-        false_count=_sum([one.false_count for one in columns]),
+        low=_lowest([column.low for column in columns]),
+        high=_highest([column.high for column in columns]),
+        null_count=sum(column.null_count for column in columns),
+        distinct_count=_largest([column.distinct_count for column in columns]),
+        average_length=_largest([column.average_length for column in columns]),
+        length_max=_largest([column.length_max for column in columns]),
+        true_count=_sum([column.true_count for column in columns]),
+        false_count=_sum([column.false_count for column in columns]),
         bit_vector=None,
         histogram=None,
     )
@@ -82,12 +82,12 @@ def aggregated(found: Sequence[PlacedStatistics], partition_count: int) -> Colum
     line = _Line(found, partition_count - 1)
     scaled = replace(
         whole,
-        low=line.extrapolated(lambda one: one.low, is_highest=False),
-        high=line.extrapolated(lambda one: one.high, is_highest=True),
+        low=line.extrapolated(lambda column: column.low, is_highest=False),
+        high=line.extrapolated(lambda column: column.high, is_highest=True),
         null_count=scale.up(whole.null_count) or 0,
-        distinct_count=line.count(lambda one: one.distinct_count),
-        average_length=line.length(lambda one: one.average_length),
-        length_max=line.count(lambda one: one.length_max),
+        distinct_count=line.count(lambda column: column.distinct_count),
+        average_length=line.length(lambda column: column.average_length),
+        length_max=line.count(lambda column: column.length_max),
         true_count=scale.up(whole.true_count),
         false_count=scale.up(whole.false_count),
     )
@@ -134,9 +134,9 @@ class _Line:
     def extrapolated(self, value: _Value, *, is_highest: bool) -> Bound | None:
         """The value at the end of the line that is the higher, or the lower."""
         known = [
-            (_number(bound), one.place)
-            for one in self._found
-            if (bound := value(one.column)) is not None
+            (_number(bound), placed.place)
+            for placed in self._found
+            if (bound := value(placed.column)) is not None
         ]
         if len(known) < len(self._found):
             return None
@@ -167,17 +167,17 @@ def _text(number: Any) -> Bound:
 
 
 def _lowest(bounds: Iterable[Bound | None]) -> Bound | None:
-    return min((one for one in bounds if one is not None), key=_number, default=None)
+    return min((bound for bound in bounds if bound is not None), key=_number, default=None)
 
 
 def _highest(bounds: Iterable[Bound | None]) -> Bound | None:
-    return max((one for one in bounds if one is not None), key=_number, default=None)
+    return max((bound for bound in bounds if bound is not None), key=_number, default=None)
 
 
 def _largest(numbers: Iterable[_N | None]) -> _N | None:
-    return max((one for one in numbers if one is not None), default=None)
+    return max((number for number in numbers if number is not None), default=None)
 
 
 def _sum(numbers: Iterable[int | None]) -> int | None:
-    known = [one for one in numbers if one is not None]
+    known = [number for number in numbers if number is not None]
     return sum(known) if known else None

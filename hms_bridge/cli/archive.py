@@ -136,11 +136,11 @@ def purge(
         if not is_dry_run:
             job.settle()
         plan = job.plan(overridden={*overridden, *loaded})
-        held = {holder for one in plan.decisions for holder in one.holders}
+        held = {holder for decision in plan.decisions for holder in decision.holders}
         for holder in sorted(set(overridden) - held - loaded):
             say(f"note: {holder} holds nothing that is expired; see the plan for who does")
         if is_dry_run:
-            rows = [_decision(one) for one in plan.decisions]
+            rows = [_decision(decision) for decision in plan.decisions]
             print_rows(rows, PURGE_COLUMNS, output_format, shown=PURGE_SHOWN)
             count = counted(len(plan.removals), "file")
             _say_holders(plan)
@@ -166,30 +166,33 @@ def _release_loaded(store: LocalStore, *, is_dry_run: bool) -> set[str]:
 
     look = loaded_dumps if is_dry_run else release_loaded_dumps
     found = look(store.resolver, store.manifest)
-    for one in found:
-        say(f"{one.directory} is loaded: its pin {'would go' if is_dry_run else 'is gone'}")
-    return {one.holder for one in found}
+    for dump in found:
+        say(f"{dump.directory} is loaded: its pin {'would go' if is_dry_run else 'is gone'}")
+    return {dump.holder for dump in found}
 
 
 def _say_holders(plan: PurgePlan) -> None:
     """Each holder once: its name, as --override takes it, is long."""
     counts = Counter(
-        holder for one in plan.decisions if one.disposition.is_kept for holder in one.holders
+        holder
+        for decision in plan.decisions
+        if decision.disposition.is_kept
+        for holder in decision.holders
     )
     for holder, count in sorted(counts.items()):
         say(f"{counted(count, 'file')} held by {holder}")
 
 
-def _decision(one: PurgeDecision) -> dict[str, object]:
-    is_held = one.disposition.is_kept and one.holders
+def _decision(decision: PurgeDecision) -> dict[str, object]:
+    is_held = decision.disposition.is_kept and decision.holders
     return {
-        "name": one.item.name,
-        "what": one.disposition.value,
-        "why": one.reason,
-        "size": one.item.size_bytes,
-        "holders": list(one.holders) or None,
-        "file": _file(one.item),
-        "in short": f"held by {len(one.holders)}" if is_held else one.reason,
+        "name": decision.item.name,
+        "what": decision.disposition.value,
+        "why": decision.reason,
+        "size": decision.item.size_bytes,
+        "holders": list(decision.holders) or None,
+        "file": _file(decision.item),
+        "in short": f"held by {len(decision.holders)}" if is_held else decision.reason,
     }
 
 

@@ -58,16 +58,16 @@ def fsck(
         findings = job.plan(is_content_read=is_content_read)
         mended = job.repair(findings) if is_repairing else ()
     rows = []
-    for one in findings:
-        what = "for you to check" if not one.kind.is_repaired else "would be repaired"
-        if is_repairing and one.kind.is_repaired:
-            what = "repaired" if one in mended else "left: it changed meanwhile"
-        entry = one.wanted or one.seen
+    for finding in findings:
+        what = "for you to check" if not finding.kind.is_repaired else "would be repaired"
+        if is_repairing and finding.kind.is_repaired:
+            what = "repaired" if finding in mended else "left: it changed meanwhile"
+        entry = finding.wanted or finding.seen
         rows.append(
             {
-                "name": one.name,
-                "finding": one.kind.value,
-                "detail": one.detail,
+                "name": finding.name,
+                "finding": finding.kind.value,
+                "detail": finding.detail,
                 "what": what,
                 "size": entry.size_bytes if entry else None,
             }

@@ -89,7 +89,7 @@ def hold(
     from changemanager.manifest import Pin, PinKind
     from changemanager.pinned import pin_uses
     from changemanager.retention import take_inventory
-    from changemanager.sharing import tell_of
+    from changemanager.sharing import announce
     from hms_bridge.connect import connected_locally
 
     database, table = what.strip().lower(), None
@@ -116,7 +116,7 @@ def hold(
                     f"note: nothing is archived of {database}.{table}, and there is no such table; "
                     "correct the name, unless it is yet to come"
                 )
-        tell_of(archive.cmroot, store.manifest.store_id(archive.new_token()))
+        announce(archive.cmroot, store.manifest.store_id(archive.new_token()))
         store.manifest.put_pin(pin)
     say(f"{pin.holder} holds {counted(use.file_count, 'file')}, {size_text(use.size_bytes)}")
 
@@ -179,7 +179,7 @@ def release(
     wanted |= {PinnedDumpState.GONE} if is_gone else set()
     with connected_locally(metastore_url, settings, is_created=False) as store:
         uses, dumps = _look(store)
-        found = [one.holder for one in dumps.values() if one.state in wanted]
+        found = [pinned.holder for pinned in dumps.values() if pinned.state in wanted]
         plan = plan_release(uses, [*holders, *found])
         for use in plan.uses:
             dump = dumps.get(use.pin.holder)
@@ -210,7 +210,7 @@ def _look(store: LocalStore) -> tuple[tuple[PinUse, ...], Mapping[str, PinnedDum
     found = store.manifest.pins()
     items = take_inventory(store.archive(), store.manifest)
     dumps = pinned_dumps(store.resolver, found)
-    return pin_uses(found, items, store.clock.now_ms()), {one.holder: one for one in dumps}
+    return pin_uses(found, items, store.clock.now_ms()), {dump.holder: dump for dump in dumps}
 
 
 def _row(use: PinUse, dumps: Mapping[str, PinnedDump]) -> dict[str, object]:

@@ -241,7 +241,7 @@ def compactions(
     database, name = split_table_name(table_name) if table_name else (None, None)
     request = ShowCompactionsRequest(
         scope=Scope(database, name),
-        state=next((one for one in CompactionState if one.word == state), None),
+        state=next((known for known in CompactionState if known.word == state), None),
         limit=limit,
     )
     with connected(metastore_url, settings, is_created=False) as metastore:

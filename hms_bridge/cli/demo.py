@@ -59,7 +59,7 @@ def demo(work: Path, spark: SparkRequest) -> None:
         say=click.echo,
     )
     try:
-        is_passed = story.tell()
+        is_passed = story.play()
     finally:
         source.store.metastore.close()
         replica.store.metastore.close()

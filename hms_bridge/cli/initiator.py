@@ -88,8 +88,8 @@ def run(is_dry_run: bool, metastore_url: str, output_format: str, settings: Sett
         connected_locally(metastore_url, settings, is_created=False) as store,
     ):
         outcomes = make_initiator(store).run_once()
-    print_rows([_outcome(one) for one in outcomes], RUN_COLUMNS, output_format)
-    count = sum(one.id is not None for one in outcomes)
+    print_rows([_outcome(outcome) for outcome in outcomes], RUN_COLUMNS, output_format)
+    count = sum(outcome.id is not None for outcome in outcomes)
     say(f"{counted(count, 'compaction')} queued")
 
 
@@ -115,36 +115,36 @@ def _print_plan(metastore_url: str, output_format: str, settings: Settings) -> N
         connected_locally(metastore_url, settings, is_created=False) as store,
     ):
         found: InitiatorPlan = make_initiator(store).plan()
-    rows = [_decision(one) for one in found.decisions]
+    rows = [_decision(decision) for decision in found.decisions]
     print_rows(rows, PLAN_COLUMNS, output_format, shown=PLAN_SHOWN)
     say(f"would queue {counted(len(found.requests), 'compaction')}")
 
 
-def _decision(one: InitiatorDecision) -> dict[str, object]:
+def _decision(decision: InitiatorDecision) -> dict[str, object]:
     from hms_bridge.compaction.initiator_plan import Verdict
 
-    is_requested = one.verdict is Verdict.REQUEST and one.type is not None
-    kind = one.type.name.lower() if is_requested and one.type else None
-    sizes = one.sizes
+    is_requested = decision.verdict is Verdict.REQUEST and decision.type is not None
+    kind = decision.type.name.lower() if is_requested and decision.type else None
+    sizes = decision.sizes
     return {
-        "target": str(one.target),
-        "decision": f"{kind} compaction" if kind else one.verdict.value,
+        "target": str(decision.target),
+        "decision": f"{kind} compaction" if kind else decision.verdict.value,
         "type": kind,
-        "reason": one.reason,
+        "reason": decision.reason,
         "deltas": sizes.delta_count if sizes else None,
         "delta bytes": sizes.delta_size_bytes if sizes else None,
         "base bytes": sizes.base_size_bytes if sizes else None,
         "delta size": size_text(sizes.delta_size_bytes) if sizes else None,
         "base size": size_text(sizes.base_size_bytes) if sizes else None,
-        "pool": one.pool_name,
+        "pool": decision.pool_name,
     }
 
 
-def _outcome(one: InitiatorOutcome) -> dict[str, object]:
-    kind = one.decision.type
+def _outcome(outcome: InitiatorOutcome) -> dict[str, object]:
+    kind = outcome.decision.type
     return {
-        "target": str(one.decision.target),
-        "compactionid": one.id,
-        "type": kind.name.lower() if kind and one.id is not None else None,
-        "message": one.message,
+        "target": str(outcome.decision.target),
+        "compactionid": outcome.id,
+        "type": kind.name.lower() if kind and outcome.id is not None else None,
+        "message": outcome.message,
     }

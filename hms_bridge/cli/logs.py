@@ -13,7 +13,7 @@ from functools import partial
 
 import click
 
-from hms_bridge.cli.output import told_to
+from hms_bridge.cli.output import redirected_to
 
 LOG_FORMATS = ("text", "json")
 LOG_LEVELS = ("debug", "info", "warning", "error")
@@ -53,8 +53,10 @@ class TextFormatter(logging.Formatter):
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (logging's name)
         """With control characters as ``\\n``: what a client names must not look like a line."""
         record.message = "".join(
-            one if one.isprintable() else one.encode("unicode_escape").decode("ascii")
-            for one in record.message
+            character
+            if character.isprintable()
+            else character.encode("unicode_escape").decode("ascii")
+            for character in record.message
         )
         return super().formatMessage(record)
 
@@ -109,7 +111,7 @@ def logs(level: str, log_format: str) -> Iterator[None]:
     for logger in loggers:
         logger.setLevel(level.upper())
     try:
-        with told_to(partial(_log_line, handler)) if log_format == "json" else nullcontext():
+        with redirected_to(partial(_log_line, handler)) if log_format == "json" else nullcontext():
             yield
     finally:
         root.removeHandler(handler)

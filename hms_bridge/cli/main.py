@@ -106,7 +106,7 @@ class Program(LazyGroup):
         except click.exceptions.Exit as leaving:
             sys.exit(leaving.exit_code)
         except (click.Abort, KeyboardInterrupt):
-            ending.tell("stopped")
+            ending.write_line("stopped")
             sys.exit(1)
         except BrokenPipeError:
             _leave_closed_pipe()
@@ -190,17 +190,17 @@ class _TextEnding:
         """A usage that cannot be understood."""
         error.show()
 
-    def tell(self, text: str) -> None:
+    def write_line(self, text: str) -> None:
         """A line."""
         click.echo(text, err=True)
 
     def failed(self, text: str, error: BaseException) -> NoReturn:
         """An error, with its traceback if that was asked for."""
-        self.tell(f"error: {text}")
+        self.write_line(f"error: {text}")
         if self._is_verbose:
             raise error
         if not isinstance(error, HmsBridgeError | ChangeManagerError):
-            self.tell("run again with --verbose to see where it came from")
+            self.write_line("run again with --verbose to see where it came from")
         sys.exit(1)
 
 
@@ -211,7 +211,7 @@ class _JsonEnding(_TextEnding):
         """A usage that cannot be understood."""
         self._log(logging.ERROR, f"error: {error.format_message()}")
 
-    def tell(self, text: str) -> None:
+    def write_line(self, text: str) -> None:
         """A line."""
         self._log(logging.INFO, text)
 

@@ -78,7 +78,7 @@ def say(text: str) -> None:
 
 
 @contextmanager
-def told_to(listener: Callable[[str], None]) -> Iterator[None]:
+def redirected_to(listener: Callable[[str], None]) -> Iterator[None]:
     """What is said goes elsewhere for the length of a block."""
     _listeners.append(listener)
     try:
@@ -215,6 +215,7 @@ def _print_table(rows: Sequence[Row], columns: Sequence[str], null: str) -> None
         table.add_row(*line)
     _show(table)
     if not rows:
+        # To standard error: a program that reads the rows must not take it for one.
         say("(none)")
 
 
@@ -236,7 +237,9 @@ def _print_pairs(pairs: Sequence[tuple[str, Text]]) -> None:
 
 def _fits(widths: Sequence[int], width: int) -> bool:
     """Long columns may be folded, down to a width that can still be read; short ones never."""
-    needed = [one if one <= _SHORT_WIDTH else _LONG_WIDTH_MIN for one in widths]
+    needed = [
+        column_width if column_width <= _SHORT_WIDTH else _LONG_WIDTH_MIN for column_width in widths
+    ]
     return sum(needed) + _GAP * (len(needed) - 1) <= width
 
 
@@ -260,6 +263,7 @@ def _show(what: Table | Text) -> None:
     if console.is_terminal:
         console.print(what)
         return
+    # rich pads every cell; a line in a file or pipe ends with its last word.
     with console.capture() as captured:
         console.print(what)
     for line in captured.get().splitlines():

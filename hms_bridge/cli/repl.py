@@ -194,8 +194,8 @@ def _dump(
     if report.kind is DumpKind.BLOCKED and output_format == "table":
         del shown["reason"]  # a person reads it below
     print_record(shown, output_format)
-    for one in report.events.assumed_empty:
-        say(f"dumped as empty: {one}")
+    for write in report.events.assumed_empty:
+        say(f"dumped as empty: {write}")
     if report.kind is DumpKind.BLOCKED:
         say(report.reason)
         raise SystemExit(1)

@@ -130,7 +130,7 @@ def dump_rules(settings: Settings) -> DumpRules:
     return DumpRules(
         schemes=settings.repl.load_schemes,
         passed_kinds=settings.repl.passed_kinds,
-        roots=tuple(absolute_location(one, settings.hadoop) for one in settings.repl.load_roots),
+        roots=tuple(absolute_location(root, settings.hadoop) for root in settings.repl.load_roots),
     )
 
 

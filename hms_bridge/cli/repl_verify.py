@@ -15,7 +15,7 @@ from hms_bridge.model.counted import counted
 
 if TYPE_CHECKING:
     from changemanager.location import Resolver
-    from hms_bridge.repl.verify import VerifiedFile
+    from hms_bridge.repl.verify import VerifiedFile, VerifyReport
 
 _COLUMNS = (
     "place", "table", "partition", "event", "file", "size", "archived", "expires", "reason",
@@ -52,7 +52,6 @@ def verify(
       hms-bridge repl verify /dr/dumps/c2FsZXM=/7f3c0d8e-… --all --format jsonl
       hms-bridge repl verify --newest sales --root /dr/dumps
     """
-    from changemanager.whereabouts import Whereabouts
     from hms_bridge.cli.repl_requests import dump_rules
     from hms_bridge.config.file_systems import file_systems
     from hms_bridge.connect import archive_root
@@ -63,8 +62,8 @@ def verify(
     counts: Counter[str] = Counter()
     with working("looking for files") as show:
 
-        def looked(one: VerifiedFile) -> None:
-            counts[one.place.value] += 1
+        def looked(file: VerifiedFile) -> None:
+            counts[file.place.value] += 1
             show(", ".join(f"{count} {place}" for place, count in counts.items()))
 
         report = verify_dump(
@@ -80,6 +79,14 @@ def verify(
     rows = [_row(file) for file in shown]
     if rows or output_format != "table":
         print_rows(rows, _COLUMNS, output_format, shown=_SHOWN)
+    _say_whereabouts(report)
+    if report.exit_code:
+        raise SystemExit(report.exit_code)
+
+
+def _say_whereabouts(report: VerifyReport) -> None:
+    from changemanager.whereabouts import Whereabouts
+
     say(
         f"{counted(len(report.files), 'file')}, {size_text(report.size_bytes)}: "
         f"{report.count(Whereabouts.AT_SOURCE)} at source, "
@@ -92,8 +99,6 @@ def verify(
             f"some are in {archive}, which is not hive.repl.cmrootdir here: its owner's "
             "hive.repl.cm.retain tells how long"
         )
-    if report.exit_code:
-        raise SystemExit(report.exit_code)
 
 
 def _dump(

@@ -56,8 +56,8 @@ def _scheduled(metastore: Metastore, request: CompactionRequest) -> Compaction |
             scope=Scope(request.target.database.lower(), request.target.table.lower())
         )
     )
-    entries = [one for one in found if one.target.partition == request.target.partition]
-    return next((one for state in _SCHEDULED for one in entries if one.state is state), None)
+    entries = [entry for entry in found if entry.target.partition == request.target.partition]
+    return next((entry for state in _SCHEDULED for entry in entries if entry.state is state), None)
 
 
 def _can_be_taken(entry: Compaction, *, is_run: bool, is_waited: bool) -> bool:
@@ -71,7 +71,7 @@ def _is_abandoned(metastore: Metastore, entry: Compaction) -> bool:
     if entry.state is not CompactionState.WORKING or not entry.txn_id:
         return False
     txns = metastore.get_open_txns().txns
-    return not any(one.id == entry.txn_id and one.state is TxnState.OPEN for one in txns)
+    return not any(txn.id == entry.txn_id and txn.state is TxnState.OPEN for txn in txns)
 
 
 def _give_up(metastore: Metastore, entry: Compaction) -> None:

@@ -33,6 +33,7 @@ from hms_bridge.spark.request import SparkRequest
 
 if TYPE_CHECKING:
     from hms_bridge.connect import LocalStore
+    from hms_bridge.server.serve import MetastoreServer
 
 _LOG = logging.getLogger(__name__)
 _HOUSEKEEPING_SECONDS = 10.0
@@ -78,7 +79,6 @@ def serve(
     """
     from hms_bridge.config.jdbc import url_without_password
     from hms_bridge.connect import absolute_location, connected_locally
-    from hms_bridge.server.serve import MetastoreServer
 
     if warehouse is not None:
         place = absolute_location(warehouse, settings.hadoop)
@@ -87,13 +87,7 @@ def serve(
         store = stack.enter_context(connected_locally(metastore_url, settings))
         if settings.archive.is_enabled:
             _prepare_archive(store)
-        server = MetastoreServer(
-            settings.server.port if port is None else port,
-            store.metastore,
-            host=host,
-            config=_told_to_clients(settings),
-            limits=settings.server,
-        )
+        server = _server(store, settings, host=host, port=port)
         stopping = threading.Event()
         _stop_on_signals(stopping)
         server.start()
@@ -118,6 +112,20 @@ def serve(
         say("stopping")
 
 
+def _server(
+    store: LocalStore, settings: Settings, *, host: str, port: int | None
+) -> MetastoreServer:
+    from hms_bridge.server.serve import MetastoreServer
+
+    return MetastoreServer(
+        settings.server.port if port is None else port,
+        store.metastore,
+        host=host,
+        config=_client_config(settings),
+        limits=settings.server,
+    )
+
+
 def _prepare_archive(store: LocalStore) -> None:
     """As Hive's metastore does at its start. Raises ChangeManagerError, ConfigError."""
     from hms_bridge.connect import absolute_location
@@ -138,7 +146,7 @@ def _say_places(settings: Settings) -> None:
     say(f"warehouse {warehouse}, archive {archive}")
 
 
-def _told_to_clients(settings: Settings) -> dict[str, str]:
+def _client_config(settings: Settings) -> dict[str, str]:
     """What get_config_value answers, by every name that Hive has for it.
 
     Hive's session asks for the warehouse, Trino for the time after which a transaction without
@@ -147,7 +155,7 @@ def _told_to_clients(settings: Settings) -> dict[str, str]:
     from hms_bridge.service.locations import warehouse_uri
 
     default_fs = settings.hadoop.default_prefix
-    told = {
+    answers = {
         WAREHOUSE: warehouse_uri(settings.warehouse, default_fs),
         EXTERNAL_WAREHOUSE: warehouse_uri(
             settings.external_warehouse or settings.warehouse, default_fs
@@ -156,7 +164,7 @@ def _told_to_clients(settings: Settings) -> dict[str, str]:
         MAX_OPEN_BATCH: str(settings.txn.open_batch_max),
         MAX_MESSAGE_SIZE: str(settings.server.message_size_bytes_max),
     }
-    return {name: text for key, text in told.items() for name in key.names}
+    return {name: text for key, text in answers.items() for name in key.names}
 
 
 def _stop_tasks(tasks: Sequence[PeriodicTask]) -> None:

@@ -108,7 +108,7 @@ def check(
         )
         try:
             found = look_at_executors(session)
-            lacking = [f"{one.host}: {text}" for one in found for text in one.lacks]
+            lacking = [f"{executor.host}: {text}" for executor in found for text in executor.lacks]
             if locations and not lacking:
                 seen = look_at_locations(session, file_systems(settings), locations)
                 lacking += [f"{host}: {uri}: {wrong}" for host, uri, wrong in seen if wrong]
@@ -116,16 +116,16 @@ def check(
             stop_spark(session)
     rows = [
         {
-            "host": one.host,
-            "python": one.python,
-            "executable": one.executable,
-            "lacks": list(one.lacks),
+            "host": executor.host,
+            "python": executor.python,
+            "executable": executor.executable,
+            "lacks": list(executor.lacks),
             "differs": [
                 f"{name} {theirs}, here {ours}"
-                for name, (theirs, ours) in differing_versions(one).items()
+                for name, (theirs, ours) in differing_versions(executor).items()
             ],
         }
-        for one in found
+        for executor in found
     ]
     print_rows(rows, _COLUMNS, output_format)
     if lacking:

@@ -106,12 +106,11 @@ def adopt(
       hms-bridge table adopt /wh/s.db/o --name s.o --partition-type day=date
       hms-bridge table adopt /wh/s.db/o --name s.o --valid-write-ids 's.o:9:9223372036854775807::3'
     """
-    from hms_bridge.adoption.adopt import adopt as carry_out
-    from hms_bridge.adoption.adopt import check_target, describe
+    from hms_bridge.adoption.adopt import describe
     from hms_bridge.adoption.look import look
     from hms_bridge.adoption.plan import AdoptionRequest
     from hms_bridge.config.file_systems import file_systems
-    from hms_bridge.connect import absolute_location, connected, is_set_up
+    from hms_bridge.connect import absolute_location
 
     database, name = split_table_name(table_name)
     types = dict(_pair(text) for text in partition_types)
@@ -134,23 +133,33 @@ def adopt(
     for warning in plan.warnings:
         say(f"note: {warning}")
     _check_names(plan)
-    if is_dry_run and not is_set_up(metastore_url):
-        say("note: there is no metastore yet; it would be made")
-        is_database_new = database != "default"
-    else:
-        with (
-            working("adopting"),
-            connected(metastore_url, settings, is_created=not is_dry_run) as metastore,
-        ):
-            if is_dry_run:
-                target = check_target(plan, metastore)
-            else:
-                user, host = getpass.getuser(), socket.gethostname()
-                target = carry_out(plan, metastore, user=user, host=host)
-        is_database_new = target.is_database_new
+    is_database_new = _carry_out(plan, metastore_url, settings, is_dry_run=is_dry_run)
     print_record(describe(plan), output_format)
     _say_what_else(plan, is_database_new=is_database_new, is_dry_run=is_dry_run)
     say("would be adopted" if is_dry_run else f"{database}.{name} adopted")
+
+
+def _carry_out(
+    plan: AdoptionPlan, metastore_url: str, settings: Settings, *, is_dry_run: bool
+) -> bool:
+    """Adopt, or only look whether that is possible; whether the database is a new one."""
+    from hms_bridge.adoption.adopt import adopt as adopt_table
+    from hms_bridge.adoption.adopt import check_target
+    from hms_bridge.connect import connected, is_set_up
+
+    if is_dry_run and not is_set_up(metastore_url):
+        say("note: there is no metastore yet; it would be made")
+        return plan.table.database_name != "default"
+    with (
+        working("adopting"),
+        connected(metastore_url, settings, is_created=not is_dry_run) as metastore,
+    ):
+        if is_dry_run:
+            target = check_target(plan, metastore)
+        else:
+            user, host = getpass.getuser(), socket.gethostname()
+            target = adopt_table(plan, metastore, user=user, host=host)
+    return target.is_database_new
 
 
 def _say_what_else(plan: AdoptionPlan, *, is_database_new: bool, is_dry_run: bool) -> None:
@@ -173,8 +182,8 @@ def _check_names(plan: AdoptionPlan) -> None:
         raise click.UsageError(f"--name {table.full_name}: no table can have that name")
     check_database(Database(name=table.database_name))
     check_table(table)
-    for one in plan.partitions:
-        check_partition(one, partition_name(table.partition_columns, one.values))
+    for partition in plan.partitions:
+        check_partition(partition, partition_name(table.partition_columns, partition.values))
 
 
 def _pair(text: str) -> tuple[str, str]:

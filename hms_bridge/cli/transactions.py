@@ -114,16 +114,16 @@ def abort(
     with connected(metastore_url, settings, is_created=False) as metastore:
         states = {txn.id: txn.state for txn in metastore.get_open_txns_info()}
         wanted = [TxnId(number) for number in dict.fromkeys(ids)]
-        found = [one for one in wanted if states.get(one) is TxnState.OPEN]
+        found = [txn_id for txn_id in wanted if states.get(txn_id) is TxnState.OPEN]
         if not is_dry_run and found:
             metastore.abort_txns(found, AbortReason.QUERY)
-    for one in wanted:
-        if states.get(one) is TxnState.ABORTED:
-            say(f"transaction {one} is aborted already")
+    for txn_id in wanted:
+        if states.get(txn_id) is TxnState.ABORTED:
+            say(f"transaction {txn_id} is aborted already")
     verb = "would abort" if is_dry_run else "aborted"
     numbers = f": {', '.join(map(str, found))}" if found else ""
     say(f"{verb} {counted(len(found), 'transaction')}{numbers}")
-    unknown = [one for one in wanted if one not in states]
+    unknown = [txn_id for txn_id in wanted if txn_id not in states]
     if unknown:
         raise NoSuchTxnError(
             f"no open transaction {', '.join(map(str, unknown))}; hms-bridge txns lists them"

@@ -113,8 +113,8 @@ class Caller:
     def close(self) -> None:
         """Close the connections of all threads."""
         with self._lock:
-            for one in self._open:
-                one.close()
+            for opened in self._open:
+                opened.close()
             self._open.clear()
         self._mine = threading.local()
 
@@ -237,10 +237,10 @@ class Caller:
         return MetastoreUnavailableError(f"{name} got no answer from {tried} ({cause}); {advice}")
 
 
-def _is_stale(one: socket.socket) -> bool:
+def _is_stale(idle: socket.socket) -> bool:
     """Whether the other side closed an idle connection; nothing else can be readable on it."""
     try:
-        readable, _, _ = select.select([one], [], [], 0)
+        readable, _, _ = select.select([idle], [], [], 0)
     except (OSError, ValueError):
         return True  # closed here, by close()
     return bool(readable)

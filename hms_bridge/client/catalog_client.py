@@ -189,7 +189,7 @@ class CatalogClient:
             "new_tbl": struct,
             "environment_context": context or _context({}),
         }
-        with self._missing_table_told(database, name, table.catalog_name):
+        with self._missing_table_reported(database, name, table.catalog_name):
             self._caller.call_first_known(
                 (
                     ("alter_table_req", {"req": request}),
@@ -278,7 +278,7 @@ class CatalogClient:
             needResult=True,
             catName=catalog,
         )
-        with self._missing_table_told(database, table, catalog):
+        with self._missing_table_reported(database, table, catalog):
             found = self._caller.call("add_partitions_req", request=request)
         return _partitions(found.partitions or (), database, table, catalog)
 
@@ -307,7 +307,7 @@ class CatalogClient:
     def get_partitions_by_names(
         self, database: str, table: str, names: Sequence[str], catalog: str = DEFAULT_CATALOG
     ) -> tuple[Partition, ...]:
-        with self._missing_table_told(database, table, catalog):
+        with self._missing_table_reported(database, table, catalog):
             found = self._read(
                 "get_partitions_by_names", catalog, database, table, names=list(names)
             )
@@ -400,9 +400,9 @@ class CatalogClient:
             ("alter_partitions_with_environment_context", old),
         )
         if is_event_each and structs:
-            one = {**old, "new_part": structs[0]}
-            del one["new_parts"]
-            calls = (("alter_partition_with_environment_context", one),)
+            single = {**old, "new_part": structs[0]}
+            del single["new_parts"]
+            calls = (("alter_partition_with_environment_context", single),)
         try:
             self._caller.call_first_known(calls)
         except InvalidOperationError:
@@ -443,7 +443,7 @@ class CatalogClient:
         )
 
     @contextmanager
-    def _missing_table_told(self, database: str, table: str, catalog: str) -> Iterator[None]:
+    def _missing_table_reported(self, database: str, table: str, catalog: str) -> Iterator[None]:
         """Where a method can only say "invalid", find out whether the table is missing."""
         try:
             yield

@@ -62,10 +62,10 @@ class ConstraintClient:
         else:
             answers = [found.allTableConstraints]
         names = {
-            getattr(one, name)
+            getattr(constraint, name)
             for answer in answers
             for key, name in _LISTS.items()
-            for one in getattr(answer, key, None) or ()
+            for constraint in getattr(answer, key, None) or ()
         } - {None}
         return tuple(sorted(names))
 

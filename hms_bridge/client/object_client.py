@@ -55,15 +55,15 @@ class FunctionClient:
         catalog: str = DEFAULT_CATALOG,
     ) -> tuple[Function, ...]:
         found = self._caller.call("get_all_functions", is_repeatable=True)
-        functions = [function_from_struct(one) for one in found.functions or ()]
+        functions = [function_from_struct(struct) for struct in found.functions or ()]
         chosen = [
-            one
-            for one in functions
-            if one.catalog_name == catalog
-            and (database is None or one.database_name == database.lower())
-            and (pattern is None or _is_match(one.name, pattern))
+            function
+            for function in functions
+            if function.catalog_name == catalog
+            and (database is None or function.database_name == database.lower())
+            and (pattern is None or _is_match(function.name, pattern))
         ]
-        return tuple(sorted(chosen, key=lambda one: (one.database_name, one.name)))
+        return tuple(sorted(chosen, key=lambda function: (function.database_name, function.name)))
 
 
 class MaterializedViewClient:
@@ -87,7 +87,9 @@ class MaterializedViewClient:
         self, database: str | None = None, catalog: str = DEFAULT_CATALOG
     ) -> tuple[Table, ...]:
         name = "get_all_materialized_view_objects_for_rewriting"
-        views = [table_from_struct(one) for one in self._caller.call(name, is_repeatable=True)]
+        views = [
+            table_from_struct(struct) for struct in self._caller.call(name, is_repeatable=True)
+        ]
         chosen = [
             view
             for view in views

@@ -103,7 +103,8 @@ class CompactionClient:
         except NoSuchCompactionError:
             return {}
         return {
-            CompactionId(number): one.status or "" for number, one in found.abortedcompacts.items()
+            CompactionId(number): aborted.status or ""
+            for number, aborted in found.abortedcompacts.items()
         }
 
     def _mark(self, name: str, compaction: Compaction) -> None:
@@ -163,7 +164,9 @@ class NotificationClient:
     def add_write_notifications(self, notifications: Sequence[WriteNotification]) -> None:
         ordered = sorted(notifications, key=_table_of)
         for (database, table), group in groupby(ordered, key=_table_of):
-            structs = [convert_event.write_notification_to_struct(one) for one in group]
+            structs = [
+                convert_event.write_notification_to_struct(notification) for notification in group
+            ]
             if len(structs) == 1:
                 self._add_one(structs[0])
                 continue
@@ -175,8 +178,8 @@ class NotificationClient:
     def fire_inserts(self, notifications: Sequence[InsertNotification]) -> tuple[EventId, ...]:
         """Raises NoSuchObjectError. Never repeated: each call is an event."""
         ids: list[EventId] = []
-        for one in notifications:
-            struct = convert_event.insert_notification_to_struct(one)
+        for notification in notifications:
+            struct = convert_event.insert_notification_to_struct(notification)
             found = self._caller.call("fire_listener_event", rqst=struct)
             ids += [EventId(number) for number in found.eventIds or ()]
         return tuple(ids)

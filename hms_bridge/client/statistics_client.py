@@ -65,7 +65,7 @@ class StatisticsClient:
         )
         found = self._caller.call("get_aggr_stats_for", is_repeatable=True, request=request)
         return AggregatedStatistics(
-            columns=tuple(statistics_from_struct(one) for one in found.colStats or ()),
+            columns=tuple(statistics_from_struct(struct) for struct in found.colStats or ()),
             partition_count=found.partsFound or 0,
         )
 
@@ -136,5 +136,6 @@ class StatisticsClient:
 
 def _object(structs: Sequence[Struct], partition: str | None) -> ObjectStatistics:
     return ObjectStatistics(
-        columns=tuple(statistics_from_struct(one) for one in structs), partition_name=partition
+        columns=tuple(statistics_from_struct(struct) for struct in structs),
+        partition_name=partition,
     )

@@ -52,7 +52,7 @@ class TransactionClient:
         if excluded_types == _READ_ONLY:
             found = self._caller.call("get_open_txns", is_repeatable=True)
         else:
-            numbers = sorted(int(one) for one in excluded_types)
+            numbers = sorted(int(txn_type) for txn_type in excluded_types)
             request = hive.GetOpenTxnsRequest(excludeTxnTypes=numbers)
             found = self._caller.call(
                 "get_open_txns_req", is_repeatable=True, getOpenTxnsRequest=request
@@ -130,8 +130,8 @@ class TransactionClient:
         )
         found = self._caller.call("get_valid_write_ids", is_repeatable=True, rqst=struct)
         lists = {
-            one.fullTableName: convert_txn.valid_write_ids_from_struct(one)
-            for one in found.tblValidWriteIds
+            write_ids.fullTableName: convert_txn.valid_write_ids_from_struct(write_ids)
+            for write_ids in found.tblValidWriteIds
         }
         missing = [name for name in full_table_names if name not in lists]
         if missing:

@@ -27,20 +27,22 @@ def end_dead_workers(
     """
     working = metastore.show_compactions(ShowCompactionsRequest(state=CompactionState.WORKING))
     dead = tuple(
-        one
-        for one in working
-        if one.txn_id
-        and (process := _process(one.worker_id or "", host)) is not None
+        entry
+        for entry in working
+        if entry.txn_id
+        and (process := _process(entry.worker_id or "", host)) is not None
         and not is_alive(process)
     )
     if dead:
-        metastore.abort_txns([one.txn_id for one in dead if one.txn_id], AbortReason.COMPACTION)
-    for one in dead:
+        metastore.abort_txns(
+            [entry.txn_id for entry in dead if entry.txn_id], AbortReason.COMPACTION
+        )
+    for entry in dead:
         _LOG.warning(
             "worker %s is dead: transaction %s of compaction %d was aborted",
-            one.worker_id,
-            one.txn_id,
-            one.id,
+            entry.worker_id,
+            entry.txn_id,
+            entry.id,
         )
     return dead
 

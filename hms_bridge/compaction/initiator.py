@@ -85,10 +85,14 @@ class Initiator:
         self._pass_count += 1
         found = self._potential()
         known = frozenset() if is_full else self._settled
-        plan = self._plan(tuple(one for one in found if one not in known))
+        plan = self._plan(tuple(potential for potential in found if potential not in known))
         outcomes = self.run(plan)
-        settled = {one.target for one in plan.decisions if one.verdict is Verdict.NOTHING}
-        self._settled = frozenset(one for one in found if one in known or one.target in settled)
+        settled = {
+            decision.target for decision in plan.decisions if decision.verdict is Verdict.NOTHING
+        }
+        self._settled = frozenset(
+            potential for potential in found if potential in known or potential.target in settled
+        )
         return outcomes
 
     def plan(self) -> InitiatorPlan:
@@ -98,11 +102,11 @@ class Initiator:
     def run(self, plan: InitiatorPlan) -> tuple[InitiatorOutcome, ...]:
         """Queue what the plan asks for, and note down in the history what is blocked."""
         outcomes = []
-        for one in plan.decisions:
-            if one.verdict is Verdict.REQUEST:
-                outcomes.append(self._request(one))
-            elif one.verdict is Verdict.BLOCKED:
-                outcomes.append(self._record_blocked(one))
+        for decision in plan.decisions:
+            if decision.verdict is Verdict.REQUEST:
+                outcomes.append(self._request(decision))
+            elif decision.verdict is Verdict.BLOCKED:
+                outcomes.append(self._record_blocked(decision))
         return tuple(outcomes)
 
     def _potential(self) -> tuple[PotentialCompaction, ...]:
@@ -113,8 +117,8 @@ class Initiator:
 
     def _plan(self, found: Sequence[PotentialCompaction]) -> InitiatorPlan:
         by_table: dict[TableName, list[PotentialCompaction]] = defaultdict(list)
-        for one in found:
-            by_table[one.target.name].append(one)
+        for potential in found:
+            by_table[potential.target.name].append(potential)
         databases: dict[str, Mapping[str, str]] = {}
         decisions: list[InitiatorDecision] = []
         for name, targets in sorted(by_table.items()):
@@ -139,12 +143,12 @@ class Initiator:
             ShowCompactionsRequest(scope=Scope(name.database, name.table))
         )
         get_table = cache(partial(self._metastore.get_table, name.database, name.table))
-        for one in sorted(targets, key=lambda found: found.target.partition or ""):
+        for potential in sorted(targets, key=lambda found: found.target.partition or ""):
             own = tuple(
-                entry for entry in entries if entry.target.partition == one.target.partition
+                entry for entry in entries if entry.target.partition == potential.target.partition
             )
             candidate = Candidate(
-                potential=one, database_parameters=database_parameters, entries=own
+                potential=potential, database_parameters=database_parameters, entries=own
             )
             try:
                 yield self._decide(candidate, get_table)
@@ -214,8 +218,8 @@ class Initiator:
         found = self._metastore.show_compactions(
             ShowCompactionsRequest(scope=Scope(entry.target.database, entry.target.table))
         )
-        own = [one for one in found if one.target.partition == entry.target.partition]
-        newest = max(own, key=lambda one: one.id, default=None)
+        own = [sibling for sibling in found if sibling.target.partition == entry.target.partition]
+        newest = max(own, key=lambda sibling: sibling.id, default=None)
         return (
             newest is not None
             and newest.state is CompactionState.DID_NOT_INITIATE

@@ -64,7 +64,7 @@ class DirectorySizes:
         base = state.base.size_bytes if state.base else sum(f.size_bytes for f in state.originals)
         return cls(
             base_size_bytes=base,
-            delta_size_bytes=sum(one.size_bytes for one in state.deltas),
+            delta_size_bytes=sum(delta.size_bytes for delta in state.deltas),
             delta_count=len(state.deltas),
         )
 
@@ -90,7 +90,7 @@ class InitiatorPlan:
     @property
     def requests(self) -> tuple[InitiatorDecision, ...]:
         """Those that ask for a compaction."""
-        return tuple(one for one in self.decisions if one.verdict is Verdict.REQUEST)
+        return tuple(decision for decision in self.decisions if decision.verdict is Verdict.REQUEST)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -145,7 +145,7 @@ def decide_without_look(
     candidate: Candidate, settings: CompactorSettings, now_ms: int
 ) -> InitiatorDecision | None:
     """What needs no look at the directory; None if one is needed."""
-    busy = next((one for one in candidate.entries if _is_under_way(one)), None)
+    busy = next((entry for entry in candidate.entries if _is_under_way(entry)), None)
     if busy is not None:
         return candidate.decided(
             Verdict.LEFT_ALONE, f"compaction {busy.id} is {busy.state.word} already"
@@ -182,7 +182,7 @@ def decide(
     Raises CompactionError for a property of the table that is no number.
     """
     sizes = DirectorySizes.of(state)
-    waiting = next((one for one in candidate.entries if _reached(one, highest)), None)
+    waiting = next((entry for entry in candidate.entries if _reached(entry, highest)), None)
     if waiting is not None:
         return candidate.decided(
             Verdict.LEFT_ALONE,
@@ -236,7 +236,10 @@ def _override(
 
 
 def _has_obsolete_base(state: AcidState) -> bool:
-    return any(one.directory is not None and one.directory.name.is_base for one in state.obsolete)
+    return any(
+        shadowed.directory is not None and shadowed.directory.name.is_base
+        for shadowed in state.obsolete
+    )
 
 
 def _is_under_way(entry: Compaction) -> bool:
@@ -252,11 +255,13 @@ def _reached(entry: Compaction, highest: WriteId) -> bool:
 def _failures_in_a_row(entries: Sequence[Compaction]) -> list[Compaction]:
     """Failed compactions since the last one that succeeded, newest first."""
     ended = [
-        one for one in entries if one.state in (CompactionState.FAILED, CompactionState.SUCCEEDED)
+        compaction
+        for compaction in entries
+        if compaction.state in (CompactionState.FAILED, CompactionState.SUCCEEDED)
     ]
     found: list[Compaction] = []
-    for one in sorted(ended, key=lambda entry: entry.id, reverse=True):
-        if one.state is CompactionState.SUCCEEDED:
+    for compaction in sorted(ended, key=lambda entry: entry.id, reverse=True):
+        if compaction.state is CompactionState.SUCCEEDED:
             break
-        found.append(one)
+        found.append(compaction)
     return found

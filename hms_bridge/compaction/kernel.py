@@ -143,6 +143,7 @@ def _in_key_order(volume: Volume, files: Sequence[ReadFile]) -> Iterator[tuple[R
             yield tuple(group)
             group = []
         group.append(files[place])
+        # The highest key so far, which need not be the last file's.
         end = last if end is None or last > end or not group[:-1] else end
     if group:
         yield tuple(group)
@@ -216,6 +217,7 @@ def _write_deletes(
     ]
     path = f"{target}/{output.path}"
     events = pa.Table.from_batches(found, schema=pa.schema(EVENT_FIELDS))
+    # Of one row the latest deletion first, by which readers merge (docs/hive/acid.md §14).
     order = pc.sort_indices(
         events,
         sort_keys=[*((name, "ascending") for name in _KEY), ("currentTransaction", "descending")],

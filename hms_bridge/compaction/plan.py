@@ -107,7 +107,7 @@ def plan_compaction(
     is_major = kind is CompactionType.MAJOR
     inputs = state.current if is_major else state.deltas
     originals = state.originals if is_major else ()
-    names = {one.path for one in inputs} | {file.path for file in originals}
+    names = {directory.path for directory in inputs} | {file.path for file in originals}
     return CompactionPlan(
         root=read.root,
         type=kind,
@@ -116,7 +116,7 @@ def plan_compaction(
         inputs=tuple(sorted(names)),
         outputs=outputs,
         tasks=_tasks(read.bucket_splits(), read.deletes, outputs, columns, write_ids, is_major),
-        input_size_bytes=sum(one.size_bytes for one in inputs)
+        input_size_bytes=sum(directory.size_bytes for directory in inputs)
         + sum(file.size_bytes for file in originals),
     )
 
@@ -135,17 +135,17 @@ def _is_enough_for_major(state: AcidState) -> bool:
 def _minor_outputs(state: AcidState, txn_id: TxnId) -> tuple[DirectoryName, ...]:
     """One delta, and a delete delta where the range has deletes. Both become visible together,
     by the commit of ``txn_id``: a lone delta would hide narrower delete deltas."""
-    first = min(one.name.min_write_id for one in state.deltas)
-    last = max(one.name.max_write_id for one in state.deltas)
+    first = min(delta.name.min_write_id for delta in state.deltas)
+    last = max(delta.name.max_write_id for delta in state.deltas)
     outputs = [DirectoryName.delta(first, last, visibility_txn_id=txn_id)]
-    if any(one.name.is_delete for one in state.deltas):
+    if any(delta.name.is_delete for delta in state.deltas):
         outputs.append(DirectoryName.delete_delta(first, last, visibility_txn_id=txn_id))
     return tuple(outputs)
 
 
 def _base_number(state: AcidState) -> WriteId:
     """The highest write id of the inputs; Long.MIN_VALUE where only originals are (4.2 too)."""
-    ends = [one.name.max_write_id for one in state.current]
+    ends = [directory.name.max_write_id for directory in state.current]
     return max(ends) if ends else ORIGINALS_BASE
 
 

@@ -157,6 +157,7 @@ class _Look:
         content = None
         if file.side_file is not None:
             length = parse_flush_length(self._volume.read(file.side_file), file.side_file)
+            # pyarrow looks for the footer at the end: here, at the end of what was flushed.
             content = self._volume.read(file.path, length)
             if not content:
                 return
@@ -165,7 +166,7 @@ class _Look:
     def _raw(self, path: str, raw: RawRows) -> Iterator[_Events]:
         """Rows without ACID columns: their identity is where they lie."""
         fragment = self._fragment(path)
-        at = sum(self._fragment(one).count_rows() for one in raw.preceding)
+        at = sum(self._fragment(earlier).count_rows() for earlier in raw.preceding)
         wanted = self._row_type
         names = [] if wanted is None else list(fragment.physical_schema.names)
         for batch in _batches(fragment, names, is_wide=wanted is not None):
@@ -234,6 +235,8 @@ class _Deleted:
         if not len(self._first):
             return np.ones(len(rows.current), np.bool_)
         first, second = (_digest(rows.key, seed) for seed in _SEEDS)
+        # Of keys whose first halves are equal only one is found. Then a deleted row counts as
+        # there, and the check fails; it never passes for it.
         at = np.minimum(np.searchsorted(self._first, first), len(self._first) - 1)
         is_there: npt.NDArray[np.bool_] = (self._first[at] != first) | (self._second[at] != second)
         return is_there
@@ -241,7 +244,7 @@ class _Deleted:
 
 def _place(schema: pa.Schema, name: str) -> int:
     """Query-based compaction writes the names in lower case."""
-    return [one.lower() for one in schema.names].index(name)
+    return [column_name.lower() for column_name in schema.names].index(name)
 
 
 def _batches(fragment: Any, names: list[str], *, is_wide: bool) -> Iterator[pa.RecordBatch]:

@@ -102,7 +102,7 @@ class Worker:
                 self._metastore.mark_refused(replace(entry, error_message=str(error)))
                 return CompactionOutcome(entry=entry, state="refused", message=str(error))
             outcome = self._in_transaction(entry, target, held)
-        _tell(outcome)
+        _log_outcome(outcome)
         return outcome
 
     def run_until_idle(self) -> int:
@@ -222,7 +222,7 @@ class Worker:
             entry=claimed,
             state="compacted",
             message=f"{len(plan.inputs)} inputs became "
-            f"{', '.join(one.format() for one in plan.outputs)} with {counted(rows, 'event')}",
+            f"{', '.join(made.format() for made in plan.outputs)} with {counted(rows, 'event')}",
             plan=plan,
             results=results,
         )
@@ -287,7 +287,7 @@ class Worker:
                 tell(_LOG, "deleted", path=place.child(name).uri, cause="dead writer")
 
 
-def _tell(outcome: CompactionOutcome) -> None:
+def _log_outcome(outcome: CompactionOutcome) -> None:
     entry, plan = outcome.entry, outcome.plan
     files = [file for result in outcome.results for file in result.files]
     tell(
@@ -300,9 +300,9 @@ def _tell(outcome: CompactionOutcome) -> None:
         table=entry.target.table,
         partition=entry.target.partition,
         inputs=plan.inputs if plan else None,
-        outputs=[one.format() for one in plan.outputs] if plan else None,
+        outputs=[directory.format() for directory in plan.outputs] if plan else None,
         read_bytes=plan.input_size_bytes if plan else None,
-        bytes=sum(one.size_bytes for one in files) if plan else None,
+        bytes=sum(file.size_bytes for file in files) if plan else None,
         highest_write_id=entry.highest_write_id,
         reason=None if plan else outcome.message,
     )

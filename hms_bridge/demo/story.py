@@ -131,7 +131,7 @@ class Story:
         self._step = 0
         self.failures: list[str] = []
 
-    def tell(self) -> bool:
+    def play(self) -> bool:
         """Play all steps; whether everything was as it must be."""
         self._adopt()
         self._change("Rows change: INSERT, UPDATE and DELETE, done by Spark", FIRST_CHANGES)
@@ -160,26 +160,26 @@ class Story:
         self._title("A warehouse that a real Hive 4.2 left behind, its metastore lost: adopt it")
         metastore = self._source.store.metastore
         metastore.create_database(Database(name=DATABASE, parameters={SOURCE_FOR: "demo"}))
-        for one in TABLES:
-            directory = f"{metastore.get_database(DATABASE).location}/{one.name}"
+        for table in TABLES:
+            directory = f"{metastore.get_database(DATABASE).location}/{table.name}"
             target = self._source.store.resolver(directory).path
-            shutil.copytree(HIVE_TABLES / one.name / "files", target)
+            shutil.copytree(HIVE_TABLES / table.name / "files", target)
             request = AdoptionRequest(
                 database_name=DATABASE,
-                table_name=one.name,
+                table_name=table.name,
                 location=directory,
-                partition_types=dict(one.partition_types),
-                bucket_columns=one.bucket_columns,
-                bucket_count=one.bucket_count,
+                partition_types=dict(table.partition_types),
+                bucket_columns=table.bucket_columns,
+                bucket_count=table.bucket_count,
                 owner=getpass.getuser(),
             )
             plan = look(request, self._source.store.resolver)
             adopt(plan, metastore, user=getpass.getuser(), host=socket.gethostname())
-            rows = len(self._source.rows(DATABASE)[one.name])
-            told = len((HIVE_TABLES / one.name / "rows.jsonl").read_text().splitlines())
+            rows = len(self._source.rows(DATABASE)[table.name])
+            told = len((HIVE_TABLES / table.name / "rows.jsonl").read_text().splitlines())
             self._check(
                 rows == told,
-                f"{one.name}: {len(plan.partitions) or 'no'} partitions, "
+                f"{table.name}: {len(plan.partitions) or 'no'} partitions, "
                 f"{rows} rows as Hive read them",
             )
 
@@ -251,12 +251,12 @@ class Story:
     def _targets(self) -> list[Target]:
         metastore = self._source.store.metastore
         found: list[Target] = []
-        for one in TABLES:
-            if one.partition_types:
-                names = metastore.get_partition_names(DATABASE, one.name)
-                found += [Target(DATABASE, one.name, name) for name in names]
+        for table in TABLES:
+            if table.partition_types:
+                names = metastore.get_partition_names(DATABASE, table.name)
+                found += [Target(DATABASE, table.name, name) for name in names]
             else:
-                found.append(Target(DATABASE, one.name))
+                found.append(Target(DATABASE, table.name))
         return found
 
     def _clean(self) -> None:
@@ -274,7 +274,7 @@ class Story:
 
     def _archived(self) -> int:
         store = self._source.store
-        return sum(one.is_present for one in take_inventory(store.archive(), store.manifest))
+        return sum(item.is_present for item in take_inventory(store.archive(), store.manifest))
 
     def _verify(self, dump: DumpReport) -> VerifyReport:
         report = verify_dump(FsspecResolver(), dump.directory or "")
@@ -310,7 +310,7 @@ class Story:
         report = purge.run(purge.plan())
         self._say(f"   purged {len(report.deleted)} files that nobody needs")
         self._check(not self._verify(dump).missing, "what the unloaded dump needs was kept")
-        holders = {holder for one in purge.plan().decisions for holder in one.holders}
+        holders = {holder for decision in purge.plan().decisions for holder in decision.holders}
         self._say(f"   an operator insists: purge --override {' --override '.join(holders)}")
         purge.run(purge.plan(overridden=holders))
         lost = self._verify(dump)

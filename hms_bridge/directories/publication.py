@@ -59,7 +59,7 @@ class Publication:
 
     def publish(self, written: Sequence[WrittenDirectory], operation: DataOperation) -> None:
         """Give every directory its name, then tell the metastore; the commit is the caller's."""
-        names = sorted({file.partition for one in written for file in one.files})
+        names = sorted({file.partition for staged in written for file in staged.files})
         partitions = self._partitions_there(names) if self._table.is_partitioned else {}
         locations = self._locations(partitions)
         self._distrust_statistics(partitions)
@@ -68,12 +68,12 @@ class Publication:
         try:
             for partition, location in locations.items():
                 files: list[Location] = []
-                for one in written:
-                    own = [file for file in one.files if file.partition == partition]
+                for staged in written:
+                    own = [file for file in staged.files if file.partition == partition]
                     if own:
                         self._require_open()
-                        files += self._place(one.name, own, location)
-                        placed.append(location.child(one.name.format()))
+                        files += self._place(staged.name, own, location)
+                        placed.append(location.child(staged.name.format()))
                 notifications.append(self._notification(partition, location, files))
             self._require_open()
         except BaseException:

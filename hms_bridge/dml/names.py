@@ -5,14 +5,14 @@ from __future__ import annotations
 from sqlglot import exp
 
 from hms_bridge.dml.clauses import refuse_more, typed
-from hms_bridge.dml.statement import TableName
+from hms_bridge.dml.statement import NameAsWritten
 from hms_bridge.errors import DmlError
 
 VIEW_PREFIX = "hive_acid__"
 """Begins the names of the views that stand for tables while a statement runs."""
 
 
-def table_name(table: exp.Expr, *more: str) -> TableName:
+def table_name(table: exp.Expr, *more: str) -> NameAsWritten:
     """The name of a table expression, of which ``more`` parts are heeded elsewhere.
 
     Raises DmlError for a name of three parts, and for whatever else stands at the name.
@@ -22,7 +22,7 @@ def table_name(table: exp.Expr, *more: str) -> TableName:
     if table.catalog:
         raise DmlError(f"'{typed(table)}' names a catalog; write database.table")
     refuse_more(table, "this", "db", *more)
-    return TableName(database=table.db.lower() or None, name=table.name.lower())
+    return NameAsWritten(database=table.db.lower() or None, name=table.name.lower())
 
 
 def database_name(table: exp.Expr) -> str:
@@ -37,7 +37,7 @@ _IN_QUERY = ("alias", "joins", "laterals", "sample", "pivots", "hints")
 """What may stand at a table in a query: Spark carries it out on the view."""
 
 
-def table_names(tree: exp.Expr) -> tuple[TableName, ...]:
+def table_names(tree: exp.Expr) -> tuple[NameAsWritten, ...]:
     """Tables that a statement names: not the names that its WITH clauses define.
 
     Raises DmlError for a name that is one thing here and the other there, for a clause of a table
@@ -76,8 +76,8 @@ def _refuse_shadowing(clause: exp.CTE, tables: list[exp.Table]) -> None:
         if table.db or table.name.lower() != name:
             continue
         around = list(_ancestors(table))
-        is_inside = any(one is owner for one in around)
-        is_own = not is_recursive and any(one is clause for one in around)
+        is_inside = any(ancestor is owner for ancestor in around)
+        is_own = not is_recursive and any(ancestor is clause for ancestor in around)
         if not is_inside or is_own:
             raise DmlError(
                 f"{name} is defined by WITH and names a table elsewhere in the statement; give the "

@@ -14,10 +14,10 @@ from hms_bridge.dml.parse_ddl import parse_create, parse_describe, parse_drop, p
 from hms_bridge.dml.statement import (
     Delete,
     Insert,
+    NameAsWritten,
     Select,
     Show,
     Statement,
-    TableName,
     Update,
 )
 from hms_bridge.errors import DmlError
@@ -71,7 +71,7 @@ def parse_statement(text: str) -> Statement:
             what="databases" if match.group(1) else "tables", database=_bare(match.group(2))
         )
     if match := _SHOW_PARTITIONS.fullmatch(text):
-        name = TableName(database=_bare(match.group(1)), name=_bare(match.group(2)) or "")
+        name = NameAsWritten(database=_bare(match.group(1)), name=_bare(match.group(2)) or "")
         return Show(what="partitions", table=name)
     try:
         tree = sqlglot.parse_one(text, read="hive")

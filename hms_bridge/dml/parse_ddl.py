@@ -132,10 +132,10 @@ def _heed(clauses: _TableClauses, item: exp.Expr) -> None:
     match item:
         case exp.PartitionedByProperty() if isinstance(item.this, exp.Schema):
             refuse_more(item.this, "expressions", what="PARTITIONED BY")
-            clauses.partition_columns = tuple(_column(one) for one in item.this.expressions)
+            clauses.partition_columns = tuple(_column(column) for column in item.this.expressions)
         case exp.ClusteredByProperty():
             refuse_more(item, "expressions", "buckets", what="CLUSTERED BY")
-            clauses.bucket_columns = tuple(_bucket_column(one) for one in item.expressions)
+            clauses.bucket_columns = tuple(_bucket_column(column) for column in item.expressions)
             clauses.bucket_count = int(_text(item.args["buckets"]))
         case exp.LocationProperty():
             clauses.location = _text(item.this)
@@ -155,7 +155,7 @@ def _heed(clauses: _TableClauses, item: exp.Expr) -> None:
 
 
 def _set(clauses: _TableClauses, name: str, value: str) -> None:
-    if name.lower() in {one.lower() for one in clauses.properties}:
+    if name.lower() in {property_name.lower() for property_name in clauses.properties}:
         raise DmlError(f"the property '{name}' is given twice; leave one out")
     if name.lower() == "external" and value.lower() == "true":
         raise DmlError(_not_managed("EXTERNAL"))

@@ -20,7 +20,7 @@ from hms_bridge.dml.clauses import spark_sql
 from hms_bridge.dml.constraints import kept_value, require_known
 from hms_bridge.dml.rewrite import SourceView, rewrite_query
 from hms_bridge.dml.spark_types import spark_type
-from hms_bridge.dml.statement import Delete, Insert, Select, TableName, Update
+from hms_bridge.dml.statement import Delete, Insert, NameAsWritten, Select, Update
 from hms_bridge.errors import DmlError
 from hms_bridge.model.catalog import Column, Table
 from hms_bridge.model.constraint import ColumnConstraint
@@ -74,7 +74,7 @@ class WritePlan:
     insert_statement_id: int | None
 
 
-def plan_query(statement: Select, tables: Mapping[TableName, Table]) -> QueryPlan:
+def plan_query(statement: Select, tables: Mapping[NameAsWritten, Table]) -> QueryPlan:
     """Raises DmlError for a column that a table lacks."""
     query, sources = rewrite_query(statement.query, tables)
     return QueryPlan(query=spark_sql(query), sources=sources)
@@ -82,7 +82,7 @@ def plan_query(statement: Select, tables: Mapping[TableName, Table]) -> QueryPla
 
 def plan_write(
     statement: Insert | Update | Delete,
-    tables: Mapping[TableName, Table],
+    tables: Mapping[NameAsWritten, Table],
     constraints: Sequence[ColumnConstraint] = (),
 ) -> WritePlan:
     """``constraints`` are the written table's. Raises DmlError for a table that is not full ACID,
@@ -122,7 +122,7 @@ def _refuse_nanoseconds(statement: Insert | Update | Delete) -> None:
 def _plan_insert(
     statement: Insert,
     table: Table,
-    tables: Mapping[TableName, Table],
+    tables: Mapping[NameAsWritten, Table],
     constraints: Sequence[ColumnConstraint],
 ) -> WritePlan:
     _require_known_buckets(table)
@@ -223,7 +223,7 @@ def _insert_columns(statement: Insert, table: Table) -> tuple[str, ...]:
 def _plan_update(
     statement: Update,
     table: Table,
-    tables: Mapping[TableName, Table],
+    tables: Mapping[NameAsWritten, Table],
     constraints: Sequence[ColumnConstraint],
 ) -> WritePlan:
     columns = {column.name: column for column in table.storage.columns}
@@ -254,7 +254,9 @@ def _plan_update(
     )
 
 
-def _plan_delete(statement: Delete, table: Table, tables: Mapping[TableName, Table]) -> WritePlan:
+def _plan_delete(
+    statement: Delete, table: Table, tables: Mapping[NameAsWritten, Table]
+) -> WritePlan:
     rows, views = _rows_of(statement.table, [], statement.where, tables)
     return WritePlan(
         kind=Write.DELETE,
@@ -267,10 +269,10 @@ def _plan_delete(statement: Delete, table: Table, tables: Mapping[TableName, Tab
 
 
 def _rows_of(
-    name: TableName,
+    name: NameAsWritten,
     values: Sequence[exp.Expr],
     where: exp.Expr | None,
-    tables: Mapping[TableName, Table],
+    tables: Mapping[NameAsWritten, Table],
 ) -> tuple[exp.Expr, tuple[SourceView, ...]]:
     """A query for the identifiers and ``values`` of the rows that ``where`` selects."""
     identity = [_column(ROW_ID, name.name), _column(ROW_PARTITION, name.name)]

@@ -11,7 +11,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from hms_bridge.dml.names import VIEW_PREFIX
-from hms_bridge.dml.statement import TableName
+from hms_bridge.dml.statement import NameAsWritten
 from hms_bridge.dml.used_columns import UsedNames, used_names
 from hms_bridge.errors import DmlError
 from hms_bridge.model.catalog import Column, Table
@@ -47,7 +47,7 @@ def quote(name: str) -> str:
 
 
 def rewrite_query(
-    query: exp.Expr, tables: Mapping[TableName, Table]
+    query: exp.Expr, tables: Mapping[NameAsWritten, Table]
 ) -> tuple[exp.Expr, tuple[SourceView, ...]]:
     """The query for Spark and the views that it reads. ROW__ID is offered only to queries that name
     it, and, as in Hive, is not among the columns of ``*``.
@@ -63,11 +63,11 @@ def rewrite_query(
         raise DmlError(f"cannot read the SQL: {str(error).splitlines()[0]}") from error
 
 
-def _name_of(table: exp.Table) -> TableName:
-    return TableName(database=table.db.lower() or None, name=table.name.lower())
+def _name_of(table: exp.Table) -> NameAsWritten:
+    return NameAsWritten(database=table.db.lower() or None, name=table.name.lower())
 
 
-def _use_views(tree: exp.Expr, tables: Mapping[TableName, Table]) -> tuple[SourceView, ...]:
+def _use_views(tree: exp.Expr, tables: Mapping[NameAsWritten, Table]) -> tuple[SourceView, ...]:
     found = [
         (node, tables[_name_of(node)])
         for node in tree.find_all(exp.Table)
@@ -77,6 +77,7 @@ def _use_views(tree: exp.Expr, tables: Mapping[TableName, Table]) -> tuple[Sourc
     views = {table.full_name: _view(table, used[table.full_name]) for _, table in found}
     identified = {name for name, view in views.items() if view.has_row_ids}
     if identified:
+        # While the tables still have the names by which it finds them.
         _hide_row_ids_from_stars(tree, tables, identified)
     for node, table in found:
         alias = node.alias or node.name
@@ -115,7 +116,7 @@ def _drop_database(tree: exp.Expr, database: str, alias: str) -> None:
 
 
 def _hide_row_ids_from_stars(
-    tree: exp.Expr, tables: Mapping[TableName, Table], identified: Collection[str]
+    tree: exp.Expr, tables: Mapping[NameAsWritten, Table], identified: Collection[str]
 ) -> None:
     """``identified`` are the full names of the tables whose views have row identifiers."""
     for scope in traverse_scope(tree):
@@ -146,7 +147,7 @@ def _hide_row_ids_from_stars(
                 )
 
 
-def _check_columns(tree: exp.Expr, tables: Mapping[TableName, Table]) -> None:
+def _check_columns(tree: exp.Expr, tables: Mapping[NameAsWritten, Table]) -> None:
     """Names in a query that reads one table and nothing else. Others are left to Spark."""
     for scope in traverse_scope(tree):
         sources = list(scope.sources.items())

@@ -15,15 +15,15 @@ from hms_bridge.model.catalog import Column
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, order=True)
-class TableName:
+class NameAsWritten:
     """A table as written; no database means the current one."""
 
     database: str | None
     name: str
 
-    def in_database(self, current: str) -> TableName:
+    def in_database(self, current: str) -> NameAsWritten:
         """The same with the current database filled in."""
-        return self if self.database else TableName(database=current, name=self.name)
+        return self if self.database else NameAsWritten(database=current, name=self.name)
 
     def __str__(self) -> str:
         return f"{self.database}.{self.name}" if self.database else self.name
@@ -34,7 +34,7 @@ class Select:
     """A query."""
 
     query: exp.Expr
-    tables: tuple[TableName, ...]
+    tables: tuple[NameAsWritten, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,30 +42,30 @@ class Insert:
     """INSERT INTO. ``partition`` maps a partition column to its value, or None for dynamic;
     ``source`` is a query or VALUES."""
 
-    table: TableName
+    table: NameAsWritten
     columns: tuple[str, ...] = ()
     partition: Mapping[str, str | None] = field(default_factory=dict)
     source: exp.Expr
-    source_tables: tuple[TableName, ...] = ()
+    source_tables: tuple[NameAsWritten, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Update:
     """UPDATE … SET … WHERE …."""
 
-    table: TableName
+    table: NameAsWritten
     assignments: tuple[tuple[str, exp.Expr], ...]
     where: exp.Expr | None = None
-    source_tables: tuple[TableName, ...] = ()
+    source_tables: tuple[NameAsWritten, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Delete:
     """DELETE FROM … WHERE …."""
 
-    table: TableName
+    table: NameAsWritten
     where: exp.Expr | None = None
-    source_tables: tuple[TableName, ...] = ()
+    source_tables: tuple[NameAsWritten, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,7 +90,7 @@ class DropDatabase:
 class CreateTable:
     """CREATE TABLE of an ORC table."""
 
-    table: TableName
+    table: NameAsWritten
     columns: tuple[Column, ...]
     partition_columns: tuple[Column, ...] = ()
     bucket_columns: tuple[str, ...] = ()
@@ -104,7 +104,7 @@ class CreateTable:
 class DropTable:
     """DROP TABLE."""
 
-    table: TableName
+    table: NameAsWritten
     is_if_exists: bool = False
     is_purge: bool = False
 
@@ -122,14 +122,14 @@ class Show:
 
     what: str
     database: str | None = None
-    table: TableName | None = None
+    table: NameAsWritten | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Describe:
     """DESCRIBE a table."""
 
-    table: TableName
+    table: NameAsWritten
 
 
 Dml: TypeAlias = Select | Insert | Update | Delete

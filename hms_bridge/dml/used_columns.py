@@ -67,7 +67,9 @@ class _Count:
         if not around:
             return self.used
         return {
-            name for home, name in self._homes if home is None or any(home is one for one in around)
+            name
+            for home, name in self._homes
+            if home is None or any(home is outer for outer in around)
         }
 
     def _count_column(self, column: exp.Column) -> None:
@@ -97,7 +99,7 @@ class _Count:
 
     def _add(self, names: Iterable[str], tables: Iterable[str]) -> None:
         for name in tables:
-            self.used[name].names.update(one.lower() for one in names)
+            self.used[name].names.update(column.lower() for column in names)
 
 
 def _is_a_naming(identifier: exp.Identifier) -> bool:

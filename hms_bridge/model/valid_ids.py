@@ -260,11 +260,11 @@ class ValidTxnWriteIdList:
 
     def format(self) -> str:
         """Hive's text."""
-        return "$".join([str(self.txn_id), *(one.format() for one in self.lists)])
+        return "$".join([str(self.txn_id), *(write_ids.format() for write_ids in self.lists)])
 
     def of(self, table: str) -> ValidWriteIdList | None:
         """The list of a table, given as `db.table`."""
-        return next((one for one in self.lists if one.table == table), None)
+        return next((write_ids for write_ids in self.lists if write_ids.table == table), None)
 
 
 class _Numbers:
@@ -294,8 +294,8 @@ def _normalised(
     open_ids: Iterable[IdT], aborted_ids: Iterable[IdT]
 ) -> tuple[tuple[IdT, ...], tuple[IdT, ...]]:
     # Hive's arrays may carry a stray 0, which is no id.
-    opened = {one for one in open_ids if one != 0}
-    aborted = {one for one in aborted_ids if one != 0} - opened
+    opened = {number for number in open_ids if number != 0}
+    aborted = {number for number in aborted_ids if number != 0} - opened
     return tuple(sorted(opened)), tuple(sorted(aborted))
 
 

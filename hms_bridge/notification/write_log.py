@@ -45,8 +45,8 @@ def add(connection: Connection, written: Sequence[Written], now_seconds: int) ->
 
     Raises InvalidObjectError for lists of different lengths.
     """
-    for one in written:
-        _add_event(connection, one.notification.txn_id, _event_of(one), now_seconds)
+    for write in written:
+        _add_event(connection, write.notification.txn_id, _event_of(write), now_seconds)
 
 
 def add_events(
@@ -57,8 +57,8 @@ def add_events(
         _add_event(connection, txn_id, event, now_seconds)
 
 
-def _event_of(one: Written) -> WriteEvent:
-    notification, table = one.notification, one.table
+def _event_of(write: Written) -> WriteEvent:
+    notification, table = write.notification, write.table
     name = (
         partition_name(table.partition_columns, notification.partition_values)
         if notification.partition_values
@@ -68,13 +68,13 @@ def _event_of(one: Written) -> WriteEvent:
         write_id=WriteId(notification.write_id),
         target=Target(notification.database_name, notification.table_name, name),
         table_object=table_to_json(table),
-        partition_object=None if one.partition is None else partition_to_json(one.partition),
+        partition_object=None if write.partition is None else partition_to_json(write.partition),
         files=tuple(
             encoded_files(
                 notification.files,
                 notification.checksums,
                 notification.subdirectories,
-                one.cmroot,
+                write.cmroot,
             )
         ),
     )

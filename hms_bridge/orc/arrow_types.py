@@ -84,14 +84,16 @@ def orc_type(arrow: pa.DataType) -> OrcType:
         return OrcType(kind=OrcKind.LIST, children=(orc_type(arrow.value_type),))
     if pa.types.is_struct(arrow):
         fields = list(arrow)
-        return struct_type([one.name for one in fields], [orc_type(one.type) for one in fields])
+        return struct_type(
+            [field.name for field in fields], [orc_type(field.type) for field in fields]
+        )
     raise AcidFormatError(f"Arrow type {arrow} cannot be stored in ORC")
 
 
 def plain_arrow_type(arrow: pa.DataType) -> pa.DataType:
     """The same type without Arrow's other layouts of texts and lists (large ones, views)."""
     if pa.types.is_struct(arrow):
-        return pa.struct([(one.name, plain_arrow_type(one.type)) for one in arrow])
+        return pa.struct([(field.name, plain_arrow_type(field.type)) for field in arrow])
     if pa.types.is_map(arrow):
         return pa.map_(plain_arrow_type(arrow.key_type), plain_arrow_type(arrow.item_type))
     if pa.types.is_list(arrow) or pa.types.is_large_list(arrow):

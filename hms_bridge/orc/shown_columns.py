@@ -111,7 +111,7 @@ class ShownColumns:
             zip(bare_children(array), node.children, node.child_ids(own_id), strict=True)
         )
         if node.kind is OrcKind.STRUCT:
-            columns = [one for one in columns if self._has_split(one[1], one[2])]
+            columns = [column for column in columns if self._has_split(column[1], column[2])]
             node = struct_type([""] * len(columns), [child for _, child, _ in columns])
         shown = [self._show_nanos(*column) for column in columns]
         return with_children(array, shown, _addressable(node))

@@ -213,6 +213,7 @@ class _StripeDecoder:
     def _finish_union(self, tags: pa.Array, column: SelectedColumn) -> pa.Array:
         fields = []
         for tag, child in enumerate(column.children):
+            # A child's values lie close together: each goes to the row whose tag asks for it.
             is_own = pc.fill_null(pc.equal(tags, tag), False)
             count = pc.sum(is_own.cast(pa.int64())).as_py() or 0
             values = self._reader.decode_union_child(self._streams, child, count)

@@ -107,7 +107,7 @@ class DeleteEvents:
             if opened.stripe_count != len(delete_file.stripes):
                 raise AcidFormatError("the file changed while it was read", delete_file.file.path)
             for number, stripe in enumerate(delete_file.stripes):
-                if stripe.keys is None and any(stripe is one for one in due):
+                if stripe.keys is None and any(stripe is due_stripe for due_stripe in due):
                     stripe.keys = self._read(opened, number, delete_file.file)
 
     def _read(self, opened: OrcFile, number: int, file: ReadFile) -> Keys:

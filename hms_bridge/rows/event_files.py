@@ -75,7 +75,7 @@ class EventFileSpec:
         try:
             return OrcSettings(compression=Compression[text])
         except KeyError:
-            known = ", ".join(one.name for one in Compression)
+            known = ", ".join(codec.name for codec in Compression)
             raise AcidFormatError(f"orc.compress is '{text}'; known are {known}") from None
 
 

@@ -90,7 +90,7 @@ def keys_between(keys: Keys, first: RowId, last: RowId) -> Keys:
     return _slice(keys, start, stop)
 
 
-def found_in(keys: Keys, others: Keys) -> pa.Array:
+def is_among(keys: Keys, others: Keys) -> pa.Array:
     """Mask over `keys`: which of them are among `others`, in any order of either."""
     if not len(keys[0]) or not len(others[0]):
         return pa.repeat(False, len(keys[0]))
@@ -100,7 +100,7 @@ def found_in(keys: Keys, others: Keys) -> pa.Array:
     if span * len(write_ids) * len(buckets) > _INT64_MAX:
         half = len(keys[0]) // 2  # never with ids that a writer counted up from 0
         parts = (_slice(keys, 0, half), _slice(keys, half, None))
-        return pa.concat_arrays([found_in(part, others) for part in parts])
+        return pa.concat_arrays([is_among(part, others) for part in parts])
     packed = _pack(keys, write_ids, buckets, lowest, span)
     in_range = pc.and_(pc.less_equal(others[2], highest), pc.greater_equal(others[2], lowest))
     packed_others = _pack(filter_keys(others, in_range), write_ids, buckets, lowest, span)

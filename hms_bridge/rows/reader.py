@@ -23,7 +23,7 @@ from hms_bridge.orc.timestamps import TimestampForm
 from hms_bridge.orc.types import OrcType
 from hms_bridge.rows.deletes import DeleteEvents
 from hms_bridge.rows.evolution import adapt
-from hms_bridge.rows.keys import Keys, found_in, is_valid_mask, key_bounds
+from hms_bridge.rows.keys import Keys, is_among, is_valid_mask, key_bounds
 from hms_bridge.snapshot.plan import RawRows, ReadFile, ReadSplit
 
 ROW_ID_COLUMN: Final = "ROW__ID"
@@ -177,6 +177,7 @@ class SnapshotReader:
         for place in self._places:
             target = self._projection.table.children[place]
             if place not in stripe.columns:
+                # The column was added after the file was written.
                 arrays.append(pa.nulls(row_count, arrow_type(target, self._form.timestamps)))
                 continue
             array = stripe.columns[place]
@@ -188,6 +189,7 @@ class SnapshotReader:
                 raise AcidFormatError(f"column {name}: {error}", file.path) from error
         if self._projection.has_row_id:
             arrays.append(_row_ids(stripe, mask, file))
+        # count(*) reads no column, but needs the number of rows.
         if not arrays:
             return pa.record_batch([pa.nulls(row_count)], names=["_"]).select([])
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
@@ -201,11 +203,12 @@ class SnapshotReader:
             mask = is_valid_mask(stripe.current_write_ids, self._write_ids)
         elif file.raw is not None and not self._write_ids.is_valid(file.raw.write_id):
             mask = pa.repeat(False, stripe.row_count)
+        # Rows of an insert-only table have no keys that a delete event could name.
         if stripe.keys is None or not stripe.row_count:
             return mask
         victims = self._deletes.victims(deletes, *key_bounds(stripe.keys))
         if victims is not None:
-            is_alive = pc.invert(found_in(stripe.keys, victims))
+            is_alive = pc.invert(is_among(stripe.keys, victims))
             mask = is_alive if mask is None else pc.and_(mask, is_alive)
         return mask
 

@@ -48,7 +48,7 @@ class CompactionCalls:
         request = convert_compaction.show_request_from_struct(given(args.rqst, "rqst"))
         found = self._store.show_compactions(request)
         return hive.ShowCompactResponse(
-            compacts=[convert_compaction.compaction_to_element(one) for one in found]
+            compacts=[convert_compaction.compaction_to_element(entry) for entry in found]
         )
 
     @answers("find_next_compact")
@@ -134,20 +134,24 @@ class CompactionCalls:
             )
         )
         newest: dict[str | None, Compaction] = {}
-        for one in sorted(found, key=lambda entry: entry.id):
-            is_new = one.id > (request.lastCompactionId or 0)
-            if one.state in _DONE and is_new and (not wanted or one.target.partition in wanted):
-                newest[one.target.partition] = one
+        for compaction in sorted(found, key=lambda entry: entry.id):
+            is_new = compaction.id > (request.lastCompactionId or 0)
+            if (
+                compaction.state in _DONE
+                and is_new
+                and (not wanted or compaction.target.partition in wanted)
+            ):
+                newest[compaction.target.partition] = compaction
         return hive.GetLatestCommittedCompactionInfoResponse(
             compactions=[
                 hive.CompactionInfoStruct(
-                    id=one.id,
-                    dbname=one.target.database,
-                    tablename=one.target.table,
-                    partitionname=one.target.partition,
-                    type=one.type.number,
+                    id=compaction.id,
+                    dbname=compaction.target.database,
+                    tablename=compaction.target.table,
+                    partitionname=compaction.target.partition,
+                    type=compaction.type.number,
                 )
-                for one in newest.values()
+                for compaction in newest.values()
             ]
         )
 

@@ -59,11 +59,13 @@ class FunctionCalls:
         catalog = (request.catalogName or in_name).lower()
         found = self._store.get_functions(database or "", pattern_of(request.pattern), catalog)
         if request.returnNames:
-            return hive.GetFunctionsResponse(function_names=[one.name for one in found])
-        return hive.GetFunctionsResponse(functions=[function_to_struct(one) for one in found])
+            return hive.GetFunctionsResponse(function_names=[function.name for function in found])
+        return hive.GetFunctionsResponse(
+            functions=[function_to_struct(function) for function in found]
+        )
 
     @answers("get_all_functions")
     def get_all(self, _: Struct) -> Struct:
         """Those of all databases."""
-        functions = [function_to_struct(one) for one in self._store.get_functions()]
+        functions = [function_to_struct(function) for function in self._store.get_functions()]
         return hive.GetAllFunctionsResponse(functions=functions)

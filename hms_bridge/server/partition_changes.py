@@ -224,10 +224,10 @@ class PartitionChangeCalls:
             name.table,
             [
                 ConditionToDrop(
-                    condition=read_condition(given(one.expr, "expr")),
-                    archive_level=0 if is_whole_ignored else one.partArchiveLevel or 0,
+                    condition=read_condition(given(expression.expr, "expr")),
+                    archive_level=0 if is_whole_ignored else expression.partArchiveLevel or 0,
                 )
-                for one in expressions
+                for expression in expressions
             ],
             catalog=name.catalog,
             is_data_deleted=bool(request.deleteData),

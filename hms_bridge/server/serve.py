@@ -227,7 +227,7 @@ class MetastoreServer:
         """For one more; the one that has been idle longest makes room, if it has been for long."""
         if len(self._connections) < self._limits.connections_max:
             return True
-        idlest = max(self._connections, key=lambda one: self._connections[one].turns.idle_ms)
+        idlest = max(self._connections, key=lambda client: self._connections[client].turns.idle_ms)
         if not self._connections[idlest].turns.end_if_idle(self._limits.idle_timeout_ms):
             return False
         del self._connections[idlest]
@@ -270,7 +270,7 @@ def _why_not(host: str, port: int, error: Exception) -> str:
     return f"cannot listen on {host} port {port}: {error}; check the address and the port"
 
 
-def _wake(one: socket.socket) -> None:
+def _wake(client: socket.socket) -> None:
     """End what a thread waits for on a socket."""
     with suppress(OSError):  # it may be closed already
-        one.shutdown(socket.SHUT_RDWR)
+        client.shutdown(socket.SHUT_RDWR)

@@ -74,7 +74,7 @@ class ServiceCalls:
 
     @answers("getCounters", "getOptions")
     def no_counters(self, _: Struct) -> dict[str, int]:
-        """No counters here; the status page has metrics."""
+        """Empty, for a client that asks: nothing is counted, and there are no options to read."""
         return {}
 
     @answers("getCounter")

@@ -65,7 +65,7 @@ class StatisticsCalls:
         """Of columns of a table."""
         request = given(args.request, "request")
         found = self._store.get_column_statistics(_query(request, is_of_partitions=False))
-        columns = [column for one in _believable(found) for column in one.columns]
+        columns = [column for statistics in _believable(found) for column in statistics.columns]
         return hive.TableStatsResult(tableStats=convert_statistics.statistics_to_structs(columns))
 
     @answers("get_partitions_statistics_req")
@@ -75,8 +75,10 @@ class StatisticsCalls:
         found = self._store.get_column_statistics(_query(request, is_of_partitions=True))
         return hive.PartitionsStatsResult(
             partStats={
-                one.partition_name: convert_statistics.statistics_to_structs(one.columns)
-                for one in _believable(found)
+                statistics.partition_name: convert_statistics.statistics_to_structs(
+                    statistics.columns
+                )
+                for statistics in _believable(found)
             }
         )
 
@@ -106,7 +108,7 @@ class StatisticsCalls:
         """Of several columns of a table, or of partitions."""
         request = given(args.req, "req")
         name = table_name(request.db_name, request.tbl_name, request.cat_name)
-        partitions = [_partition_name(one) for one in request.part_names or ()]
+        partitions = [_partition_name(part_name) for part_name in request.part_names or ()]
         return self._store.delete_column_statistics(
             name.database,
             name.table,
@@ -190,14 +192,16 @@ def _query(request: Any, *, is_of_partitions: bool) -> StatisticsQuery:
         table_name=name.table,
         catalog_name=name.catalog,
         columns=given(request.colNames, "colNames"),
-        partition_names=None if names is None else [_partition_name(one) for one in names],
+        partition_names=None
+        if names is None
+        else [_partition_name(part_name) for part_name in names],
         engine=request.engine or HIVE,
         valid_write_ids=request.validWriteIdList,
     )
 
 
 def _believable(found: Sequence[ObjectStatistics]) -> list[ObjectStatistics]:
-    return [one for one in found if one.is_compliant is not False]
+    return [statistics for statistics in found if statistics.is_compliant is not False]
 
 
 def _partition_name(text: str) -> str:

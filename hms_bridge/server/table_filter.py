@@ -164,7 +164,7 @@ def _like(read: Callable[[Table], Any], text: str) -> Condition:
 
     def holds(table: Table) -> bool:
         value = read(table)
-        return value is not None and any(one.matches(str(value)) for one in patterns)
+        return value is not None and any(pattern.matches(str(value)) for pattern in patterns)
 
     return holds
 

@@ -106,7 +106,9 @@ class TransactionCalls:
         write_id = WriteId(request.writeId) if request.writeId else None
         lists = self._store.get_valid_write_ids(names, txns, write_id)
         return hive.GetValidWriteIdsResponse(
-            tblValidWriteIds=[convert_txn.valid_write_ids_to_struct(one) for one in lists]
+            tblValidWriteIds=[
+                convert_txn.valid_write_ids_to_struct(write_ids) for write_ids in lists
+            ]
         )
 
     @answers("get_max_allocated_table_write_id")

@@ -105,7 +105,7 @@ def _settle_compactions(unit: UnitOfWork) -> int:
 
 
 def _log_failed(unit: UnitOfWork, failed: Sequence[Compaction]) -> int:
-    unit.events += [events.compaction_failed(one, unit.now_seconds) for one in failed]
+    unit.events += [events.compaction_failed(entry, unit.now_seconds) for entry in failed]
     return len(failed)
 
 

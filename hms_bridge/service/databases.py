@@ -162,7 +162,9 @@ class DatabaseVerbs(VerbFamily):
         ended = abort.abort_txns(unit, replays, AbortReason.REPL_DEFAULT)
         unit.events += [
             events.txn_aborted(
-                txn.id, [(one.database_name, one.write_id) for one in txn.written], unit.now_seconds
+                txn.id,
+                [(table.database_name, table.write_id) for table in txn.written],
+                unit.now_seconds,
             )
             for txn in ended.logged
         ]
@@ -172,7 +174,7 @@ class DatabaseVerbs(VerbFamily):
         found = functions.find_functions(unit.connection, database.catalog_name, database.name)
         functions.delete_functions(unit.connection, found)
         unit.events += [
-            object_events.function_dropped(one.function, unit.now_seconds) for one in found
+            object_events.function_dropped(stored.function, unit.now_seconds) for stored in found
         ]
 
     def _names_in_order(self, unit: UnitOfWork, database: Database) -> Sequence[str]:

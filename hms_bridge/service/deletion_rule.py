@@ -37,7 +37,8 @@ class DeletionRule:
         found = {
             place: root
             for place in wanted
-            if (root := next((one for one in fixed if is_inside(place, one)), None)) is not None
+            if (root := next((allowed for allowed in fixed if is_inside(place, allowed)), None))
+            is not None
         }
         outside = [place for place in wanted if place not in found]
         return found | (places.databases_above(connection, outside) if outside else {})
@@ -67,7 +68,9 @@ class DeletionRule:
         found = places.holder(connection, [place, real])
         if found is None and parse_uri(real).file_system[0] == "file":
             local = places.on_local_disks(connection)
-            found = next((one for one in local if is_below(real, self.real_place(one.place))), None)
+            found = next(
+                (tenant for tenant in local if is_below(real, self.real_place(tenant.place))), None
+            )
         return None if found is None else places.shown(connection, found)
 
     def require_alone(

@@ -94,6 +94,7 @@ class ExchangePartitionVerbs(VerbFamily):
             tables.require_table(
                 unit.connection, key.database, key.table, key.catalog, RowLock.SHARED
             )
+        # Once more under the locks: the rows must still say what the directories were moved for.
         plan = self._plan(unit.connection, values, source, target)
         is_same = [old.id for old, _ in plan.pairs] == [old.id for old, _ in planned.pairs]
         is_same &= plan.moves == planned.moves

@@ -176,7 +176,6 @@ class HookTeller:
         self._thread = threading.Thread(target=self._loop, name=f"event-hook {name}", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
         self._thread.start()
 
     def wake(self) -> None:
@@ -242,10 +241,10 @@ class HookTeller:
                     self._store(newest)
                 self._failures = 0
                 return
-            if not self._tell_all(self._last, events):
+            if not self._deliver(self._last, events):
                 return
 
-    def _tell_all(self, last: EventId, events: Sequence[NotificationEvent]) -> bool:
+    def _deliver(self, last: EventId, events: Sequence[NotificationEvent]) -> bool:
         """Whether to go on with the next ones."""
         for event in events:
             if event.id > last + 1:

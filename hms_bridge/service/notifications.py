@@ -35,7 +35,9 @@ class NotificationVerbs(VerbFamily):
 
     def add_write_notifications(self, notifications: Sequence[WriteNotification]) -> None:
         def work(unit: UnitOfWork) -> None:
-            written = [self._written(unit.connection, one) for one in notifications]
+            written = [
+                self._written(unit.connection, notification) for notification in notifications
+            ]
             try:
                 write_log.add(unit.connection, written, unit.now_seconds)
             except EncodedUriError as error:
@@ -67,7 +69,7 @@ class NotificationVerbs(VerbFamily):
         """
 
         def work(unit: UnitOfWork) -> None:
-            unit.events += [self._inserted(unit, one) for one in notifications]
+            unit.events += [self._inserted(unit, notification) for notification in notifications]
 
         if not notifications:
             return ()

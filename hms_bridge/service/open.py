@@ -128,7 +128,7 @@ def _message_format(settings: Settings) -> MessageFormat:
     try:
         return MessageFormat(settings.events.message_format)
     except ValueError as error:
-        known = ", ".join(one.value for one in MessageFormat)
+        known = ", ".join(message_format.value for message_format in MessageFormat)
         raise ConfigError(
             f"event message format '{settings.events.message_format}' is unknown; use {known}"
         ) from error

@@ -40,7 +40,7 @@ def _get_partitions_by_condition(
     stored = require_named(connection, database, table, catalog)
     chosen = _choose(connection, stored, condition, default_value)
     found = partitions.load_matches(connection, stored, chosen, max_parts)
-    return tuple(one.partition for one in found), chosen.is_uncertain
+    return tuple(stored_partition.partition for stored_partition in found), chosen.is_uncertain
 
 
 def _get_partition_names_by_condition(
@@ -118,7 +118,7 @@ class PartitionConditionVerbs(VerbFamily):
             tasks = self._drops.drop_partitions(
                 unit, stored, found, looked=looked, is_purge=is_purge
             )
-            return tasks, tuple(one.partition for one in found)
+            return tasks, tuple(stored_partition.partition for stored_partition in found)
 
         tasks, dropped = self._transactions.write(work)
         self._drops.carry_out(tasks)

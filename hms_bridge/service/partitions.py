@@ -73,6 +73,7 @@ class PartitionVerbs(VerbFamily):
         )
         if not wanted:
             return ()
+        # For what is refused no directory is made; under the lock, `_insert` looks again.
         existing = self._transactions.read(lambda c: _existing(c, stored, wanted))
         if existing and not is_if_not_exists:
             raise _already_exists(stored.table, next(iter(existing)))
@@ -137,7 +138,10 @@ class PartitionVerbs(VerbFamily):
         if new:
             self._require_places(unit.connection, stored.table, new)
             unit.events.append(events.partitions_added(stored.table, new, unit.now_seconds))
-            new = [replace(one, parameters=without_request(one.parameters)) for one in new]
+            new = [
+                replace(partition, parameters=without_request(partition.parameters))
+                for partition in new
+            ]
             partitions.insert_partitions(unit.connection, stored, new)
         return tuple(new)
 
@@ -188,7 +192,10 @@ class PartitionVerbs(VerbFamily):
                 return []
             named = {name_of(stored.table, p.values): p for p in wanted}
             found = partitions.find_by_names(connection, stored, list(named))
-            return [(one.partition, named[one.name], stored.table) for one in found]
+            return [
+                (stored_partition.partition, named[stored_partition.name], stored.table)
+                for stored_partition in found
+            ]
 
         return {
             new.values: self._files.count(new.storage.location or old.storage.location)

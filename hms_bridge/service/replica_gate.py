@@ -79,7 +79,7 @@ def require_definitions_open(connection: Connection, database_name: str, what: s
     if found is None or _opened(found.database) != "false":
         return
     lease = LockFilter(scope=Scope(found.database.name, LeaseKind.LOAD.value))
-    if any(one.state is LockState.ACQUIRED for one in show_locks(connection, lease)):
+    if any(lock.state is LockState.ACQUIRED for lock in show_locks(connection, lease)):
         return
     raise MetaError(
         f"{what}: database {found.database.name} is a replica, whose definitions come from its "
@@ -94,17 +94,17 @@ def require_own_definitions(connection: Connection, drafts: Iterable[EventDraft]
     A database that goes as a whole may go.
     """
     drafts = tuple(drafts)
-    gone = {one.database_name for one in drafts if one.type is EventType.DROP_DATABASE}
+    gone = {draft.database_name for draft in drafts if draft.type is EventType.DROP_DATABASE}
     changed = {
-        name: one
-        for one in drafts
-        if one.type in _DEFINITIONS
-        for name in (one.database_name, _database_before(one))
+        name: draft
+        for draft in drafts
+        if draft.type in _DEFINITIONS
+        for name in (draft.database_name, _database_before(draft))
         if name and name not in gone
     }
-    for name, one in changed.items():
+    for name, draft in changed.items():
         require_definitions_open(
-            connection, name, f"{one.type.value.lower()} {one.table_name or ''}".strip()
+            connection, name, f"{draft.type.value.lower()} {draft.table_name or ''}".strip()
         )
 
 

@@ -208,6 +208,7 @@ def _set_of_table(unit: UnitOfWork, stored: StoredTable, update: StatisticsUpdat
     if update.is_merge:
         query = _query_for(update, columns)
         old = _of_table(unit.connection, stored, query)
+        # Nothing that this writer may merge with; and what is stored leaves its rows out.
         if old is not None and old.is_compliant is False:
             _distrust_table(unit, stored, update.write_id)
             return False
@@ -361,6 +362,8 @@ def _state_after(
     require_told_change(
         what, parameters, after, update.write_id, update.valid_write_ids, is_of_columns=True
     )
+    # Of a writer that has not seen the last change they are stored, but nobody believes them
+    # (ObjectStore.updateTableColumnStatistics).
     is_writer_current = is_believable(
         parameters, stored_write_id, update.valid_write_ids, is_writer=True
     )

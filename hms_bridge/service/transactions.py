@@ -128,7 +128,7 @@ def _repl_table_write_id_state(unit: UnitOfWork, state: TableWriteIdState) -> No
 
 
 def _places(written: Sequence[WrittenTable]) -> list[tuple[str, WriteId]]:
-    return [(one.database_name, one.write_id) for one in written]
+    return [(table.database_name, table.write_id) for table in written]
 
 
 class TransactionVerbs(VerbFamily):

@@ -140,15 +140,15 @@ class TruncationVerbs(VerbFamily):
             return
         changes = [
             (
-                one,
+                stored_partition,
                 replace(
-                    one.partition,
-                    write_id=write_id if write_id > 0 else one.partition.write_id,
-                    parameters=file_statistics.of_nothing(one.partition.parameters)
+                    stored_partition.partition,
+                    write_id=write_id if write_id > 0 else stored_partition.partition.write_id,
+                    parameters=file_statistics.of_nothing(stored_partition.partition.parameters)
                     | {LAST_DDL_TIME: str(unit.now_seconds)},
                 ),
             )
-            for one in some
+            for stored_partition in some
         ]
         stored = tables.require_table(
             unit.connection, table.database_name, table.name, table.catalog_name
@@ -161,8 +161,10 @@ class TruncationVerbs(VerbFamily):
             )
             return
         unit.events += [
-            events.partition_altered(table, one, one, unit.now_seconds, is_truncate=True)
-            for one in emptied
+            events.partition_altered(
+                table, partition, partition, unit.now_seconds, is_truncate=True
+            )
+            for partition in emptied
         ]
 
 
@@ -179,9 +181,9 @@ def _look_up(
     _check(connection, table, write_id)
     if table.is_partitioned:
         places = tuple(
-            (one.partition.storage.location, one.name)
-            for one in _partitions(connection, stored, wanted)
-            if one.partition.storage.location
+            (stored_partition.partition.storage.location, stored_partition.name)
+            for stored_partition in _partitions(connection, stored, wanted)
+            if stored_partition.partition.storage.location
         )
     return _Truncation(
         key=key,

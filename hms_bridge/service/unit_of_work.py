@@ -79,7 +79,6 @@ class Transactions:
         self.database.close()
 
     def read(self, work: Callable[[Connection], T]) -> T:
-        """Run a reading verb."""
         return run_in_transaction(
             self.database, work, write=False, clock=self.clock, settings=self._retry
         )
@@ -116,7 +115,7 @@ class Transactions:
         self._hooks.committed(result[1])
         for event in result[1]:
             if event.type in _DROPS:
-                _tell(event)
+                _log_drop(event)
         if units[0].failure is not None:
             raise units[0].failure
         return result
@@ -152,7 +151,7 @@ def writes(verb: Callable[Concatenate[UnitOfWork, P], T]) -> Callable[Concatenat
     return in_transaction
 
 
-def _tell(event: NotificationEvent) -> None:
+def _log_drop(event: NotificationEvent) -> None:
     tell(
         _LOG,
         _DROPS[event.type],

@@ -263,7 +263,10 @@ class WarehouseFiles:
 
     def _task_at(self, locations: Sequence[str], *, is_below_left: bool) -> FileTask | None:
         for task in self._transactions.read(file_tasks.find):
-            if any(task.covers(one) if is_below_left else task.touches(one) for one in locations):
+            if any(
+                task.covers(location) if is_below_left else task.touches(location)
+                for location in locations
+            ):
                 return task
         return None
 
@@ -278,6 +281,7 @@ class WarehouseFiles:
             if task.kind is FileTaskKind.MOVE:
                 self.settle(task.location)
                 continue
+            # Claimed before it is looked at, so that nobody begins to delete meanwhile.
             claimed = self._claim(task)
             if claimed is None:
                 raise self._busy(task)
@@ -343,6 +347,7 @@ class WarehouseFiles:
                 self._delete(task, partial(self._leases.check, task))
             else:
                 self._move_back(task)
+        # Trying again would not help, so the task ends here.
         except PathNotContainedError as error:
             _LOG.warning("%s; its table is dropped, its files stay", error)
         except (ChangeManagerError, OSError) as error:
@@ -368,6 +373,7 @@ class WarehouseFiles:
                     seen=task.seen,
                 )
             except DirectoryChangedError:
+                # Its row, if any, is given up: the next try plans anew, from what is there.
                 tries += 1
                 if tries == TRIES_MAX:
                     raise
@@ -436,6 +442,7 @@ class WarehouseFiles:
         source, target = task.location, task.target or ""
         try:
             if task.is_archived and self._archive is not None:
+                # For dumps that name the old place; the files are moved next (Warehouse.renameDir).
                 self._archive.recycle(
                     source,
                     RecycleKind.COPY,
@@ -446,6 +453,7 @@ class WarehouseFiles:
             self._leases.check(task)
             if self._directories.exists(source):
                 self._directories.move(source, target, partial(self._leases.check, task))
+        # Whoever took the task over puts the directory back; two at it could lose files.
         except LeaseLostError as error:
             raise MetaError(str(error)) from error
         except (ChangeManagerError, OSError) as error:

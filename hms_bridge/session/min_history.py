@@ -49,7 +49,7 @@ def register_reader(
     if not names:
         return
     settled = _settled_write_ids(metastore, names)
-    under_way = [one for one in _compactions(metastore, names) if one.id != own_compaction]
+    under_way = [entry for entry in _compactions(metastore, names) if entry.id != own_compaction]
     metastore.add_write_ids_to_min_history(
         txn_id, {name: lowest_needed(name, settled[name], under_way) for name in names}
     )
@@ -75,7 +75,8 @@ def _settled_write_ids(metastore: Metastore, names: Sequence[str]) -> dict[str, 
     txns = metastore.get_open_txns().snapshot()
     lists = metastore.get_valid_write_ids(names, txns)
     return {
-        name: one.compactor_view().high_watermark for name, one in zip(names, lists, strict=True)
+        name: write_ids.compactor_view().high_watermark
+        for name, write_ids in zip(names, lists, strict=True)
     }
 
 

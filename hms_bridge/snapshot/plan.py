@@ -128,9 +128,10 @@ class ReadPlan:
         """A row can only be deleted by its own write or a later one."""
         oldest = min(file.min_write_id for file in files)
         deletes = tuple(
-            one
-            for one in self.deletes
-            if one.max_write_id >= oldest and (not self.is_bucketed or one.bucket_id == bucket_id)
+            delete
+            for delete in self.deletes
+            if delete.max_write_id >= oldest
+            and (not self.is_bucketed or delete.bucket_id == bucket_id)
         )
         return ReadSplit(bucket_id=bucket_id, files=files, deletes=deletes)
 

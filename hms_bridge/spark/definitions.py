@@ -10,8 +10,8 @@ from hms_bridge.dml.statement import (
     Describe,
     DropDatabase,
     DropTable,
+    NameAsWritten,
     Show,
-    TableName,
     Use,
 )
 from hms_bridge.errors import AlreadyExistsError, DmlError, NoSuchObjectError
@@ -40,7 +40,7 @@ def run_definition(statement: Ddl, metastore: Metastore, current: str) -> Listed
             return (), [], _table(statement, metastore, current)
         case Show(what="databases"):
             return ("database_name",), [(name,) for name in metastore.get_databases()], None
-        case Show(what="partitions", table=TableName() as name):
+        case Show(what="partitions", table=NameAsWritten() as name):
             return _partitions(name, metastore, current)
         case Show():
             database = statement.database or current
@@ -119,15 +119,15 @@ def _orc_table(statement: CreateTable, database: str) -> Table:
     )
 
 
-def _partitions(name: TableName, metastore: Metastore, current: str) -> Listed:
+def _partitions(name: NameAsWritten, metastore: Metastore, current: str) -> Listed:
     table = find_table(metastore, name.database or current, name.name)
     if not table.is_partitioned:
         raise DmlError(f"{table.full_name} has no partitions")
     names = metastore.get_partition_names(table.database_name, table.name)
-    return ("partition",), [(one,) for one in names], None
+    return ("partition",), [(partition,) for partition in names], None
 
 
-def _describe(name: TableName, metastore: Metastore, current: str) -> Listed:
+def _describe(name: NameAsWritten, metastore: Metastore, current: str) -> Listed:
     table = find_table(metastore, name.database or current, name.name)
     rows: list[tuple[object, ...]] = [
         (column.name, column.type, column.comment) for column in table.storage.columns

@@ -50,7 +50,7 @@ def _last_cause(lines: list[str]) -> str | None:
         return told[-1] if told else None
     last = causes[-1]
     words = last.partition(": ")[2] or last
-    return max((one for one in [*told, *causes] if one.endswith(words)), key=len)
+    return max((cause for cause in [*told, *causes] if cause.endswith(words)), key=len)
 
 
 def _end_of_traceback(lines: list[str]) -> str | None:

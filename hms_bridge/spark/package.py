@@ -169,20 +169,22 @@ def _is_installed(name: str) -> bool:
 def _required(texts: Sequence[str]) -> list[str]:
     requirements = [Requirement(text) for text in texts]
     return [
-        one.name for one in requirements if one.marker is None or one.marker.evaluate({"extra": ""})
+        requirement.name
+        for requirement in requirements
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""})
     ]
 
 
-def _files_of(one: Distribution) -> Iterator[tuple[str, Path]]:
+def _files_of(package: Distribution) -> Iterator[tuple[str, Path]]:
     """Files below the folder of packages: programs beside it are not for executors."""
-    if one.files is None:
+    if package.files is None:
         raise ConfigError(
-            f"{one.metadata['Name']} has no list of its files, so it cannot be packed; install it "
-            "with pip"
+            f"{package.metadata['Name']} has no list of its files, so it cannot be packed; "
+            "install it with pip"
         )
-    for file in one.files:
+    for file in package.files:
         path = file.as_posix()
         if not path.startswith(("..", "/")) and not path.endswith(_IGNORED):
-            source = Path(str(one.locate_file(file)))
+            source = Path(str(package.locate_file(file)))
             if source.is_file() and "/tests/" not in f"/{path}":
                 yield path, source

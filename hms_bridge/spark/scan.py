@@ -116,16 +116,17 @@ def open_table_snapshot(
     """
     database, _, name = table_name.lower().rpartition(".")
 
-    def found() -> Table:
+    def current_table() -> Table:
         table = find_table(metastore, database or "default", name)
         require_full_acid(table)
         chosen_columns(table, columns)
         return table
 
     with locked_transaction(
-        metastore, client, SystemClock(), [read_lock(found())], kind=TxnType.READ_ONLY
+        metastore, client, SystemClock(), [read_lock(current_table())], kind=TxnType.READ_ONLY
     ) as transaction:
-        yield transaction, found()  # a definition may have changed while the lock was awaited
+        # A definition may have changed while the lock was awaited.
+        yield transaction, current_table()
 
 
 def require_full_acid(table: Table) -> None:

@@ -16,7 +16,7 @@ from hms_bridge.dml.named import find_database, find_table
 from hms_bridge.dml.parse import parse_script
 from hms_bridge.dml.plan import QueryPlan, WritePlan, plan_query, plan_write
 from hms_bridge.dml.rewrite import SourceView, quote
-from hms_bridge.dml.statement import Ddl, Delete, Dml, Insert, Select, TableName, Update, Use
+from hms_bridge.dml.statement import Ddl, Delete, Dml, Insert, NameAsWritten, Select, Update, Use
 from hms_bridge.errors import DmlError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
@@ -122,7 +122,7 @@ class SqlSession:
             ):
                 job = WriteJob(spark, self._metastore, self._resolver, transaction)
                 outcome = job.run(plan)
-        return _told(plan, outcome)
+        return _summary(plan, outcome)
 
     def _write_plan(self, statement: Insert | Update | Delete) -> WritePlan:
         tables = self._tables((statement.table, *statement.source_tables))
@@ -167,17 +167,17 @@ class SqlSession:
             require_exact_casts(self._spark)
         return self._spark
 
-    def _tables(self, names: Sequence[TableName]) -> Mapping[TableName, Table]:
+    def _tables(self, names: Sequence[NameAsWritten]) -> Mapping[NameAsWritten, Table]:
         return {name: self._table(name.in_database(self._database)) for name in names}
 
-    def _table(self, name: TableName) -> Table:
+    def _table(self, name: NameAsWritten) -> Table:
         database = name.database or self._database
         table = find_table(self._metastore, database, name.name)
         require_full_acid(table)
         return table
 
 
-def _told(plan: WritePlan, outcome: WriteOutcome) -> str:
+def _summary(plan: WritePlan, outcome: WriteOutcome) -> str:
     """What a write did, in words."""
     if plan.delete_statement_id is None:
         rows = _rows(outcome.inserted_count, "inserted")

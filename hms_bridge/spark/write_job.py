@@ -97,7 +97,7 @@ class WriteJob:
                 written.append(WrittenDirectory(name=name, files=files))
                 inserted = _counted(files, planned, "inserted")
             if plan.kind is Write.UPDATE:
-                _require_same_rows(*(one.files for one in written))
+                _require_same_rows(*(directory.files for directory in written))
             publication.publish(written, plan.kind.operation)
         finally:
             publication.discard_staging()

@@ -111,8 +111,8 @@ def readers(work: Work, entries: Sequence[Compaction]) -> Readers:
     connection = work.connection
     databases = sorted({entry.target.database for entry in entries})
     return Readers(
-        watermarks={one: min_open_txn_watermark(work, one) for one in databases},
-        elsewhere={one: txns_elsewhere(connection, one) for one in databases},
+        watermarks={database: min_open_txn_watermark(work, database) for database in databases},
+        elsewhere={database: txns_elsewhere(connection, database) for database in databases},
         locks=locked_without_txn(connection, entries),
     )
 

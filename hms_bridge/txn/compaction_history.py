@@ -125,7 +125,8 @@ def overtaken(history: Iterable[Compaction], now: int) -> tuple[CompactionId, ..
     dropped: list[CompactionId] = []
     counts: dict[tuple[Target, CompactionState], int] = {}
     succeeded: dict[Target, set[CompactionType]] = {}
-    for entry in sorted(history, key=lambda one: one.id, reverse=True):
+    # The newest first: so `made_good` holds what came after an entry.
+    for entry in sorted(history, key=lambda compaction: compaction.id, reverse=True):
         made_good = succeeded.setdefault(entry.target, set())
         if entry.state is CompactionState.SUCCEEDED:
             made_good.add(entry.type)

@@ -75,15 +75,15 @@ def tracked_rows(
     """
     fixed: dict[tuple[Scope, DataOperation], None] = {}
     dynamic: dict[Scope, DataOperation] = {}
-    for one in components:
-        if one.is_transactional is False or one.operation in _UNTRACKED:
+    for component in components:
+        if component.is_transactional is False or component.operation in _UNTRACKED:
             continue
-        operation = one.operation
+        operation = component.operation
         if operation is None or operation is DataOperation.UNSET:
             operation = DataOperation.UPDATE
-        table = replace(one.scope, partition=None)
-        if not one.is_dynamic_partition_write:
-            fixed[(one.scope, operation)] = None
+        table = replace(component.scope, partition=None)
+        if not component.is_dynamic_partition_write:
+            fixed[(component.scope, operation)] = None
         elif operation in _CHANGES:
             dynamic[table] = DataOperation.UPDATE
         else:

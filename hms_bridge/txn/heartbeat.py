@@ -74,8 +74,8 @@ def heartbeat_txn_range(work: Work, first: TxnId, last: TxnId) -> HeartbeatRange
     ids = [TxnId(txn_id) for txn_id in range(first, last + 1)]
     gone = (None, TxnState.COMMITTED)
     return HeartbeatRangeResult(
-        aborted=tuple(one for one in ids if states.get(one) is TxnState.ABORTED),
-        missing=tuple(one for one in ids if states.get(one) in gone),
+        aborted=tuple(txn_id for txn_id in ids if states.get(txn_id) is TxnState.ABORTED),
+        missing=tuple(txn_id for txn_id in ids if states.get(txn_id) in gone),
     )
 
 

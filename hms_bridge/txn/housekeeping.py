@@ -175,7 +175,7 @@ def _lasting(connection: Connection, boundary: TxnId) -> set[int]:
         )
     ).all()
     last = connection.scalar(highest.where(before.TXN_ID <= boundary))
-    return {one for one in (*found, last) if one is not None}
+    return {txn_id for txn_id in (*found, last) if txn_id is not None}
 
 
 def settle_compactions(work: Work) -> tuple[Compaction, ...]:
@@ -249,7 +249,7 @@ def _finished_below(work: Work) -> TxnId:
     others = work.connection.execute(
         select(aborted.scalar_subquery(), history.scalar_subquery())
     ).one()
-    return TxnId(min([watermark, *(one for one in others if one is not None)]))
+    return TxnId(min([watermark, *(txn_id for txn_id in others if txn_id is not None)]))
 
 
 def _lowest_staying(connection: Connection, bound: TxnId) -> Mapping[tuple[str, str], WriteId]:

@@ -54,14 +54,14 @@ def lock(work: Work, request: LockRequest) -> LockResponse:
     if not request.components:
         raise MetaError("a lock request without components; name what to lock")
     components = tuple(_lower(component) for component in request.components)
-    for one in components:
-        require_fitting(one.scope)
+    for wanted in components:
+        require_fitting(wanted.scope)
     if request.txn_id:
         lock_open_txn(connection, request.txn_id)
         track_locked(connection, request.txn_id, components)
     now = work.now_ms
     lock_id = next_lock_id(connection)
-    targets = [(number, _target(one)) for number, one in enumerate(components, start=1)]
+    targets = [(number, _target(component)) for number, component in enumerate(components, start=1)]
     blocked = _first_blocked(connection, lock_id, request.txn_id, targets)
     refusal = _refusal(request, blocked) if blocked else None
     if refusal is not None:

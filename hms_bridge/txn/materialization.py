@@ -90,8 +90,10 @@ def changes_since(
         database, _, table = name.partition(".")
         sources.append(_Source(database=database, table=table, seen=then))
     return MaterializationChanges(
-        has_updates_or_deletes=any(_is_changed(connection, one, valid_txns) for one in sources),
-        has_compactions=any(_is_compacted(connection, one) for one in sources),
+        has_updates_or_deletes=any(
+            _is_changed(connection, source, valid_txns) for source in sources
+        ),
+        has_compactions=any(_is_compacted(connection, source) for source in sources),
     )
 
 

@@ -219,7 +219,7 @@ def _insert(work: Work, request: OpenTxnsRequest, count: int) -> tuple[TxnId, ..
     time = row_time_expression(connection, work.clock)
     times = {"TXN_STARTED": time, "TXN_LAST_HEARTBEAT": time}
     ids = insert_generating_ids(connection, TXNS, TXNS.c.TXN_ID, [row] * count, times)
-    return tuple(TxnId(one) for one in ids)
+    return tuple(TxnId(number) for number in ids)
 
 
 def _remember_history(connection: Connection, ids: Sequence[TxnId], min_open: TxnId) -> None:
@@ -227,7 +227,7 @@ def _remember_history(connection: Connection, ids: Sequence[TxnId], min_open: Tx
     for some in batches(ids):
         connection.execute(
             insert(MIN_HISTORY_LEVEL),
-            [{"MHL_TXNID": one, "MHL_MIN_OPEN_TXNID": min(min_open, ids[0])} for one in some],
+            [{"MHL_TXNID": txn_id, "MHL_MIN_OPEN_TXNID": min(min_open, ids[0])} for txn_id in some],
         )
 
 

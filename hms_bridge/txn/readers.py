@@ -63,8 +63,8 @@ def reads_elsewhere(database: str) -> ColumnElement[bool]:
 def txns_elsewhere(connection: Connection, database: str) -> frozenset[TxnId]:
     """Open transactions that surely read nothing of a database."""
     return frozenset(
-        TxnId(one)
-        for one in connection.scalars(
+        TxnId(number)
+        for number in connection.scalars(
             select(_T.TXN_ID).where(_T.TXN_STATE == TxnState.OPEN.value, reads_elsewhere(database))
         )
     )

@@ -141,8 +141,8 @@ def judge(
     if is_cut and not has_valid and (opened or aborted):
         lowest = min([*opened[:1], *aborted[:1]])
         high_watermark = lowest
-        opened = [one for one in opened if one == lowest]
-        aborted = [one for one in aborted if one == lowest]
+        opened = [number for number in opened if number == lowest]
+        aborted = [number for number in aborted if number == lowest]
     return ValidWriteIdList(
         table=full_name,
         high_watermark=high_watermark,

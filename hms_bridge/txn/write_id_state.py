@@ -59,7 +59,9 @@ def repl_table_write_id_state(work: Work, state: TableWriteIdState) -> AppliedSt
             f"'{state.valid_write_ids[:60]}' names no highest write id of {database}.{table} from "
             f"0 to {SEED_MAX}; send the source's list"
         )
-    aborted_ids = [one for one in valid.aborted_ids if 0 < one <= valid.high_watermark]
+    aborted_ids = [
+        write_id for write_id in valid.aborted_ids if 0 < write_id <= valid.high_watermark
+    ]
     if len(aborted_ids) > ABORTED_MAX:
         raise MetaError(
             f"{database}.{table} has {len(aborted_ids)} aborted write ids at its source; at most "
@@ -93,7 +95,7 @@ def repl_table_write_id_state(work: Work, state: TableWriteIdState) -> AppliedSt
 def _highest_committed(valid: ValidWriteIdList) -> WriteId | None:
     others = {*valid.aborted_ids, *valid.open_ids}
     ids = range(valid.high_watermark, 0, -1)
-    return next((WriteId(one) for one in ids if one not in others), None)
+    return next((WriteId(number) for number in ids if number not in others), None)
 
 
 def _own(work: Work, state: TableWriteIdState, write_ids: Sequence[WriteId]) -> tuple[TxnId, ...]:

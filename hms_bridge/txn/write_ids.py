@@ -67,7 +67,7 @@ def allocate_table_write_ids(
     held = _held(connection, txn_ids, database, table)
     missing = [txn_id for txn_id in txn_ids if txn_id not in held]
     new = _allocate(connection, missing, database, table)
-    pairs = sorted([*held.items(), *((one.txn_id, one.write_id) for one in new)])
+    pairs = sorted([*held.items(), *((pair.txn_id, pair.write_id) for pair in new)])
     return Allocation(
         pairs=tuple(TxnToWriteId(txn_id=txn, write_id=write) for txn, write in pairs), new=new
     )
@@ -315,9 +315,11 @@ def _allocate_replayed(
     txn_ids = [mapped[pair.txn_id] for pair in source]
     _require_writers(connection, sorted(txn_ids), f"{database}.{table}")
     held = _held(connection, txn_ids, database, table)
+    # Replayed before: the same answer, and nothing to log.
     if len(held) == len(txn_ids):
-        pairs = [TxnToWriteId(txn_id=one, write_id=held[one]) for one in sorted(held)]
+        pairs = [TxnToWriteId(txn_id=txn_id, write_id=held[txn_id]) for txn_id in sorted(held)]
         return Allocation(pairs=tuple(pairs))
+    # Some of them only: all are given anew, because the source's ids win.
     if held:
         _take_back(connection, list(held), database, table)
     new = _allocate_from(connection, txn_ids, database, table, first)

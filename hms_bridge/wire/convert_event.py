@@ -87,7 +87,7 @@ def insert_notifications_from_struct(struct: Struct) -> tuple[InsertNotification
     if data.insertData is not None:
         several = [(data.insertData, struct.partitionVals)]
     else:
-        several = [(one, one.partitionVal) for one in data.insertDatas or ()]
+        several = [(insert, insert.partitionVal) for insert in data.insertDatas or ()]
     catalog, database = split_catalog(given(struct.dbName, "dbName"))
     return tuple(
         InsertNotification(
@@ -95,12 +95,12 @@ def insert_notifications_from_struct(struct: Struct) -> tuple[InsertNotification
             database_name=database or "",
             table_name=given_name(struct.tableName, "tableName"),
             partition_values=tuple(values or ()),
-            files=tuple(one.filesAdded or ()),
-            checksums=_parallel(one, "filesAddedChecksum"),
-            subdirectories=_parallel(one, "subDirectoryList"),
-            is_replace=bool(one.replace),
+            files=tuple(insert.filesAdded or ()),
+            checksums=_parallel(insert, "filesAddedChecksum"),
+            subdirectories=_parallel(insert, "subDirectoryList"),
+            is_replace=bool(insert.replace),
         )
-        for one, values in several
+        for insert, values in several
     )
 
 

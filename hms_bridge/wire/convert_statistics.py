@@ -93,7 +93,7 @@ def statistics_from_struct(struct: Struct) -> ColumnStatistics:
 
 def statistics_to_structs(columns: Iterable[ColumnStatistics]) -> list[Struct]:
     """ColumnStatisticsObj structs."""
-    return [statistics_to_struct(one) for one in columns]
+    return [statistics_to_struct(column) for column in columns]
 
 
 def object_to_struct(
@@ -123,7 +123,9 @@ def object_from_struct(struct: Struct) -> ObjectStatistics:
     if not description.isTblLevel:
         partition = given(description.partName, "partName of the statistics of a partition")
     return ObjectStatistics(
-        columns=tuple(statistics_from_struct(one) for one in given(struct.statsObj, "statsObj")),
+        columns=tuple(
+            statistics_from_struct(column) for column in given(struct.statsObj, "statsObj")
+        ),
         partition_name=partition,
         analyzed_seconds=description.lastAnalyzed,
         is_compliant=struct.isStatsCompliant,
@@ -168,7 +170,7 @@ def update_to_struct(update: StatisticsUpdate) -> Struct:
         "engine": update.engine,
     }
     return hive.SetPartitionsStatsRequest(
-        colStats=[object_to_struct(one, **name) for one in update.objects],
+        colStats=[object_to_struct(statistics, **name) for statistics in update.objects],
         needMerge=update.is_merge,
         writeId=update.write_id,
         validWriteIdList=update.valid_write_ids,
@@ -178,7 +180,7 @@ def update_to_struct(update: StatisticsUpdate) -> Struct:
 
 def _update(structs: Iterable[Struct], **more: Any) -> StatisticsUpdate:
     listed = list(structs)
-    names = {_table_of(given(one.statsDesc, "statsDesc")) for one in listed}
+    names = {_table_of(given(struct.statsDesc, "statsDesc")) for struct in listed}
     if len(names) != 1:
         raise InvalidObjectError("statistics of several tables were sent; send those of one")
     catalog, database, table = names.pop()
@@ -186,7 +188,7 @@ def _update(structs: Iterable[Struct], **more: Any) -> StatisticsUpdate:
         catalog_name=catalog,
         database_name=database,
         table_name=table,
-        objects=tuple(object_from_struct(one) for one in listed),
+        objects=tuple(object_from_struct(struct) for struct in listed),
         **more,
     )
 
@@ -237,5 +239,6 @@ def _decimal_to_struct(text: str) -> Struct | None:
     if not isinstance(exponent, int) or abs(exponent) > _DIGITS_MAX:
         return None
     unscaled = int("".join(map(str, digits)) or "0") * (-1 if sign else 1)
+    # As long as Java's BigInteger.toByteArray makes it, with room for the sign.
     size = (unscaled.bit_length() if unscaled >= 0 else (unscaled + 1).bit_length()) // 8 + 1
     return hive.Decimal(unscaled=unscaled.to_bytes(size, "big", signed=True), scale=-exponent)

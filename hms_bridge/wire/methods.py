@@ -48,7 +48,7 @@ def all_names() -> tuple[str, ...]:
 @cache
 def method(name: str) -> Method:
     """The structs of a method. Raises KeyError for one that Hive 4 does not have."""
-    addition = next((one for one in METHODS if one.name == name), None)
+    addition = next((added for added in METHODS if added.name == name), None)
     if addition is not None:
         return _added_method(addition)
     for module in (ThriftHiveMetastore, FacebookService):

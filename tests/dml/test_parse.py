@@ -10,14 +10,14 @@ from hms_bridge.dml.statement import (
     Delete,
     DropTable,
     Insert,
+    NameAsWritten,
     Select,
     Show,
-    TableName,
     Update,
 )
 from hms_bridge.errors import DmlError
 
-T = TableName(database=None, name="t")
+T = NameAsWritten(database=None, name="t")
 
 
 def tree(text: str) -> exp.Expr:
@@ -36,10 +36,10 @@ def test_a_script_is_cut_at_semicolons_outside_quotes_and_comments() -> None:
 def test_update_with_subquery_names_what_it_reads() -> None:
     statement = parse_statement("UPDATE D.T SET A = a + 1 WHERE id IN (SELECT id FROM s)")
     assert statement == Update(
-        table=TableName(database="d", name="t"),
+        table=NameAsWritten(database="d", name="t"),
         assignments=(("a", tree("a + 1")),),
         where=tree("id IN (SELECT id FROM s)"),
-        source_tables=(TableName(database=None, name="s"),),
+        source_tables=(NameAsWritten(database=None, name="s"),),
     )
 
 

@@ -6,7 +6,7 @@ from sqlglot import Parser
 from hms_bridge.dml.parse import parse_statement
 from hms_bridge.dml.plan import QueryPlan, Write, WritePlan, plan_query, plan_write
 from hms_bridge.dml.spark_types import spark_type
-from hms_bridge.dml.statement import Delete, Insert, Select, TableName, Update
+from hms_bridge.dml.statement import Delete, Insert, NameAsWritten, Select, Update
 from hms_bridge.errors import DmlError
 from hms_bridge.model.catalog import Column, Storage, Table
 
@@ -24,8 +24,8 @@ TABLE = Table(
     parameters={"transactional": "true", "bucketing_version": "2"},
 )
 TABLES = {
-    TableName(database=None, name="t"): TABLE,
-    TableName(database="d", name="t"): TABLE,
+    NameAsWritten(database=None, name="t"): TABLE,
+    NameAsWritten(database="d", name="t"): TABLE,
 }
 
 

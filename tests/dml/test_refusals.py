@@ -13,9 +13,9 @@ from hms_bridge.dml.statement import (
     Delete,
     DropTable,
     Insert,
+    NameAsWritten,
     Select,
     Show,
-    TableName,
     Update,
     Use,
 )
@@ -189,9 +189,9 @@ TABLE = Table(
     parameters={"transactional": "true"},
 )
 TABLES = {
-    TableName(database=None, name="t"): TABLE,
-    TableName(database=None, name="s"): TABLE,
-    TableName(database="d", name="s"): TABLE,
+    NameAsWritten(database=None, name="t"): TABLE,
+    NameAsWritten(database=None, name="s"): TABLE,
+    NameAsWritten(database="d", name="s"): TABLE,
 }
 
 
@@ -212,7 +212,7 @@ def test_what_is_carried_out_stays() -> None:
         "location '/x' tblproperties ('k'='v')"
     )
     assert isinstance(created, CreateTable)
-    assert created.table == TableName(database="meine tabelle", name="öl fass")
+    assert created.table == NameAsWritten(database="meine tabelle", name="öl fass")
     assert [column.type for column in created.columns] == [
         "int",
         "timestamp with local time zone",
@@ -221,13 +221,13 @@ def test_what_is_carried_out_stays() -> None:
     assert created.properties == {"comment": "all of it", "k": "v"}
     assert (created.location, created.bucket_count) == ("/x", 2)
     assert parse_statement("drop table `a b`") == DropTable(
-        table=TableName(database=None, name="a b")
+        table=NameAsWritten(database=None, name="a b")
     )
     assert parse_statement("use `a b`") == Use(database="a b")
     assert parse_statement("show tables in `a b`") == Show(what="tables", database="a b")
     assert parse_statement("show schemas") == Show(what="databases")
     assert parse_statement("update t set a = 1 where t.a = 2") == Update(
-        table=TableName(database=None, name="t"),
+        table=NameAsWritten(database=None, name="t"),
         assignments=(("a", exp.Literal.number(1)),),
         where=exp.column("a", "t").eq(2),
     )
@@ -245,7 +245,7 @@ def test_rows_of_old_buckets_are_not_inserted() -> None:
         statement = parse_statement("insert into t values (1, null)")
         assert isinstance(statement, Insert)
         with pytest.raises(DmlError, match="bucketing_version"):
-            plan_write(statement, {TableName(database=None, name="t"): table})
+            plan_write(statement, {NameAsWritten(database=None, name="t"): table})
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_no_partition_beside_the_one_that_hive_would_make(kind: str) -> None:
         partition_columns=(Column(name="p", type=kind),),
         parameters={"transactional": "true"},
     )
-    tables = {TableName(database=None, name="t"): table}
+    tables = {NameAsWritten(database=None, name="t"): table}
     for text in ("insert into t values (1, null, 1)", "insert into t partition (p=1) select 1, 2"):
         statement = parse_statement(text)
         assert isinstance(statement, Insert)

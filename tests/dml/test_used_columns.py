@@ -6,7 +6,7 @@ import pytest
 
 from hms_bridge.dml.parse import parse_statement
 from hms_bridge.dml.plan import plan_query, plan_write
-from hms_bridge.dml.statement import Select, TableName
+from hms_bridge.dml.statement import NameAsWritten, Select
 from hms_bridge.model.catalog import Column, Storage, Table
 
 ALL = "a b c s p"
@@ -29,9 +29,9 @@ def table(database: str, name: str, columns: str, keys: str = "") -> Table:
 
 
 TABLES = {
-    TableName(database=None, name="t"): table("d", "t", "a b c s", "p"),
-    TableName(database="d", name="t"): table("d", "t", "a b c s", "p"),
-    TableName(database=None, name="u"): table("d", "u", OTHER),
+    NameAsWritten(database=None, name="t"): table("d", "t", "a b c s", "p"),
+    NameAsWritten(database="d", name="t"): table("d", "t", "a b c s", "p"),
+    NameAsWritten(database=None, name="u"): table("d", "u", OTHER),
 }
 
 
@@ -95,8 +95,8 @@ def test_what_is_read(text: str, columns: dict[str, str]) -> None:
 
 def test_names_of_views_do_not_collide() -> None:
     tables = {
-        TableName(database="a__b", name="c"): table("a__b", "c", "x"),
-        TableName(database="a", name="b__c"): table("a", "b__c", "x"),
+        NameAsWritten(database="a__b", name="c"): table("a__b", "c", "x"),
+        NameAsWritten(database="a", name="b__c"): table("a", "b__c", "x"),
     }
     statement = parse_statement("select * from a__b.c join a.b__c")
     assert isinstance(statement, Select)

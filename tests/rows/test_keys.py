@@ -9,7 +9,7 @@ from hms_bridge.model.ids import WriteId
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.rows.keys import (
     Keys,
-    found_in,
+    is_among,
     is_sorted,
     is_valid_mask,
     key_bounds,
@@ -43,7 +43,7 @@ def back(given_keys: Keys) -> list[RowId]:
 
 @given(ids, ids)
 def test_finding_is_set_membership(some: list[RowId], others: list[RowId]) -> None:
-    assert found_in(keys(some), keys(others)).to_pylist() == [one in set(others) for one in some]
+    assert is_among(keys(some), keys(others)).to_pylist() == [one in set(others) for one in some]
 
 
 @given(ids)

@@ -34,7 +34,7 @@ def test_the_story_ends_well(spark: Any, tmp_path: Path) -> None:
         say=told.append,
     )
     try:
-        is_passed = story.tell()
+        is_passed = story.play()
     finally:
         source.store.metastore.close()
         replica.store.metastore.close()

@@ -12,7 +12,7 @@ from changemanager.filesystem.volume import FileKind
 from changemanager.journal import tell
 from changemanager.location import Location, Resolver
 from changemanager.manifest import ArchiveManifest
-from changemanager.sharing import tell_of
+from changemanager.sharing import announce
 from hms_bridge.clock import Clock
 from hms_bridge.metastore import Metastore
 from hms_bridge.repl.format.layout import HIVE_DIRECTORY, NON_RECOVERABLE, DumpPaths
@@ -102,7 +102,7 @@ class DumpVerb:
         if self._manifest is None or cm_root is None:
             return
         try:
-            tell_of(self._resolve(cm_root), self._manifest.store_id(self._new_name()))
+            announce(self._resolve(cm_root), self._manifest.store_id(self._new_name()))
         except OSError as error:
             _LOG.warning(
                 "%s: no file of ours can be put there (%s); a purge by another metastore that "
