@@ -167,7 +167,7 @@ PAIR = "delta_0000001_0000005_v00000{0}/", "delete_delta_0000001_0000005_v00000{
 
 
 def test_t2_newest_of_two_outputs_of_one_range() -> None:
-    """HIVE-29210: reading both would double the rows."""
+    """HIVE-29210 (docs/hive/acid.md §7): reading both would double the rows."""
     paths = [path.format(txn) for path in PAIR for txn in (10, 12)]
     state = resolve(tree(*paths), txns=txns(), write_ids=write_ids(ALL_SEEN))
     assert current(state) == [
@@ -198,6 +198,7 @@ def test_t2_unsuffixed_output_gives_way_to_a_later_one() -> None:
         write_ids=write_ids(ALL_SEEN),
     )
     assert current(state) == ["delta_0000001_0000005_v0000010"]
+    assert obsolete(state) == ["delta_0000001_0000005"]
 
 
 def test_newest_of_two_bases_of_one_number() -> None:

@@ -1,3 +1,5 @@
+import pytest
+
 from hms_bridge.acid.listing import DirectoryListing, ListedFile
 from hms_bridge.acid.obsolete import CleaningScope, VictimReason, plan_cleaning
 from hms_bridge.model.ids import TxnId, WriteId
@@ -190,6 +192,19 @@ def test_t8_later_compaction_waits_for_its_own_entry() -> None:
     )
     assert victims(plan) == ["delta_0000001_0000001_0000"]
     assert kept(plan)["base_0000003_v0000012"] == "BEYOND"
+
+
+@pytest.mark.parametrize("earlier", ["", "_v0000010"])
+def test_t2_of_two_outputs_of_one_range_the_earlier_goes(earlier: str) -> None:
+    """A Hive beside us reads the later one and removes the other: the same must stay here."""
+    names = [f"{kind}_0000001_0000005" for kind in ("delete_delta", "delta")]
+    plan = plan_cleaning(
+        tree(*(f"{name}{end}/" for name in names for end in (earlier, "_v0000012"))),
+        txns=txns(),
+        write_ids=write_ids(ALL_SEEN),
+    )
+    assert victims(plan) == [f"{name}{earlier}" for name in names]
+    assert kept(plan) == {f"{name}_v0000012": "CURRENT" for name in names}
 
 
 def test_t6_abort_records_stay_while_their_rows_do() -> None:

@@ -53,7 +53,8 @@ _FOUND = "tests/simulation/test_found.py::"
 # compaction's transaction, the name of its transaction for a worker that publishes too late, the
 # look at the archive before a deletion for the archiving itself (and the reverse), the abort record
 # for aborted files that go too early. And no writer of the simulated cluster mixes aborted rows
-# with others in one directory, as streams do.
+# with others in one directory, as streams do, and no two workers there compact one range, as those
+# of Hive may.
 MUTATIONS = (
     Mutation(
         name="the cleaner waits for no reader and judges for none",
@@ -494,6 +495,20 @@ MUTATIONS = (
         new="            elif key in compacted:\n",
         test="tests/acid/test_directory.py",
         is_simulated=True,
+    ),
+    Mutation(
+        name="of two compactions of one range the earliest is read",
+        file="hms_bridge/acid/directory.py",
+        old="        -name.visibility_txn_id,\n",
+        new="        name.visibility_txn_id,\n",
+        test="tests/acid/test_directory.py::test_t2_newest_of_two_outputs_of_one_range",
+    ),
+    Mutation(
+        name="two compactions of one range are both read",
+        file="hms_bridge/acid/directory.py",
+        old="            elif key in compacted or not _is_companion(directory, cover, previous):\n",
+        new="            elif not _is_companion(directory, cover, previous):\n",
+        test="tests/acid/test_obsolete.py::test_t2_of_two_outputs_of_one_range_the_earlier_goes",
     ),
     Mutation(
         name="a load takes other bytes under the right name for the file",
