@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from hms_bridge.client.thrift_metastore import ThriftMetastoreClient
+from hms_bridge.config.settings import CompactorSettings
 from hms_bridge.errors import InvalidObjectError, MetaError
 from hms_bridge.metastore import LocalMetastore, Metastore
 from hms_bridge.model.compaction import (
@@ -129,6 +130,7 @@ def test_nor_by_an_entry_that_it_claims(served: Served) -> None:
     entry = replace(entry, highest_write_id=WriteId(SEED_MAX))
     own = open_txn(served.client, TxnType.COMPACTION)
     served.client.update_compactor_state(entry, own)
+    served.clock.advance_ms(CompactorSettings().abort_retention_ms)  # which would keep the abort
     served.client.mark_cleaned(entry)
     keep_house(served)
     assert seen(served.client, database).endswith(":3:9223372036854775807::2")

@@ -118,6 +118,13 @@ MUTATIONS = (
         is_simulated=True,
     ),
     Mutation(
+        name="a client's word lets aborts be forgotten",
+        file="hms_bridge/server/compaction_calls.py",
+        old="        self._store.mark_cleaned(replace(entry, highest_write_id=WriteId(0)))\n",
+        new="        self._store.mark_cleaned(entry)\n",
+        test="tests/service/test_hostile_clients.py::test_nor_by_an_entry_that_it_claims",
+    ),
+    Mutation(
         name="a published directory's name is not brought to the disk",
         file="hms_bridge/directories/rename.py",
         old='        settle_names(volume, target.rpartition("/")[0])\n',
