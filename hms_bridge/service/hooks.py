@@ -176,6 +176,7 @@ class HookTeller:
         self._thread = threading.Thread(target=self._loop, name=f"event-hook {name}", daemon=True)
 
     def start(self) -> None:
+        """Deliver on a thread of its own, until the dispatcher is closed."""
         self._thread.start()
 
     def wake(self) -> None:

@@ -79,6 +79,7 @@ class Transactions:
         self.database.close()
 
     def read(self, work: Callable[[Connection], T]) -> T:
+        """In a database transaction of its own, again after a deadlock or the like."""
         return run_in_transaction(
             self.database, work, write=False, clock=self.clock, settings=self._retry
         )
