@@ -15,11 +15,57 @@ if TYPE_CHECKING:
     from hms_bridge.backend.engine import Database
 
 
+LONG = frozenset(
+    (
+        "acid/test_obsolete_properties.py",
+        "adoption/test_adopt_golden.py",
+        "backend/test_interrupts.py",
+        "changemanager/test_delete_protocol.py",
+        "cli/test_file_systems.py",
+        "cli/test_initiator.py",
+        "cli/test_output.py",
+        "cli/test_repl_options.py",
+        "compaction/test_golden_compaction.py",
+        "compaction/test_power_loss.py",
+        "compaction/test_worker.py",
+        "conformance/test_thrift_metastore.py",
+        "orc/test_stripe_copy.py",
+        "repl/test_discard.py",
+        "repl/test_dump_crash.py",
+        "repl/test_edges.py",
+        "repl/test_load_crash_matrix.py",
+        "repl/test_load_golden.py",
+        "repl/test_replica_gate.py",
+        "repl/test_tables_anew.py",
+        "repl/test_two_metastores.py",
+        "repl/test_unreported_writes.py",
+        "repl/test_write_id_truth.py",
+        "rows/test_golden_rows.py",
+        "server/test_malformed_input.py",
+        "service/test_bound_deletions.py",
+        "service/test_hooks.py",
+        "service/test_many_at_once.py",
+        "service/test_warehouse_files.py",
+        "session/test_heartbeat.py",
+        "simulation/test_cleaning_schedules.py",
+        "simulation/test_found.py",
+        "simulation/test_simulated_cluster.py",
+        "spark/test_package.py",
+        "txn/test_txn_machine.py",
+        "wire/test_fields.py",
+    )
+)
+"""Files that take the most time (`pytest --durations 0`); `make quick` leaves them out."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests with Spark run in one process, so that a run starts one session."""
+    here = Path(__file__).parent
     for item in items:
         if item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))
+        if item.path.relative_to(here).as_posix() in LONG:
+            item.add_marker(pytest.mark.long)
 
 
 @pytest.fixture(scope="session")
