@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from changemanager.durable import settle_names
 from changemanager.errors import LocationError
@@ -77,10 +77,6 @@ class Directories:
         if file.volume.place(part.path, file.path) is not Placement.MOVED:
             file.volume.remove_file(part.path)
 
-    def is_renamed_at_once(self, uri: str) -> bool:
-        """Whether directories exist by themselves, so that one rename moves one."""
-        return self._resolve(uri).volume.capabilities.has_directories
-
     def remove_empty(self, uri: str) -> bool:
         """Remove a directory if nothing is in it; whether it is gone."""
         place = self._resolve(uri)
@@ -90,56 +86,149 @@ class Directories:
             place.volume.remove_empty_directory(place.path)
         return True
 
-    def move(self, source: str, target: str, proceed: Callable[[], None] = never_lost) -> None:
-        """Give a directory another name on the same file system.
+    def move(
+        self, source: str, target: str, token: str, proceed: Callable[[], None] = never_lost
+    ) -> None:
+        """Give a directory another name on the same file system. FileExistsError.
 
         Where directories are only parts of names, files are copied first and removed then, so
-        that a crash leaves each of them under at least one name; calling again goes on. What comes
-        into the old place meanwhile is moved too.
-        ``proceed`` is called before each step; it raises to stop.
+        that a crash leaves each of them under at least one name. What comes into the old place
+        meanwhile is moved too. ``proceed`` is called before each step; it raises to stop.
+        A hidden file, named after ``token``, tells what was moved from what others put at the new
+        place; :meth:`end_move` removes it.
         """
         old, new = self._resolve(source), self._resolve(target)
-        volume = old.volume
-        if new.volume is not volume:
+        if new.volume is not old.volume:
             raise OSError(errno.EXDEV, f"is on another file system than {new.uri}", old.uri)
-        if volume.capabilities.has_atomic_rename:
-            volume.make_directory(new.parent.path)
-            volume.rename(old.path, new.path)
-            # Before a commit names the new place for good.
-            for directory in dict.fromkeys((new.parent.path, old.parent.path)):
-                settle_names(volume, directory)
+        if old.volume.capabilities.has_atomic_rename:
+            self._set_mark(old, token)
+            _rename(old, new)
             return
-        while files := [f for f in list_tree(old) if f.kind is FileKind.FILE]:
-            there = {file.path: file for file in list_tree(new)}
-            for file in files:
-                known = there.get(file.path)
-                if known is None or known.size_bytes != file.size_bytes:
-                    proceed()
-                    volume.copy_file(old.child(file.path).path, new.child(file.path).path)
-            for file in files:
+        if new.status() is not None:
+            raise FileExistsError(errno.EEXIST, "is there already", new.uri)
+        while files := _files(old):
+            _copy(old, new, files, proceed)
+            self._set_mark(new, token)  # all is there, before the first of the old ones goes
+            for path in files:
                 proceed()
-                volume.remove_file(old.child(file.path).path)
+                old.volume.remove_file(old.child(path).path)
 
-    def put_back(self, source: str, target: str, proceed: Callable[[], None] = never_lost) -> None:
-        """Move what is in a directory into one that is there again, name by name. What has the
-        name of something else there stays.
+    def move_back(
+        self, source: str, target: str, token: str, proceed: Callable[[], None] = never_lost
+    ) -> None:
+        """Undo a move, however far it came, name by name if somebody has written to the old place
+        since. What others put at the new place, because nothing had come there, is not touched.
+
+        Raises OSError if files of one name are in both.
         """
         old, new = self._resolve(source), self._resolve(target)
-        self._put_back(old, new, proceed)
+        if new.child(_mark(token)).status() is None:
+            if not old.volume.capabilities.has_atomic_rename:
+                _remove_copies(old, new, proceed)
+        elif not old.volume.capabilities.has_atomic_rename:
+            _copy_back(new, old, token, proceed)
+        elif old.status() is None:
+            _rename(new, old)
+        else:
+            self._put_back(new, old, token, proceed)
+        self._remove_mark(old, token)
 
-    def _put_back(self, old: Location, new: Location, proceed: Callable[[], None]) -> None:
-        volume = old.volume
-        for status in volume.children(old.path):
-            child, place = old.child(status.name), new.child(status.name)
-            there = place.status()
-            if there is None:
-                proceed()
-                volume.rename(child.path, place.path)
-            elif FileKind.DIRECTORY == status.kind == there.kind:
-                self._put_back(child, place, proceed)
-        settle_names(volume, new.path)  # before the old names are gone for good
-        if not volume.children(old.path):
-            volume.remove_empty_directory(old.path)
+    def end_move(self, place: str, token: str) -> None:
+        """It is where it is now."""
+        self._remove_mark(self._resolve(place), token)
+
+    def _put_back(
+        self, new: Location, old: Location, token: str, proceed: Callable[[], None]
+    ) -> None:
+        _merge(new, old, _mark(token), proceed)
+        left = {status.name for status in new.volume.children(new.path)} - {_mark(token)}
+        if left:
+            raise _both_there(old, new)
+        self._remove_mark(new, token)  # last, so that a crash before leads here again
+        new.volume.remove_empty_directory(new.path)
+
+    def _set_mark(self, place: Location, token: str) -> None:
+        mark = place.child(_mark(token))
+        if mark.status() is None:
+            mark.volume.write_new(mark.path, [b""])
+        settle_names(place.volume, place.path)  # it must not come later than what it marks
+
+    def _remove_mark(self, place: Location, token: str) -> None:
+        mark = place.child(_mark(token))
+        if mark.status() is not None:
+            mark.volume.remove_file(mark.path)
+
+
+def _mark(token: str) -> str:
+    return f".hms_bridge_move_{token}"
+
+
+def _rename(old: Location, new: Location) -> None:
+    old.volume.make_directory(new.parent.path)
+    old.volume.rename(old.path, new.path)
+    # Before a commit names the new place for good.
+    for directory in dict.fromkeys((new.parent.path, old.parent.path)):
+        settle_names(old.volume, directory)
+
+
+def _files(place: Location) -> dict[str, int]:
+    """Sizes in bytes by path below the place."""
+    return {f.path: f.size_bytes for f in list_tree(place) if f.kind is FileKind.FILE}
+
+
+def _copy(
+    old: Location, new: Location, files: Mapping[str, int], proceed: Callable[[], None]
+) -> None:
+    there = _files(new)
+    for path, size_bytes in files.items():
+        if there.get(path) != size_bytes:
+            proceed()
+            old.volume.copy_file(old.child(path).path, new.child(path).path)
+
+
+def _remove_copies(old: Location, new: Location, proceed: Callable[[], None]) -> None:
+    """The old place is whole: what was copied of it goes."""
+    own = _files(old)
+    for path, size_bytes in _files(new).items():
+        original, copy = old.child(path), new.child(path)
+        if own.get(path) == size_bytes and original.checksum() == copy.checksum():
+            proceed()
+            copy.volume.remove_file(copy.path)
+
+
+def _copy_back(new: Location, old: Location, token: str, proceed: Callable[[], None]) -> None:
+    files, there = _files(new), _files(old)
+    mark = files.pop(_mark(token), None)
+    if any(there.get(path, size_bytes) != size_bytes for path, size_bytes in files.items()):
+        raise _both_there(old, new)
+    _copy(new, old, files, proceed)
+    for path in [*files, *([] if mark is None else [_mark(token)])]:
+        proceed()
+        new.volume.remove_file(new.child(path).path)
+
+
+def _merge(new: Location, old: Location, spared: str, proceed: Callable[[], None]) -> None:
+    volume = new.volume
+    for status in volume.children(new.path):
+        if status.name == spared:
+            continue
+        child, place = new.child(status.name), old.child(status.name)
+        there = place.status()
+        if there is None:
+            proceed()
+            volume.rename(child.path, place.path)
+        elif FileKind.DIRECTORY == status.kind == there.kind:
+            _merge(child, place, "", proceed)
+            if not volume.children(child.path):
+                volume.remove_empty_directory(child.path)
+    settle_names(volume, old.path)  # before the old names are gone for good
+
+
+def _both_there(old: Location, new: Location) -> OSError:
+    return OSError(
+        f"both {old.uri} and {new.uri} are there, with files of the same names; the "
+        "table is at the first: check what is in the second and move it away"
+    )
 
 
 def _has_names_below(place: Location) -> bool:

@@ -408,6 +408,10 @@ class WarehouseFiles:
             except BaseException:
                 self._try(task)
                 raise
+        try:
+            self._directories.end_move(target, task.id)
+        except OSError as error:  # nobody reads it
+            _LOG.warning("the mark of a move stays in %s: %s", target, error)
 
     def _note_move(
         self, source: str, target: str, *, context: ArchiveContext, is_archived: bool
@@ -452,7 +456,7 @@ class WarehouseFiles:
                 )
             self._leases.check(task)
             if self._directories.exists(source):
-                self._directories.move(source, target, partial(self._leases.check, task))
+                self._directories.move(source, target, task.id, partial(self._leases.check, task))
         # Whoever took the task over puts the directory back; two at it could lose files.
         except LeaseLostError as error:
             raise MetaError(str(error)) from error
@@ -470,21 +474,9 @@ class WarehouseFiles:
 
     def _move_back(self, task: FileTask) -> None:
         """The rows still name the old place, because a commit would have removed the task."""
-        target = task.target or ""
-        if not self._directories.exists(target):
-            return
         self._leases.check(task)
         proceed = partial(self._leases.check, task)
-        is_at_once = self._directories.is_renamed_at_once(target)
-        if not is_at_once or not self._directories.exists(task.location):
-            self._directories.move(target, task.location, proceed)
-            return
-        self._directories.put_back(target, task.location, proceed)  # somebody has written there
-        if self._directories.exists(target):
-            raise OSError(
-                f"both {task.location} and {target} are there, with files of the same names; the "
-                "table is at the first: check what is in the second and move it away"
-            )
+        self._directories.move_back(task.location, task.target or "", task.id, proceed)
 
 
 def _visible_children(listing: Sequence[ListedFile]) -> dict[str, list[ListedFile]]:

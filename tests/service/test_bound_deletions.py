@@ -309,6 +309,20 @@ def test_a_move_that_is_taken_back_replaces_nothing(tmp_path: Path) -> None:
     assert (place.parent / "t2" / "x").read_bytes() == b"three"
 
 
+def test_what_others_wrote_for_the_new_name_is_not_taken_back(world: FilesWorld) -> None:
+    """I12: an INSERT made that partition's directory when the rename had looked for it."""
+    place = partitioned(world)
+    renamed = replace(world.metastore.get_partition("db", "t", ["a"]), values=("b",))
+    with pytest.raises(CrashError):
+        world.restart(crash_label="before move").rename_partition("db", "t", ["a"], renamed)
+    write(place.parent / "ds=b")
+    world.recover()
+    assert (place.parent / "ds=b" / NEW).read_bytes() == b"committed"
+    assert {str(path.relative_to(place)) for path in place.rglob("*") if path.is_file()} == set(
+        FILES
+    )
+
+
 ALL = {"a": b"a", "b": b"b", "c": b"c"}
 
 

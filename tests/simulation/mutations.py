@@ -110,6 +110,15 @@ MUTATIONS = (
         is_simulated=True,
     ),
     Mutation(
+        name="a rename that goes back takes what others put at the new place",
+        file="hms_bridge/service/directories.py",
+        old="        if new.child(_mark(token)).status() is None:\n",
+        new="        if new.status() is None:\n",
+        test="tests/service/test_bound_deletions.py::"
+        "test_what_others_wrote_for_the_new_name_is_not_taken_back",
+        is_simulated=True,
+    ),
+    Mutation(
         name="an abort is forgotten before its writer can know",
         file="hms_bridge/txn/cleaning.py",
         old="    return work.now_ms - work.settings.compactor.abort_retention_ms\n",
@@ -256,8 +265,8 @@ MUTATIONS = (
     Mutation(
         name="a renamed directory is not brought to the disk",
         file="hms_bridge/service/directories.py",
-        old="                settle_names(volume, directory)\n",
-        new="                pass\n",
+        old="        settle_names(old.volume, directory)\n",
+        new="        pass\n",
         test="tests/simulation/test_found.py::test_a_renamed_table_is_where_its_rows_say_after_a_power_loss",
         is_simulated=True,
     ),

@@ -33,9 +33,16 @@ class DyingDirectories(Directories):
     def make(self, uri: str) -> bool:
         return self._faults.around("make", lambda: super(DyingDirectories, self).make(uri))
 
-    def move(self, source: str, target: str, proceed: Callable[[], None] = lambda: None) -> None:
+    def move(
+        self, source: str, target: str, token: str, proceed: Callable[[], None] = lambda: None
+    ) -> None:
         self._faults.around(
-            "move", lambda: super(DyingDirectories, self).move(source, target, proceed)
+            "move", lambda: super(DyingDirectories, self).move(source, target, token, proceed)
+        )
+
+    def end_move(self, place: str, token: str) -> None:
+        self._faults.around(
+            "end move", lambda: super(DyingDirectories, self).end_move(place, token)
         )
 
     def remove_empty(self, uri: str) -> bool:
