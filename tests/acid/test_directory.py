@@ -141,7 +141,7 @@ def test_aborted_writes_are_told_apart() -> None:
     assert state.has_uncompacted_aborts
 
 
-def test_t6_compacted_delta_holds_no_aborted_rows() -> None:
+def test_compacted_delta_holds_no_aborted_rows() -> None:
     state = resolve(
         tree("delta_0000001_0000003_v0000009/"),
         txns=txns(),
@@ -151,7 +151,7 @@ def test_t6_compacted_delta_holds_no_aborted_rows() -> None:
     assert not state.has_uncompacted_aborts
 
 
-def test_t1_compaction_in_progress_is_invisible() -> None:
+def test_compaction_in_progress_is_invisible() -> None:
     listing = tree(
         "delta_0000001_0000001_0000/", "delta_0000002_0000002_0000/", "base_0000002_v0000009/"
     )
@@ -166,7 +166,7 @@ def test_t1_compaction_in_progress_is_invisible() -> None:
 PAIR = "delta_0000001_0000005_v00000{0}/", "delete_delta_0000001_0000005_v00000{0}/"
 
 
-def test_t2_newest_of_two_outputs_of_one_range() -> None:
+def test_newest_of_two_outputs_of_one_range() -> None:
     """HIVE-29210 (docs/hive/acid.md §7): reading both would double the rows."""
     paths = [path.format(txn) for path in PAIR for txn in (10, 12)]
     state = resolve(tree(*paths), txns=txns(), write_ids=write_ids(ALL_SEEN))
@@ -181,7 +181,7 @@ def test_t2_newest_of_two_outputs_of_one_range() -> None:
 
 
 @pytest.mark.parametrize("end", ["15:12:12:", f"15:{NONE_OPEN}::12", f"11:{NONE_OPEN}::"])
-def test_t2_output_that_is_not_committed_is_none(end: str) -> None:
+def test_output_that_is_not_committed_is_none(end: str) -> None:
     paths = [path.format(txn) for path in PAIR for txn in (10, 12)]
     state = resolve(tree(*paths), txns=txns(end), write_ids=write_ids(ALL_SEEN))
     assert current(state) == [
@@ -191,7 +191,7 @@ def test_t2_output_that_is_not_committed_is_none(end: str) -> None:
     assert state.obsolete == ()
 
 
-def test_t2_unsuffixed_output_gives_way_to_a_later_one() -> None:
+def test_unsuffixed_output_gives_way_to_a_later_one() -> None:
     state = resolve(
         tree("delta_0000001_0000005/", "delta_0000001_0000005_v0000010/"),
         txns=txns(),
@@ -211,7 +211,7 @@ def test_newest_of_two_bases_of_one_number() -> None:
     assert obsolete(state) == ["base_0000005_v0000010"]
 
 
-def test_t10_compacted_beyond_the_snapshot() -> None:
+def test_compacted_beyond_the_snapshot() -> None:
     listing = tree("base_0000005_v0000009/", "delta_0000006_0000006_0000/")
     with pytest.raises(NotEnoughHistoryError, match="base_0000005_v0000009"):
         resolve(listing, txns=txns(), write_ids=write_ids("6:4:4:"))
@@ -219,13 +219,13 @@ def test_t10_compacted_beyond_the_snapshot() -> None:
     assert state.base is None
 
 
-def test_t10_marked_base_of_hive_3_is_compacted() -> None:
+def test_marked_base_of_hive_3_is_compacted() -> None:
     listing = tree(formats={"base_0000005": DataFormat.COMPACTED})
     with pytest.raises(NotEnoughHistoryError):
         resolve(listing, txns=txns(), write_ids=write_ids("6:4:4:"))
 
 
-def test_t10_aborted_overwrite_is_no_history() -> None:
+def test_aborted_overwrite_is_no_history() -> None:
     state = resolve(
         tree("base_0000005/", "delta_0000001_0000001_0000/"),
         txns=txns(),
@@ -235,13 +235,13 @@ def test_t10_aborted_overwrite_is_no_history() -> None:
     assert [one.path for one in state.aborted] == ["base_0000005"]
 
 
-def test_t10_aborted_overwrite_does_not_hide_lost_history() -> None:
+def test_aborted_overwrite_does_not_hide_lost_history() -> None:
     listing = tree("base_0000003/", "base_0000005_v0000009/")
     with pytest.raises(NotEnoughHistoryError):
         resolve(listing, txns=txns(), write_ids=write_ids(f"4:{NONE_OPEN}::3"))
 
 
-def test_t10_earlier_base_serves_an_older_snapshot() -> None:
+def test_earlier_base_serves_an_older_snapshot() -> None:
     state = resolve(
         tree("base_0000002_v0000008/", "delta_0000003_0000003_0000/", "base_0000005_v0000009/"),
         txns=txns(),
@@ -252,7 +252,7 @@ def test_t10_earlier_base_serves_an_older_snapshot() -> None:
 
 
 @pytest.mark.parametrize("kind", [None, DataFormat.TRUNCATED, DataFormat.DROPPED])
-def test_t34_truncated_base_counts_as_overwrite(kind: DataFormat | None) -> None:
+def test_truncated_base_counts_as_overwrite(kind: DataFormat | None) -> None:
     formats = {} if kind is None else {"base_0000005": kind}
     listing = tree("base_0000005/", "delta_0000004_0000004_0000/", formats=formats)
     open_write = resolve(listing, txns=txns(), write_ids=write_ids("5:5:5:"))
@@ -261,7 +261,7 @@ def test_t34_truncated_base_counts_as_overwrite(kind: DataFormat | None) -> None
     assert current(done) == ["base_0000005"]
 
 
-def test_t19_overwrite_and_compaction_of_one_number() -> None:
+def test_overwrite_and_compaction_of_one_number() -> None:
     listing = tree("base_0000005/", "base_0000005_v0000010/")
     state = resolve(listing, txns=txns(), write_ids=write_ids(ALL_SEEN))
     assert (current(state), obsolete(state)) == (["base_0000005_v0000010"], ["base_0000005"])
@@ -270,7 +270,7 @@ def test_t19_overwrite_and_compaction_of_one_number() -> None:
 
 
 @pytest.mark.parametrize("number", [4, 5, 6])
-def test_t19_aborted_overwrite_around_a_compacted_base(number: int) -> None:
+def test_aborted_overwrite_around_a_compacted_base(number: int) -> None:
     aborted = f"base_000000{number}"
     state = resolve(
         tree(f"{aborted}/", "base_0000005_v0000010/", "delta_0000007_0000007_0000/"),
@@ -283,7 +283,7 @@ def test_t19_aborted_overwrite_around_a_compacted_base(number: int) -> None:
 
 
 @pytest.mark.parametrize("end", [5, 6])
-def test_t22_aborted_deltas_at_both_ends_of_a_minor(end: int) -> None:
+def test_aborted_deltas_at_both_ends_of_a_minor(end: int) -> None:
     """Compactions are named after their inputs, or up to the high watermark."""
     output = f"delta_0000002_000000{end}_v0000010"
     singles = [f"delta_000000{one}_000000{one}_0000" for one in range(1, 7)]
@@ -297,7 +297,7 @@ def test_t22_aborted_deltas_at_both_ends_of_a_minor(end: int) -> None:
     assert obsolete(state) == singles[1:5]
 
 
-def test_t35_base_at_the_open_write_is_not_read() -> None:
+def test_base_at_the_open_write_is_not_read() -> None:
     """Hive 4 takes it, and shows rows of a write that is not committed."""
     state = resolve(
         tree("base_0000004_v0000008/", "delta_0000005_0000005_0000/", "base_0000005/"),

@@ -44,12 +44,12 @@ def test_other_metadata_is_refused(content: bytes, why: str) -> None:
 
 
 @given(st.lists(st.integers(0, 2**63 - 1), min_size=1, max_size=5), st.binary(max_size=7))
-def test_t20_last_whole_flush_length_counts(lengths: list[int], partial: bytes) -> None:
+def test_last_whole_flush_length_counts(lengths: list[int], partial: bytes) -> None:
     content = b"".join(length.to_bytes(8, "big") for length in lengths) + partial
     assert parse_flush_length(content, "x") == lengths[-1]
 
 
 @pytest.mark.parametrize("content", [b"", b"\0\0\0", b"\xff" * 8])
-def test_t20_flush_length_is_never_guessed(content: bytes) -> None:
+def test_flush_length_is_never_guessed(content: bytes) -> None:
     with pytest.raises(AcidFormatError, match="side file"):
         parse_flush_length(content, "delta_1_9/bucket_00000_flush_length")

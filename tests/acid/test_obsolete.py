@@ -67,7 +67,7 @@ def test_originals_without_a_base_stay() -> None:
     assert (victims(plan), kept(plan)) == ([], {"000000_0": "CURRENT"})
 
 
-def test_t5_no_partition_means_aborted_writes_only() -> None:
+def test_no_partition_means_aborted_writes_only() -> None:
     """HIVE-25502: from the table's root, partitions look like files that a base hides."""
     listing = tree(
         "000000_0",
@@ -92,7 +92,7 @@ def test_t5_no_partition_means_aborted_writes_only() -> None:
     assert not any(path.startswith("p=1") for path in victims(everything))
 
 
-def test_t9_output_of_an_aborted_compaction_goes_and_nothing_else() -> None:
+def test_output_of_an_aborted_compaction_goes_and_nothing_else() -> None:
     """HIVE-29572: its entry may say ready, but its transaction was aborted."""
     plan = plan_cleaning(
         tree(
@@ -111,7 +111,7 @@ def test_t9_output_of_an_aborted_compaction_goes_and_nothing_else() -> None:
     ]
 
 
-def test_t9_compaction_that_runs_is_left_alone() -> None:
+def test_compaction_that_runs_is_left_alone() -> None:
     plan = plan_cleaning(
         tree("delta_0000001_0000001_0000/", "base_0000001_v0000009/", "base_0000005_v0000010/"),
         txns=txns("10:9:9,10:"),
@@ -178,7 +178,7 @@ def test_g10_aborted_overwrite_covers_nothing() -> None:
     assert kept(plan)["delta_0000009_0000009_0000"] == "BEYOND"
 
 
-def test_t8_later_compaction_waits_for_its_own_entry() -> None:
+def test_later_compaction_waits_for_its_own_entry() -> None:
     plan = plan_cleaning(
         tree(
             "delta_0000001_0000001_0000/",
@@ -195,7 +195,7 @@ def test_t8_later_compaction_waits_for_its_own_entry() -> None:
 
 
 @pytest.mark.parametrize("earlier", ["", "_v0000010"])
-def test_t2_of_two_outputs_of_one_range_the_earlier_goes(earlier: str) -> None:
+def test_of_two_outputs_of_one_range_the_earlier_goes(earlier: str) -> None:
     """A Hive beside us reads the later one and removes the other: the same must stay here."""
     names = [f"{kind}_0000001_0000005" for kind in ("delete_delta", "delta")]
     plan = plan_cleaning(
@@ -207,7 +207,7 @@ def test_t2_of_two_outputs_of_one_range_the_earlier_goes(earlier: str) -> None:
     assert kept(plan) == {f"{name}_v0000012": "CURRENT" for name in names}
 
 
-def test_t6_abort_records_stay_while_their_rows_do() -> None:
+def test_abort_records_stay_while_their_rows_do() -> None:
     """HIVE-24481: a streaming delta mixes aborted and committed writes."""
     listing = tree(
         "delta_0000001_0000003/", "delta_0000004_0000004_0000/", "delta_0000005_0000005_0000/"
@@ -228,7 +228,7 @@ def test_t6_abort_records_stay_while_their_rows_do() -> None:
     assert not plan.has_uncompacted_aborts
 
 
-def test_t18_half_of_a_pair_covers_only_its_own_kind() -> None:
+def test_half_of_a_pair_covers_only_its_own_kind() -> None:
     """Hive 3 publishes a delta and its delete delta by two renames; a crash may lie between."""
     inputs = ["delta_0000001_0000001_0000/", "delete_delta_0000002_0000002_0000/"]
     plan = plan_cleaning(
@@ -260,7 +260,7 @@ def test_streaming_delta_covers_nothing() -> None:
     assert kept(plan)["delta_0000002_0000002_0000"] == "UNPROVEN"
 
 
-def test_t31_staging_and_strangers_are_left_and_told() -> None:
+def test_staging_and_strangers_are_left_and_told() -> None:
     plan = plan_cleaning(
         tree("_tmp_1/base_0000001/bucket_00000", "note.txt", "base_0000001_v0000009/"),
         txns=txns(),

@@ -108,7 +108,7 @@ class VanishingVolume(LocalVolume):
         return super().read(path, length_bytes)
 
 
-def test_t16_what_vanishes_counts_as_empty(tmp_path: Path) -> None:
+def test_what_vanishes_counts_as_empty(tmp_path: Path) -> None:
     """HIVE-22001."""
     for path, content in FILES.items():
         (tmp_path / path).parent.mkdir(exist_ok=True, parents=True)

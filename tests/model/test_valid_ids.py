@@ -136,7 +136,7 @@ def test_a_transaction_sees_itself_and_what_committed_after_it_began() -> None:
     assert found.format() == "9:8:8:3"
 
 
-def test_t1_compactor_counts_itself_as_open() -> None:
+def test_compactor_counts_itself_as_open() -> None:
     """HIVE-29567: its own unfinished output must not be seen as committed."""
     mine = TxnId(8)
     found = listing(8, {3: OPEN, mine: OPEN}).snapshot(mine)
@@ -187,12 +187,12 @@ def test_compacted_base_needs_everything_below_to_be_over(
     assert write_ids.is_base_valid(WriteId(number)) == is_over
 
 
-def test_t35_base_at_the_lowest_open_id_is_not_valid() -> None:
+def test_base_at_the_lowest_open_id_is_not_valid() -> None:
     assert not ValidWriteIdList.parse("d.t:9:5:5:").is_base_valid(WriteId(5))
     assert ValidWriteIdList.parse("d.t:9:5:5:").is_base_valid(WriteId(4))
 
 
-def test_t21_compactor_stops_below_the_lowest_open_id() -> None:
+def test_compactor_stops_below_the_lowest_open_id() -> None:
     view = ValidWriteIdList.parse("d.t:9:5:5:3,7").compactor_view()
     assert (view.high_watermark, view.open_ids, view.aborted_ids) == (4, (), (3,))
     assert view.view is WriteIdView.COMPACTOR

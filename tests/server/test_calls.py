@@ -1014,4 +1014,4 @@ def test_every_answered_method_is_called_here_or_by_our_client() -> None:
         "shutdown", "reinitialize",  # test_malformed_input
         "alter_partition_with_environment_context", "drop_partition_with_environment_context",
         "drop_partition_by_name_with_environment_context",
-    }  # fmt: skip
+    }, "call it here"  # fmt: skip

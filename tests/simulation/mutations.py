@@ -517,14 +517,14 @@ MUTATIONS = (
         file="hms_bridge/acid/directory.py",
         old="        -name.visibility_txn_id,\n",
         new="        name.visibility_txn_id,\n",
-        test="tests/acid/test_directory.py::test_t2_newest_of_two_outputs_of_one_range",
+        test="tests/acid/test_directory.py::test_newest_of_two_outputs_of_one_range",
     ),
     Mutation(
         name="two compactions of one range are both read",
         file="hms_bridge/acid/directory.py",
         old="            elif key in compacted or not _is_companion(directory, cover, previous):\n",
         new="            elif not _is_companion(directory, cover, previous):\n",
-        test="tests/acid/test_obsolete.py::test_t2_of_two_outputs_of_one_range_the_earlier_goes",
+        test="tests/acid/test_obsolete.py::test_of_two_outputs_of_one_range_the_earlier_goes",
     ),
     Mutation(
         name="a load takes other bytes under the right name for the file",

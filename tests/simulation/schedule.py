@@ -10,6 +10,8 @@ import random
 from dataclasses import dataclass
 from enum import Enum
 
+from hms_bridge.config.settings import CompactorSettings
+
 
 class Kind(Enum):
     """What a step does."""
@@ -90,7 +92,16 @@ DDL = {
 }
 """Without a lock, as Spark and Trino do it."""
 
-_WAITS_MS = (1_500, 6_000, 60_000, 200_000, 400_000, 3_600_000, 12 * 86_400_000, -7_200_000)
+_WAITS_MS = (
+    1_500,  # a transaction that is being opened
+    6_000,  # the cleaner's interval
+    60_000,
+    200_000,
+    400_000,  # hive.txn.timeout, and leases
+    CompactorSettings().abort_retention_ms,
+    12 * 86_400_000,  # hive.repl.cm.retain, and the time-out of replays
+    -7_200_000,  # somebody sets the clock
+)
 
 
 SCENES: dict[str, tuple[tuple[str, int, int], ...]] = {

@@ -35,7 +35,7 @@ def test_files_and_their_roles() -> None:
     assert not any(file.is_filtered or file.raw or file.side_file for file in plan.files)
 
 
-def test_t17_originals_are_numbered_in_path_order_by_bucket() -> None:
+def test_originals_are_numbered_in_path_order_by_bucket() -> None:
     plan = _plan(
         "000000_0",
         "000000_0_copy_10",
@@ -66,7 +66,7 @@ def test_t17_originals_are_numbered_in_path_order_by_bucket() -> None:
     assert {file.role for file in plan.files} == {FileRole.ORIGINAL}
 
 
-def test_t16_loaded_files_carry_write_id_and_statement_of_their_directory() -> None:
+def test_loaded_files_carry_write_id_and_statement_of_their_directory() -> None:
     plan = _plan(
         "base_0000002/000000_0",
         "delta_0000003_0000003_0002/000000_0",
@@ -80,7 +80,7 @@ def test_t16_loaded_files_carry_write_id_and_statement_of_their_directory() -> N
     ]
 
 
-def test_t11_unbucketed_rows_look_into_every_delete_file() -> None:
+def test_unbucketed_rows_look_into_every_delete_file() -> None:
     plan = _plan(
         "delta_0000001_0000001_0000/bucket_00000",
         "delta_0000001_0000001_0000/bucket_00001",
@@ -92,7 +92,7 @@ def test_t11_unbucketed_rows_look_into_every_delete_file() -> None:
     assert all(split.deletes == plan.deletes for split in splits)
 
 
-def test_t11_bucketed_rows_look_into_their_own() -> None:
+def test_bucketed_rows_look_into_their_own() -> None:
     plan = _plan(
         "delta_0000001_0000001_0000/bucket_00000",
         "delta_0000001_0000001_0000/bucket_00001",
@@ -133,7 +133,7 @@ def test_rows_are_tested_where_some_may_be_invalid(path: str, seen: str, is_filt
     assert file.is_filtered == is_filtered
 
 
-def test_t20_side_files_go_with_their_bucket_files() -> None:
+def test_side_files_go_with_their_bucket_files() -> None:
     plan = _plan(
         "delta_0000001_0000003/bucket_00000",
         "delta_0000001_0000003/bucket_00000_flush_length",
@@ -162,7 +162,7 @@ def test_strangers_are_told_and_empty_files_are_missing() -> None:
     assert plan.unread == ("/t/delta_0000001_0000001_0000/data.csv", "/t/strange.csv")
 
 
-def test_t23_empty_base_reads_nothing() -> None:
+def test_empty_base_reads_nothing() -> None:
     plan = _plan("base_0000003_v0000009/_orc_acid_version", "delta_0000001_0000001_0000/bucket_0")
     assert (plan.files, plan.deletes, plan.bucket_splits()) == ((), (), ())
 
