@@ -37,7 +37,7 @@ from hms_bridge.model.txn import (
     TxnType,
 )
 from hms_bridge.txn.readers import reads_elsewhere
-from hms_bridge.txn.replication import map_source_txns, mapped_txns
+from hms_bridge.txn.replication import is_of_load, map_source_txns, mapped_txns
 
 REPLAYED_MAX = 10_000
 """How many replayed transactions one call opens. They cannot be clipped, as others are, and more
@@ -90,8 +90,7 @@ def open_txns(work: Work, request: OpenTxnsRequest) -> OpenedTxns:
         raise RetryableBackendError(
             f"opening transactions took longer than {settings.open_timeout_ms} ms; try again"
         )
-    is_silent = request.repl_policy is not None and request.type is TxnType.DEFAULT
-    return OpenedTxns(ids=ids, is_event_due=not is_silent, deadline_ms=deadline_ms)
+    return OpenedTxns(ids=ids, is_event_due=not is_of_load(request), deadline_ms=deadline_ms)
 
 
 class OpenTxnLimit:
