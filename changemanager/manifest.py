@@ -33,9 +33,7 @@ class ArchiveCause(Enum):
     DROP_PARTITION = "drop_partition"
     DROP_FUNCTION = "drop_function"
     TRUNCATE = "truncate"
-    OVERWRITE = "overwrite"
     RENAME = "rename"
-    FAILED_CREATE = "failed_create"
     REQUEST = "request"
 
 

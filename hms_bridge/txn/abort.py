@@ -39,14 +39,10 @@ OPEN_ONLY: Mapping[Table, Column[Any]] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AbortedTxn:
-    """One transaction that was open and is aborted now.
-
-    ``source_id`` is the replication source's id of a replayed one.
-    """
+    """One transaction that was open and is aborted now."""
 
     id: TxnId
     type: TxnType
-    source_id: TxnId | None = None
     written: tuple[WrittenTable, ...] = ()
 
 
@@ -77,10 +73,10 @@ def abort_txn(work: Work, request: AbortTxnRequest) -> AbortOutcome:
     Raises NoSuchTxnError if it is unknown or committed.
     """
     connection = work.connection
-    txn_id, source_id = request.txn_id, None
-    if request.type is TxnType.REPL_CREATED:
-        source_id = request.txn_id
-        target = target_txn(connection, request.repl_policy or "", source_id)
+    txn_id = request.txn_id
+    is_replayed = request.type is TxnType.REPL_CREATED
+    if is_replayed:
+        target = target_txn(connection, request.repl_policy or "", request.txn_id)
         if target is None:
             return AbortOutcome()
         txn_id = target
@@ -90,10 +86,11 @@ def abort_txn(work: Work, request: AbortTxnRequest) -> AbortOutcome:
         raise ended_error(txn_id, state)
     if state is TxnState.ABORTED:
         return AbortOutcome()
-    if source_id is not None:
-        forget_source_txn(connection, request.repl_policy or "", source_id)
-    found = {txn_id: row.type}
-    outcome = abort_open(work, found, reason=_reason(request), source_id=source_id)
+    if is_replayed:
+        forget_source_txn(connection, request.repl_policy or "", request.txn_id)
+    outcome = abort_open(
+        work, {txn_id: row.type}, reason=_reason(request), is_by_replication=is_replayed
+    )
     return replace(outcome, is_silent=is_of_load(request))
 
 
@@ -119,11 +116,11 @@ def abort_open(
     found: dict[TxnId, TxnType],
     *,
     reason: AbortReason,
-    source_id: TxnId | None = None,
+    is_by_replication: bool = False,
 ) -> AbortOutcome:
     """Abort transactions whose rows the caller has locked and found open.
 
-    With ``source_id`` the one transaction is aborted by its replication, which breaks nothing.
+    ``is_by_replication``: a replay is aborted as its source's was, which breaks nothing.
     """
     connection = work.connection
     ids = tuple(found)
@@ -131,9 +128,9 @@ def abort_open(
     for some in batches(ids):
         _end_open(work, some, reason)
     written = written_tables(connection, ids)
-    broken = forget_targets(connection, ids) if source_id is None else ()
+    broken = forget_targets(connection, ids) if not is_by_replication else ()
     aborted = tuple(
-        AbortedTxn(id=txn_id, type=kind, source_id=source_id, written=written.get(txn_id, ()))
+        AbortedTxn(id=txn_id, type=kind, written=written.get(txn_id, ()))
         for txn_id, kind in found.items()
     )
     return AbortOutcome(aborted=aborted, broken_policies=broken)
