@@ -294,11 +294,7 @@ class ArchiveIntents(Protocol):
         ...
 
     def intents(
-        self,
-        states: Collection[IntentState],
-        *,
-        victim: str | None = None,
-        compaction_id: int | None = None,
+        self, states: Collection[IntentState], *, victim: str | None = None
     ) -> tuple[ArchiveIntent, ...]:
         """Intents in these states, oldest first (then by id)."""
         ...
