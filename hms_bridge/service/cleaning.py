@@ -12,8 +12,8 @@ from hms_bridge.model.catalog import Table
 from hms_bridge.model.compaction import Compaction
 from hms_bridge.model.deletion import DeletionVerdict
 from hms_bridge.notification import event_log, events
+from hms_bridge.service.aborts import log_abort
 from hms_bridge.service.foundation import VerbFamily
-from hms_bridge.service.transactions import log_abort
 from hms_bridge.service.unit_of_work import UnitOfWork, reads, writes
 from hms_bridge.txn import (
     cleaning,
