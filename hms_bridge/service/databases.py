@@ -9,7 +9,7 @@ from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.backend.connection import Connection
 from hms_bridge.backend.work import sql
 from hms_bridge.catalog import databases, functions, tables
-from hms_bridge.catalog.databases import DEFAULT_DATABASE, StoredDatabase
+from hms_bridge.catalog.databases import StoredDatabase
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.errors import (
     AlreadyExistsError,
@@ -17,7 +17,7 @@ from hms_bridge.errors import (
     MetaError,
     NoSuchObjectError,
 )
-from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, TableType
+from hms_bridge.model.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE, Database, TableType
 from hms_bridge.model.txn import AbortReason
 from hms_bridge.notification import events, object_events
 from hms_bridge.service.aborts import log_abort
