@@ -162,14 +162,14 @@ def min_open_txn_watermark(work: Work, database: str | None = None) -> TxnId:
     if database is not None:
         open_id = open_id.where(~reads_elsewhere(database))
     lowest, boundary = work.connection.execute(
-        select(open_id.scalar_subquery(), _low_boundary(work))
+        select(open_id.scalar_subquery(), _low_boundary_query(work))
     ).one()
     return TxnId(min(MAX_ID if lowest is None else lowest, (boundary or 0) + 1))
 
 
 def low_boundary(work: Work) -> TxnId:
     """No id up to this one can appear any more."""
-    return TxnId(work.connection.execute(select(_low_boundary(work))).scalar() or 0)
+    return TxnId(work.connection.execute(select(_low_boundary_query(work))).scalar() or 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +230,7 @@ def _remember_history(connection: Connection, ids: Sequence[TxnId], min_open: Tx
         )
 
 
-def _low_boundary(work: Work) -> ScalarSelect[Any]:
+def _low_boundary_query(work: Work) -> ScalarSelect[Any]:
     # Not max(): the index on TXN_ID is read backwards and left at the first old row.
     t = TXNS.c
     oldest_young_ms = (
