@@ -75,7 +75,6 @@ class RecyclePlan:
     kind: RecycleKind
     is_remaining_in_trash: bool
     files: tuple[ListedFile, ...]
-    skipped: tuple[str, ...]
 
     @property
     def size_bytes(self) -> int:
@@ -97,13 +96,11 @@ def plan_recycle(
                 "then try again",
                 source,
             )
-    files = tuple(file for file in listing if file.kind is FileKind.FILE)
     return RecyclePlan(
         source=source,
         kind=kind,
         is_remaining_in_trash=kind is RecycleKind.MOVE and not is_purge,
-        files=tuple(file for file in files if not file.is_hidden),
-        skipped=tuple(file.path for file in files if file.is_hidden),
+        files=tuple(file for file in listing if file.kind is FileKind.FILE and not file.is_hidden),
     )
 
 

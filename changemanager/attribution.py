@@ -20,11 +20,14 @@ _DATABASE_SUFFIX = ".db"
 
 
 def original_location(place: Location) -> str | None:
-    """Where an archived file came from, as Hive tells; None if nobody says. Raises OSError."""
+    """Where an archived file came from, as Hive tells; None if nobody says or can be asked."""
     volume = place.volume
-    if not volume.keeps_attributes(place.parent.path):
+    try:
+        if not volume.keeps_attributes(place.parent.path):
+            return None
+        value = volume.attribute(place.path, ORIGINAL_LOCATION)
+    except OSError:
         return None
-    value = volume.attribute(place.path, ORIGINAL_LOCATION)
     return value.decode("utf-8", "replace") if value else None
 
 

@@ -233,7 +233,7 @@ class Fsck:
         facts = FsckFacts(
             cmroot=cmroot.uri,
             now_ms=now_ms,
-            originals={item.name: self._original(item.name) for item in strays},
+            originals={item.name: original_location(cmroot.child(item.name)) for item in strays},
             elsewhere=self._elsewhere({item.name for item in strays}),
             damaged={item.name for item in items if self._is_damaged(item, is_content_read)},
             held=self._manifest.holders(cmroot.uri, [item.name for item in items], now_ms),
@@ -241,12 +241,6 @@ class Fsck:
             is_clock_believed=is_not_behind(now_ms, self._manifest.known_times()),
         )
         return plan_fsck(items, facts)
-
-    def _original(self, name: str) -> str | None:
-        try:
-            return original_location(self._archive.cmroot.child(name))
-        except OSError:
-            return None
 
     def _elsewhere(self, names: Collection[str]) -> Mapping[str, ArchiveEntry]:
         """Rows of archives that have not these files (any more): this one was moved here."""

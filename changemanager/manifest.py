@@ -33,9 +33,7 @@ class ArchiveCause(Enum):
     DROP_PARTITION = "drop_partition"
     DROP_FUNCTION = "drop_function"
     TRUNCATE = "truncate"
-    OVERWRITE = "overwrite"
     RENAME = "rename"
-    FAILED_CREATE = "failed_create"
     REQUEST = "request"
 
 
@@ -296,11 +294,7 @@ class ArchiveIntents(Protocol):
         ...
 
     def intents(
-        self,
-        states: Collection[IntentState],
-        *,
-        victim: str | None = None,
-        compaction_id: int | None = None,
+        self, states: Collection[IntentState], *, victim: str | None = None
     ) -> tuple[ArchiveIntent, ...]:
         """Intents in these states, oldest first (then by id)."""
         ...

@@ -185,18 +185,11 @@ class Purge:
         pins = self._manifest.pins() if strays else ()
         if not any(pin.database for pin in pins):
             return known
-        originals = {item.name: self._original(item.name) for item in strays}
+        originals = {item.name: original_location(cmroot.child(item.name)) for item in strays}
         found = dict(known)
         for name, holders in holders_of_strays(originals, strays, pins, now_ms).items():
             found[name] = tuple(sorted({*known.get(name, ()), *holders}))
         return found
-
-    def _original(self, name: str) -> str | None:
-        """Where a file came from; what cannot be read is not known."""
-        try:
-            return original_location(self._archive.cmroot.child(name))
-        except OSError:
-            return None
 
     def with_tag(self, item: ArchivedItem) -> ArchivedItem:
         """The item, with Hive's tag if its file has one."""

@@ -245,13 +245,13 @@ def _require_directory(cmroot: Location) -> None:
         is_other = True
     except OSError as error:
         raise ConfigError(
-            f"hive.repl.cmrootdir: cannot look at {cmroot.uri}: {error}; check it"
+            f"{CM_ROOT.name}: cannot look at {cmroot.uri}: {error}; check it"
         ) from error
     else:
         is_other = status is not None and status.kind is not FileKind.DIRECTORY
     if is_other and cmroot.volume.capabilities.has_directories:
         raise ConfigError(
-            f"hive.repl.cmrootdir: {cmroot.uri} is no directory; name another one for the archive"
+            f"{CM_ROOT.name}: {cmroot.uri} is no directory; name another one for the archive"
         )
 
 

@@ -72,11 +72,7 @@ def intent(connection: Connection, intent_id: str) -> ArchiveIntent | None:
 
 
 def intents(
-    connection: Connection,
-    states: Collection[IntentState],
-    *,
-    victim: str | None = None,
-    compaction_id: int | None = None,
+    connection: Connection, states: Collection[IntentState], *, victim: str | None = None
 ) -> tuple[ArchiveIntent, ...]:
     """See ArchiveIntents.intents."""
     query = select(HMSB_ARCHIVE_INTENT).where(
@@ -84,8 +80,6 @@ def intents(
     )
     if victim is not None:
         query = query.where(_INTENT.VICTIM_DIGEST == digest(victim))
-    if compaction_id is not None:
-        query = query.where(_INTENT.COMPACTION_ID == compaction_id)
     return _load(connection, query.order_by(_INTENT.CREATED_AT_MS, _INTENT.INTENT_ID))
 
 

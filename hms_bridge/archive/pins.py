@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, insert, or_, select
@@ -13,7 +13,7 @@ from changemanager.manifest import EntryState, IntentState, Pin, PinKind
 from hms_bridge.archive.digest import digest
 from hms_bridge.archive.lock import hold_archive
 from hms_bridge.archive.records import entries, known_root
-from hms_bridge.backend.batches import batches
+from hms_bridge.backend.batches import batches_of_names
 from hms_bridge.backend.schema.archive_tables import (
     HMSB_ARCHIVE_INTENT,
     HMSB_ARCHIVE_INTENT_FILE,
@@ -25,10 +25,6 @@ from hms_bridge.backend.schema.archive_tables import (
 _PIN = HMSB_ARCHIVE_PIN.c
 _NAME = HMSB_ARCHIVE_PIN_NAME.c
 _OPEN = tuple(state.value for state in IntentState if state.is_open)
-
-
-def _pieces(names: Collection[str]) -> Iterator[Sequence[str]]:
-    return batches(sorted(set(names)))
 
 
 def put_pin(connection: Connection, pin: Pin) -> tuple[str, ...]:
@@ -49,7 +45,7 @@ def put_pin(connection: Connection, pin: Pin) -> tuple[str, ...]:
         )
     )
     late: list[str] = []
-    for piece in _pieces(pin.names):
+    for piece in batches_of_names(pin.names):
         connection.execute(
             insert(HMSB_ARCHIVE_PIN_NAME),
             [{"HOLDER_DIGEST": digest(pin.holder), "NAME": name} for name in piece],
@@ -110,7 +106,7 @@ def holders(
         )
     ]
     found: dict[str, set[str]] = defaultdict(set)
-    for piece in _pieces(names):
+    for piece in batches_of_names(names):
         by_name = connection.execute(
             select(_NAME.NAME, _PIN.HOLDER)
             .join(HMSB_ARCHIVE_PIN, _PIN.HOLDER_DIGEST == _NAME.HOLDER_DIGEST)

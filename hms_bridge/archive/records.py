@@ -5,7 +5,7 @@ A cmroot has several spellings; each function that others call looks under the o
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +24,7 @@ from hms_bridge.archive import leases
 from hms_bridge.archive.context_columns import context_from_row, context_values
 from hms_bridge.archive.digest import digest
 from hms_bridge.archive.lock import hold_archive
-from hms_bridge.backend.batches import batches
+from hms_bridge.backend.batches import batches_of_names
 from hms_bridge.backend.schema.archive_tables import HMSB_ARCHIVE_ORIGIN, HMSB_ARCHIVED_FILE
 
 _FILE = HMSB_ARCHIVED_FILE.c
@@ -35,17 +35,13 @@ NO_CLOCK = 0
 _LIVE = frozenset({EntryState.RESERVED, EntryState.ARCHIVED})
 
 
-def _pieces(names: Collection[str]) -> Iterator[Sequence[str]]:
-    return batches(sorted(set(names)))
-
-
 def held_rows(
     connection: Connection, cmroot: str, names: Collection[str]
 ) -> Mapping[str, Row[*tuple[Any, ...]]]:
     """Rows by name, held until the transaction ends, in the order of names (no deadlocks)."""
     return {
         row.NAME: row
-        for piece in _pieces(names)
+        for piece in batches_of_names(names)
         for row in connection.execute(
             select(HMSB_ARCHIVED_FILE)
             .where(_FILE.CMROOT_DIGEST == digest(cmroot), _FILE.NAME.in_(piece))
@@ -135,7 +131,7 @@ def _is_history(row: Row[*tuple[Any, ...]]) -> bool:
 def _advance_clock(
     connection: Connection, cmroot: str, names: Collection[str], now_ms: int
 ) -> None:
-    for piece in _pieces(names):
+    for piece in batches_of_names(names):
         connection.execute(
             update(HMSB_ARCHIVED_FILE)
             .where(
@@ -158,7 +154,7 @@ def record_archived(
     for name in names:
         if name not in known or EntryState(known[name].STATE) not in _LIVE:
             raise IntentError(f"{name} of {cmroot} was not reserved; archive it anew")
-    for piece in _pieces(names):
+    for piece in batches_of_names(names):
         connection.execute(
             update(HMSB_ARCHIVED_FILE)
             .where(_FILE.CMROOT_DIGEST == digest(cmroot), _FILE.NAME.in_(piece))
@@ -166,7 +162,7 @@ def record_archived(
         )
     _advance_clock(connection, cmroot, names, now_ms)
     tagged = [file.name for file in files if file.is_remaining_in_trash]
-    for piece in _pieces(tagged):
+    for piece in batches_of_names(tagged):
         connection.execute(
             update(HMSB_ARCHIVED_FILE)
             .where(_FILE.CMROOT_DIGEST == digest(cmroot), _FILE.NAME.in_(piece))
@@ -178,7 +174,7 @@ def record_archived(
 def _insert_origins(connection: Connection, cmroot: str, files: Sequence[ArchivedFile]) -> None:
     known = {
         (row.NAME, row.ORIGIN_DIGEST)
-        for piece in _pieces([file.name for file in files])
+        for piece in batches_of_names([file.name for file in files])
         for row in connection.execute(
             select(_ORIGIN.NAME, _ORIGIN.ORIGIN_DIGEST).where(
                 _ORIGIN.CMROOT_DIGEST == digest(cmroot), _ORIGIN.NAME.in_(piece)
@@ -211,7 +207,7 @@ def withdraw(connection: Connection, cmroot: str, names: Collection[str]) -> Non
     # Taken over from a purge that died (`_take_from_purge`): the file may be there, its row stays.
     with_origins = {
         name
-        for piece in _pieces(reserved)
+        for piece in batches_of_names(reserved)
         for name in connection.scalars(
             select(_ORIGIN.NAME).where(
                 _ORIGIN.CMROOT_DIGEST == digest(cmroot), _ORIGIN.NAME.in_(piece)
@@ -223,7 +219,7 @@ def withdraw(connection: Connection, cmroot: str, names: Collection[str]) -> Non
 
 def delete_rows(connection: Connection, cmroot: str, names: Collection[str]) -> None:
     """Forget files with their origins."""
-    for piece in _pieces(names):
+    for piece in batches_of_names(names):
         for table in (HMSB_ARCHIVE_ORIGIN, HMSB_ARCHIVED_FILE):
             connection.execute(
                 delete(table).where(
@@ -244,7 +240,7 @@ def entries(
         origins = _origins(connection, _ORIGIN.CMROOT_DIGEST == digest(cmroot))
         return {row.NAME: _entry(row, origins) for row in rows}
     found: dict[str, ArchiveEntry] = {}
-    for piece in _pieces(names):
+    for piece in batches_of_names(names):
         rows = list(
             connection.execute(select(HMSB_ARCHIVED_FILE).where(in_root, _FILE.NAME.in_(piece)))
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -15,3 +15,8 @@ def batches(values: Sequence[T], size: int = BATCH_MAX) -> Iterator[Sequence[T]]
     """The values in order, ``size`` at a time; nothing for no values."""
     for start in range(0, len(values), size):
         yield values[start : start + size]
+
+
+def batches_of_names(names: Collection[str]) -> Iterator[Sequence[str]]:
+    """Each name once, sorted: who locks their rows takes them in one order."""
+    return batches(sorted(set(names)))

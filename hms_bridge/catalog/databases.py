@@ -33,9 +33,8 @@ from hms_bridge.catalog.patterns import matches
 from hms_bridge.catalog.row_locks import RowLock, hold
 from hms_bridge.catalog.storage import delete_unused_column_lists
 from hms_bridge.errors import NoSuchObjectError
-from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, PrincipalType
+from hms_bridge.model.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE, Database, PrincipalType
 
-DEFAULT_DATABASE = "default"
 DATABASE_SEQUENCE = "org.apache.hadoop.hive.metastore.model.MDatabase"
 CATALOG_SEQUENCE = "org.apache.hadoop.hive.metastore.model.MCatalog"
 

@@ -20,6 +20,7 @@ from hms_bridge.model.properties import (
 )
 
 DEFAULT_CATALOG = "hive"
+DEFAULT_DATABASE = "default"
 DEFAULT_PARTITION_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 KEEP_FILES = "hms.bridge.keep.files"
@@ -35,7 +36,7 @@ def asks_to_keep(parameters: Mapping[str, str]) -> bool:
     return parameters.get(KEEP_FILES, "").lower() == "true"
 
 
-def without_request(parameters: Mapping[str, str]) -> dict[str, str]:
+def without_keep_request(parameters: Mapping[str, str]) -> dict[str, str]:
     """What is stored of the parameters."""
     return {name: value for name, value in parameters.items() if name != KEEP_FILES}
 
@@ -225,6 +226,11 @@ class Table:
     def is_transactional(self) -> bool:
         """Whether the table is ACID (full or insert-only). The property's case does not count."""
         return is_true(self.parameters, TRANSACTIONAL)
+
+    @property
+    def is_in_txn_tables(self) -> bool:
+        """Whether the tables of transactions name it: they have no column for the catalog."""
+        return self.is_transactional and self.catalog_name == DEFAULT_CATALOG
 
     @property
     def is_insert_only(self) -> bool:

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 
 from hms_bridge.errors import MetaError
 
+_COLON = ":".encode("utf-16-le")
+
 
 def format_properties(properties: Mapping[str, str]) -> str:
     """The text; ``0:`` for none."""
@@ -22,17 +24,16 @@ def parse_properties(text: str | None) -> dict[str, str]:
     """The inverse of :func:`format_properties`; none for no text. Raises MetaError."""
     if not text:
         return {}
+    properties: dict[str, str] = {}
     try:
-        rest = text.encode("utf-16-le")
-        count, rest = _number(rest)
-        properties: dict[str, str] = {}
+        data = text.encode("utf-16-le")
+        count, position = _number_at(data, 0)
         for _ in range(count):
-            key, rest = _part(rest)
-            properties[key], rest = _part(rest)
-    except (ValueError, IndexError) as error:
+            key, position = _part_at(data, position)
+            properties[key], position = _part_at(data, position)
+    except ValueError as error:
         raise MetaError(
-            f"compaction properties {text!r} are malformed; write them as count:length:key"
-            "length:value"
+            f"compaction properties {text!r} are malformed; write them as 1:3:key5:value"
         ) from error
     return properties
 
@@ -41,15 +42,15 @@ def _length(part: str) -> int:
     return len(part.encode("utf-16-le")) // 2
 
 
-def _number(data: bytes) -> tuple[int, bytes]:
-    digits, colon, _ = data.decode("utf-16-le", errors="replace").partition(":")
-    if not colon:
-        raise ValueError(digits)
-    return int(digits), data[2 * (len(digits) + 1) :]
+def _number_at(data: bytes, start: int) -> tuple[int, int]:
+    """The number that begins there, and where what follows its colon begins."""
+    end = data.index(_COLON, start)
+    return int(data[start:end].decode("utf-16-le")), end + len(_COLON)
 
 
-def _part(data: bytes) -> tuple[str, bytes]:
-    length, rest = _number(data)
-    if len(rest) < 2 * length or length < 0:
+def _part_at(data: bytes, start: int) -> tuple[str, int]:
+    length, begin = _number_at(data, start)
+    end = begin + 2 * length
+    if length < 0 or end > len(data):
         raise ValueError(length)
-    return rest[: 2 * length].decode("utf-16-le"), rest[2 * length :]
+    return data[begin:end].decode("utf-16-le"), end

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.metastore import CatalogStore
-from hms_bridge.model.catalog import DEFAULT_CATALOG
+from hms_bridge.model.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE
 from hms_bridge.server.answers import answers
 from hms_bridge.server.names import pattern_of
 from hms_bridge.wire.catalog_names import split_catalog
@@ -12,8 +12,6 @@ from hms_bridge.wire.convert_catalog import database_to_struct
 from hms_bridge.wire.received import received_database
 from hms_bridge.wire.required import given
 from hms_bridge.wire.structs import Struct, hive
-
-_DEFAULT_DATABASE = "default"
 
 
 class DatabaseCalls:
@@ -35,7 +33,7 @@ class DatabaseCalls:
             raise NoSuchObjectError(
                 f"there is no catalog {name}; the only one is {DEFAULT_CATALOG}"
             )
-        default = self._store.get_database(_DEFAULT_DATABASE)
+        default = self._store.get_database(DEFAULT_DATABASE)
         return hive.GetCatalogResponse(
             catalog=hive.Catalog(
                 name=DEFAULT_CATALOG,

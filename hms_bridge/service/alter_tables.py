@@ -211,7 +211,7 @@ class AlterTableVerbs(VerbFamily):
         changes: list[tuple[StoredPartition, Partition]] = []
         if alteration.is_cascade and stored.table.storage.columns != after.storage.columns:
             changes = _cascade_columns(unit, stored, after)
-        if stored.table.is_transactional and wanted.catalog_name == DEFAULT_CATALOG:
+        if stored.table.is_in_txn_tables:
             resources.rename_table(connection, old_name, (after.database_name, after.name))
         unit.events.append(events.table_altered(stored.table, after, unit.now_seconds))
         # Hive tells of no partition here: its replicas keep the old columns there.

@@ -16,7 +16,7 @@ from hms_bridge.config.settings import ArchiveSettings
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Archiving:
-    """What both are made of.
+    """What an archive and a delete protocol are made of.
 
     ``cmroot`` is the archive's absolute place, asked for only where it is needed; ``place`` makes
     any other directory of the settings absolute.

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from hms_bridge.archive import file_tasks
+from hms_bridge.backend.connection import Connection
 from hms_bridge.backend.work import sql
 from hms_bridge.catalog.places import Owner
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.compaction import Compaction
 from hms_bridge.model.deletion import DeletionVerdict
 from hms_bridge.notification import event_log, events
+from hms_bridge.service.aborts import log_abort
 from hms_bridge.service.foundation import VerbFamily
-from hms_bridge.service.transactions import log_abort
 from hms_bridge.service.unit_of_work import UnitOfWork, reads, writes
 from hms_bridge.txn import (
     cleaning,
@@ -25,6 +26,10 @@ from hms_bridge.txn import (
 
 ROUNDS_MAX = 1000
 """How often a step of housekeeping that has a limit is repeated in one run."""
+
+
+def _find_moves(connection: Connection, database: str, table: str) -> tuple[str, ...]:
+    return tuple(move.location for move in file_tasks.find_moves(connection, database, table))
 
 
 class CleaningVerbs(VerbFamily):
@@ -40,6 +45,7 @@ class CleaningVerbs(VerbFamily):
     forget_aborted_components = writes(cleaning.forget_aborted_components)
     get_all_write_ids = reads(sql(valid_write_ids.get_all_write_ids))
     aborted_since = reads(sql(valid_write_ids.aborted_since))
+    find_moves = reads(sql(_find_moves))
     min_open_txn_watermark = reads(open_txns.min_open_txn_watermark)
     revoke_timed_out_workers = writes(compaction_queue.revoke_timed_out_workers)
 
@@ -53,10 +59,6 @@ class CleaningVerbs(VerbFamily):
     def strangers_in(self, table: Table, directories: Sequence[str]) -> Mapping[str, str]:
         owner = Owner(table=table)
         return self._transactions.read(lambda c: self._files.rule.strangers(c, directories, owner))
-
-    def find_moves(self, database: str, table: str) -> tuple[str, ...]:
-        moves = self._transactions.read(lambda c: file_tasks.find_moves(c, database, table))
-        return tuple(move.location for move in moves)
 
     def run_housekeeping(self) -> None:
         """Time-outs, of workers too; purge of transactions, write sets, events and history.

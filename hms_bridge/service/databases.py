@@ -9,7 +9,7 @@ from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.backend.connection import Connection
 from hms_bridge.backend.work import sql
 from hms_bridge.catalog import databases, functions, tables
-from hms_bridge.catalog.databases import DEFAULT_DATABASE, StoredDatabase
+from hms_bridge.catalog.databases import StoredDatabase
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.errors import (
     AlreadyExistsError,
@@ -17,9 +17,10 @@ from hms_bridge.errors import (
     MetaError,
     NoSuchObjectError,
 )
-from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, TableType
+from hms_bridge.model.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE, Database, TableType
 from hms_bridge.model.txn import AbortReason
 from hms_bridge.notification import events, object_events
+from hms_bridge.service.aborts import log_abort
 from hms_bridge.service.drops import Looked
 from hms_bridge.service.foundation import VerbFamily, normal_database
 from hms_bridge.service.unit_of_work import UnitOfWork, reads
@@ -48,7 +49,7 @@ class DatabaseVerbs(VerbFamily):
             self._files.settle(place, is_below_left=True)
         made = [place for place in sorted(places) if self._files.make_directory(place)]
         try:
-            self._transactions.write(lambda unit: self._insert_database(unit, wanted))
+            self._transactions.write(lambda unit: _insert_database(unit, wanted))
         except BaseException:
             self._files.undo_made(made)
             raise
@@ -62,15 +63,6 @@ class DatabaseVerbs(VerbFamily):
             location=self._roots.uri(location, what),
             managed_location=self._roots.uri(managed, what) if managed else None,
         )
-
-    def _insert_database(self, unit: UnitOfWork, database: Database) -> None:
-        if not databases.has_catalog(unit.connection, database.catalog_name):
-            raise NoSuchObjectError(f"catalog {database.catalog_name}")
-        if databases.find_database(unit.connection, database.name, database.catalog_name):
-            raise AlreadyExistsError(f"Database {database.name} already exists")
-        stored = replace(database, create_time=database.create_time or unit.now_seconds)
-        databases.insert_database(unit.connection, stored)
-        unit.events.append(events.database_created(stored, unit.now_seconds))
 
     def alter_database(self, name: str, database: Database) -> None:
         catalog = database.catalog_name.lower()
@@ -106,7 +98,6 @@ class DatabaseVerbs(VerbFamily):
     ) -> None:
         if name.lower() == DEFAULT_DATABASE:
             raise MetaError(f"Can not drop {name.lower()} database in catalog {catalog.lower()}")
-
         looked = None
         if is_data_deleted and is_cascade:
             key = (name.lower(), catalog.lower())
@@ -143,49 +134,56 @@ class DatabaseVerbs(VerbFamily):
             raise InvalidOperationError(
                 f"Database {database.name} is not empty. One or more {content} exist."
             )
-        self._drop_functions(unit, database)
-        for table in self._names_in_order(unit, database):
+        _drop_functions(unit, database)
+        for table in _names_in_order(unit, database):
             tasks += self._drops.drop_table(unit, database, table, looked=looked, is_purge=False)
         databases.delete_database(unit.connection, stored)
-        self._end_replays(unit, database)
+        _end_replays(unit, database)
         if database.catalog_name == DEFAULT_CATALOG:
             resources.forget_database(unit.connection, database.name)
         unit.events.append(events.database_dropped(database, unit.now_seconds))
         return tasks
 
-    def _end_replays(self, unit: UnitOfWork, database: Database) -> None:
-        """Nobody goes on with them, and when they time out after days they would break off the
-        next replica of that name (HIVE-28772)."""
-        if database.catalog_name != DEFAULT_CATALOG:
-            return
-        replays = replication.replays_into(unit.connection, database.name)
-        ended = abort.abort_txns(unit, replays, AbortReason.REPL_DEFAULT)
-        unit.events += [
-            events.txn_aborted(
-                txn.id,
-                [(table.database_name, table.write_id) for table in txn.written],
-                unit.now_seconds,
-            )
-            for txn in ended.logged
-        ]
-
-    def _drop_functions(self, unit: UnitOfWork, database: Database) -> None:
-        """Before the tables, each with its event (HMSHandler.drop_database_core of Hive 4.2)."""
-        found = functions.find_functions(unit.connection, database.catalog_name, database.name)
-        functions.delete_functions(unit.connection, found)
-        unit.events += [
-            object_events.function_dropped(stored.function, unit.now_seconds) for stored in found
-        ]
-
-    def _names_in_order(self, unit: UnitOfWork, database: Database) -> Sequence[str]:
-        """Materialized views first: a table that one reads cannot be dropped."""
-        key = (unit.connection, database.name)
-        views = tables.table_names(
-            *key, table_type=TableType.MATERIALIZED_VIEW.value, catalog=database.catalog_name
-        )
-        others = tables.table_names(*key, catalog=database.catalog_name)
-        return (*views, *(name for name in others if name not in views))
-
     def _directories_of(self, database: Database) -> tuple[str, ...]:
         places = {database.location or "", self._roots.managed_location(database)}
         return tuple(sorted(places - {"", self._roots.managed, self._roots.external}))
+
+
+def _insert_database(unit: UnitOfWork, database: Database) -> None:
+    if not databases.has_catalog(unit.connection, database.catalog_name):
+        raise NoSuchObjectError(f"catalog {database.catalog_name}")
+    if databases.find_database(unit.connection, database.name, database.catalog_name):
+        raise AlreadyExistsError(f"Database {database.name} already exists")
+    stored = replace(database, create_time=database.create_time or unit.now_seconds)
+    databases.insert_database(unit.connection, stored)
+    unit.events.append(events.database_created(stored, unit.now_seconds))
+
+
+def _end_replays(unit: UnitOfWork, database: Database) -> None:
+    """Nobody goes on with them, and when they time out after days they would break off the
+    next replica of that name (HIVE-28772)."""
+    if database.catalog_name != DEFAULT_CATALOG:
+        return
+    replays = replication.replays_into(unit.connection, database.name)
+    log_abort(unit, abort.abort_txns(unit, replays, AbortReason.REPL_DEFAULT))
+
+
+def _drop_functions(unit: UnitOfWork, database: Database) -> None:
+    """Before the tables, each with its event (HMSHandler.drop_database_core of Hive 4.2)."""
+    found = functions.find_functions(unit.connection, database.catalog_name, database.name)
+    functions.delete_functions(unit.connection, found)
+    unit.events += [
+        object_events.function_dropped(stored.function, unit.now_seconds) for stored in found
+    ]
+
+
+def _names_in_order(unit: UnitOfWork, database: Database) -> Sequence[str]:
+    """Materialized views first: a table that one reads cannot be dropped."""
+    views = tables.table_names(
+        unit.connection,
+        database.name,
+        table_type=TableType.MATERIALIZED_VIEW.value,
+        catalog=database.catalog_name,
+    )
+    others = tables.table_names(unit.connection, database.name, catalog=database.catalog_name)
+    return (*views, *(name for name in others if name not in views))

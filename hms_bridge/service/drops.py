@@ -16,8 +16,8 @@ from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.table_rules import has_own_files
 from hms_bridge.catalog.tables import StoredTable
-from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Table
-from hms_bridge.model.properties import parameter
+from hms_bridge.model.catalog import Database, Table
+from hms_bridge.model.properties import is_true
 from hms_bridge.notification import events
 from hms_bridge.service.locations import parent
 from hms_bridge.service.unit_of_work import Transactions, UnitOfWork
@@ -54,7 +54,7 @@ class Drops:
         table = view_creation.with_creation(unit.connection, stored).table
         places_of_partitions = partitions.delete_all_of(unit.connection, stored)
         tables.delete_table(unit.connection, stored)
-        if table.is_transactional and table.catalog_name == DEFAULT_CATALOG:
+        if table.is_in_txn_tables:
             resources.forget_table(unit.connection, table.database_name, table.name)
         tasks: Sequence[FileTask] = ()
         if looked is not None and has_own_files(table):
@@ -113,7 +113,7 @@ class Drops:
             return ()
         table = stored.table
         partitions.delete_partitions(unit.connection, found)
-        if table.is_transactional and table.catalog_name == DEFAULT_CATALOG:
+        if table.is_in_txn_tables:
             resources.forget_partitions(
                 unit.connection, table.database_name, table.name, [p.name for p in found]
             )
@@ -159,7 +159,7 @@ class Drops:
         is_archived = database.is_replication_source and bool(wanted)
         if is_archived:
             self._files.require_archive(f"table {table.full_name}")
-        purge = is_purge or (parameter(table.parameters, "auto.purge") or "").lower() == "true"
+        purge = is_purge or is_true(table.parameters, "auto.purge")
         tasks = []
         for verdict in self._files.rule.verdicts(unit.connection, list(wanted), owner):
             place = verdict.place

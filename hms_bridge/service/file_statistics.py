@@ -76,7 +76,7 @@ def is_due_for_partition(
     )
 
 
-def without_request(parameters: Parameters) -> dict[str, str]:
+def without_count_request(parameters: Parameters) -> dict[str, str]:
     """Without the parameter that only asks not to count."""
     return {name: value for name, value in parameters.items() if name != DO_NOT_UPDATE}
 
@@ -85,7 +85,7 @@ def of_table(
     parameters: Parameters, counted: FileCount | None, environment: Parameters
 ) -> dict[str, str]:
     """A table's parameters with what was counted; as they were if it could not be."""
-    kept = without_request(parameters)
+    kept = without_count_request(parameters)
     if counted is None:
         return kept
     if environment.get(_DO_NOT_COUNT) != "true":

@@ -13,9 +13,7 @@ from changemanager.errors import LocationError
 from changemanager.filesystem.opening import BUCKET_SCHEMES
 from changemanager.location import is_below, parse_uri
 from hms_bridge.errors import ConfigError, InvalidObjectError
-from hms_bridge.model.catalog import Database, Table
-
-DEFAULT_DATABASE = "default"
+from hms_bridge.model.catalog import DEFAULT_DATABASE, Database, Table
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

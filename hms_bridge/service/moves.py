@@ -8,7 +8,7 @@ from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.backend.connection import Connection
 from hms_bridge.cleaning_store import cleaning_lease
 from hms_bridge.errors import MetaError
-from hms_bridge.model.catalog import DEFAULT_CATALOG, Table
+from hms_bridge.model.catalog import Table
 from hms_bridge.model.ids import WriteId
 from hms_bridge.txn import compaction_queue, write_ids
 
@@ -47,7 +47,7 @@ def end(connection: Connection, task: FileTask) -> None:
 def require_no_new_writer(connection: Connection, table: Table, highest_before: WriteId) -> None:
     """Raises MetaError if somebody took a write id of the table while a directory of it was
     moved: what they write may lie at the old place, and be committed already."""
-    if not table.is_transactional or table.catalog_name != DEFAULT_CATALOG:
+    if not table.is_in_txn_tables:
         return
     highest = write_ids.get_max_allocated_write_id(
         connection, table.database_name, table.name, is_locked=True

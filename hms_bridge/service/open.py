@@ -53,13 +53,14 @@ def open_local_metastore(
 
     ``warehouse`` goes before the setting of that name. ``hooks`` are called besides those that
     the settings name. With ``create_schema`` what is missing of the schema is made, and the
-    database ``default``. Raises ConfigError, BackendError.
+    database ``default``. ``make_token`` gives texts that nobody else has. Raises ConfigError,
+    BackendError.
     """
     chosen = settings or Settings()
     if warehouse is not None:
         chosen = replace(chosen, warehouse=warehouse)
     roots = _roots(chosen)
-    dispatcher = HookDispatcher(named_hooks(chosen.events.hooks, hooks), new_id=new_token)
+    dispatcher = HookDispatcher(named_hooks(chosen.events.hooks, hooks), new_id=make_token)
     message_format = _message_format(chosen)
     database = open_url(url)
     try:

@@ -25,7 +25,7 @@ from hms_bridge.model.catalog import (
     Partition,
     Table,
     asks_to_keep,
-    without_request,
+    without_keep_request,
 )
 from hms_bridge.notification import events
 from hms_bridge.service import altered_statistics, file_statistics
@@ -139,7 +139,7 @@ class PartitionVerbs(VerbFamily):
             self._require_places(unit.connection, stored.table, new)
             unit.events.append(events.partitions_added(stored.table, new, unit.now_seconds))
             new = [
-                replace(partition, parameters=without_request(partition.parameters))
+                replace(partition, parameters=without_keep_request(partition.parameters))
                 for partition in new
             ]
             partitions.insert_partitions(unit.connection, stored, new)

@@ -121,7 +121,7 @@ class RenamePartitionVerbs(VerbFamily):
                     f"partition {old.name} of {table.full_name} was changed by someone else while "
                     "its directory was moved; try again"
                 )
-        if table.is_transactional and table.catalog_name == DEFAULT_CATALOG:
+        if table.is_in_txn_tables:
             resources.rename_partition(
                 unit.connection, table.database_name, table.name, old.name, name
             )

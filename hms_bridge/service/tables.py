@@ -20,7 +20,7 @@ from hms_bridge.model.catalog import (
     Database,
     Table,
     asks_to_keep,
-    without_request,
+    without_keep_request,
 )
 from hms_bridge.notification import events
 from hms_bridge.service import file_statistics
@@ -51,7 +51,8 @@ class TableVerbs(VerbFamily):
     get_tables_by_names = reads(sql(_get_tables_by_names))
 
     def create_table(self, table: Table, *, trusted_columns: Sequence[str] = ()) -> None:
-        request = replace(table, parameters=without_request(table.parameters))
+        is_kept = asks_to_keep(table.parameters)
+        request = replace(table, parameters=without_keep_request(table.parameters))
         wanted = with_acid_properties(normal_table(request))
         check_column_types(wanted)
         database = self._database_for(wanted)
@@ -59,7 +60,7 @@ class TableVerbs(VerbFamily):
         location = wanted.storage.location
         is_made, files = False, []
         if location is not None and not wanted.is_view:
-            if asks_to_keep(table.parameters):
+            if is_kept:
                 self._files.keep(location)
             else:
                 self._files.settle(location)
@@ -70,7 +71,6 @@ class TableVerbs(VerbFamily):
             if not is_made and not wanted.is_external and not wanted.is_transactional:
                 files = self._files.references(location)
         try:
-            is_kept = asks_to_keep(table.parameters)
             self._transactions.write(
                 lambda unit: self._insert_table(unit, wanted, files, is_kept=is_kept)
             )
@@ -81,7 +81,6 @@ class TableVerbs(VerbFamily):
 
     def _database_for(self, table: Table) -> Database:
         """Its database; refused before a directory is made if the table is there already."""
-
         found = self._transactions.read(
             lambda c: (
                 databases.find_database(c, table.database_name, table.catalog_name),
@@ -115,7 +114,7 @@ class TableVerbs(VerbFamily):
             table,
             create_time=unit.now_seconds,
             parameters=with_ddl_time(
-                file_statistics.without_request(table.parameters), unit.now_seconds
+                file_statistics.without_count_request(table.parameters), unit.now_seconds
             ),
         )
         key = tables.insert_table(unit.connection, stored.id, complete)

@@ -1,6 +1,6 @@
 """Claims on file tasks, kept for as long as the work goes on: to copy a directory may take hours.
 
-A claim runs out after LEASE_MS without a beat; then its task is anyone's, so a dead process keeps
+A claim runs out after CLAIM_MS without a beat; then its task is anyone's, so a dead process keeps
 nobody waiting. Who was only slow and lost its claim hears so before its next step, and stops.
 """
 
@@ -18,9 +18,9 @@ from hms_bridge.errors import HmsBridgeError
 
 _LOG = logging.getLogger(__name__)
 
-LEASE_MS = 600_000
+CLAIM_MS = 600_000
 """How long a process may be silent before another one takes its tasks over."""
-BEAT_MS = LEASE_MS // 5
+BEAT_MS = CLAIM_MS // 5
 
 
 class TaskLeases:
@@ -66,7 +66,7 @@ class TaskLeases:
         if not self._renew(task):
             raise LeaseLostError(
                 f"{task.location}: another process took this over, because nothing was heard of "
-                f"this one for {LEASE_MS // 60_000} minutes; it goes on from here"
+                f"this one for {CLAIM_MS // 60_000} minutes; it goes on from here"
             )
         with self._lock:
             if task.id in self._held:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hms_bridge.backend.work import sql
-from hms_bridge.catalog.parameters import mark_incompatible, set_commit_key, set_repl_last_id
+from hms_bridge.catalog.parameters import set_commit_key, set_repl_last_id
 from hms_bridge.clock import steady_ms
 from hms_bridge.errors import MetaError, TxnAbortedError
-from hms_bridge.model.ids import TxnId, WriteId
+from hms_bridge.model.ids import TxnId
 from hms_bridge.model.txn import (
     AbortReason,
     AbortTxnRequest,
@@ -20,8 +20,9 @@ from hms_bridge.model.txn import (
     TxnType,
 )
 from hms_bridge.notification import events, write_log
+from hms_bridge.service.aborts import as_told, log_abort
 from hms_bridge.service.foundation import Foundation, VerbFamily
-from hms_bridge.service.replica_gate import is_replicated, require_replicated, write_refusal
+from hms_bridge.service.replica_gate import require_replicated, write_refusal
 from hms_bridge.service.unit_of_work import UnitOfWork, reads, writes
 from hms_bridge.txn import (
     abort,
@@ -37,7 +38,6 @@ from hms_bridge.txn import (
 )
 from hms_bridge.txn.abort import AbortOutcome
 from hms_bridge.txn.open_txns import OpenedTxns, OpenTxnLimit
-from hms_bridge.txn.write_ids import WrittenTable
 
 OPEN_ATTEMPTS_MAX = 3
 
@@ -63,7 +63,7 @@ def _commit_txn(unit: UnitOfWork, request: CommitTxnRequest) -> None:
         )
     if outcome.is_event_due:
         unit.events.append(
-            events.txn_committed(outcome.txn_id, _places(outcome.written), unit.now_seconds)
+            events.txn_committed(outcome.txn_id, as_told(outcome.written), unit.now_seconds)
         )
         unit.events += [
             events.compaction_committed(compaction, unit.now_seconds)
@@ -79,18 +79,6 @@ def _abort_txns(
     unit: UnitOfWork, ids: Sequence[TxnId], reason: AbortReason = AbortReason.QUERY
 ) -> None:
     log_abort(unit, abort.abort_txns(unit, ids, reason))
-
-
-def log_abort(unit: UnitOfWork, outcome: AbortOutcome | None) -> None:
-    """Events of what was aborted, and a mark on databases whose replay it broke off."""
-    if outcome is None:
-        return
-    named = sorted({policy.partition(".")[0] for policy in outcome.broken_policies})
-    broken = [name for name in named if is_replicated(unit.connection, name)]
-    if broken:
-        mark_incompatible(unit.connection, broken)
-    for txn in outcome.logged:
-        unit.events.append(events.txn_aborted(txn.id, _places(txn.written), unit.now_seconds))
 
 
 def _allocate_table_write_ids(
@@ -125,10 +113,6 @@ def _repl_table_write_id_state(unit: UnitOfWork, state: TableWriteIdState) -> No
     if applied.opened:
         unit.events.append(events.txns_opened(applied.opened, unit.now_seconds))
     log_abort(unit, AbortOutcome(aborted=applied.aborted))
-
-
-def _places(written: Sequence[WrittenTable]) -> list[tuple[str, WriteId]]:
-    return [(table.database_name, table.write_id) for table in written]
 
 
 class TransactionVerbs(VerbFamily):

@@ -2,7 +2,8 @@
 
 What a verb does inside is a plain function, over :class:`Work` in the rooms of SQL, over
 :class:`UnitOfWork` if it logs events. :func:`reads` and :func:`writes` make a verb of it; a family
-of verbs is a list of them. Verbs of several transactions, or with file work between, are methods.
+of verbs is a list of them. Verbs of several transactions, with file work between, or that need a
+part of their family are methods.
 
 Events are numbered by the last statements before the commit (I8), because the row that numbers
 them holds up everyone else. File work and hooks come after the commit.
@@ -45,7 +46,11 @@ _DROPS = {
 
 @dataclass(slots=True)
 class UnitOfWork(Work):
-    """What a changing verb works with: the time it is of, and its events."""
+    """What a changing verb works with besides: its events, and the time of its rows and events.
+
+    ``now_seconds`` is the server's time, as in Hive's rows and events. Heartbeats and time-outs of
+    transactions, which several servers compare, go by the database's, ``now_ms``.
+    """
 
     now_seconds: int
     events: list[EventDraft] = field(default_factory=list)

@@ -40,7 +40,7 @@ from hms_bridge.service.deletion_rule import DeletionRule
 from hms_bridge.service.directories import Directories
 from hms_bridge.service.file_statistics import FileCount
 from hms_bridge.service.locations import WarehouseRoots, parent
-from hms_bridge.service.task_leases import LEASE_MS, TaskLeases
+from hms_bridge.service.task_leases import CLAIM_MS, TaskLeases
 from hms_bridge.service.unit_of_work import Transactions, UnitOfWork
 
 _LOG = logging.getLogger(__name__)
@@ -325,7 +325,7 @@ class WarehouseFiles:
             task.id,
             owner=self._new_id(),
             now_ms=self._clock.now_ms(),
-            lease_ms=LEASE_MS,
+            lease_ms=CLAIM_MS,
         )
 
     def _renew(self, task: FileTask) -> bool:

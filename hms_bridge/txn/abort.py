@@ -6,7 +6,7 @@ What they wrote and their write ids stay remembered until the cleaner has remove
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Column, Connection, Table, delete, select, update
@@ -24,7 +24,7 @@ from hms_bridge.backend.work import Work
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.txn import AbortReason, AbortTxnRequest, TxnState, TxnType
 from hms_bridge.txn.components import track_unlocked
-from hms_bridge.txn.replication import forget_source_txn, forget_targets, target_txn
+from hms_bridge.txn.replication import forget_source_txn, forget_targets, is_of_load, target_txn
 from hms_bridge.txn.txn_state import ended_error, lock_txn, purged_state
 from hms_bridge.txn.write_ids import WrittenTable, written_tables
 
@@ -39,14 +39,10 @@ OPEN_ONLY: Mapping[Table, Column[Any]] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AbortedTxn:
-    """One transaction that was open and is aborted now.
-
-    ``source_id`` is the replication source's id of a replayed one.
-    """
+    """One transaction that was open and is aborted now."""
 
     id: TxnId
     type: TxnType
-    source_id: TxnId | None = None
     written: tuple[WrittenTable, ...] = ()
 
 
@@ -56,6 +52,7 @@ class AbortOutcome:
 
     ``broken_policies``: replication policies whose replayed transaction was aborted from outside
     the replication; their databases must be marked ``repl.incompatible=true``.
+    ``is_silent``: no event is due (:func:`is_of_load`).
     """
 
     aborted: tuple[AbortedTxn, ...] = ()
@@ -76,10 +73,10 @@ def abort_txn(work: Work, request: AbortTxnRequest) -> AbortOutcome:
     Raises NoSuchTxnError if it is unknown or committed.
     """
     connection = work.connection
-    txn_id, source_id = request.txn_id, None
-    if request.type is TxnType.REPL_CREATED:
-        source_id = request.txn_id
-        target = target_txn(connection, request.repl_policy or "", source_id)
+    txn_id = request.txn_id
+    is_replayed = request.type is TxnType.REPL_CREATED
+    if is_replayed:
+        target = target_txn(connection, request.repl_policy or "", request.txn_id)
         if target is None:
             return AbortOutcome()
         txn_id = target
@@ -89,12 +86,12 @@ def abort_txn(work: Work, request: AbortTxnRequest) -> AbortOutcome:
         raise ended_error(txn_id, state)
     if state is TxnState.ABORTED:
         return AbortOutcome()
-    if source_id is not None:
-        forget_source_txn(connection, request.repl_policy or "", source_id)
-    found = {txn_id: row.type}
-    aborted, broken = abort_open(work, found, reason=_reason(request), source_id=source_id)
-    is_silent = request.repl_policy is not None and request.type in (None, TxnType.DEFAULT)
-    return AbortOutcome(aborted=aborted, broken_policies=broken, is_silent=is_silent)
+    if is_replayed:
+        forget_source_txn(connection, request.repl_policy or "", request.txn_id)
+    outcome = abort_open(
+        work, {txn_id: row.type}, reason=_reason(request), is_by_replication=is_replayed
+    )
+    return replace(outcome, is_silent=is_of_load(request))
 
 
 def abort_txns(
@@ -111,8 +108,7 @@ def abort_txns(
             .with_for_update()
         )
         found.update((TxnId(txn_id), TxnType(kind or 0)) for txn_id, kind in rows)
-    aborted, broken = abort_open(work, found, reason=reason)
-    return AbortOutcome(aborted=aborted, broken_policies=broken)
+    return abort_open(work, found, reason=reason)
 
 
 def abort_open(
@@ -120,12 +116,11 @@ def abort_open(
     found: dict[TxnId, TxnType],
     *,
     reason: AbortReason,
-    source_id: TxnId | None = None,
-) -> tuple[tuple[AbortedTxn, ...], tuple[str, ...]]:
+    is_by_replication: bool = False,
+) -> AbortOutcome:
     """Abort transactions whose rows the caller has locked and found open.
 
-    Returns them, and the policies of replays that this broke off. With ``source_id`` the one
-    transaction is aborted by its replication, which breaks nothing.
+    ``is_by_replication``: a replay is aborted as its source's was, which breaks nothing.
     """
     connection = work.connection
     ids = tuple(found)
@@ -133,12 +128,12 @@ def abort_open(
     for some in batches(ids):
         _end_open(work, some, reason)
     written = written_tables(connection, ids)
-    broken = forget_targets(connection, ids) if source_id is None else ()
+    broken = forget_targets(connection, ids) if not is_by_replication else ()
     aborted = tuple(
-        AbortedTxn(id=txn_id, type=kind, source_id=source_id, written=written.get(txn_id, ()))
+        AbortedTxn(id=txn_id, type=kind, written=written.get(txn_id, ()))
         for txn_id, kind in found.items()
     )
-    return aborted, broken
+    return AbortOutcome(aborted=aborted, broken_policies=broken)
 
 
 def forget_open(

@@ -12,9 +12,8 @@ Nothing is handed to the cleaner that an open or future transaction may need:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
@@ -375,11 +374,7 @@ def _postponed_cleanups(connection: Connection) -> Mapping[Target, Compaction]:
     rows = connection.execute(
         select(COMPACTION_QUEUE).where(_Q.CQ_TYPE == _CLEANUP, _Q.CQ_STATE == _READY)
     ).mappings()
-    return {entry.target: entry for entry in _records(rows)}
-
-
-def _records(rows: Iterable[Any]) -> Iterable[Compaction]:
-    return (from_queue(row) for row in rows)
+    return {entry.target: entry for entry in map(from_queue, rows)}
 
 
 def _is_waited(now: int, retention_ms: int) -> ColumnElement[bool]:

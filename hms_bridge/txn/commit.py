@@ -56,7 +56,7 @@ from hms_bridge.model.lock import DataOperation, LockState, LockType
 from hms_bridge.model.txn import AbortReason, CommitTxnRequest, TxnState, TxnType, WriteEvent
 from hms_bridge.txn.abort import OPEN_ONLY, AbortOutcome, abort_open, forget_open
 from hms_bridge.txn.compaction_rows import from_queue
-from hms_bridge.txn.replication import forget_source_txn, target_txn
+from hms_bridge.txn.replication import forget_source_txn, is_of_load, target_txn
 from hms_bridge.txn.txn_state import ended_error, high_watermark, lock_txn, purged_state
 from hms_bridge.txn.write_ids import WrittenTable, written_tables
 
@@ -91,7 +91,6 @@ class CommitOutcome:
     """
 
     txn_id: TxnId | None
-    type: TxnType = TxnType.DEFAULT
     is_event_due: bool = False
     written: tuple[WrittenTable, ...] = ()
     compactions: tuple[Compaction, ...] = ()
@@ -111,7 +110,7 @@ def commit_txn(work: Work, request: CommitTxnRequest) -> CommitOutcome:
     if is_replayed:
         target = target_txn(connection, request.repl_policy or "", request.txn_id)
         if target is None:
-            return CommitOutcome(txn_id=None, type=TxnType.REPL_CREATED)
+            return CommitOutcome(txn_id=None)
         txn_id = target
     row = lock_txn(connection, txn_id)
     state = row.state if row else purged_state(connection, txn_id)
@@ -166,9 +165,9 @@ def _end(
     elif kind in _COMPACTIONS or kind is TxnType.SOFT_DELETE:
         rows = connection.execute(select(COMPACTION_QUEUE).where(_Q.CQ_TXN_ID == txn_id))
         compactions = tuple(from_queue(row) for row in rows.mappings())
-    is_logged = kind not in (TxnType.READ_ONLY, *_COMPACTIONS)
+    has_written = kind not in (TxnType.READ_ONLY, *_COMPACTIONS)
     if traces.has_components:
-        if is_logged and request.type is not TxnType.REPL_CREATED:
+        if has_written and request.type is not TxnType.REPL_CREATED:
             _complete(connection, txn_id, has_changes=traces.has_changes)
         connection.execute(delete(TXN_COMPONENTS).where(_C.TC_TXNID == txn_id))
     written = written_tables(connection, (txn_id,)).get(txn_id, ())
@@ -176,11 +175,9 @@ def _end(
     connection.execute(
         update(TXNS).where(TXNS.c.TXN_ID == txn_id).values(TXN_STATE=TxnState.COMMITTED.value)
     )
-    is_silent = request.repl_policy is not None and request.type in (None, TxnType.DEFAULT)
     return CommitOutcome(
         txn_id=txn_id,
-        type=kind,
-        is_event_due=not (is_silent or kind is TxnType.READ_ONLY),
+        is_event_due=not (is_of_load(request) or kind is TxnType.READ_ONLY),
         written=written,
         compactions=compactions,
     )
@@ -312,13 +309,8 @@ def _conflict(
 
 def _abort_instead(work: Work, txn_id: TxnId, kind: TxnType, refusal: str) -> CommitOutcome:
     reason = AbortReason.COMPACTION if kind in _COMPACTIONS else AbortReason.WRITE_CONFLICT
-    aborted, broken = abort_open(work, {txn_id: kind}, reason=reason)
-    return CommitOutcome(
-        txn_id=txn_id,
-        type=kind,
-        refusal=refusal,
-        abort=AbortOutcome(aborted=aborted, broken_policies=broken),
-    )
+    abort = abort_open(work, {txn_id: kind}, reason=reason)
+    return CommitOutcome(txn_id=txn_id, refusal=refusal, abort=abort)
 
 
 def _complete(connection: Connection, txn_id: TxnId, *, has_changes: bool) -> None:

@@ -3,9 +3,9 @@ NextCompactionFunction; docs/hive/compaction.md §1, §2 and §3).
 
 A claim is a lease: an entry in state working belongs to the worker that CQ_WORKER_ID names, until
 it is marked, given back because that worker's transaction has ended, or revoked because it was
-started too long ago. What a worker reports about an entry
-that is not its own any more is refused; so is the commit of its transaction (:mod:`commit`).
-Workers of a real Hive do not send their id; of them only the state of the entry is checked.
+started too long ago. What a worker reports about an entry that is not its own any more is refused;
+so is the commit of its transaction (:mod:`commit`). Workers of a real Hive do not send their id; of
+them only the state of the entry is checked.
 """
 
 from __future__ import annotations
@@ -54,7 +54,6 @@ _GIVEN_BACK: dict[str, Any] = {
     "CQ_START": None,
     "CQ_TXN_ID": None,
 }
-_REFUSED = "refused"
 _CANDIDATES_MAX = 50
 
 
@@ -72,7 +71,7 @@ def enqueue(work: Work, request: CompactionRequest) -> CompactionResponse:
         return CompactionResponse(
             id=None,
             is_accepted=False,
-            state=_REFUSED,
+            state=CompactionState.REFUSED.word,
             error_message=(
                 f"Compaction is already scheduled with state='{found.state.word}' and id={found.id}"
             ),

@@ -69,10 +69,7 @@ def time_out_txns(work: Work) -> AbortOutcome:
         .with_for_update()
     )
     found = {TxnId(txn_id): TxnType(kind or 0) for txn_id, kind in rows}
-    if not found:
-        return AbortOutcome()
-    aborted, broken = abort_open(work, found, reason=AbortReason.TIMEOUT)
-    return AbortOutcome(aborted=aborted, broken_policies=broken)
+    return abort_open(work, found, reason=AbortReason.TIMEOUT) if found else AbortOutcome()
 
 
 def time_out_locks(work: Work) -> int:

@@ -1,9 +1,10 @@
 """What readers registered that they may still need (MIN_HISTORY_WRITE_ID).
 
 Kept for Hive's Cleaner, which trusts these rows alone by default since 4.2
-(docs/hive/transactions.md §16). The cleaner here needs none: an entry is ready only when every open
-transaction began after its compaction was committed (:mod:`hms_bridge.txn.cleaning`), and who
-registered is such a transaction. Rows end with it.
+(docs/hive/transactions.md §16). The cleaner here needs no ids: an entry is ready only when every
+open transaction that may read of its database began after its compaction was committed
+(:mod:`hms_bridge.txn.cleaning`). It takes from the rows only which databases a transaction reads
+(:mod:`hms_bridge.txn.readers`). Rows end with their transaction.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Named locks that all servers on one database respect (AUX_TABLE).
 
-Hive also knows ``Initiator``, ``Cleaner`` and ``TxnCleaner``, each held through a whole turn of
-that daemon (TxnStore.MUTEX_KEY; docs/hive/transactions.md §18). They are not taken here: a turn
-here is many transactions, each of which looks again at what it changes, so two daemons at once only
-do something twice. What must not happen twice is queueing a compaction, and that lock is held
-wherever it is done.
+Hive also knows ``Initiator``, ``Cleaner``, ``HouseKeeper`` and ``TxnCleaner``, each held through a
+whole turn of that daemon (TxnStore.MUTEX_KEY; docs/hive/transactions.md §18). They are not taken
+here: a turn here is many transactions, each of which looks again at what it changes, so two daemons
+at once only do something twice. What must not happen twice is queueing a compaction and beginning a
+rebuild; these locks are held wherever that is done.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ class Mutex(Enum):
     """What only one may do at a time; Hive's keys, so that it also waits for us."""
 
     COMPACTION_SCHEDULER = "CompactionScheduler"
-    HOUSE_KEEPER = "HouseKeeper"
     MATERIALIZATION_REBUILD = "MaterializationRebuild"
 
 

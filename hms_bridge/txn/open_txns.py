@@ -37,7 +37,7 @@ from hms_bridge.model.txn import (
     TxnType,
 )
 from hms_bridge.txn.readers import reads_elsewhere
-from hms_bridge.txn.replication import map_source_txns, mapped_txns
+from hms_bridge.txn.replication import is_of_load, map_source_txns, mapped_txns
 
 REPLAYED_MAX = 10_000
 """How many replayed transactions one call opens. They cannot be clipped, as others are, and more
@@ -90,8 +90,7 @@ def open_txns(work: Work, request: OpenTxnsRequest) -> OpenedTxns:
         raise RetryableBackendError(
             f"opening transactions took longer than {settings.open_timeout_ms} ms; try again"
         )
-    is_silent = request.repl_policy is not None and request.type is TxnType.DEFAULT
-    return OpenedTxns(ids=ids, is_event_due=not is_silent, deadline_ms=deadline_ms)
+    return OpenedTxns(ids=ids, is_event_due=not is_of_load(request), deadline_ms=deadline_ms)
 
 
 class OpenTxnLimit:
@@ -163,14 +162,14 @@ def min_open_txn_watermark(work: Work, database: str | None = None) -> TxnId:
     if database is not None:
         open_id = open_id.where(~reads_elsewhere(database))
     lowest, boundary = work.connection.execute(
-        select(open_id.scalar_subquery(), _low_boundary(work))
+        select(open_id.scalar_subquery(), _low_boundary_query(work))
     ).one()
     return TxnId(min(MAX_ID if lowest is None else lowest, (boundary or 0) + 1))
 
 
 def low_boundary(work: Work) -> TxnId:
     """No id up to this one can appear any more."""
-    return TxnId(work.connection.execute(select(_low_boundary(work))).scalar() or 0)
+    return TxnId(work.connection.execute(select(_low_boundary_query(work))).scalar() or 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +230,7 @@ def _remember_history(connection: Connection, ids: Sequence[TxnId], min_open: Tx
         )
 
 
-def _low_boundary(work: Work) -> ScalarSelect[Any]:
+def _low_boundary_query(work: Work) -> ScalarSelect[Any]:
     # Not max(): the index on TXN_ID is read backwards and left at the first old row.
     t = TXNS.c
     oldest_young_ms = (

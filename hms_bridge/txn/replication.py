@@ -10,8 +10,16 @@ from sqlalchemy import Connection, delete, insert, select
 from hms_bridge.backend.batches import batches
 from hms_bridge.backend.schema.txn_tables import REPL_TXN_MAP
 from hms_bridge.model.ids import TxnId
+from hms_bridge.model.txn import AbortTxnRequest, CommitTxnRequest, OpenTxnsRequest, TxnType
 
 _R = REPL_TXN_MAP.c
+
+
+def is_of_load(request: OpenTxnsRequest | CommitTxnRequest | AbortTxnRequest) -> bool:
+    """Whether a REPL LOAD asks for a transaction of its own, which replays none of the source's: no
+    event tells of it (Hive: isHiveReplTxn in OpenTxnsFunction, CommitTxnFunction,
+    AbortTxnFunction)."""
+    return request.repl_policy is not None and request.type in (None, TxnType.DEFAULT)
 
 
 def target_txn(connection: Connection, policy: str, source: TxnId) -> TxnId | None:

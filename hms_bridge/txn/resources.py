@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Connection, Table, and_, delete, or_, true, update
+from sqlalchemy import Column, Connection, Table, and_, delete, update
 
 from hms_bridge.backend.batches import batches
 from hms_bridge.backend.schema.txn_tables import (
@@ -25,7 +25,6 @@ from hms_bridge.backend.schema.txn_tables import (
     TXN_TO_WRITE_ID,
     WRITE_SET,
 )
-from hms_bridge.model.ids import TxnId
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +48,10 @@ class _Named:
         return self.table.c.get(f"{self.prefix}_PARTITION")
 
 
-_QUEUE = _Named(COMPACTION_QUEUE, "CQ")
 _FORGOTTEN = (
     _Named(TXN_COMPONENTS, "TC"),
     _Named(COMPLETED_TXN_COMPONENTS, "CTC"),
-    _QUEUE,
+    _Named(COMPACTION_QUEUE, "CQ"),
     _Named(COMPLETED_COMPACTIONS, "CC"),
     _Named(COMPACTION_METRICS_CACHE, "CMC"),
 )
@@ -73,36 +71,18 @@ def forget_database(connection: Connection, database: str) -> None:
         connection.execute(delete(named.table).where(named.database == database.lower()))
 
 
-def forget_table(
-    connection: Connection,
-    database: str,
-    table: str,
-    *,
-    keeps_write_ids: bool = False,
-    soft_drop_txn: TxnId | None = None,
-) -> None:
-    """The table was dropped.
-
-    A soft drop leaves its files to the cleaner: its queue entry stays, and with
-    ``keeps_write_ids`` the counting goes on if a table of that name is made again.
-    """
-    for named in (*_FORGOTTEN, *(() if keeps_write_ids else _WRITE_IDS)):
+def forget_table(connection: Connection, database: str, table: str) -> None:
+    """The table was dropped."""
+    for named in (*_FORGOTTEN, *_WRITE_IDS):
         connection.execute(
             delete(named.table).where(
-                named.database == database.lower(),
-                named.name == table.lower(),
-                _not_of(named, soft_drop_txn),
+                named.database == database.lower(), named.name == table.lower()
             )
         )
 
 
 def forget_partitions(
-    connection: Connection,
-    database: str,
-    table: str,
-    names: Sequence[str],
-    *,
-    soft_drop_txn: TxnId | None = None,
+    connection: Connection, database: str, table: str, names: Sequence[str]
 ) -> None:
     """Partitions were dropped."""
     for named in _FORGOTTEN:
@@ -112,7 +92,6 @@ def forget_partitions(
                     named.database == database.lower(),
                     named.name == table.lower(),
                     named.table.c[f"{named.prefix}_PARTITION"].in_(some),
-                    _not_of(named, soft_drop_txn),
                 )
             )
 
@@ -145,10 +124,3 @@ def rename_partition(connection: Connection, database: str, table: str, old: str
 
 def _lower(name: tuple[str, str]) -> tuple[str, str]:
     return name[0].lower(), name[1].lower()
-
-
-def _not_of(named: _Named, soft_drop_txn: TxnId | None) -> ColumnElement[bool]:
-    if named is not _QUEUE or soft_drop_txn is None:
-        return true()
-    txn_id = COMPACTION_QUEUE.c.CQ_TXN_ID
-    return or_(txn_id.is_(None), txn_id != soft_drop_txn)

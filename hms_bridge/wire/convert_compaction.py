@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
-from hms_bridge.errors import MetaError
 from hms_bridge.model.compaction import (
     Compaction,
     CompactionRequest,
@@ -14,6 +12,7 @@ from hms_bridge.model.compaction import (
     CompactionType,
     ShowCompactionsRequest,
 )
+from hms_bridge.model.property_text import format_properties, parse_properties
 from hms_bridge.model.target import Scope, Target
 from hms_bridge.wire.fields import (
     Entry,
@@ -40,43 +39,6 @@ _NO_JOB = "None"
 can take away. A HiveServer2 with the metastore inside shows blanks there."""
 DEFAULT_POOL = "default"
 """Hive's word for no pool, in answers."""
-
-
-def properties_to_text(properties: Mapping[str, str]) -> str:
-    """Hive's StringableMap: ``count:`` then ``length:text`` of each key and value in turn."""
-    parts = [f"{len(properties)}:"]
-    for key, value in properties.items():
-        parts.append(f"{len(key)}:{key}{len(value)}:{value}")
-    return "".join(parts)
-
-
-def properties_from_text(text: str | None) -> dict[str, str]:
-    """The inverse; None and "" are no properties. Raises MetaError for other texts."""
-    if not text:
-        return {}
-    try:
-        count, position = _number_at(text, 0)
-        properties = {}
-        for _ in range(count):
-            key, position = _text_at(text, position)
-            properties[key], position = _text_at(text, position)
-    except ValueError as error:
-        raise MetaError(
-            f"compaction properties {text!r} are malformed; write them as 1:3:key5:value"
-        ) from error
-    return properties
-
-
-def _text_at(text: str, position: int) -> tuple[str, int]:
-    length, start = _number_at(text, position)
-    if length < 0 or start + length > len(text):
-        raise ValueError("text ends early")
-    return text[start : start + length], start + length
-
-
-def _number_at(text: str, position: int) -> tuple[int, int]:
-    end = text.index(":", position)
-    return int(text[position:end]), end + 1
 
 
 def _positive(number: int | None) -> int | None:
@@ -143,8 +105,8 @@ compaction_info_to_struct, compaction_info_from_struct = both_ways(
     ),
     properties=Entry(
         "properties",
-        properties_from_text,
-        lambda properties: properties_to_text(properties) if properties else None,
+        parse_properties,
+        lambda properties: format_properties(properties) if properties else None,
     ),
     worker_id="workerId",
     enqueued_ms=zero("enqueueTime"),

@@ -539,9 +539,7 @@ class ManifestBehaviour:
             IntentState.ABANDONED, "gone", T0 + 4, T0,
         )  # fmt: skip
 
-    def test_intents_are_found_by_state_victim_and_compaction(
-        self, manifest: ArchiveManifest
-    ) -> None:
+    def test_intents_are_found_by_state_and_victim(self, manifest: ArchiveManifest) -> None:
         other = ArchiveContext(cause=ArchiveCause.DROP_TABLE)
         manifest.add_intent(intent("i3", victim="file:/c", at_ms=T0 + 1, context=other))
         manifest.add_intent(intent("i2", victim="file:/b"))
@@ -554,7 +552,6 @@ class ManifestBehaviour:
         assert found(*IntentState) == ["i1", "i2", "i3"]
         assert found(IntentState.PLANNED) == ["i1", "i3"]
         assert found(*IntentState, victim="file:/b") == ["i2"]
-        assert found(*IntentState, compaction_id=7) == ["i1", "i2"]
         assert found() == []
 
     def test_old_intents_are_forgotten_once_they_are_over(self, manifest: ArchiveManifest) -> None:

@@ -24,7 +24,9 @@ def test_round_trip(properties: dict[str, str]) -> None:
     assert parse_properties(format_properties(properties)) == properties
 
 
-@pytest.mark.parametrize("text", ["x", "1:", "1:5:ab", "2:1:a1:b", "1:-1:a1:b", "1:1"])
+@pytest.mark.parametrize(
+    "text", ["x", "1:", "1:1:k", "1:5:ab", "2:1:a1:b", "1:-1:a1:b", "1:1", "1:1:😀0:"]
+)
 def test_malformed(text: str) -> None:
     with pytest.raises(MetaError, match="malformed"):
         parse_properties(text)

@@ -22,7 +22,7 @@ from hms_bridge.config.settings import ArchiveSettings, Settings
 from hms_bridge.errors import MetaError
 from hms_bridge.model.catalog import Database
 from hms_bridge.service.open import open_local_metastore
-from hms_bridge.service.task_leases import LEASE_MS
+from hms_bridge.service.task_leases import CLAIM_MS
 from tests.conformance.objects import DS, acid_table, partition
 from tests.support.faults import CrashError
 from tests.support.files_world import FILES, SOURCE, FilesWorld
@@ -120,7 +120,7 @@ def test_rows_stay_whatever_step_a_late_drop_dies_at(tmp_path: Path) -> None:
     shutil.rmtree(place / "delta_2_2")
     (place / "x").unlink()
     world.metastore.close()
-    world.clock.advance_ms(LEASE_MS + 1)
+    world.clock.advance_ms(CLAIM_MS + 1)
     shutil.copytree(folder, before)
     for step in itertools.count(1):
         try:
@@ -151,7 +151,7 @@ def test_a_deletion_that_lost_its_claim_touches_nothing_more(tmp_path: Path) -> 
     world.create_database(parameters=SOURCE)
     place = dropped_by_a_dying_process(world)
     world.metastore.close()
-    world.clock.advance_ms(LEASE_MS + 1)
+    world.clock.advance_ms(CLAIM_MS + 1)
     shutil.copytree(folder, before)
     tried = 0
     for step in itertools.count(1):
@@ -195,7 +195,7 @@ def stand_still_after(
 
 def taken_over(world: FilesWorld, place: Path) -> None:
     """Another process does the work once the claim has run out, and a writer comes then."""
-    world.clock.advance_ms(LEASE_MS + 1)
+    world.clock.advance_ms(CLAIM_MS + 1)
     other = open_local_metastore(world.url, settings=world.settings, clock=world.clock)
     other.run_housekeeping()
     other.close()
@@ -329,7 +329,7 @@ ALL = {"a": b"a", "b": b"b", "c": b"c"}
 def test_a_move_that_takes_longer_than_a_lease_keeps_its_claim(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = ObjectStore(tmp_path, monkeypatch, copy_ms=LEASE_MS * 3 // 5)
+    store = ObjectStore(tmp_path, monkeypatch, copy_ms=CLAIM_MS * 3 // 5)
     store.rename()
     assert store.mine.get_tables("db") == ("t2",)
     assert (store.files("t"), store.files("t2")) == ({}, ALL)
@@ -339,7 +339,7 @@ def test_a_move_that_lost_its_claim_changes_nothing_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It was silent for longer than a lease; the other process has put the files back."""
-    store = ObjectStore(tmp_path, monkeypatch, copy_ms=LEASE_MS * 2)
+    store = ObjectStore(tmp_path, monkeypatch, copy_ms=CLAIM_MS * 2)
     with pytest.raises(MetaError, match="another process took this over"):
         store.rename()
     assert store.mine.get_tables("db") == ("t",)

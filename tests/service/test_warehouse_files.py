@@ -18,7 +18,7 @@ from hms_bridge.errors import (
 )
 from hms_bridge.model.catalog import Database, TableType
 from hms_bridge.model.txn import DynamicPartitions
-from hms_bridge.service.task_leases import LEASE_MS
+from hms_bridge.service.task_leases import CLAIM_MS
 from tests.conformance.objects import (
     DS,
     acid_table,
@@ -182,7 +182,7 @@ def test_a_place_that_another_process_still_deletes_is_busy(world: World) -> Non
     world.restart()
     with pytest.raises(MetaError, match="still being deleted"):
         world.metastore.create_table(acid_table("db", "t"))
-    world.clock.advance_ms(LEASE_MS + 1)
+    world.clock.advance_ms(CLAIM_MS + 1)
     world.metastore.create_table(acid_table("db", "t"))
 
 

@@ -230,18 +230,12 @@ class InMemoryManifest:
         return self._intents.get(intent_id)
 
     def intents(
-        self,
-        states: Collection[IntentState],
-        *,
-        victim: str | None = None,
-        compaction_id: int | None = None,
+        self, states: Collection[IntentState], *, victim: str | None = None
     ) -> tuple[ArchiveIntent, ...]:
         found = [
             intent
             for intent in self._intents.values()
-            if intent.state in states
-            and victim in {None, intent.victim}
-            and compaction_id in {None, intent.context.compaction_id}
+            if intent.state in states and victim in {None, intent.victim}
         ]
         return tuple(sorted(found, key=lambda one: (one.created_at_ms, one.intent_id)))
 

@@ -13,7 +13,7 @@ from hms_bridge.model.event import NotificationEvent
 from hms_bridge.service.directories import Directories
 from hms_bridge.service.hooks import HookDispatcher
 from hms_bridge.service.metastore_service import MetastoreService
-from hms_bridge.service.task_leases import LEASE_MS
+from hms_bridge.service.task_leases import CLAIM_MS
 from tests.conformance.objects import acid_table
 from tests.support.databases import sqlite_file
 from tests.support.faults import CrashError, FaultPlan, faulty
@@ -95,7 +95,7 @@ class FilesWorld(World):
 
     def recover(self) -> None:
         """A new process, after every lease of the old one has run out, keeps house."""
-        self.clock.advance_ms(LEASE_MS + 1)
+        self.clock.advance_ms(CLAIM_MS + 1)
         self.restart().run_housekeeping()
 
     def create_database(self, name: str = "db", **given: Any) -> None:

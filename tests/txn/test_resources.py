@@ -59,21 +59,6 @@ def test_a_dropped_table(world: TxnWorld) -> None:
     assert world.allocate(world.open_one()) == [1]
 
 
-def test_a_softly_dropped_table(world: TxnWorld) -> None:
-    _fill(world)
-    mine = world.start_compaction(9)
-    world.do(
-        lambda c: resources.forget_table(
-            c, "db", "t", keeps_write_ids=True, soft_drop_txn=mine.txn_id
-        )
-    )
-    assert [row["CQ_ID"] for row in world.rows(COMPACTION_QUEUE) if row["CQ_TABLE"] == "t"] == [
-        mine.id
-    ]
-    assert _names(world, "_TABLE", *WRITE_IDS) == {"t", "u"}
-    assert _names(world, "_TABLE", COMPLETED_TXN_COMPONENTS) == {"u"}
-
-
 def test_dropped_partitions(world: TxnWorld) -> None:
     _fill(world)
     world.do(lambda c: resources.forget_partitions(c, "db", "t", ["p=1", "p=3"]))

@@ -178,24 +178,6 @@ def test_write_id_lists_survive(opened: set[int], aborted: set[int], high: int) 
     assert (struct.minOpenWriteId is None) == (valid.min_open == MAX_ID)
 
 
-@given(MAPS)
-def test_compaction_properties_survive(properties: dict[str, str]) -> None:
-    text = convert_compaction.properties_to_text(properties)
-    assert convert_compaction.properties_from_text(text) == properties
-
-
-def test_compaction_properties_are_hives() -> None:
-    assert convert_compaction.properties_to_text({}) == "0:"
-    assert convert_compaction.properties_from_text("1:1:k1:v") == {"k": "v"}
-    assert convert_compaction.properties_from_text(None) == {}
-
-
-@pytest.mark.parametrize("text", ["x", "1:", "1:1:k", "1:9:k1:v", "1:-1:k1:v", "2:1:k1:v"])
-def test_malformed_compaction_properties_are_refused(text: str) -> None:
-    with pytest.raises(MetaError, match="malformed"):
-        convert_compaction.properties_from_text(text)
-
-
 def test_compactions_survive_both_forms() -> None:
     info = over_the_wire(convert_compaction.compaction_info_to_struct(COMPACTION))
     assert convert_compaction.compaction_info_from_struct(info) == COMPACTION

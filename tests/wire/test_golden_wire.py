@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from thrift.Thrift import TMessageType
 
-from hms_bridge.errors import HmsBridgeError, InvalidObjectError, MetaError
+from hms_bridge.errors import HmsBridgeError, InvalidObjectError
 from hms_bridge.wire import (
     convert_catalog,
     convert_compaction,
@@ -291,8 +291,6 @@ def test_binary_values_and_list_keys_have_texts() -> None:
     assert text == '{"2":{"i32":1},"3":{"str":"' + base64.b64encode(
         b"\x00\xff\x10\x20").decode().rstrip("=") + '"}}'  # fmt: skip
     assert object_json.struct_from_json("RuntimeStat", text) == stat
-    with pytest.raises(MetaError):
-        convert_compaction.properties_from_text("2:1:k")
 
 
 def test_every_recorded_method_that_is_offered_answers_in_the_same_struct() -> None:
