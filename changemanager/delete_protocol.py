@@ -42,6 +42,7 @@ from changemanager.manifest import (
     IntentFile,
     IntentState,
 )
+from changemanager.seen import files_as_seen, names_only
 
 _LOG = logging.getLogger(__name__)
 
@@ -96,18 +97,6 @@ def unplanned_changes(
         elif is_time_compared and planned.mtime_ms != found.mtime_ms:
             changes.append(f"{found.path} was written since")
     return tuple(changes)
-
-
-def files_as_seen(
-    listing: Iterable[ListedFile], seen: Iterable[ListedFile]
-) -> tuple[ListedFile, ...]:
-    """The files that are still what they were when they were seen, and all directories; pure."""
-    known = {file.path: file for file in seen if file.kind is FileKind.FILE}
-    return tuple(
-        found
-        for found in listing
-        if found.kind is FileKind.DIRECTORY or known.get(found.path) == found
-    )
 
 
 def _log_deletion(intent: ArchiveIntent, deleted_count: int, *, is_resumed: bool) -> None:
@@ -172,7 +161,7 @@ class DeleteProtocol:
             return None
         listing = list_tree(place)
         if seen is not None:
-            listing = files_as_seen(listing, seen)
+            listing = files_as_seen(listing, seen, self._archived_before(place))
         chosen = plan_recycle(place.uri, listing, kind=RecycleKind.MOVE, is_purge=is_purge)
         keeper = archive if is_archived else None
         named = (
@@ -195,6 +184,19 @@ class DeleteProtocol:
             created_at_ms=now_ms,
             updated_at_ms=now_ms,
         )
+
+    def _archived_before(self, place: Location) -> Callable[[ListedFile], bool]:
+        """Whether an earlier try has archived a file with the content that it has: where there are
+        links, that gave the file the time of its copy."""
+        rows = self._intents.intents([IntentState.ABANDONED], victim=place.uri)
+        known = {file.path: file.checksum for row in rows for file in row.archived_files}
+
+        def is_archived(file: ListedFile) -> bool:
+            checksum = known.get(file.path)
+            found = place.child(file.path)
+            return checksum is not None and found.checksum_like(checksum) == checksum
+
+        return is_archived
 
     def remove(
         self,
@@ -224,7 +226,7 @@ class DeleteProtocol:
             is_gone = place.status() is None
             is_same_kind = (intent.cmroot is not None) == is_archived
             # Also for a victim that is gone: it shows whether all that must be kept is archived.
-            if is_gone or (is_same_kind and _names_only(intent, seen)):
+            if is_gone or (is_same_kind and names_only(intent, seen)):
                 return self._drive(intent, is_resumed=True, require_lease=require_lease, seen=seen)
             why = "it names other files" if is_same_kind else _SOURCE_CHANGED
             self.abandon(intent, why)
@@ -481,13 +483,6 @@ def _settle_removal(place: Location, gone: Iterable[str]) -> None:
     for directory in (place.parent, place, *map(place.child, within)):
         with suppress(FileNotFoundError):
             settle_names(place.volume, directory.path)
-
-
-def _names_only(intent: ArchiveIntent, seen: Sequence[ListedFile] | None) -> bool:
-    """Whether a row names nothing but what was seen; everything may go if nothing is said."""
-    if seen is None:
-        return True
-    return {file.path for file in intent.files} <= {file.path for file in seen}
 
 
 def _directories_above(paths: Iterable[str]) -> set[str]:

@@ -107,7 +107,7 @@ class CleaningPlanner:
         name = target.table.full_name
         watermark = self._metastore.min_open_txn_watermark(target.table.database_name)
         txns = current_txns(self._metastore)
-        write_ids = self._metastore.get_all_write_ids(name, txns)
+        (write_ids,) = self._metastore.get_valid_write_ids([name], txns)
         if is_for_everyone:
             txns = txns.cleaner_view(watermark, self._ended_late(target, watermark))
         since = self._metastore.aborted_since(name)

@@ -11,7 +11,6 @@ from hms_bridge.model.compaction import Compaction, PotentialCompaction, Readers
 from hms_bridge.model.deletion import DeletionVerdict
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
 from hms_bridge.model.txn import AbortedSince
-from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 
 
 def cleaning_lease(database: str, table: str) -> str:
@@ -63,14 +62,6 @@ class CleaningStore(Protocol):
         self, compaction: Compaction, write_ids: Sequence[WriteId]
     ) -> None:
         """Drop TXN_COMPONENTS rows of aborted write ids whose files are gone."""
-        ...
-
-    def get_all_write_ids(self, full_table_name: str, valid_txns: ValidTxnList) -> ValidWriteIdList:
-        """The write ids of a table under a snapshot, each of them told valid, open or aborted.
-
-        ``get_valid_write_ids`` ends at the lowest invalid id where none is valid, as Hive does;
-        whoever drops abort records by it drops those of files that are still there.
-        """
         ...
 
     def aborted_since(self, full_table_name: str) -> AbortedSince:

@@ -14,6 +14,7 @@ from hms_bridge.config.durations import parse_duration_ms
 from hms_bridge.config.hive_site import require_resolved, substitute
 from hms_bridge.errors import ConfigError
 
+DURATION_MS_MAX = 36_500 * 86_400_000
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
@@ -170,6 +171,8 @@ class GivenValues:
             value = parse_duration_ms(self.text(key), key.unit)
         except ConfigError as error:
             raise self.refusal(key, str(error)) from error
+        if value > DURATION_MS_MAX:  # no database counts so far
+            raise self.refusal(key, "write at most 36500d, a hundred years")
         return int(self._within(key, value))
 
     def _within(self, key: Key, value: float) -> float:

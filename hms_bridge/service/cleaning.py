@@ -43,7 +43,6 @@ class CleaningVerbs(VerbFamily):
     mark_cleaning_postponed = writes(cleaning.mark_cleaning_postponed)
     retry_failed_cleanings = writes(cleaning.retry_failed_cleanings)
     forget_aborted_components = writes(cleaning.forget_aborted_components)
-    get_all_write_ids = reads(sql(valid_write_ids.get_all_write_ids))
     aborted_since = reads(sql(valid_write_ids.aborted_since))
     find_moves = reads(sql(_find_moves))
     min_open_txn_watermark = reads(open_txns.min_open_txn_watermark)

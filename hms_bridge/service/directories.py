@@ -63,7 +63,7 @@ class Directories:
         return f"{parsed.prefix}{place.volume.real_path(place.path)}"
 
     def write_file(self, uri: str, path: str, content: bytes) -> None:
-        """A small new file below a directory, whole or not there; nothing if it is there."""
+        """A small new file below a directory, whole and on the disk; nothing if it is there."""
         file = self._resolve(uri)
         for name in path.split("/"):
             file = file.child(name)
@@ -76,6 +76,7 @@ class Directories:
         file.volume.write_new(part.path, [content])
         if file.volume.place(part.path, file.path) is not Placement.MOVED:
             file.volume.remove_file(part.path)
+        settle_names(file.volume, file.parent.path)
 
     def remove_empty(self, uri: str) -> bool:
         """Remove a directory if nothing is in it; whether it is gone."""
@@ -104,10 +105,13 @@ class Directories:
             self._set_mark(old, token)
             _rename(old, new)
             return
-        if new.status() is not None:
-            raise FileExistsError(errno.EEXIST, "is there already", new.uri)
+        is_marked = False
         while files := _files(old):
-            _copy(old, new, files, proceed)
+            there = _files(new)
+            if there and not is_marked:
+                raise FileExistsError(errno.EEXIST, "is there already", new.uri)
+            _copy(old, new, files, there, proceed)
+            is_marked = True
             self._set_mark(new, token)  # all is there, before the first of the old ones goes
             for path in files:
                 proceed()
@@ -119,10 +123,16 @@ class Directories:
         """Undo a move, however far it came, name by name if somebody has written to the old place
         since. What others put at the new place, because nothing had come there, is not touched.
 
-        Raises OSError if files of one name are in both.
+        Raises OSError if files of one name are in both, or if the old place is gone and what is at
+        the new one has no mark.
         """
         old, new = self._resolve(source), self._resolve(target)
         if new.child(_mark(token)).status() is None:
+            if old.status() is None and new.status() is not None:  # an older version set no marks
+                raise OSError(
+                    f"{old.uri} is not there, and nobody can tell whether {new.uri} was moved from "
+                    "there: if it was, move it back"
+                )
             if not old.volume.capabilities.has_atomic_rename:
                 _remove_copies(old, new, proceed)
         elif not old.volume.capabilities.has_atomic_rename:
@@ -177,9 +187,12 @@ def _files(place: Location) -> dict[str, int]:
 
 
 def _copy(
-    old: Location, new: Location, files: Mapping[str, int], proceed: Callable[[], None]
+    old: Location,
+    new: Location,
+    files: Mapping[str, int],
+    there: Mapping[str, int],
+    proceed: Callable[[], None],
 ) -> None:
-    there = _files(new)
     for path, size_bytes in files.items():
         if there.get(path) != size_bytes:
             proceed()
@@ -201,7 +214,7 @@ def _copy_back(new: Location, old: Location, token: str, proceed: Callable[[], N
     mark = files.pop(_mark(token), None)
     if any(there.get(path, size_bytes) != size_bytes for path, size_bytes in files.items()):
         raise _both_there(old, new)
-    _copy(new, old, files, proceed)
+    _copy(new, old, files, there, proceed)
     for path in [*files, *([] if mark is None else [_mark(token)])]:
         proceed()
         new.volume.remove_file(new.child(path).path)

@@ -18,6 +18,7 @@ from functools import partial
 from changemanager.archive import RecycleKind
 from changemanager.delete_protocol import DeleteProtocol
 from changemanager.errors import (
+    ArchivedFileLostError,
     ChangeManagerError,
     DirectoryChangedError,
     LeaseLostError,
@@ -372,8 +373,9 @@ class WarehouseFiles:
                     require_lease=require_lease,
                     seen=task.seen,
                 )
-            except DirectoryChangedError:
+            except (DirectoryChangedError, ArchivedFileLostError) as error:
                 # Its row, if any, is given up: the next try plans anew, from what is there.
+                _LOG.warning("%s changed while it was removed: %s", task.location, error)
                 tries += 1
                 if tries == TRIES_MAX:
                     raise
@@ -416,7 +418,11 @@ class WarehouseFiles:
     def _note_move(
         self, source: str, target: str, *, context: ArchiveContext, is_archived: bool
     ) -> FileTask:
-        if self._directories.exists(target):
+        try:
+            is_taken = self._directories.exists(target)
+        except OSError as error:  # too long a name, a file on the way
+            raise MetaError(f"{source} cannot be moved to {target}: {error}") from error
+        if is_taken:
             raise InvalidOperationError(
                 f"New location for this table {target} already exists; remove it, or give the "
                 "table another location"

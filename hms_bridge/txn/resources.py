@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Column, Connection, Table, and_, delete, update
+from sqlalchemy import Column, Connection, Table, and_, delete, select, update
 
 from hms_bridge.backend.batches import batches
 from hms_bridge.backend.schema.txn_tables import (
@@ -23,8 +23,10 @@ from hms_bridge.backend.schema.txn_tables import (
     NEXT_WRITE_ID,
     TXN_COMPONENTS,
     TXN_TO_WRITE_ID,
+    TXNS,
     WRITE_SET,
 )
+from hms_bridge.model.txn import TxnState
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +86,25 @@ def forget_table(connection: Connection, database: str, table: str) -> None:
 def forget_partitions(
     connection: Connection, database: str, table: str, names: Sequence[str]
 ) -> None:
-    """Partitions were dropped."""
+    """Partitions were dropped.
+
+    What aborted transactions wrote there stays on record, for the cleaner: a late writer may still
+    bring files, and the partition be made again. Hive forgets it (CleanupRecords).
+    """
+    t = TXN_COMPONENTS.c
+    is_aborted = t.TC_TXNID.in_(
+        select(TXNS.c.TXN_ID).where(TXNS.c.TXN_STATE == TxnState.ABORTED.value)
+    )
     for named in _FORGOTTEN:
         for some in batches(names):
-            connection.execute(
-                delete(named.table).where(
-                    named.database == database.lower(),
-                    named.name == table.lower(),
-                    named.table.c[f"{named.prefix}_PARTITION"].in_(some),
-                )
+            gone = and_(
+                named.database == database.lower(),
+                named.name == table.lower(),
+                named.table.c[f"{named.prefix}_PARTITION"].in_(some),
             )
+            if named.table is TXN_COMPONENTS:
+                gone = and_(gone, ~is_aborted)
+            connection.execute(delete(named.table).where(gone))
 
 
 def rename_table(connection: Connection, old: tuple[str, str], new: tuple[str, str]) -> None:

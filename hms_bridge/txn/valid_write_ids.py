@@ -46,17 +46,6 @@ def get_valid_write_ids(
     return tuple(_valid_of(connection, table, valid_txns) for table in tables)
 
 
-def get_all_write_ids(
-    connection: Connection, full_table_name: str, valid_txns: ValidTxnList
-) -> ValidWriteIdList:
-    """The list of a table up to its last write id, however many of its ids are invalid.
-
-    A reader's list ends at the lowest invalid id if no id is valid; a cleaner that went by it would
-    not know of aborted writes beyond. Raises MetaError for a name that is not ``database.table``.
-    """
-    return _valid_of(connection, TableName.parse(full_table_name.lower()), valid_txns, is_cut=False)
-
-
 def aborted_since(connection: Connection, full_table_name: str) -> AbortedSince:
     """When those were opened that are aborted now. Raises MetaError for a name that is not
     ``database.table``.
@@ -94,8 +83,6 @@ def _valid_of(
     connection: Connection,
     table: TableName,
     valid_txns: ValidTxnList,
-    *,
-    is_cut: bool = True,
 ) -> ValidWriteIdList:
     full_name = str(table)
     highest = connection.execute(
@@ -112,7 +99,7 @@ def _valid_of(
         .where(of_table(table.database, table.table), _W.T2W_WRITEID <= highest)
         .order_by(_W.T2W_WRITEID)
     )
-    return judge(full_name, WriteId(highest), rows, valid_txns, is_cut=is_cut)
+    return judge(full_name, WriteId(highest), rows, valid_txns)
 
 
 def judge(
@@ -120,29 +107,22 @@ def judge(
     high_watermark: WriteId,
     rows: Iterable[Sequence[int]],
     valid_txns: ValidTxnList,
-    *,
-    is_cut: bool = True,
 ) -> ValidWriteIdList:
     """The list of a table, from its (transaction, write id) rows up to the watermark, ascending.
 
-    If none of them is valid, the list ends at the lowest: all below it was compacted, all above
-    it is invalid anyway (not so where ``is_cut`` is False).
+    Hive's ends at the lowest open or aborted one if none of them is valid
+    (docs/hive/transactions.md §6). Then nobody can read a partition any more whose compaction
+    reaches beyond that.
     """
     opened: list[WriteId] = []
     aborted: list[WriteId] = []
-    has_valid = False
     for txn_id, write_id in rows:
         if valid_txns.is_valid(TxnId(txn_id)):
-            has_valid = True
-        elif valid_txns.is_aborted(TxnId(txn_id)):
+            continue
+        if valid_txns.is_aborted(TxnId(txn_id)):
             aborted.append(WriteId(write_id))
         else:
             opened.append(WriteId(write_id))
-    if is_cut and not has_valid and (opened or aborted):
-        lowest = min([*opened[:1], *aborted[:1]])
-        high_watermark = lowest
-        opened = [number for number in opened if number == lowest]
-        aborted = [number for number in aborted if number == lowest]
     return ValidWriteIdList(
         table=full_name,
         high_watermark=high_watermark,

@@ -35,6 +35,7 @@ from hms_bridge.wire.fields import (
     filled,
     inner,
     inner_or,
+    inner_required,
     items,
     member,
     name,
@@ -223,7 +224,7 @@ table_to_struct, table_from_struct = both_ways(
 _source_to_struct, _source_from_struct = both_ways(
     SourceTable,
     "SourceTable",
-    table=inner("table", (table_to_struct, table_from_struct)),
+    table=inner_required("table", (table_to_struct, table_from_struct)),
     inserted=or_else("insertedCount", 0),
     updated=or_else("updatedCount", 0),
     deleted=or_else("deletedCount", 0),

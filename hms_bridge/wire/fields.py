@@ -234,6 +234,12 @@ def inner(attribute: str, ways: Ways[Any]) -> Entry:
     )
 
 
+def inner_required(attribute: str, ways: Ways[Any]) -> Entry:
+    """A struct within the struct that must be sent."""
+    write, read = ways
+    return Entry(attribute, lambda struct: read(sent(struct)), write)
+
+
 def inner_or(attribute: str, ways: Ways[Any], unset: object) -> Entry:
     """A struct within the struct; ``unset`` stands for none."""
     write, read = ways

@@ -21,10 +21,10 @@ def world(tmp_path: Path) -> CleaningWorld:
     return CleaningWorld(tmp_path, abort_retention_ms=RETENTION_MS)
 
 
-def lose_writer(world: CleaningWorld) -> WriteId:
+def lose_writer(world: CleaningWorld, partition: str | None = None) -> WriteId:
     """It has its write id and no file yet when its transaction times out."""
     txn_id = world.open()
-    change = objects.component("db", "t", LockType.SHARED_WRITE, DataOperation.INSERT)
+    change = objects.component("db", "t", LockType.SHARED_WRITE, DataOperation.INSERT, partition)
     world.metastore.lock(objects.request(change, txn=txn_id))
     write_id = objects.write_id(world.metastore, txn_id, "db")
     world.clock.advance_ms(400_000)
@@ -69,6 +69,36 @@ def test_the_time_counts_from_the_abort(world: CleaningWorld) -> None:
     keep_house(world)
     assert aborted_ids(world) == ()
     assert world.directories() == []
+
+
+def test_what_was_compacted_beyond_aborts_is_read(world: CleaningWorld) -> None:
+    """I3: they stay on record, and the committed write before them does not. Lists of Hive's end at
+    the first of them then, and the base is of no use to their readers."""
+    world.write()
+    for _ in range(2):
+        world.write_aborted()
+    world.compact()
+    keep_house(world)
+    (seen,) = world.metastore.get_valid_write_ids(["db.t"])
+    assert (seen.high_watermark, seen.aborted_ids) == (3, (2, 3))
+
+
+def test_a_partition_that_is_made_again_shows_nothing_late(tmp_path: Path) -> None:
+    """I2: who drops one to try again does not forget what was aborted there."""
+    world = CleaningWorld(tmp_path, is_partitioned=True, abort_retention_ms=RETENTION_MS)
+    world.add_partition("t", "1")
+    again = world.metastore.get_partition("db", "t", ["1"])
+    late = lose_writer(world, "p=1")
+    world.metastore.drop_partitions("db", "t", ["p=1"])
+    world.metastore.add_partitions("db", "t", [again])
+    world.write("p=1")
+    keep_house(world)
+    world.write_directory(delta(late), partition="p=1")
+    assert aborted_ids(world) == (late,)
+    world.clock.advance_ms(RETENTION_MS)
+    keep_house(world)
+    assert aborted_ids(world) == ()
+    assert delta(late) not in world.directories("p=1")
 
 
 def test_nobody_asks_for_a_compaction_in_vain(world: CleaningWorld) -> None:

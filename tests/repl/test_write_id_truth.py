@@ -131,11 +131,25 @@ def test_a_begin_anew_ends_it(world):
 
 
 class TestCutLists:
-    """A reader's list ends at the lowest id that it must not see if it knows no committed one."""
+    """A list of Hive's ends at the lowest id that it must not see if it knows no committed one."""
 
     @pytest.fixture
-    def forgotten(self, world):
-        """Two aborted write ids, whose committed predecessor housekeeping has forgotten."""
+    def forgotten(self, world, monkeypatch):
+        """Two aborted write ids, whose committed predecessor housekeeping has forgotten, in a
+        metastore that tells lists as Hive's does."""
+        told = world.source.get_valid_write_ids
+
+        def as_hive(names, txns=None, write_id=None):
+            (seen,) = told(names, txns, write_id)
+            unseen = sorted({*seen.open_ids, *seen.aborted_ids})
+            if names != ["src.t"] or unseen != list(range(2, seen.high_watermark + 1)):
+                return (seen,)
+            aborted = tuple(one for one in seen.aborted_ids if one == 2)
+            opened = tuple(one for one in seen.open_ids if one == 2)
+            end = replace(seen, high_watermark=2, aborted_ids=aborted, open_ids=opened)
+            return (end if unseen else seen,)
+
+        monkeypatch.setattr(world.source, "get_valid_write_ids", as_hive)
         for row in (7, 8):
             lost = world.begin()
             lost.insert("t", [(row, "never")])

@@ -60,6 +60,7 @@ OTHER_VALUE: dict[str, tuple[int, ...]] = {
         139, 140, 141, 143, 146, 148, 155, 156, 161, 162),
     "managed tables stay managed": (150, 151),
     "concat is no function of a partition condition: all, perhaps": (307, 308),
+    "a list of write ids never ends early": (466, 469),
     "constraints are not kept": (384, 389, 390, 393, 395, 397, 399),
     "statistics that were merged are said to be": (422,),
     "one role, that of everyone": (437,),

@@ -40,12 +40,30 @@ INCOMPLETE: dict[str, dict[str, Any]] = {
         validWriteIdlist="db.t", user="u", hostName="h", dbName="db", tableName="t"
     )},
 }  # fmt: skip
+INNER: dict[str, dict[str, Any]] = {
+    "create_table": {"tbl": hive.Table(
+        tableName="mv", dbName="default", tableType="MATERIALIZED_VIEW", viewOriginalText="s",
+        viewExpandedText="s", sd=hive.StorageDescriptor(cols=[]),
+        creationMetadata=hive.CreationMetadata(
+            catName="hive", dbName="default", tblName="mv", tablesUsed={"default.t"},
+            sourceTables=[hive.SourceTable(insertedCount=1)],
+        ),
+    )},
+    "repl_tbl_writeid_state": {"rqst": hive.ReplTblWriteIdStateRequest(
+        user="u", hostName="h", dbName="db", tableName="t"
+    )},
+    "commit_txn": {"rqst": hive.CommitTxnRequest(
+        txnid=1, replPolicy="db.*", txn_type=1, writeEventInfos=[hive.WriteEventInfo(writeId=1)]
+    )},
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", INCOMPLETE)
-def test_what_is_not_sent_is_told_by_name(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(("name", "fields"), [*INCOMPLETE.items(), *INNER.items()], ids=str)
+def test_what_is_not_sent_is_told_by_name(
+    tmp_path: Path, name: str, fields: dict[str, Any]
+) -> None:
     """Clients leave out what their language calls required; none of it is an internal error."""
     with served_metastore(tmp_path) as served:
         call = dispatcher_of(served.metastore)._calls[name]
         with pytest.raises((MetaError, InvalidObjectError)):
-            call.answer(call.arguments(**INCOMPLETE[name]))
+            call.answer(call.arguments(**fields))

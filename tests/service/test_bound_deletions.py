@@ -9,11 +9,13 @@ import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 from sqlalchemy import delete
 
+from changemanager.archive import ChangeManager, KeptFile
 from changemanager.delete_protocol import DeleteProtocol, DeletionReport
 from changemanager.errors import DirectoryChangedError
 from hms_bridge.backend.engine import open_database
@@ -101,6 +103,25 @@ def test_rows_stay_that_come_while_a_drop_is_carried_out(
     assert [path.name for path in place.rglob("*") if path.is_file()] == ["bucket_00000"]
     assert (place / NEW).read_bytes() == b"committed"
     assert "keeps 1 files that were not in it then" in caplog.text
+
+
+def test_a_file_that_another_took_away_stops_no_drop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """I13: or that a loss of power took; it went before it was in the archive."""
+    world = FilesWorld(tmp_path)
+    world.create_database(parameters=SOURCE)
+    place = partitioned(world)
+    keep = ChangeManager.keep
+
+    def late(self: ChangeManager, *given: Any, **named: Any) -> tuple[KeptFile, ...]:
+        (place / "x").unlink(missing_ok=True)
+        return keep(self, *given, **named)
+
+    monkeypatch.setattr(ChangeManager, "keep", late)
+    world.metastore.drop_partitions("db", "t", ["ds=a"])
+    assert not place.exists()
+    assert len(world.archived()) == len(FILES) - 1
 
 
 def test_a_file_that_was_written_anew_since_the_drop_stays(world: FilesWorld) -> None:

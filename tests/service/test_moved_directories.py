@@ -11,6 +11,7 @@ import pytest
 
 from changemanager.filesystem.volume import FileKind
 from changemanager.location import FsspecResolver, Location, Resolver, list_tree
+from hms_bridge.service import directories
 from hms_bridge.service.directories import Directories
 from tests.support.faults import CrashError, FaultPlan, FaultyVolume, faulty
 
@@ -63,9 +64,9 @@ def dying_moves(root: str) -> Iterator[tuple[str, Resolver, Location, Location]]
     for step in itertools.count(1):
         old, new = f"{root}/{step}/p=a", f"{root}/{step}/p=b"
         put(plain(old), FILES)
-        faults, directories = dying_at(step, plain)
+        faults, mover = dying_at(step, plain)
         try:
-            directories.move(old, new, TOKEN)
+            mover.move(old, new, TOKEN)
         except CrashError:
             yield faults.labels[-1], plain, plain(old), plain(new)
         else:
@@ -100,11 +101,44 @@ def test_what_another_put_at_the_new_place_stays_there(root: str) -> None:
     old, new = resolve(f"{root}/p=a"), resolve(f"{root}/p=b")
     put(old, FILES)
     put(new, FOREIGN)
-    directories = Directories(resolve)
+    mover = Directories(resolve)
     with pytest.raises(FileExistsError):
-        directories.move(old.uri, new.uri, TOKEN)
-    directories.move_back(old.uri, new.uri, TOKEN)
+        mover.move(old.uri, new.uri, TOKEN)
+    mover.move_back(old.uri, new.uri, TOKEN)
     assert (content_of(old), content_of(new)) == (FILES, FOREIGN)
+
+
+def test_what_another_puts_there_while_files_are_copied_is_not_taken_for_a_copy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """I1: it has the name and the size of one."""
+    resolve = FsspecResolver()
+    root = f"memory://{uuid.uuid4().hex}"
+    old, new = resolve(f"{root}/p=a"), resolve(f"{root}/p=b")
+    put(old, FILES)
+    look = directories._files
+
+    def late(place: Location) -> dict[str, int]:
+        found = look(place)
+        if place == old and not content_of(new):
+            put(new, {"x": b"THREE"})
+        return found
+
+    monkeypatch.setattr(directories, "_files", late)
+    with pytest.raises(FileExistsError):
+        Directories(resolve).move(old.uri, new.uri, TOKEN)
+    Directories(resolve).move_back(old.uri, new.uri, TOKEN)
+    assert (content_of(old), content_of(new)) == (FILES, {"x": b"THREE"})
+
+
+def test_a_move_without_a_mark_is_left_to_a_person(root: str) -> None:
+    """I1: a process of an older version died in it; nothing says whose the files are."""
+    resolve = FsspecResolver()
+    old, new = resolve(f"{root}/p=a"), resolve(f"{root}/p=b")
+    put(new, FILES)
+    with pytest.raises(OSError, match="if it was, move it back"):
+        Directories(resolve).move_back(old.uri, new.uri, TOKEN)
+    assert content_of(new) == FILES
 
 
 def test_what_another_put_there_after_a_crash_stays_there(root: str) -> None:
@@ -128,11 +162,11 @@ def test_a_file_of_one_name_in_both_is_left_to_a_person(root: str) -> None:
     resolve = FsspecResolver()
     old, new = resolve(f"{root}/p=a"), resolve(f"{root}/p=b")
     put(old, FILES)
-    directories = Directories(resolve)
-    directories.move(old.uri, new.uri, TOKEN)
+    mover = Directories(resolve)
+    mover.move(old.uri, new.uri, TOKEN)
     put(old, {"x": b"written since"})
     with pytest.raises(OSError, match="are there, with files of the same names"):
-        directories.move_back(old.uri, new.uri, TOKEN)
+        mover.move_back(old.uri, new.uri, TOKEN)
     assert content_of(old)["x"] == b"written since"
     assert content_of(new)["x"] == FILES["x"]
 
@@ -141,7 +175,7 @@ def test_nothing_is_left_of_a_move_that_ends(root: str) -> None:
     resolve = FsspecResolver()
     old, new = resolve(f"{root}/p=a"), resolve(f"{root}/p=b")
     put(old, FILES)
-    directories = Directories(resolve)
-    directories.move(old.uri, new.uri, TOKEN)
-    directories.end_move(new.uri, TOKEN)
+    mover = Directories(resolve)
+    mover.move(old.uri, new.uri, TOKEN)
+    mover.end_move(new.uri, TOKEN)
     assert (content_of(old), content_of(new)) == ({}, FILES)

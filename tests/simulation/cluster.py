@@ -183,6 +183,7 @@ class Cluster:
         self._picked: set[str] = set()
         self._tokens = 0
         self._last_event = -1
+        self._seen_table_ids: set[int] = set()
         self._seen: tuple[int, ...] = ()
 
     def image(self) -> Image:
@@ -258,7 +259,11 @@ class Cluster:
         def apply(tables: Tables) -> None:
             tables[name] = model
 
-        with self.meaning(Effect(lambda: name in self.source.table_ids(), apply)):
+        def has_happened() -> bool:
+            """A rename to this name keeps the id of its table."""
+            return self.source.table_ids().get(name, 0) not in {0, *self._seen_table_ids}
+
+        with self.meaning(Effect(has_happened, apply)):
             self.source.metastore.create_table(self.table(name, is_partitioned=is_partitioned))
 
     # -- what actors mean
@@ -291,6 +296,7 @@ class Cluster:
         event_id = side.event_id()
         if changed or event_id != self._last_event:
             self._last_event = event_id
+            self._seen_table_ids.update(side.table_ids().values())
             for name in side.table_ids().keys() & self.model.tables.keys():
                 self.model.tables[name].definition = side.definition(name)
             self.model.record(event_id)

@@ -50,14 +50,15 @@ class ForeignWorker:
             raise NotTodayError("nothing to rebalance")
         table, partition = dice.choice(found)
         store = cluster.source.metastore
+        wanted = Target("src", table, partition or None)
         store.compact(
             CompactionRequest(
-                target=Target("src", table, partition or None),
+                target=wanted,
                 type=CompactionType.REBALANCE,
             )
         )
         entry = store.find_next_compaction("hive", "4.2.0")
-        if entry is None or entry.type is not CompactionType.REBALANCE:
+        if entry is None or (entry.type, entry.target) != (CompactionType.REBALANCE, wanted):
             raise NotTodayError("another entry comes first")
         (txn_id,) = store.open_txns(
             OpenTxnsRequest(user="hive", host="h", type=TxnType.REBALANCE_COMPACTION)

@@ -53,6 +53,22 @@ def test_a_renamed_table_is_where_its_rows_say_after_a_power_loss(cluster, seed)
 
 
 @pytest.mark.parametrize("seed", range(4))
+def test_what_a_truncated_table_says_of_itself_survives_a_power_loss(cluster, seed):
+    """Whoever archives it later finds what was there when the statement was committed."""
+    Clients(cluster).insert_into("t", random.Random(1))
+    for number in range(8):
+        Alterations(cluster).truncate(random.Random(number))
+
+    def markers() -> dict[str, bytes]:
+        files = cluster.disk.files("/source")
+        return {path: file.data for path, file in files if path.endswith("/_metadata_acid")}
+
+    before = markers()
+    cluster.disk.cut_power(random.Random(seed))
+    assert before and markers() == before
+
+
+@pytest.mark.parametrize("seed", range(4))
 def test_a_partition_renamed_on_the_replica_is_there_after_a_power_loss(cluster, seed):
     """I1: the old names of its files were gone for good, the new ones not on the disk."""
     daemons, alterations = Daemons(cluster), Alterations(cluster)

@@ -139,7 +139,7 @@ def delta(first: int, last: int | None = None) -> str:
 
 def aborted_ids(world: World) -> tuple[WriteId, ...]:
     txns = world.metastore.get_open_txns().snapshot()
-    return world.metastore.get_all_write_ids("db.t", txns).aborted_ids
+    return world.metastore.get_valid_write_ids(["db.t"], txns)[0].aborted_ids
 
 
 def keep_alive(world: World, *txns: TxnId) -> None:
