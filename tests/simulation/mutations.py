@@ -119,6 +119,27 @@ MUTATIONS = (
         is_simulated=True,
     ),
     Mutation(
+        name="a dropped partition takes the record of its aborts along",
+        file="hms_bridge/txn/resources.py",
+        old="                gone = and_(gone, ~is_aborted)\n",
+        new="                pass\n",
+        test="tests/cleaner/test_late_writers.py::test_a_partition_that_is_made_again_shows_nothing_late",
+    ),
+    Mutation(
+        name="a removal that is planned anew leaves what it has archived",
+        file="changemanager/seen.py",
+        old="        return before == found or is_same(found)\n",
+        new="        return before == found\n",
+        test="tests/service/test_bound_deletions.py::test_a_file_that_another_took_away_stops_no_drop",
+    ),
+    Mutation(
+        name="a move of an older version is taken for none",
+        file="hms_bridge/service/directories.py",
+        old="            if old.status() is None and new.status() is not None:",
+        new="            if False:",
+        test="tests/service/test_moved_directories.py::test_a_move_without_a_mark_is_left_to_a_person",
+    ),
+    Mutation(
         name="an abort is forgotten before its writer can know",
         file="hms_bridge/txn/cleaning.py",
         old="    return work.now_ms - work.settings.compactor.abort_retention_ms\n",
