@@ -13,7 +13,7 @@ demo: setup      ## the main job, end to end, on tables that a real Hive wrote
 	@.venv/bin/hms-bridge demo
 
 quick: setup lint types  ## style, types, and most tests: none with Spark, processes or of the longest files
-	$(PY) -m pytest -n 2 -q -m "not spark and not process and not long" --durations 10
+	$(PY) -m pytest -n 2 -q --quick -m "not spark and not process" --durations 10
 
 test: setup lint types  ## all tests of this project alone
 	$(PY) -m pytest -n 2 --dist loadgroup --cov --cov-report=
