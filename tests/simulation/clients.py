@@ -365,10 +365,11 @@ class Clients:
             there = self.cluster.source.table_ids()
             return new in there and table not in there
 
+        def begin(tables: Tables) -> None:
+            if table in tables:  # else it was dropped when the rename had looked at it
+                self.cluster.taken_away(table, sorted(tables[table].partitions))
+
         path = self._path(table, "")
-        begins = Effect(
-            lambda: self.cluster.source.is_moving(path),
-            lambda tables: self.cluster.taken_away(table, sorted(tables[table].partitions)),
-        )
+        begins = Effect(lambda: self.cluster.source.is_moving(path), begin)
         with self.cluster.meaning(begins), self.cluster.meaning(Effect(has_happened, apply)):
             store.alter_table("src", table, replace(before, name=new))
