@@ -140,6 +140,13 @@ MUTATIONS = (
         test="tests/service/test_moved_directories.py::test_a_move_without_a_mark_is_left_to_a_person",
     ),
     Mutation(
+        name="a finished dump is not brought to the disk",
+        file="hms_bridge/repl/dump/repl_dump.py",
+        old="        settle_tree(dumped.volume, dumped.path)",
+        new="        pass",
+        test="tests/simulation/test_found.py::test_a_finished_dump_is_whole_after_a_power_loss",
+    ),
+    Mutation(
         name="an abort is forgotten before its writer can know",
         file="hms_bridge/txn/cleaning.py",
         old="    return work.now_ms - work.settings.compactor.abort_retention_ms\n",

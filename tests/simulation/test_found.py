@@ -53,6 +53,19 @@ def test_a_renamed_table_is_where_its_rows_say_after_a_power_loss(cluster, seed)
 
 
 @pytest.mark.parametrize("seed", range(4))
+def test_a_finished_dump_is_whole_after_a_power_loss(cluster, seed):
+    """I13: else every load refuses it, and every dump waits for its load."""
+    daemons = Daemons(cluster)
+    Clients(cluster).insert_into("t", random.Random(1))
+    cluster.disk.sync_all()
+    daemons.dump(random.Random(1))
+    cluster.disk.cut_power(random.Random(seed))
+    daemons.load(random.Random(1))
+    cluster.check()
+    assert cluster.loaded is not None
+
+
+@pytest.mark.parametrize("seed", range(4))
 def test_what_a_truncated_table_says_of_itself_survives_a_power_loss(cluster, seed):
     """Whoever archives it later finds what was there when the statement was committed."""
     Clients(cluster).insert_into("t", random.Random(1))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+from changemanager.durable import settle_names, settle_tree
 from changemanager.errors import ChangeManagerError
 from changemanager.location import parse_uri, path_below
 from changemanager.uri import EncodedUri
@@ -261,7 +262,10 @@ class ReplDump(DumpVerb):
             manifest_digest=texts.manifest(len(files)),
             time_ms=max(self._clock.now_ms(), newest_ms + 1),
         )
-        ensure_content(self._resolve(paths.finished_dump), mark.format().encode())
+        dumped, marker = self._resolve(paths.root), self._resolve(paths.finished_dump)
+        settle_tree(dumped.volume, dumped.path)  # a finished dump survives a loss of power whole
+        ensure_content(marker, mark.format().encode())
+        settle_names(marker.volume, marker.parent.path)
         # Not before the marker: without it the next dump goes on from an older one, and may name
         # what was archived since that began.
         pins.finish(began_at_ms)
