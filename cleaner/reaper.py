@@ -101,8 +101,10 @@ class Reaper:
         for intent in strays:
             context = intent.context
             if context.cause not in _CLEANERS:
-                # File work of the metastore, which takes its own rows up again.
-                if self._age_ms(intent) > _DAY_MS:
+                # File work of the metastore, which takes its own rows up again; but one that was
+                # written down when another process had already removed the victim is nobody's.
+                is_gone = self._resolve(intent.victim).status() is None
+                if is_gone or self._age_ms(intent) > _DAY_MS:
                     self._end(intent)
                 continue
             if context.compaction_id in queued:

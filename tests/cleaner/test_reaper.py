@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from changemanager.manifest import LEASE_MS, EntryState, IntentState
+from changemanager.manifest import (
+    LEASE_MS,
+    ArchiveCause,
+    ArchiveContext,
+    EntryState,
+    IntentState,
+)
 from cleaner import temporaries
 from cleaner.daemon import Cleaner, make_cleaner
 from cleaner.plan import CleaningState
@@ -54,6 +61,29 @@ def test_the_removal_of_a_dropped_table_does_not_pin_the_archive_for_ever(
     assert open_intents(world) == 0
     assert held(world) == set()
     assert "rows of t/delta_0000001_0000001_0000" in world.archived_contents()
+
+
+def test_a_removal_that_was_noted_when_its_victim_was_gone_is_nobodys(
+    world: CleaningWorld,
+) -> None:
+    """A drop stood still before it noted it; another process had carried the drop out."""
+    world.write()
+    place = world.table_path.as_uri()
+    planned = world.store.delete_protocol().plan(
+        place,
+        root=world.warehouse.as_uri(),
+        context=ArchiveContext(
+            cause=ArchiveCause.DROP_TABLE, location=place, database="db", table="t"
+        ),
+        is_archived=False,
+    )
+    assert planned is not None
+    shutil.rmtree(world.table_path)
+    world.store.manifest.add_intent(planned)
+    assert open_intents(world) == 1
+    world.clock.advance_ms(STRAY_AFTER_MS + 1)
+    world.cleaner().run_once()
+    assert open_intents(world) == 0
 
 
 def test_the_removal_of_a_failed_entry_is_given_up_and_taken_up_anew(world: CleaningWorld) -> None:
