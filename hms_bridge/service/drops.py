@@ -16,6 +16,7 @@ from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.table_rules import has_own_files
 from hms_bridge.catalog.tables import StoredTable
+from hms_bridge.errors import InvalidOperationError
 from hms_bridge.model.catalog import Database, Table
 from hms_bridge.model.properties import is_true
 from hms_bridge.notification import events
@@ -164,6 +165,8 @@ class Drops:
         for verdict in self._files.rule.verdicts(unit.connection, list(wanted), owner):
             place = verdict.place
             if verdict.root is None or verdict.refusal is not None:
+                if owner.partitions is not None:
+                    self._require_no_return(table, place, verdict.refusal)
                 _LOG.warning("%s is dropped, its files stay: %s", place, verdict.refusal)
                 continue
             tasks.append(
@@ -185,6 +188,16 @@ class Drops:
             )
         file_tasks.add(unit.connection, tasks)
         return tasks
+
+    def _require_no_return(self, table: Table, place: str, refusal: str | None) -> None:
+        """The next INSERT makes a dropped partition again at its usual place, and rows that had
+        to stay there would be in it. Raises InvalidOperationError."""
+        home = table.storage.location
+        if table.is_transactional and home and is_below(place, home) and self._files.look(place):
+            raise InvalidOperationError(
+                f"{place} cannot be dropped: {refusal}; its rows would come back with the next "
+                "partition of that name"
+            )
 
     def carry_out(self, tasks: Sequence[FileTask]) -> None:
         """Carry out the tasks of dropped partitions; the directories that lay above nothing else

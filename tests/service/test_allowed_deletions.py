@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import socket
 from collections.abc import Callable
 from dataclasses import replace
@@ -113,6 +114,25 @@ def test_files_outside_of_the_roots_stay_and_the_log_says_so(
     assert (place / "file").read_text() == "mine"
     assert f"file:{place} is dropped, its files stay: it is outside of the warehouse" in caplog.text
     assert "hms.bridge.deletion.roots" in caplog.text
+
+
+def test_rows_that_would_come_back_with_their_partition_are_not_dropped(
+    world: GuardedWorld,
+) -> None:
+    """I1: the next INSERT makes the partition again, in the same directory."""
+    home = world.folder / "home" / "q"
+    world.table("q", home, partition_columns=(P,), parameters=ACID)
+    partition = Partition(
+        values=("0",), database_name="db", table_name="q", storage=Storage(columns=(A,))
+    )
+    world.metastore.add_partitions("db", "q", [partition])
+    filled(home / "p=0" / "delta_0000001_0000001_0000")
+    with pytest.raises(InvalidOperationError, match="hms.bridge.deletion.roots; its rows would"):
+        world.metastore.drop_partitions("db", "q", ["p=0"])
+    assert world.metastore.get_partition_names("db", "q") == ("p=0",)
+    shutil.rmtree(home / "p=0")
+    world.metastore.drop_partitions("db", "q", ["p=0"])
+    assert world.metastore.get_partition_names("db", "q") == ()
 
 
 @pytest.mark.parametrize("drop", DROPS)

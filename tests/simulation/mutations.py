@@ -673,6 +673,14 @@ MUTATIONS = (
         ),
     ),
     Mutation(
+        name="rows that must stay where they are come back with their partition",
+        file="hms_bridge/service/drops.py",
+        old="if owner.partitions is not None:",
+        new="if False and owner.partitions is not None:",
+        test="tests/service/test_allowed_deletions.py::"
+        "test_rows_that_would_come_back_with_their_partition_are_not_dropped",
+    ),
+    Mutation(
         name="a load that was stopped renames again",
         file="hms_bridge/repl/load/incremental.py",
         old="        DumpType.RENAME_TABLE.value,\n",
