@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import click
 
 from hms_bridge.cli.options import format_option, metastore_option, settings_options
-from hms_bridge.cli.output import print_record, say, time_text
+from hms_bridge.cli.output import print_record, say, size_text, time_text
 from hms_bridge.cli.sides import source_side
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings
@@ -16,7 +17,8 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.counted import counted
 
 if TYPE_CHECKING:
-    from hms_bridge.repl.status import StatusReport
+    from hms_bridge.repl.dump.backlog import Backlog
+    from hms_bridge.repl.status import ReplStatus, StatusReport, StatusRequest
 
 
 @click.command()
@@ -29,6 +31,12 @@ if TYPE_CHECKING:
     metavar="URL",
     help="The source's metastore: tells the lag and what pins the archive.",
 )
+@click.option(
+    "--bytes",
+    "are_bytes_counted",
+    is_flag=True,
+    help="Tell how much is to be copied: looks at every file that the replica lacks.",
+)
 @metastore_option
 @format_option
 @settings_options
@@ -37,65 +45,126 @@ def status(
     target_database: str | None,
     given_root: str | None,
     source_url: str | None,
+    are_bytes_counted: bool,
     metastore_url: str,
     output_format: str,
     settings: Settings,
 ) -> None:
     """How far the replica of DATABASE is, and how long it can still follow.
 
-    --metastore is the replica's. Exit code 1 if the waiting dump has lost files.
+    --metastore is the replica's. A commit is behind until its rows are there; a change is
+    anything else that a reader finds. Exit code 1 if the replica cannot follow as it is: files of
+    the waiting dump are lost, or events that no dump has.
 
     \b
     Examples:
       hms-bridge repl status sales --metastore sqlite:///replica.db --source sqlite:///source.db
       hms-bridge repl status sales --metastore thrift://replica:9083 --root /dr/dumps
     """
-    from hms_bridge.cli.repl_requests import dump_rules, repl_root
-    from hms_bridge.config.file_systems import file_systems
-    from hms_bridge.connect import archive_root, connected
-    from hms_bridge.repl.status import ReplStatus, StatusRequest
+    request = status_request(
+        source_database,
+        settings,
+        given_root=given_root,
+        target_database=target_database,
+        are_bytes_counted=are_bytes_counted,
+    )
+    with both_sides(metastore_url, source_url, settings) as looker:
+        report = looker.look(request)
+    record = _shown(report) if output_format == "table" else _record(report)
+    print_record(record, output_format)
+    for trouble in report.troubles:
+        say(trouble)
+    if report.troubles:
+        raise SystemExit(1)
 
-    request = StatusRequest(
+
+def status_request(
+    database: str,
+    settings: Settings,
+    *,
+    given_root: str | None,
+    target_database: str | None = None,
+    are_bytes_counted: bool = False,
+) -> StatusRequest:
+    """Whose status, with what the settings say of event log and archive."""
+    from hms_bridge.cli.repl_requests import dump_rules, repl_root
+    from hms_bridge.connect import archive_root
+    from hms_bridge.repl.status import StatusRequest
+
+    return StatusRequest(
         root=repl_root(given_root, settings),
-        source_database=source_database,
+        source_database=database,
         target_database=target_database,
         event_ttl_ms=settings.event_ttl_ms,
         retain_ms=settings.archive.retain_ms,
         own_archive=archive_root(settings),
+        are_bytes_counted=are_bytes_counted,
         rules=dump_rules(settings),
     )
+
+
+@contextmanager
+def both_sides(
+    metastore_url: str, source_url: str | None, settings: Settings
+) -> Iterator[ReplStatus]:
+    """What looks at a replica, and at its source if that is given."""
+    from hms_bridge.config.file_systems import file_systems
+    from hms_bridge.connect import connected
+    from hms_bridge.repl.status import ReplStatus
+
     with ExitStack() as stack:
         target = stack.enter_context(connected(metastore_url, settings, is_created=False))
         source: Metastore | None = None
         pins = None
         if source_url is not None:
             source, pins = stack.enter_context(source_side(source_url, settings))
-        looker = ReplStatus(
+        yield ReplStatus(
             file_systems(settings), SystemClock(), source=source, target=target, pins=pins
         )
-        report = looker.look(request)
-    record = _record(report)
-    if output_format != "table":
-        record |= _durations(report)  # for a program's comparison
-    print_record(record, output_format)
-    if report.missing_files:
-        say(f"the waiting dump has lost {counted(report.missing_files, 'file')}: see repl verify")
-        raise SystemExit(1)
 
 
 def _record(report: StatusReport) -> dict[str, object]:
-    newest = report.newest_dump
+    """For programs: numbers are numbers, with their unit in the name."""
+    newest, backlog, headroom = report.newest_dump, report.backlog, report.headroom
     return {
         "last_repl_id": report.last_event_id,
         "source_event_id": report.source_event_id,
-        "lag_events": report.lag_events,
-        "lag": _seconds(report.lag_seconds),
+        "commits_behind": backlog.commits if backlog else None,
+        "changes_behind": backlog.changes if backlog else None,
+        "rpo_seconds": report.rpo_seconds,
+        "bytes_to_copy": report.bytes_to_copy,
+        "newest_dump": newest.directory if newest else None,
+        "newest_dump_state": newest.state.value if newest else None,
+        "finished": time_text(newest.finished_ms) if newest else None,
+        "loaded": time_text(newest.loaded_ms) if newest else None,
+        "headroom_seconds": headroom.seconds if headroom else None,
+        "headroom_limit": headroom.limit if headroom else None,
+        "events_expire_in_seconds": report.events_expire_in_seconds,
+        "archive_expires_in_seconds": report.archive_expires_in_seconds,
+        "is_waiting_dump_pinned": report.is_pinned,
+        "missing_files": report.missing_files,
+        "is_first_incremental_pending": report.is_first_incremental_pending,
+        "is_incompatible": report.is_incompatible,
+        "troubles": list(report.troubles),
+    }
+
+
+def _shown(report: StatusReport) -> dict[str, object]:
+    """For a person."""
+    newest, backlog = report.newest_dump, report.backlog
+    size = report.bytes_to_copy
+    return {
+        "last_repl_id": report.last_event_id,
+        "source_event_id": report.source_event_id,
+        "behind": None if backlog is None else behind_text(backlog),
+        "oldest of it": duration_text(report.rpo_seconds) if report.rpo_seconds else None,
+        "to copy": None if size is None else size_text(size),
         "newest dump": newest.directory if newest else None,
         "its state": newest.state.value if newest else None,
         "finished": time_text(newest.finished_ms) if newest else None,
         "loaded": time_text(newest.loaded_ms) if newest else None,
-        "events expire in": _seconds(report.events_expire_in_seconds),
-        "archive expires in": _seconds(report.archive_expires_in_seconds),
+        "events expire in": duration_text(report.events_expire_in_seconds),
+        "archive expires in": duration_text(report.archive_expires_in_seconds),
         "waiting dump pins its files": report.is_pinned,
         "missing files": report.missing_files,
         "first incremental pending": report.is_first_incremental_pending,
@@ -103,20 +172,22 @@ def _record(report: StatusReport) -> dict[str, object]:
     }
 
 
-def _durations(report: StatusReport) -> dict[str, object]:
-    return {
-        "lag_seconds": report.lag_seconds,
-        "events_expire_in_seconds": report.events_expire_in_seconds,
-        "archive_expires_in_seconds": report.archive_expires_in_seconds,
-    }
+def behind_text(backlog: Backlog) -> str:
+    """``2 commits, 1 change``."""
+    parts = [
+        counted(number, noun)
+        for number, noun in ((backlog.commits, "commit"), (backlog.changes, "change"))
+        if number
+    ]
+    return ", ".join(parts) or "nothing"
 
 
-def _seconds(seconds: int | None) -> str | None:
+def duration_text(seconds: int | None) -> str | None:
     """The two largest units: ``9 d 23 h``."""
     if seconds is None:
         return None
     parts: list[str] = []
-    left = max(0, seconds)
+    left = abs(seconds)
     for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
         count, left = divmod(left, size)
         if count or parts or unit == "s":

@@ -8,14 +8,19 @@ from dataclasses import dataclass, field
 from changemanager.location import Resolver
 from changemanager.manifest import ArchivePins
 from hms_bridge.clock import Clock
-from hms_bridge.errors import NoSuchObjectError
+from hms_bridge.errors import EventGapError, NoSuchObjectError
 from hms_bridge.metastore import Metastore
+from hms_bridge.model.counted import counted
 from hms_bridge.model.event import NotificationRequest
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.properties import FIRST_INCREMENTAL_PENDING, INCOMPATIBLE
+from hms_bridge.repl.dump.backlog import Backlog, bytes_to_copy, find_backlog
+from hms_bridge.repl.dump.event_source import EventRange
+from hms_bridge.repl.dump.origin import require_same_log
 from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps
 from hms_bridge.repl.format.untrusted import DumpRules
 from hms_bridge.repl.pins import dump_holder
+from hms_bridge.repl.remedies import begin_anew
 from hms_bridge.repl.target_objects import last_event_of
 from hms_bridge.repl.verify import verify_dump
 
@@ -24,7 +29,8 @@ from hms_bridge.repl.verify import verify_dump
 class StatusRequest:
     """Whose status. ``event_ttl_ms`` and ``retain_ms`` are the source's settings
     (hive.repl.event.db.listener.timetolive, hive.repl.cm.retain). ``own_archive``: the archive
-    that ``retain_ms`` is of; None: every one."""
+    that ``retain_ms`` is of; None: every one. ``are_bytes_counted``: look at each file that is
+    still to be copied, which takes a call to the storage each."""
 
     root: str
     source_database: str
@@ -32,6 +38,7 @@ class StatusRequest:
     event_ttl_ms: int = 10 * 86_400_000
     retain_ms: int = 10 * 86_400_000
     own_archive: str | None = None
+    are_bytes_counted: bool = False
     rules: DumpRules = field(default_factory=DumpRules)
 
 
@@ -49,23 +56,35 @@ class DumpStatus:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Headroom:
+    """How long the replica can still follow, and what ends that: the ``limit``. Negative seconds:
+    since when it may be lost."""
+
+    limit: str
+    seconds: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class StatusReport:
     """How a replication stands. What needs a metastore that was not given is None.
 
-    ``last_event_id``: what Hive's REPL STATUS answers. ``lag_events`` counts events of the source
-    database after it, ``lag_seconds`` is the age of the oldest. ``events_expire_in_seconds``:
+    ``last_event_id``: what Hive's REPL STATUS answers. ``backlog``: what the replica lacks of the
+    source after that event; ``rpo_seconds``: the age of the oldest of it, 0 if nothing is lacking.
+    ``bytes_to_copy`` is None unless it was asked for. ``events_expire_in_seconds``:
     until the log purges the first event that no dump has. ``archive_expires_in_seconds``: until
     the purge may take a file of the dump to load (None: none is archived, or all are pinned).
     ``missing_files`` of that dump are lost already. ``is_pinned`` is None where the source's own
-    database, which knows, is not looked at.
+    database, which knows, is not looked at. ``troubles``: why the replica cannot follow as it is,
+    with what to do, a line each.
     """
 
     source_database: str
     target_database: str | None
     last_event_id: EventId | None
     source_event_id: EventId | None
-    lag_events: int | None
-    lag_seconds: int | None
+    backlog: Backlog | None
+    rpo_seconds: int | None
+    bytes_to_copy: int | None
     is_first_incremental_pending: bool
     is_incompatible: bool
     dumps: tuple[DumpStatus, ...]
@@ -73,6 +92,22 @@ class StatusReport:
     archive_expires_in_seconds: int | None
     missing_files: int
     is_pinned: bool | None
+    troubles: tuple[str, ...]
+
+    @property
+    def headroom(self) -> Headroom | None:
+        """What will end the replica's way first; None if nothing will, as far as is known."""
+        limits = (
+            ("event log", self.events_expire_in_seconds),
+            ("archive", self.archive_expires_in_seconds),
+        )
+        known = [Headroom(limit=limit, seconds=left) for limit, left in limits if left is not None]
+        return min(known, key=lambda headroom: headroom.seconds, default=None)
+
+    @property
+    def last_loaded_ms(self) -> int | None:
+        """When a dump was loaded last, of those that are still there."""
+        return max((dump.loaded_ms for dump in self.dumps if dump.loaded_ms), default=None)
 
     @property
     def newest_dump(self) -> DumpStatus | None:
@@ -110,21 +145,66 @@ class ReplStatus:
         is_pinned = False if waiting is None else self._is_pinned(source, waiting)
         expiry_ms, missing = self._archive_expiry(request, waiting)
         oldest_ms = self._event_time_ms(dumped)
+        current = None if self._source is None else self._source.get_current_event_id()
+        backlog, gap = self._backlog(source, loaded, dumps, current)
+        is_incompatible = _is_true(parameters, INCOMPATIBLE)
         return StatusReport(
             source_database=source,
             target_database=request.target_database,
             last_event_id=last,
-            source_event_id=None if self._source is None else self._source.get_current_event_id(),
-            lag_events=self._lag_events(source, loaded),
-            lag_seconds=self._age_seconds(self._event_time_ms(loaded)),
+            source_event_id=current,
+            backlog=backlog,
+            rpo_seconds=None if backlog is None else self._age_seconds(backlog.oldest_ms),
+            bytes_to_copy=self._bytes_to_copy(request, source, backlog),
             is_first_incremental_pending=_is_true(parameters, FIRST_INCREMENTAL_PENDING),
-            is_incompatible=_is_true(parameters, INCOMPATIBLE),
+            is_incompatible=is_incompatible,
             dumps=tuple(self._describe(dump) for dump in dumps),
             events_expire_in_seconds=self._seconds_until(_sum(oldest_ms, request.event_ttl_ms)),
             archive_expires_in_seconds=None if is_pinned else self._seconds_until(expiry_ms),
             missing_files=missing,
             is_pinned=is_pinned,
+            troubles=tuple(
+                trouble
+                for trouble in (gap, _lost_files(missing), _not_compatible(source, is_incompatible))
+                if trouble is not None
+            ),
         )
+
+    def _backlog(
+        self,
+        database: str,
+        loaded: EventId | None,
+        dumps: Sequence[DumpDirectory],
+        current: EventId | None,
+    ) -> tuple[Backlog | None, str | None]:
+        """What is lacking after an event, and why it cannot be told or brought."""
+        if self._source is None or loaded is None or current is None:
+            return None, None
+        if current < loaded:
+            return None, (
+                f"the source's newest event is {current}, the replica stands at {loaded}: the "
+                f"source was restored from a backup, or is another one. {begin_anew(database)}"
+            )
+        newest = next((dump for dump in dumps if dump.metadata is not None), None)
+        dumped = _dumped_until(dumps)
+        try:
+            if newest is not None and dumped is not None:
+                self._require_same_log(newest, EventRange(after=dumped, until=current))
+            wanted = EventRange(after=loaded, until=current)
+            return find_backlog(self._source, wanted, database), None
+        except EventGapError as error:
+            return None, str(error)
+
+    def _require_same_log(self, newest: DumpDirectory, wanted: EventRange) -> None:
+        if self._source is not None:
+            require_same_log(self._source, self._resolve, newest, wanted)
+
+    def _bytes_to_copy(
+        self, request: StatusRequest, database: str, backlog: Backlog | None
+    ) -> int | None:
+        if self._source is None or backlog is None or not request.are_bytes_counted:
+            return None
+        return bytes_to_copy(self._source, self._resolve, backlog.txns, database)
 
     def _target_parameters(self, request: StatusRequest) -> dict[str, str] | None:
         if self._target is None:
@@ -135,11 +215,6 @@ class ReplStatus:
         except NoSuchObjectError:
             return {}
 
-    def _lag_events(self, database: str, last: EventId | None) -> int | None:
-        if self._source is None or last is None:
-            return None
-        return self._source.get_notification_events_count(last, database)
-
     def _event_time_ms(self, after: EventId | None) -> int | None:
         """When the first event after this one happened; None if there is none."""
         if self._source is None or after is None:
@@ -148,10 +223,8 @@ class ReplStatus:
         events = self._source.get_next_notification(request)
         return events[0].time_seconds * 1000 if events else None
 
-    def _age_seconds(self, time_ms: int | None) -> int | None:
-        if time_ms is None:
-            return None if self._source is None else 0
-        return max(0, (self._clock.now_ms() - time_ms) // 1000)
+    def _age_seconds(self, time_ms: int | None) -> int:
+        return 0 if time_ms is None else max(0, (self._clock.now_ms() - time_ms) // 1000)
 
     def _seconds_until(self, time_ms: int | None) -> int | None:
         return None if time_ms is None else (time_ms - self._clock.now_ms()) // 1000
@@ -199,6 +272,18 @@ def _loaded_until(dumps: Sequence[DumpDirectory]) -> EventId | None:
         dump for dump in dumps if dump.state is DumpState.LOADED and dump.metadata is not None
     )
     return next((dump.metadata.last_event_id for dump in loaded if dump.metadata is not None), None)
+
+
+def _lost_files(count: int) -> str | None:
+    if count == 0:
+        return None
+    return f"the waiting dump has lost {counted(count, 'file')}: see repl verify"
+
+
+def _not_compatible(database: str, is_incompatible: bool) -> str | None:
+    if not is_incompatible:
+        return None
+    return f"{database} is marked {INCOMPATIBLE}. {begin_anew(database)}"
 
 
 def _is_true(parameters: dict[str, str] | None, key: str) -> bool:

@@ -81,10 +81,11 @@ RECORDS = {
     ),
     "repl status": (
         ("repl", "status", "sales", "--source", "sqlite:///metastore.db"),
-        ["last_repl_id", "source_event_id", "lag_events", "lag", "newest dump", "its state",
-         "finished", "loaded", "events expire in", "archive expires in",
-         "waiting dump pins its files", "missing files", "first incremental pending",
-         "incompatible", "lag_seconds", "events_expire_in_seconds", "archive_expires_in_seconds"],
+        ["last_repl_id", "source_event_id", "commits_behind", "changes_behind", "rpo_seconds",
+         "bytes_to_copy", "newest_dump", "newest_dump_state", "finished", "loaded",
+         "headroom_seconds", "headroom_limit", "events_expire_in_seconds",
+         "archive_expires_in_seconds", "is_waiting_dump_pinned", "missing_files",
+         "is_first_incremental_pending", "is_incompatible", "troubles"],
     ),
     "repl dump": (
         ("repl", "dump", "sales", "--dry-run"),
