@@ -64,7 +64,7 @@ class LagLimits:
             left = duration_text(headroom.seconds)
             return State.CRITICAL, f"incremental is lost in {left}, by the {headroom.limit}"
         if report.rpo_seconds is None:
-            return State.UNKNOWN, "nothing was loaded yet"
+            return State.UNKNOWN, _why_unknown(report)
         for state, limit in ((State.CRITICAL, self.critical), (State.WARNING, self.warning)):
             if report.rpo_seconds > limit:
                 return state, f"more than {duration_text(limit)} behind"
@@ -150,6 +150,12 @@ def lag(
     rows = [row(verdict) for verdict in verdicts]
     print_rows(rows, tuple(rows[0]), output_format)
     raise SystemExit(max((verdict.state for verdict in verdicts), key=_GRAVITY.index))
+
+
+def _why_unknown(report: StatusReport) -> str:
+    if report.last_event_id is None:
+        return "nothing was loaded yet"
+    return "the log has no longer what the waiting dump holds: load it"
 
 
 def _known(database: str, look: Callable[[str], Verdict]) -> Verdict:

@@ -177,27 +177,31 @@ class ReplStatus:
         dumps: Sequence[DumpDirectory],
         current: EventId | None,
     ) -> tuple[Backlog | None, str | None]:
-        """What is lacking after an event, and why it cannot be told or brought."""
-        if self._source is None or loaded is None or current is None:
+        """What is lacking after an event, and why that cannot be brought any more."""
+        source = self._source
+        if source is None or loaded is None or current is None:
             return None, None
-        if current < loaded:
-            return None, (
-                f"the source's newest event is {current}, the replica stands at {loaded}: the "
-                f"source was restored from a backup, or is another one. {begin_anew(database)}"
-            )
         newest = next((dump for dump in dumps if dump.metadata is not None), None)
-        dumped = _dumped_until(dumps)
+        dumped = _dumped_until(dumps) or loaded
         try:
-            if newest is not None and dumped is not None:
-                self._require_same_log(newest, EventRange(after=dumped, until=current))
-            wanted = EventRange(after=loaded, until=current)
-            return find_backlog(self._source, wanted, database), None
+            if newest is not None:
+                since_dump = EventRange(after=dumped, until=current)
+                require_same_log(source, self._resolve, newest, since_dump)
+            if current < loaded:
+                raise EventGapError(
+                    f"the source's newest event is {current}, the replica stands at {loaded}: the "
+                    f"source was restored from a backup, or is another one. {begin_anew(database)}"
+                )
+            later = EventRange(after=max(loaded, dumped), until=current)
+            undumped = find_backlog(source, later, database)
         except EventGapError as error:
             return None, str(error)
-
-    def _require_same_log(self, newest: DumpDirectory, wanted: EventRange) -> None:
-        if self._source is not None:
-            require_same_log(self._source, self._resolve, newest, wanted)
+        if dumped <= loaded:
+            return undumped, None
+        try:
+            return find_backlog(source, EventRange(after=loaded, until=current), database), None
+        except EventGapError:
+            return None, None  # a dump has those events; what they were, the log tells no more
 
     def _bytes_to_copy(
         self, request: StatusRequest, database: str, backlog: Backlog | None

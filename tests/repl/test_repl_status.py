@@ -79,6 +79,18 @@ def test_events_that_are_gone_are_trouble_and_no_lag(world):
     assert "are gone from the notification log" in report.troubles[0]
 
 
+def test_what_a_waiting_dump_holds_needs_no_log(world):
+    world.replicate()
+    world.insert("t", (2, "b"))
+    world.dump()
+    world.clock.advance_ms(20 * DAY_MS)
+    world.metastore.run_housekeeping()
+    report = look(world)
+    assert (report.backlog, report.troubles) == (None, ())
+    world.load()
+    assert look(world).backlog == Backlog()
+
+
 def test_a_source_from_before_the_replica_is_trouble(world):
     """Its log begins anew below the replica's position, and nothing would seem to be behind."""
     world.replicate()
