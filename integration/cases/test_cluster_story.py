@@ -62,7 +62,7 @@ def test_real_hive_loads_our_dump_from_our_archive(cluster: Cluster) -> None:
     status = side.told(
         "repl", "status", "a_shop", "--into", "a_replica", "--metastore", cluster.first.uri
     )
-    assert (status["its state"], status["missing files"]) == ("loaded", 0)
+    assert (status["newest_dump_state"], status["missing_files"]) == ("loaded", 0)
 
 
 def test_we_load_hives_dump_from_hives_archive(cluster: Cluster) -> None:

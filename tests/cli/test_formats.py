@@ -153,9 +153,9 @@ def test_an_archive_of_others_has_a_retention_of_its_own(busy: BusyMetastore) ->
     assert str(busy.program.cmroot) in other.err
     assert "its owner's hive.repl.cm.retain tells" in other.err
     status = ("repl", "status", "sales", *busy.replica, "--format", "json")
-    assert busy.program.ok(*status).json["archive expires in"] is None
+    assert busy.program.ok(*status).json["archive_expires_in_seconds"] is None
     known = busy.program.ok(*status, "--set", f"hive.repl.cmrootdir={busy.program.cmroot}")
-    assert known.json["archive expires in"]
+    assert known.json["archive_expires_in_seconds"]
 
 
 def test_load(busy: BusyMetastore) -> None:

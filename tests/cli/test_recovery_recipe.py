@@ -46,8 +46,8 @@ def test_the_recipe_begins_a_replica_anew(busy: BusyMetastore, tmp_path: Path) -
     assert done.returncode == 0, (done.stdout, done.stderr)
     assert done.stderr.count("nothing was changed") == 1
     status = busy.program.ok("repl", "status", "sales", *busy.replica, "--format", "json").json
-    assert status["its state"] == "loaded"
-    assert status["missing files"] == 0
+    assert status["newest_dump_state"] == "loaded"
+    assert status["missing_files"] == 0
     holders = {pin["holder"] for pin in busy.program.ok("cm", "pins", "--format", "json").json}
     assert holders != {pin["holder"] for pin in unwanted}
 
