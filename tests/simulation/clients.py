@@ -360,6 +360,8 @@ class Clients:
             # What the statement read before it changed the name is written with it.
             read = tuple((column.name, column.type) for column in before.storage.columns)
             tables[new] = replace(tables.pop(table), columns=read)
+            for follow in self.cluster.on_renamed:
+                follow(table, new)
 
         def has_happened() -> bool:
             there = self.cluster.source.table_ids()

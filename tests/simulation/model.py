@@ -127,17 +127,17 @@ class Model:
 def write_effect(
     ledger: Ledger,
     txn_id: int,
-    table: str,
+    table: Callable[[], str],
     inserts: dict[str, Rows],
     deletes: dict[str, set[RowId]],
     overwritten: set[str],
     is_same_table: Callable[[], bool],
 ) -> Effect:
-    """A transaction's rows, which come and go together when it commits. What it wrote to a table
-    that was dropped meanwhile is in no other one of that name."""
+    """A transaction's rows, which come and go together when it commits. `table`: its name by then.
+    What it wrote to a table that was dropped meanwhile is in no other one of that name."""
 
     def apply(tables: Tables) -> None:
-        known = tables.get(table)
+        known = tables.get(table())
         if known is None or not is_same_table():
             return
         for partition in {*inserts, *deletes, *overwritten}:

@@ -73,7 +73,9 @@ class Statement:
         self.write_id = WriteId(0)
         self.table_id: int | None = None
         self._written: list[tuple[str, tuple[str, ...]]] = []
+        self._called = table
         cluster.on_moved.append(self._follow)
+        cluster.on_renamed.append(self._follow_table)
 
     def lock(
         self,
@@ -190,17 +192,17 @@ class Statement:
         return write_effect(
             self.cluster.source.ledger,
             self.id,
-            self.table,
+            lambda: self._called,
             self.inserts,
             self.deletes,
             self.overwritten,
-            lambda: self.cluster.source.table_ids().get(self.table) == self.table_id,
+            lambda: self.cluster.source.table_ids().get(self._called) == self.table_id,
         )
 
     def _follow(self, table: str, old: str, new: str) -> None:
         """What it had written to a partition that was renamed went along."""
         moved = self.cluster.source.places(table)[new]
-        if table != self.table or not self.cluster.disk.has_name(moved, f"_{self.write_id:07d}"):
+        if table != self._called or not self.cluster.disk.has_name(moved, f"_{self.write_id:07d}"):
             return
         for changes in (self.inserts, self.deletes):
             if old in changes:
@@ -208,6 +210,18 @@ class Statement:
         if old in self.overwritten:
             self.overwritten.remove(old)
             self.overwritten.add(new)
+
+    def _follow_table(self, old: str, new: str) -> None:
+        """What it had written to a table that was renamed went along, but for what came late."""
+        if self._called != old or self.cluster.source.table_ids().get(new) != self.table_id:
+            return
+        self._called = new
+        places, name = self.cluster.source.places(new), f"_{self.write_id:07d}"
+        for partition in {*self.inserts, *self.deletes, *self.overwritten}:
+            if not self.cluster.disk.has_name(places.get(partition, ""), name):
+                self.inserts.pop(partition, None)
+                self.deletes.pop(partition, None)
+                self.overwritten.discard(partition)
 
     def abort(self) -> None:
         self.store.abort_txn(AbortTxnRequest(txn_id=self.id))
