@@ -30,6 +30,7 @@ from hms_bridge.config.file_systems import file_systems
 from hms_bridge.config.settings import CM_ROOT, WAREHOUSE, Settings
 from hms_bridge.errors import ConfigError
 from hms_bridge.metastore import Metastore
+from hms_bridge.policy_store import PolicyStore
 from hms_bridge.service.archiving import Archiving
 from hms_bridge.service.metastore_service import MetastoreService
 from hms_bridge.service.open import new_token, open_local_metastore
@@ -48,6 +49,11 @@ class LocalStore:
     resolver: Resolver
     clock: Clock
     settings: Settings
+
+    @property
+    def policies(self) -> PolicyStore:
+        """What is replicated from where to where, as this database keeps it."""
+        return self.metastore.policies
 
     def archive(self) -> ChangeManager:
         """The ChangeManager of the settings. Raises ChangeManagerError for a bad one.

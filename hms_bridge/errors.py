@@ -27,6 +27,7 @@
     ├─ DmlError                         a statement that cannot be understood or carried out
     └─ ReplError
        ├─ DumpIncompleteError           a dump directory without its finish marker
+       ├─ BusyError                     another dump, load or cycle of the same is at work
        ├─ EventGapError                 notification events were purged before they were dumped
        └─ SourceFileMissingError        a file is neither at its source nor in the ChangeManager
 
@@ -145,6 +146,10 @@ class ReplError(HmsBridgeError):
 
 class DumpIncompleteError(ReplError):
     """A dump directory has no finish marker."""
+
+
+class BusyError(ReplError):
+    """Another dump, load or cycle of the same is at work, and lives."""
 
 
 class EventGapError(ReplError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,6 +21,8 @@ Command = TypeVar("Command", bound=Callable[..., object])
 
 DEFAULT_METASTORE = "sqlite:///metastore.db"
 HIVE_SITE = "hive-site.xml"
+_GIVEN = "hms_bridge.given"
+"""Where a verb's context keeps what settings were given: file and assignments."""
 
 
 class _DatabaseOption(click.Option):
@@ -93,6 +95,7 @@ def settings_options(command: Callable[..., object]) -> Callable[..., object]:
     ) -> object:
         path = config_path or _from_environment()
         settings = load_settings(path, assignments)
+        click.get_current_context().meta[_GIVEN] = path, assignments
         if "metastore_url" in kwargs and kwargs["metastore_url"] is None:
             kwargs["metastore_url"] = _metastore_of(settings, path, assignments)
         for name in ("metastore_url", "source_url"):
@@ -154,8 +157,8 @@ def load_settings(config_path: Path | None, assignments: tuple[str, ...]) -> Set
     An assignment wins over the file also where the file has the setting's other name.
     """
     given = read_hive_site(config_path) if config_path else {}
-    assigned = dict(_assignment(text) for text in assignments)
-    refuse_unknown((key for key in assigned if not key.startswith(HADOOP_PREFIXES)), "--set")
+    assigned = dict(split_assignment("--set", text) for text in assignments)
+    refuse_unknown_settings(assigned, "--set")
     for key in KEYS:
         if assigned.keys() & key.names:
             given = {name: text for name, text in given.items() if name not in key.names}
@@ -168,10 +171,22 @@ def load_settings(config_path: Path | None, assignments: tuple[str, ...]) -> Set
     )
 
 
-def _assignment(text: str) -> tuple[str, str]:
+def refuse_unknown_settings(names: Iterable[str], source: str) -> None:
+    """Raises ConfigError for a name that is neither a setting of ours nor of Hadoop's."""
+    refuse_unknown((name for name in names if not name.startswith(HADOOP_PREFIXES)), source)
+
+
+def settings_of_side(more: Mapping[str, str]) -> Settings:
+    """The settings of the verb that runs, and more: those of one side win. Raises ConfigError."""
+    path, assignments = click.get_current_context().meta[_GIVEN]
+    return load_settings(path, (*assignments, *(f"{key}={text}" for key, text in more.items())))
+
+
+def split_assignment(option: str, text: str) -> tuple[str, str]:
+    """What an option such as ``--set`` is given. Raises UsageError."""
     key, separator, value = text.partition("=")
     if not separator or not key.strip():
-        raise click.UsageError(f"--set takes KEY=VALUE, not '{text}'")
+        raise click.UsageError(f"{option} takes KEY=VALUE, not '{text}'")
     return key.strip(), value.strip()
 
 

@@ -17,6 +17,8 @@ from hms_bridge.cli.output import print_record, say
 from hms_bridge.cli.progress import bytes_bar, working
 from hms_bridge.cli.repl_lag import lag
 from hms_bridge.cli.repl_part import end_part, open_replica
+from hms_bridge.cli.repl_policy import policy
+from hms_bridge.cli.repl_run import history, run
 from hms_bridge.cli.repl_status import status
 from hms_bridge.cli.repl_verify import verify
 from hms_bridge.cli.sides import source_side
@@ -328,6 +330,9 @@ def _load_report(report: LoadReport) -> dict[str, object]:
     }
 
 
+repl.add_command(policy)
+repl.add_command(run)
+repl.add_command(history)
 repl.add_command(status)
 repl.add_command(lag)
 repl.add_command(open_replica)

@@ -61,7 +61,7 @@ def dump_request(
             is_unknown_empty=is_unknown_empty,
             passed_kinds=repl.passed_kinds,
         ),
-        lease=_lease(settings),
+        lease=lease_rules(settings),
         user=getpass.getuser(),
         host=socket.gethostname(),
     )
@@ -90,7 +90,7 @@ def discard_request(
         root=repl_root(root, settings),
         database_name=checked_name(database, "database"),
         dump=absolute_location(dump) if dump is not None and "/" in dump else dump,
-        lease=_lease(settings),
+        lease=lease_rules(settings),
         user=getpass.getuser(),
         host=socket.gethostname(),
     )
@@ -115,13 +115,14 @@ def load_request(
         user=getpass.getuser(),
         host=socket.gethostname(),
         rules=dump_rules(settings),
-        lease=_lease(settings),
+        lease=lease_rules(settings),
         is_preflight_quick=is_quick,
         retain_ms=settings.archive.retain_ms,
     )
 
 
-def _lease(settings: Settings) -> LeaseRules:
+def lease_rules(settings: Settings) -> LeaseRules:
+    """When another one at work counts as dead."""
     return LeaseRules(dead_after_seconds=settings.txn.timeout_ms / 1000)
 
 

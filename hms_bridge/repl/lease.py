@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 from enum import Enum
 
 from hms_bridge.clock import Clock
-from hms_bridge.errors import HmsBridgeError, NoSuchLockError, ReplError
+from hms_bridge.errors import BusyError, HmsBridgeError, NoSuchLockError, ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.ids import NO_TXN, LockId
 from hms_bridge.model.lock import (
@@ -49,6 +49,7 @@ class LeaseKind(Enum):
 
     LOAD = "repl-load"
     DUMP = "repl-dump"
+    RUN = "repl-run"
 
     @property
     def verb(self) -> str:
@@ -75,7 +76,8 @@ class LeaseRules:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LeaseRequest:
-    """What to do alone on which database, and who does it. ``on_waiting`` is told why it waits."""
+    """What to do alone on which database (RUN: for which policy), and who does it. ``on_waiting``
+    is told why it waits."""
 
     kind: LeaseKind
     database_name: str
@@ -83,6 +85,12 @@ class LeaseRequest:
     host: str
     rules: LeaseRules
     on_waiting: Callable[[str], None]
+
+    @property
+    def name(self) -> str:
+        """What it is about, for messages: ``database sales``."""
+        kind = "policy" if self.kind is LeaseKind.RUN else "database"
+        return f"{kind} {self.database_name}"
 
 
 class Lease:
@@ -109,9 +117,9 @@ class Lease:
                 self._heartbeat.check()
                 self._beat_ms = now_ms
         except NoSuchLockError as error:
-            kind, name = self._request.kind, self._request.database_name
+            kind, name = self._request.kind, self._request.name
             raise ReplError(
-                f"this {kind.verb} of database {name} was silent for so long that it counts as "
+                f"this {kind.verb} of {name} was silent for so long that it counts as "
                 f"dead ({error}), and another one may be at work: stopped before the next step. "
                 f"What was done stays; {kind.verb} again, and see that hive.txn.timeout of the "
                 "metastore is not too short"
@@ -195,7 +203,7 @@ class _Acquisition:
         holder = min(before, key=lambda lock: lock.lock_id)
         if holder.scope.table != self._request.kind.value or holder.txn_id:
             raise ReplError(
-                f"database {self._request.database_name} is locked as a whole: {_who(holder)}. "
+                f"{self._request.name} is locked as a whole: {_who(holder)}. "
                 f"{self._request.kind.verb} again when that is over (see hms-bridge locks)"
             )
         now_ms = self._clock.now_ms()
@@ -218,10 +226,10 @@ class _Acquisition:
             return other.type is not LockType.SHARED_READ
         return other.scope.table == self._request.kind.value
 
-    def _busy(self, holder: LockInfo) -> ReplError:
+    def _busy(self, holder: LockInfo) -> BusyError:
         verb = self._request.kind.verb
-        return ReplError(
-            f"another {verb} of database {self._request.database_name} is at work: "
+        return BusyError(
+            f"another {verb} of {self._request.name} is at work: "
             f"{_who(holder)}. Let it end, then {verb} again; if it must not go on, stop that "
             "process"
         )
@@ -232,7 +240,7 @@ class _Acquisition:
         # One pause between two looks, and the two heartbeats after.
         left_seconds = -(-left_ms // 1000) + round(3 * self._rules.heartbeat_seconds)
         self._request.on_waiting(
-            f"another {verb} of database {self._request.database_name} began and did not end: "
+            f"another {verb} of {self._request.name} began and did not end: "
             f"{_who(holder)}, no sign of life for {silent_ms // 1000} s. Waiting: if it lives, "
             f"this one is refused; if it was killed, this one goes on in {left_seconds} s at the "
             "latest"

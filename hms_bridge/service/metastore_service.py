@@ -17,6 +17,7 @@ from hms_bridge.service.notifications import NotificationVerbs
 from hms_bridge.service.partition_conditions import PartitionConditionVerbs
 from hms_bridge.service.partition_queries import PartitionQueryVerbs
 from hms_bridge.service.partitions import PartitionVerbs
+from hms_bridge.service.policies import SqlPolicyStore
 from hms_bridge.service.rename_partitions import RenamePartitionVerbs
 from hms_bridge.service.statistics import StatisticsVerbs
 from hms_bridge.service.tables import TableVerbs
@@ -54,6 +55,11 @@ class MetastoreService(
     def manifest(self) -> SqlArchiveManifest:
         """What is archived and who needs it, in the same database."""
         return self._manifest
+
+    @property
+    def policies(self) -> SqlPolicyStore:
+        """What is replicated from where to where, in the same database."""
+        return SqlPolicyStore(self._transactions)
 
     def close(self) -> None:
         """Let event hooks come to their end, and give back connections."""

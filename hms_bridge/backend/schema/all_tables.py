@@ -13,6 +13,7 @@ from hms_bridge.backend.schema import (
     function_tables,
     notification_tables,
     privilege_tables,
+    replication_tables,
     txn_tables,
     unused_tables,
 )
@@ -28,6 +29,7 @@ TABLE_MODULES = (
     function_tables,
     notification_tables,
     privilege_tables,
+    replication_tables,
     txn_tables,
     unused_tables,
 )

@@ -1,0 +1,333 @@
+"""``hms-bridge repl run`` and ``repl history``: cycles of policies."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import signal
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import click
+
+from hms_bridge.cli.options import (
+    database_option,
+    dry_run_option,
+    format_option,
+    settings_of_side,
+    settings_options,
+)
+from hms_bridge.cli.output import print_rows, say, size_text, time_text
+from hms_bridge.cli.sides import source_side
+from hms_bridge.clock import SystemClock
+from hms_bridge.config.settings import Settings
+from hms_bridge.errors import BusyError, ConfigError, HmsBridgeError
+from hms_bridge.model.replication import (
+    Cycle,
+    CycleOutcome,
+    CycleResult,
+    PolicySide,
+    ReplicationPolicy,
+)
+
+if TYPE_CHECKING:
+    from hms_bridge.connect import LocalStore
+    from hms_bridge.repl.policies.cycle import OpenCycle
+    from hms_bridge.repl.policies.runner import Runner
+
+_RESULT_COLUMNS = (
+    "policy", "outcome", "kind", "until_event", "events", "files", "bytes", "attempts", "why",
+)  # fmt: skip
+_CYCLE_COLUMNS = (
+    "policy", "cycle", "started", "seconds", "outcome", "kind", "until_event", "events", "files",
+    "bytes", "attempts", "host", "dump", "why",
+)  # fmt: skip
+_CYCLE_SHOWN = (
+    "policy", "cycle", "started", "seconds", "outcome", "kind", "events", "files", "size", "why",
+)  # fmt: skip
+_PLAN_COLUMNS = ("policy", "kind", "reason", "after_event", "until_event", "tables", "why")
+_HISTORY_MAX = 100
+
+
+@click.command()
+@click.argument("names", metavar="[POLICY]...", nargs=-1)
+@click.option("--all", "are_all", is_flag=True, help="Every policy that is not paused.")
+@click.option(
+    "--every", metavar="DURATION", help="Again and again, as 10m, until told to stop; else once."
+)
+@click.option(
+    "--attempts",
+    "attempts_max",
+    type=click.IntRange(1, 100),
+    default=5,
+    show_default=True,
+    help="Tries of a cycle while a server or a storage does not answer.",
+)
+@click.option("--quick", "is_quick", is_flag=True, help="Look for files by name before copying.")
+@dry_run_option
+@database_option
+@format_option
+@settings_options
+def run(
+    names: tuple[str, ...],
+    are_all: bool,
+    every: str | None,
+    attempts_max: int,
+    is_quick: bool,
+    is_dry_run: bool,
+    metastore_url: str,
+    output_format: str,
+    settings: Settings,
+) -> None:
+    """Replicate what policies say: dump, verify, load, let the dump's files go.
+
+    A cycle that was stopped at any point is gone on with by the next one. While another process
+    has a cycle of the same policy, nothing is done. Exit code 0 if every replica has what its
+    source had, 1 if one could not be brought there; 'repl history' says why.
+
+    \b
+    Examples:
+      hms-bridge repl run sales
+      hms-bridge repl run --all --every 10m
+      hms-bridge repl run --all --dry-run
+    """
+    from hms_bridge.connect import connected_locally
+
+    if are_all == bool(names):
+        raise click.UsageError("name policies, or give --all")
+    pause_seconds = None if every is None else _pause_seconds(every)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with connected_locally(metastore_url, settings, is_created=False) as store:
+            if is_dry_run:
+                rows = [
+                    _planned(metastore_url, policy, is_quick=is_quick)
+                    for policy in _chosen(store, names)
+                ]
+                print_rows(rows, _PLAN_COLUMNS, output_format)
+                raise SystemExit(int(any(row["why"] for row in rows)))
+            runner = _runner(
+                store, metastore_url, settings, attempts_max=attempts_max, is_quick=is_quick
+            )
+            while True:
+                rows = [_ran(runner, policy) for policy in _chosen(store, names)]
+                print_rows(rows, _RESULT_COLUMNS, output_format)
+                if pause_seconds is None:
+                    raise SystemExit(int(any(_is_failed(row) for row in rows)))
+                if not _has_slept(runner, pause_seconds):
+                    return
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@click.command()
+@click.argument("policy", required=False)
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 100_000),
+    default=_HISTORY_MAX,
+    show_default=True,
+    help="So many cycles, the newest.",
+)
+@database_option
+@format_option
+@settings_options
+def history(
+    policy: str | None, limit: int, metastore_url: str, output_format: str, settings: Settings
+) -> None:
+    """What each cycle of POLICY, or of all, did: newest first.
+
+    Of cycles in a row that found nothing new the last is kept.
+
+    \b
+    Examples:
+      hms-bridge repl history
+      hms-bridge repl history sales --limit 10 --format json
+    """
+    from hms_bridge.connect import connected_locally
+
+    with connected_locally(metastore_url, settings, is_created=False) as store:
+        if policy is not None:
+            store.policies.get_policy(policy)  # a mistyped one has no history, and no error
+        cycles = store.policies.get_cycles(policy, limit)
+    rows = [cycle_record(cycle) for cycle in cycles]
+    if output_format == "table":
+        sizes = [size_text(cycle.result.byte_count) for cycle in cycles]
+        rows = [row | {"size": size} for row, size in zip(rows, sizes, strict=True)]
+    print_rows(rows, _CYCLE_COLUMNS, output_format, shown=_CYCLE_SHOWN)
+
+
+def cycle_record(cycle: Cycle) -> dict[str, object]:
+    """A cycle for programs: numbers are numbers."""
+    duration = cycle.duration_ms
+    return _result_record(cycle.policy, cycle.result) | {
+        "cycle": cycle.number,
+        "started": time_text(cycle.started_at_ms),
+        "seconds": None if duration is None else duration / 1000,
+        "host": cycle.host,
+        "dump": cycle.result.dump_directory,
+    }
+
+
+def _result_record(policy: str, result: CycleResult) -> dict[str, object]:
+    return {
+        "policy": policy,
+        "outcome": result.outcome.value,
+        "kind": result.dump_kind,
+        "until_event": result.until_event_id,
+        "events": result.event_count,
+        "files": result.file_count,
+        "bytes": result.byte_count,
+        "attempts": result.attempt_count,
+        "why": result.message,
+    }
+
+
+def _chosen(store: LocalStore, names: Sequence[str]) -> list[ReplicationPolicy]:
+    """Those that were named, or all that are not paused. Looked up anew for each pass."""
+    if not names:
+        return [policy for policy in store.policies.get_policies() if not policy.is_paused]
+    found = [store.policies.get_policy(name) for name in dict.fromkeys(names)]
+    for policy in found:
+        if policy.is_paused:
+            raise ConfigError(
+                f"policy {policy.name} is paused: hms-bridge repl policy resume {policy.name}"
+            )
+    return found
+
+
+def _ran(runner: Runner, policy: ReplicationPolicy) -> dict[str, object]:
+    """What is wrong with one policy says nothing of the next."""
+    try:
+        result = runner.run(policy)
+    except BusyError as error:
+        say(str(error))
+        return {"policy": policy.name, "outcome": "busy", "why": str(error)}
+    except HmsBridgeError as error:
+        result = CycleResult(outcome=CycleOutcome.FAILED, message=str(error))
+    if result.message is not None:
+        say(f"{policy.name}: {result.message}")
+    return _result_record(policy.name, result)
+
+
+def _is_failed(row: dict[str, object]) -> bool:
+    return row["outcome"] == CycleOutcome.FAILED.value
+
+
+def _has_slept(runner: Runner, seconds: float) -> bool:
+    """False if it was told to stop between two passes, which cuts off nothing."""
+    try:
+        runner.clock.sleep_seconds(seconds)
+    except KeyboardInterrupt:
+        say("stopping")
+        return False
+    return True
+
+
+def _planned(metastore_url: str, policy: ReplicationPolicy, *, is_quick: bool) -> dict[str, object]:
+    row: dict[str, object] = {"policy": policy.name, "why": None}
+    try:
+        with _open_cycle(policy, metastore_url, is_quick=is_quick) as cycle:
+            plan = cycle.plan()
+    except HmsBridgeError as error:
+        return row | {"why": str(error)}
+    return row | {
+        "kind": plan.kind.value,
+        "reason": plan.reason,
+        "after_event": plan.after_event_id,
+        "until_event": plan.until_event_id,
+        "tables": list(plan.tables or plan.anew),
+    }
+
+
+def _runner(
+    store: LocalStore,
+    metastore_url: str,
+    settings: Settings,
+    *,
+    attempts_max: int,
+    is_quick: bool,
+) -> Runner:
+    from hms_bridge.cli.repl_requests import lease_rules
+    from hms_bridge.repl.policies.runner import Runner, RunRules
+
+    return Runner(
+        metastore=store.metastore,
+        store=store.policies,
+        open_cycle=lambda policy: _open_cycle(policy, metastore_url, is_quick=is_quick),
+        clock=store.clock,
+        user=getpass.getuser(),
+        host=socket.gethostname(),
+        lease=lease_rules(settings),
+        rules=RunRules(attempts_max=attempts_max),
+        tell=say,
+    )
+
+
+@contextmanager
+def _open_cycle(
+    policy: ReplicationPolicy, store_url: str, *, is_quick: bool
+) -> Iterator[OpenCycle]:
+    """Both sides of a policy, each with its settings. Raises HmsBridgeError."""
+    from hms_bridge.cli.repl_requests import dump_request, load_request
+    from hms_bridge.config.file_systems import file_systems
+    from hms_bridge.connect import connected
+    from hms_bridge.dml.named import find_database
+    from hms_bridge.repl.dump.repl_dump import ReplDump
+    from hms_bridge.repl.load.repl_load import ReplLoad
+    from hms_bridge.repl.pinned_dumps import release_loaded_dumps
+    from hms_bridge.repl.policies.cycle import OpenCycle
+
+    source_settings, target_settings = _side_settings(policy.source), _side_settings(policy.target)
+    at_source, clock = file_systems(source_settings), SystemClock()
+    with ExitStack() as stack:
+        source, manifest = stack.enter_context(
+            source_side(_url(policy.source, store_url), source_settings)
+        )
+        target = stack.enter_context(connected(_url(policy.target, store_url), target_settings))
+        find_database(source, policy.source.database)
+        yield OpenCycle(
+            dumper=ReplDump(
+                source, at_source, clock, lambda: str(uuid4()), manifest, on_waiting=say
+            ),
+            loader=ReplLoad(target, file_systems(target_settings), clock=clock, on_waiting=say),
+            dump=dump_request(
+                policy.source.database, source_settings, root=policy.root, policy=policy.name
+            ),
+            load=load_request(
+                policy.source.database,
+                target_settings,
+                target_database=policy.target.database,
+                root=policy.root,
+                is_quick=is_quick,
+            ),
+            release=lambda: manifest and release_loaded_dumps(at_source, manifest),
+        )
+
+
+def _side_settings(side: PolicySide) -> Settings:
+    from hms_bridge.repl.policies.policy_text import with_environment
+
+    return settings_of_side(
+        {key: with_environment(text, os.environ) for key, text in side.settings.items()}
+    )
+
+
+def _url(side: PolicySide, store_url: str) -> str:
+    from hms_bridge.repl.policies.policy_text import with_environment
+
+    return store_url if side.metastore is None else with_environment(side.metastore, os.environ)
+
+
+def _pause_seconds(text: str) -> float:
+    from hms_bridge.config.durations import parse_duration_ms
+
+    if text.strip().isdecimal():
+        raise click.UsageError(f"--every takes a number and a unit, as 10m, not '{text}'")
+    pause_ms = parse_duration_ms(text, "s")
+    if pause_ms < 1000:
+        raise click.UsageError("--every takes a second or more")
+    return pause_ms / 1000

@@ -1,0 +1,1 @@
+"""Replication that goes on by itself: cycles of policies, and policies as TOML."""

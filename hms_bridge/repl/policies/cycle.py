@@ -1,0 +1,71 @@
+"""One cycle: dump what is new, load it, let its files go.
+
+A cycle that was killed needs no repair: the dump that it left unfinished is removed by the next
+one, the dump that was not loaded, or in part, is loaded first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from hms_bridge.errors import ReplError
+from hms_bridge.model.replication import CycleOutcome, CycleResult
+from hms_bridge.repl.dump.plan import DumpKind, DumpPlan, DumpReport, DumpRequest
+from hms_bridge.repl.dump.repl_dump import ReplDump
+from hms_bridge.repl.load.repl_load import LoadKind, LoadReport, LoadRequest, ReplLoad
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OpenCycle:
+    """Both sides of a policy, at hand. ``release`` lets the purge have what loaded dumps held."""
+
+    dumper: ReplDump
+    loader: ReplLoad
+    dump: DumpRequest
+    load: LoadRequest
+    release: Callable[[], object]
+
+    def plan(self) -> DumpPlan:
+        """What the cycle would dump now; a plan that is BLOCKED means that a load comes first.
+        Changes nothing. Raises ReplError."""
+        return self.dumper.plan(self.dump)
+
+    def run(self) -> CycleResult:
+        """Raises what dump and load raise: ReplError above all."""
+        loads: list[LoadReport] = []
+        plan = self.plan()
+        if plan.kind is DumpKind.BLOCKED:
+            loads.append(self._load())
+            plan = self.plan()
+        dump = self.dumper.run(plan)
+        if dump.kind is DumpKind.BLOCKED:
+            raise ReplError(dump.reason)
+        # Also where nothing was dumped: the replica may have been set back.
+        loads.append(self._load())
+        self.release()
+        return cycle_result(dump, loads)
+
+    def _load(self) -> LoadReport:
+        return self.loader.run(self.loader.plan(self.load))
+
+
+def cycle_result(dump: DumpReport, loads: Sequence[LoadReport]) -> CycleResult:
+    """The sum of a cycle. Events that mean nothing to the replica are nothing new."""
+    brought = [load for load in loads if _has_brought(load)]
+    last = loads[-1]
+    return CycleResult(
+        outcome=CycleOutcome.REPLICATED if brought else CycleOutcome.NOTHING_NEW,
+        dump_kind=None if not brought else brought[-1].kind.value,
+        dump_directory=dump.directory,
+        until_event_id=last.last_event_id,
+        event_count=sum(sum(load.events.values()) for load in loads),
+        file_count=sum(load.copied.source_files + load.copied.archive_files for load in loads),
+        byte_count=sum(load.copied.bytes for load in loads),
+    )
+
+
+def _has_brought(load: LoadReport) -> bool:
+    if load.kind is LoadKind.INCREMENTAL:
+        return bool(load.events or load.tables)
+    return load.kind is LoadKind.BOOTSTRAP

@@ -1,0 +1,169 @@
+"""Policies as TOML, for people, version control and another machine."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from hms_bridge.errors import ConfigError
+from hms_bridge.model.replication import PolicySide, ReplicationPolicy
+from hms_bridge.repl.format.untrusted import checked_name
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_SECRET = re.compile(r"password|secret", re.IGNORECASE)
+_POLICY_KEYS = frozenset({"name", "root", "is_paused", "source", "target"})
+_SIDE_KEYS = frozenset({"metastore", "database", "settings"})
+
+
+def format_policies(policies: Sequence[ReplicationPolicy]) -> str:
+    """A ``[[policy]]`` for each; :func:`parse_policies` reads it again."""
+    return "\n".join(_format(policy) for policy in policies)
+
+
+def parse_policies(text: str, place: str) -> tuple[ReplicationPolicy, ...]:
+    """Raises ConfigError, with ``place`` (a file), for what is no such text."""
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{place} is no TOML: {error}") from error
+    entries = found.pop("policy", None)
+    if found or not isinstance(entries, list) or not entries:
+        raise ConfigError(f"{place}: write a [[policy]] for each policy, and nothing else")
+    policies = tuple(_parsed(entry, f"{place}, policy {at}") for at, entry in enumerate(entries, 1))
+    names = [policy.name for policy in policies]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"{place}: two policies are called {name}")
+    return policies
+
+
+def checked(policy: ReplicationPolicy) -> ReplicationPolicy:
+    """The policy with database names as Hive has them. Raises ConfigError for a password in clear
+    text and for settings that are empty, ReplError for what is no name of a database."""
+    return ReplicationPolicy(
+        name=policy.name,
+        root=policy.root,
+        source=_checked(policy.source),
+        target=_checked(policy.target),
+        is_paused=policy.is_paused,
+    )
+
+
+def with_environment(text: str, environment: Mapping[str, str]) -> str:
+    """A URL or setting with each ``${NAME}`` filled in. Raises ConfigError for an unknown one."""
+
+    def value(match: re.Match[str]) -> str:
+        if match[1] not in environment:
+            raise ConfigError(
+                f"the policy asks for ${{{match[1]}}}, which the environment has not; set it for "
+                "hms-bridge repl run"
+            )
+        return environment[match[1]]
+
+    return _VARIABLE.sub(value, text)
+
+
+def _checked(side: PolicySide) -> PolicySide:
+    if side.metastore is not None:
+        _require_no_password(side.metastore)
+    for key, value in side.settings.items():
+        if _SECRET.search(key) and not _VARIABLE.fullmatch(value):
+            raise _clear_text(key)
+    return PolicySide(
+        database=checked_name(side.database, "database"),
+        metastore=side.metastore,
+        settings=side.settings,
+    )
+
+
+def _require_no_password(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        password = parts.password
+    except ValueError as error:
+        raise ConfigError(f"'{url}' is no URL of a metastore: {error}") from error
+    secrets = [password] if password else []
+    secrets += [value for key, value in parse_qsl(parts.query) if _SECRET.search(key)]
+    if not all(_VARIABLE.fullmatch(secret) for secret in secrets):
+        raise _clear_text("the URL of a metastore")
+
+
+def _clear_text(what: str) -> ConfigError:
+    return ConfigError(
+        f"{what} has a password in clear text, which everyone who reads policies would see; write "
+        "${NAME} there, and set NAME in the environment of hms-bridge repl run"
+    )
+
+
+def _parsed(entry: object, place: str) -> ReplicationPolicy:
+    given = _table(entry, _POLICY_KEYS, place)
+    is_paused = given.get("is_paused", False)
+    if not isinstance(is_paused, bool):
+        raise ConfigError(f"{place}: is_paused is true or false")
+    return checked(
+        ReplicationPolicy(
+            name=_text(given, "name", place),
+            root=_text(given, "root", place),
+            source=_side(given.get("source"), f"{place}, source"),
+            target=_side(given.get("target"), f"{place}, target"),
+            is_paused=is_paused,
+        )
+    )
+
+
+def _side(entry: object, place: str) -> PolicySide:
+    given = _table(entry, _SIDE_KEYS, place)
+    settings = given.get("settings", {})
+    if not isinstance(settings, dict) or not all(isinstance(v, str) for v in settings.values()):
+        raise ConfigError(f'{place}: settings are texts: {{ "hive.repl.cmrootdir" = "…" }}')
+    return PolicySide(
+        database=_text(given, "database", place),
+        metastore=_text(given, "metastore", place) if "metastore" in given else None,
+        settings=settings,
+    )
+
+
+def _table(entry: object, known: frozenset[str], place: str) -> Mapping[str, Any]:
+    if not isinstance(entry, dict):
+        raise ConfigError(f"{place} is missing; see hms-bridge repl policy export")
+    unknown = sorted(entry.keys() - known)
+    if unknown:
+        raise ConfigError(
+            f"{place}: there is no {unknown[0]}; there are {', '.join(sorted(known))}"
+        )
+    return entry
+
+
+def _text(given: Mapping[str, Any], key: str, place: str) -> str:
+    value = given.get(key)
+    if not isinstance(value, str) or not value.strip():
+        raise ConfigError(f"{place}: {key} is missing, or no text")
+    return value
+
+
+def _format(policy: ReplicationPolicy) -> str:
+    lines = ["[[policy]]", _line("name", policy.name), _line("root", policy.root)]
+    if policy.is_paused:
+        lines.append("is_paused = true")
+    for title, side in (("source", policy.source), ("target", policy.target)):
+        lines += ["", f"[policy.{title}]"]
+        if side.metastore is not None:
+            lines.append(_line("metastore", side.metastore))
+        lines.append(_line("database", side.database))
+        if side.settings:
+            lines += ["", f"[policy.{title}.settings]"]
+            lines += [_line(_quoted(key), value) for key, value in sorted(side.settings.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _line(key: str, value: str) -> str:
+    return f"{key} = {_quoted(value)}"
+
+
+def _quoted(text: str) -> str:
+    """TOML's basic strings have JSON's escapes, but for DEL."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

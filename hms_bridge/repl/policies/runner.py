@@ -1,0 +1,100 @@
+"""Runs cycles of policies: one of a policy at a time, again after a bad moment, written down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
+
+from hms_bridge.clock import Clock
+from hms_bridge.errors import (
+    HmsBridgeError,
+    MetastoreUnavailableError,
+    RetryableBackendError,
+)
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.replication import CycleOutcome, CycleResult, ReplicationPolicy
+from hms_bridge.policy_store import PolicyStore
+from hms_bridge.repl.lease import LeaseKind, LeaseRequest, LeaseRules, held_lease
+from hms_bridge.repl.policies.cycle import OpenCycle
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunRules:
+    """How often a cycle is tried, and how patiently: waits double from ``first_wait_seconds``."""
+
+    attempts_max: int = 5
+    first_wait_seconds: float = 5.0
+    wait_seconds_max: float = 300.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Runner:
+    """``metastore`` and ``store`` are of one database, where policies are kept. ``open_cycle``
+    opens both sides of a policy anew for each attempt. ``tell`` hears what people should know."""
+
+    metastore: Metastore
+    store: PolicyStore
+    open_cycle: Callable[[ReplicationPolicy], AbstractContextManager[OpenCycle]]
+    clock: Clock
+    user: str
+    host: str
+    lease: LeaseRules
+    rules: RunRules = RunRules()
+    tell: Callable[[str], None] = lambda _: None
+
+    def run(self, policy: ReplicationPolicy) -> CycleResult:
+        """One cycle, which history keeps whatever becomes of it. A failure is a result.
+
+        Raises BusyError while another process has a cycle of the policy, and what keeping history
+        raises.
+        """
+        wanted = LeaseRequest(
+            kind=LeaseKind.RUN,
+            database_name=policy.name,
+            user=self.user,
+            host=self.host,
+            rules=self.lease,
+            on_waiting=self.tell,
+        )
+        with held_lease(self.metastore, self.clock, wanted):
+            number = self.store.begin_cycle(policy.name, self.host)
+            result = CycleResult(outcome=CycleOutcome.INTERRUPTED)
+            try:
+                result = self._attempts(policy)
+            finally:
+                self.store.end_cycle(policy.name, number, result)
+        return result
+
+    def _attempts(self, policy: ReplicationPolicy) -> CycleResult:
+        rules = self.rules
+        retrying = Retrying(
+            stop=stop_after_attempt(rules.attempts_max),
+            wait=wait_exponential(rules.first_wait_seconds, rules.wait_seconds_max),
+            retry=retry_if_exception(may_pass),
+            sleep=self.clock.sleep_seconds,
+            before_sleep=lambda state: self.tell(
+                f"{policy.name}: {state.outcome.exception() if state.outcome else ''}; "
+                f"attempt {state.attempt_number + 1} of {rules.attempts_max} follows"
+            ),
+            reraise=True,
+        )
+        try:
+            result = retrying(self._once, policy)
+        except HmsBridgeError as error:
+            result = CycleResult(outcome=CycleOutcome.FAILED, message=str(error))
+        return replace(result, attempt_count=retrying.statistics["attempt_number"])
+
+    def _once(self, policy: ReplicationPolicy) -> CycleResult:
+        with self.open_cycle(policy) as cycle:
+            return cycle.run()
+
+
+def may_pass(error: BaseException) -> bool:
+    """Whether trying again may help by itself: a server or a storage that did not answer."""
+    if isinstance(error, MetastoreUnavailableError | RetryableBackendError):
+        return True
+    cause = error.__cause__
+    return isinstance(error, HmsBridgeError) and isinstance(cause, OSError)

@@ -1,0 +1,1 @@
+"""Policies of replication and their history, in SQL."""

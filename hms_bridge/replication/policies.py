@@ -1,0 +1,133 @@
+"""Policies of replication, in SQL. The methods' contracts: ``PolicyStore``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, insert, select, update
+
+from hms_bridge.backend.schema.replication_tables import HMSB_REPL_CYCLE, HMSB_REPL_POLICY
+from hms_bridge.errors import AlreadyExistsError, NoSuchObjectError
+from hms_bridge.model.replication import PolicySide, ReplicationPolicy
+
+_ROW = HMSB_REPL_POLICY.c
+
+
+def add_policies(
+    connection: Connection, policies: Sequence[ReplicationPolicy], *, is_replacing: bool = False
+) -> None:
+    """See PolicyStore.add_policies."""
+    for policy in policies:
+        _add_policy(connection, policy, is_replacing=is_replacing)
+
+
+def _add_policy(connection: Connection, policy: ReplicationPolicy, *, is_replacing: bool) -> None:
+    others = {other.name: other for other in get_policies(connection)}
+    there = others.pop(policy.name, None)
+    if there is not None and not is_replacing:
+        raise AlreadyExistsError(
+            f"there is a policy {policy.name} already; remove it first, or replace it"
+        )
+    for other in others.values():
+        _require_apart(policy, other)
+    if there is None:
+        connection.execute(
+            insert(HMSB_REPL_POLICY).values(NAME=policy.name, NEXT_CYCLE=1, **_values(policy))
+        )
+    else:
+        connection.execute(
+            update(HMSB_REPL_POLICY).where(_ROW.NAME == policy.name).values(**_values(policy))
+        )
+
+
+def get_policy(connection: Connection, name: str) -> ReplicationPolicy:
+    """See PolicyStore.get_policy."""
+    return _policy(_need(connection, name))
+
+
+def get_policies(connection: Connection) -> tuple[ReplicationPolicy, ...]:
+    """See PolicyStore.get_policies."""
+    rows = connection.execute(select(HMSB_REPL_POLICY))
+    return tuple(sorted((_policy(row) for row in rows), key=lambda policy: policy.name))
+
+
+def set_paused(connection: Connection, name: str, *, is_paused: bool) -> None:
+    """See PolicyStore.set_paused."""
+    _need(connection, name)
+    connection.execute(
+        update(HMSB_REPL_POLICY).where(_ROW.NAME == name).values(IS_PAUSED=int(is_paused))
+    )
+
+
+def remove_policy(connection: Connection, name: str) -> None:
+    """See PolicyStore.remove_policy."""
+    _need(connection, name)
+    connection.execute(delete(HMSB_REPL_CYCLE).where(HMSB_REPL_CYCLE.c.POLICY_NAME == name))
+    connection.execute(delete(HMSB_REPL_POLICY).where(_ROW.NAME == name))
+
+
+def take_cycle_number(connection: Connection, name: str) -> int:
+    """The number of a policy's next cycle. Raises NoSuchObjectError."""
+    number: int = _need(connection, name, is_locked=True).NEXT_CYCLE
+    connection.execute(
+        update(HMSB_REPL_POLICY).where(_ROW.NAME == name).values(NEXT_CYCLE=number + 1)
+    )
+    return number
+
+
+def _need(connection: Connection, name: str, *, is_locked: bool = False) -> Row[*tuple[Any, ...]]:
+    query = select(HMSB_REPL_POLICY).where(_ROW.NAME == name)
+    row = connection.execute(query.with_for_update() if is_locked else query).first()
+    if row is None:
+        known = ", ".join(connection.scalars(select(_ROW.NAME).order_by(_ROW.NAME))) or "none"
+        raise NoSuchObjectError(f"there is no policy {name}; there are: {known}")
+    return row
+
+
+def _require_apart(policy: ReplicationPolicy, other: ReplicationPolicy) -> None:
+    """Two that share a target would undo each other's work, two that share dumps take them from
+    each other."""
+    target, others = policy.target, other.target
+    if (target.metastore, target.database) == (others.metastore, others.database):
+        raise AlreadyExistsError(
+            f"policy {other.name} replicates into {target.database} there already; a replica has "
+            "one source: take another database (--into), or remove that policy"
+        )
+    if (policy.root, policy.source.database) == (other.root, other.source.database):
+        raise AlreadyExistsError(
+            f"policy {other.name} keeps dumps of a database {policy.source.database} below "
+            f"{policy.root} already; take another directory (--root)"
+        )
+
+
+def _values(policy: ReplicationPolicy) -> dict[str, object]:
+    return {
+        "ROOT": policy.root,
+        "SOURCE_URL": policy.source.metastore,
+        "SOURCE_DB": policy.source.database,
+        "SOURCE_SETTINGS": json.dumps(dict(policy.source.settings), sort_keys=True),
+        "TARGET_URL": policy.target.metastore,
+        "TARGET_DB": policy.target.database,
+        "TARGET_SETTINGS": json.dumps(dict(policy.target.settings), sort_keys=True),
+        "IS_PAUSED": int(policy.is_paused),
+    }
+
+
+def _policy(row: Row[*tuple[Any, ...]]) -> ReplicationPolicy:
+    return ReplicationPolicy(
+        name=row.NAME,
+        root=row.ROOT,
+        source=PolicySide(
+            metastore=row.SOURCE_URL,
+            database=row.SOURCE_DB,
+            settings=json.loads(row.SOURCE_SETTINGS),
+        ),
+        target=PolicySide(
+            metastore=row.TARGET_URL,
+            database=row.TARGET_DB,
+            settings=json.loads(row.TARGET_SETTINGS),
+        ),
+        is_paused=bool(row.IS_PAUSED),
+    )

@@ -1,0 +1,21 @@
+"""Policies of replication over the metastore's own database: a method, a transaction."""
+
+from __future__ import annotations
+
+from hms_bridge.backend.work import sql
+from hms_bridge.replication import cycles, policies
+from hms_bridge.service.unit_of_work import Verbs, reads, writes
+
+
+class SqlPolicyStore(Verbs):
+    """Implements ``hms_bridge.policy_store.PolicyStore``."""
+
+    add_policies = writes(sql(policies.add_policies))
+    get_policy = reads(sql(policies.get_policy))
+    get_policies = reads(sql(policies.get_policies))
+    set_paused = writes(sql(policies.set_paused))
+    remove_policy = writes(sql(policies.remove_policy))
+
+    begin_cycle = writes(cycles.begin_cycle)
+    end_cycle = writes(cycles.end_cycle)
+    get_cycles = reads(cycles.get_cycles)
