@@ -95,7 +95,7 @@ def add(
           --root hdfs://dr:8020/dumps --source-set hive.repl.cmrootdir=hdfs://source:8020/cmroot
     """
     from hms_bridge.cli.repl_requests import repl_root
-    from hms_bridge.repl.policies.policy_text import checked
+    from hms_bridge.repl.cycles.policy_text import checked
 
     database = source_database or name
     made = checked(
@@ -229,7 +229,7 @@ def export(names: tuple[str, ...], metastore_url: str, settings: Settings) -> No
       hms-bridge repl policy export sales
     """
     from hms_bridge.connect import connected_locally
-    from hms_bridge.repl.policies.policy_text import format_policies
+    from hms_bridge.repl.cycles.policy_text import format_policies
 
     with connected_locally(metastore_url, settings, is_created=False) as store:
         found = (
@@ -241,7 +241,7 @@ def export(names: tuple[str, ...], metastore_url: str, settings: Settings) -> No
 
 
 @policy.command("import")
-@click.argument("file", type=click.File(encoding="utf-8"))
+@click.argument("file", type=click.File(encoding="utf-8", lazy=True))
 @click.option("--replace", "is_replacing", is_flag=True, help="In place of those of the same name.")
 @dry_run_option
 @database_option
@@ -256,9 +256,9 @@ def import_policies(
       hms-bridge repl policy import policies.toml
       hms-bridge repl policy export | hms-bridge repl policy import - --metastore sqlite:///b.db
     """
-    from hms_bridge.repl.policies.policy_text import parse_policies
+    from hms_bridge.repl.cycles.policy_text import parse_policies
 
-    place = "standard input" if file.name == "<stdin>" else file.name
+    place = "standard input" if file.name in ("-", "<stdin>") else file.name
     made = parse_policies(file.read(), place)
     _keep(made, metastore_url, settings, is_replacing=is_replacing, is_dry_run=is_dry_run)
 
@@ -272,7 +272,7 @@ def _keep(
     is_dry_run: bool,
 ) -> None:
     from hms_bridge.connect import connected_locally
-    from hms_bridge.repl.policies.policy_text import format_policies
+    from hms_bridge.repl.cycles.policy_text import format_policies
 
     for made in policies:
         for side in (made.source, made.target):

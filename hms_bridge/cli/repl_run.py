@@ -35,8 +35,8 @@ from hms_bridge.model.replication import (
 
 if TYPE_CHECKING:
     from hms_bridge.connect import LocalStore
-    from hms_bridge.repl.policies.cycle import OpenCycle
-    from hms_bridge.repl.policies.runner import Runner
+    from hms_bridge.repl.cycles.cycle import OpenCycle
+    from hms_bridge.repl.cycles.runner import Runner
 
 _RESULT_COLUMNS = (
     "policy", "outcome", "kind", "until_event", "events", "files", "bytes", "attempts", "why",
@@ -252,7 +252,7 @@ def _runner(
     is_quick: bool,
 ) -> Runner:
     from hms_bridge.cli.repl_requests import lease_rules
-    from hms_bridge.repl.policies.runner import Runner, RunRules
+    from hms_bridge.repl.cycles.runner import Runner, RunRules
 
     return Runner(
         metastore=store.metastore,
@@ -276,10 +276,10 @@ def _open_cycle(
     from hms_bridge.config.file_systems import file_systems
     from hms_bridge.connect import connected
     from hms_bridge.dml.named import find_database
+    from hms_bridge.repl.cycles.cycle import OpenCycle
     from hms_bridge.repl.dump.repl_dump import ReplDump
     from hms_bridge.repl.load.repl_load import ReplLoad
     from hms_bridge.repl.pinned_dumps import release_loaded_dumps
-    from hms_bridge.repl.policies.cycle import OpenCycle
 
     source_settings, target_settings = _side_settings(policy.source), _side_settings(policy.target)
     at_source, clock = file_systems(source_settings), SystemClock()
@@ -309,7 +309,7 @@ def _open_cycle(
 
 
 def _side_settings(side: PolicySide) -> Settings:
-    from hms_bridge.repl.policies.policy_text import with_environment
+    from hms_bridge.repl.cycles.policy_text import with_environment
 
     return settings_of_side(
         {key: with_environment(text, os.environ) for key, text in side.settings.items()}
@@ -317,7 +317,7 @@ def _side_settings(side: PolicySide) -> Settings:
 
 
 def _url(side: PolicySide, store_url: str) -> str:
-    from hms_bridge.repl.policies.policy_text import with_environment
+    from hms_bridge.repl.cycles.policy_text import with_environment
 
     return store_url if side.metastore is None else with_environment(side.metastore, os.environ)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hms_bridge.backend.work import sql
-from hms_bridge.replication import cycles, policies
+from hms_bridge.policies import cycles, policies
 from hms_bridge.service.unit_of_work import Verbs, reads, writes
 
 

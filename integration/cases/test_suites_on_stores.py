@@ -35,6 +35,7 @@ SUITES = {
         "tests/service/test_truncations.py",
         "tests/server/test_constraints.py",
         "tests/archive",
+        "tests/policies",
     ),
     "workers": ("tests/compaction/test_worker.py", "tests/session/test_transaction.py"),
     "cleaner": (

@@ -56,13 +56,21 @@ def cycle_result(dump: DumpReport, loads: Sequence[LoadReport]) -> CycleResult:
     last = loads[-1]
     return CycleResult(
         outcome=CycleOutcome.REPLICATED if brought else CycleOutcome.NOTHING_NEW,
-        dump_kind=None if not brought else brought[-1].kind.value,
+        dump_kind=_kind(brought),
         dump_directory=dump.directory,
         until_event_id=last.last_event_id,
         event_count=sum(sum(load.events.values()) for load in loads),
         file_count=sum(load.copied.source_files + load.copied.archive_files for load in loads),
         byte_count=sum(load.copied.bytes for load in loads),
     )
+
+
+def _kind(brought: Sequence[LoadReport]) -> str | None:
+    """A bootstrap that was waiting counts for more than what came after it."""
+    kinds = [load.kind for load in brought]
+    if LoadKind.BOOTSTRAP in kinds:
+        return LoadKind.BOOTSTRAP.value
+    return kinds[-1].value if kinds else None
 
 
 def _has_brought(load: LoadReport) -> bool:

@@ -10,7 +10,7 @@ from hms_bridge.backend.schema.replication_tables import HMSB_REPL_CYCLE
 from hms_bridge.backend.work import Work
 from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.model.replication import Cycle, CycleOutcome, CycleResult
-from hms_bridge.replication.policies import take_cycle_number
+from hms_bridge.policies.policies import take_cycle_number
 
 KEPT_MAX = 10_000
 """Cycles of a policy: more than a year of one an hour, each of which found something."""

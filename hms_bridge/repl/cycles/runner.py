@@ -17,8 +17,8 @@ from hms_bridge.errors import (
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.replication import CycleOutcome, CycleResult, ReplicationPolicy
 from hms_bridge.policy_store import PolicyStore
+from hms_bridge.repl.cycles.cycle import OpenCycle
 from hms_bridge.repl.lease import LeaseKind, LeaseRequest, LeaseRules, held_lease
-from hms_bridge.repl.policies.cycle import OpenCycle
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,0 +1,184 @@
+"""`repl policy`, `repl run` and `repl history`: replication without a script of one's own."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.busy_metastore import BusyMetastore
+from tests.support.program import Answer
+
+STORE = "sqlite:///dr/metastore.db"
+
+
+class Replication:
+    """The program, with policies kept in the replica's metastore."""
+
+    def __init__(self, busy: BusyMetastore) -> None:
+        self.busy = busy
+        self.program = busy.program
+        self.settings = busy.replica[2:]
+
+    def run(self, *words: str) -> Answer:
+        return self.program.run("repl", *words, "--metastore", STORE)
+
+    def ok(self, *words: str) -> Answer:
+        return self.program.ok("repl", *words, "--metastore", STORE)
+
+    def add(self, *words: str, name: str = "sales") -> Answer:
+        dr = self.program.folder / "dr"
+        return self.run(
+            "policy", "add", name, *words, "--source", self.program.url,
+            "--target-set", f"hive.metastore.warehouse.dir={dr}/warehouse",
+            "--target-set", f"hive.repl.cmrootdir={dr}/cmroot",
+        )  # fmt: skip
+
+    def history(self, *words: str) -> list[dict[str, Any]]:
+        return self.ok("history", *words, "--format", "jsonl").json_lines
+
+
+@pytest.fixture
+def replication(busy: BusyMetastore) -> Replication:
+    made = Replication(busy)
+    assert made.add().exit_code == 0
+    return made
+
+
+def test_a_policy_brings_a_replica_and_keeps_it_there(replication: Replication) -> None:
+    (first,) = replication.ok("run", "sales", "--format", "jsonl").json_lines
+    assert (first["outcome"], first["kind"], first["why"]) == ("replicated", "bootstrap", None)
+    assert first["files"] > 0
+    replication.program.ok("sql", "-e", "CREATE TABLE sales.more (a INT)")
+    (second,) = replication.ok("run", "--all", "--format", "jsonl").json_lines
+    assert (second["outcome"], second["kind"]) == ("replicated", "incremental")
+    assert second["events"] >= 1
+    (third,) = replication.ok("run", "--all", "--format", "jsonl").json_lines
+    assert third["outcome"] == "nothing new"
+    tables = replication.program.ok(
+        "sql", "-e", "SHOW TABLES IN sales", "--metastore", STORE, *replication.settings
+    )
+    assert "more" in tables.out
+    found = replication.history("sales")
+    assert [cycle["outcome"] for cycle in found] == ["nothing new", "replicated", "replicated"]
+    assert [cycle["cycle"] for cycle in found] == [3, 2, 1]
+    assert all(cycle["seconds"] >= 0 for cycle in found)
+    assert found[2]["bytes"] > 0
+
+
+def test_what_a_person_sees(replication: Replication) -> None:
+    replication.ok("run", "sales")
+    head, row = replication.ok("history").table
+    assert head[:3] == ["policy", "cycle", "started"]
+    assert row[0] == "sales"
+    shown = replication.ok("policy", "show", "sales").out
+    assert "hive.repl.cmrootdir" in shown
+    assert "outcome replicated" in shown
+    assert "sales" in replication.ok("policy", "list").out
+
+
+def test_a_dry_run_shows_what_would_be_dumped(replication: Replication) -> None:
+    (row,) = replication.ok("run", "--all", "--dry-run", "--format", "jsonl").json_lines
+    assert row["kind"] in ("bootstrap", "incremental", "blocked")
+    assert replication.history() == []
+
+
+def test_a_failure_is_an_exit_code_and_stands_in_history(replication: Replication) -> None:
+    assert replication.add("absent", "--into", "other", name="absent").exit_code == 0
+    answer = replication.run("run", "--all", "--attempts", "1", "--format", "jsonl")
+    assert answer.exit_code == 1
+    outcomes = {row["policy"]: row["outcome"] for row in answer.json_lines}
+    assert outcomes == {"absent": "failed", "sales": "replicated"}
+    (failed,) = replication.history("absent")
+    assert "absent" in failed["why"]
+    assert replication.run("run", "--all", "--dry-run").exit_code == 1
+
+
+def test_a_paused_policy_has_no_cycles(replication: Replication) -> None:
+    replication.ok("policy", "pause", "sales")
+    assert replication.ok("run", "--all", "--format", "jsonl").json_lines == []
+    answer = replication.run("run", "sales")
+    assert answer.exit_code == 1
+    assert "repl policy resume sales" in answer.err
+    replication.ok("policy", "resume", "sales")
+    (row,) = replication.ok("run", "--all", "--format", "jsonl").json_lines
+    assert row["outcome"] == "replicated"
+
+
+def test_policies_go_to_another_machine_as_toml(replication: Replication, tmp_path: Path) -> None:
+    text = replication.ok("policy", "export").out
+    file = tmp_path / "policies.toml"
+    file.write_text(text)
+    again = replication.run("policy", "import", str(file))
+    assert again.exit_code == 1
+    assert "there is a policy sales already" in again.err
+    assert replication.ok("policy", "import", str(file), "--replace", "--dry-run").out == text
+    replication.ok("policy", "remove", "sales")
+    assert replication.ok("policy", "list", "--format", "jsonl").json_lines == []
+    replication.ok("policy", "import", str(file))
+    assert replication.ok("policy", "export", "sales").out == text
+
+
+def test_what_makes_no_sense_is_refused(replication: Replication) -> None:
+    for words, why in (
+        (("run",), "name policies, or give --all"),
+        (("run", "sales", "--all"), "name policies, or give --all"),
+        (("run", "sale"), "there is no policy sale; there are: sales"),
+        (("run", "sales", "--every", "5"), "--every takes a number and a unit"),
+        (("run", "sales", "--every", "0s"), "--every takes a second or more"),
+        (("history", "sale"), "there is no policy sale"),
+        (("policy", "add", "b", "--source", "postgresql://a:b@c/d"), "password in clear text"),
+        (("policy", "add", "b", "--source", "thrift://c:1", "--source-set", "x"), "KEY=VALUE"),
+        (
+            (
+                "policy",
+                "add",
+                "b",
+                "--source",
+                "thrift://c:1",
+                "--source-set",
+                "hive.repl.rootdr=x",
+            ),
+            "did you mean hive.repl.rootdir",
+        ),
+    ):
+        answer = replication.run(*words)
+        assert answer.exit_code != 0, words
+        assert why in answer.err, (words, answer.err)
+
+
+def test_without_its_password_a_cycle_fails_and_says_which(replication: Replication) -> None:
+    url = "postgresql+psycopg://hive:${NO_SUCH_VARIABLE}@127.0.0.1:1/db"
+    replication.ok("policy", "add", "b", "--source", url)
+    answer = replication.run("run", "b")
+    assert answer.exit_code == 1
+    assert "NO_SUCH_VARIABLE" in replication.history("b")[0]["why"]
+
+
+@pytest.mark.process
+def test_it_goes_on_until_it_is_told_to_stop(replication: Replication) -> None:
+    program = replication.program
+    process = subprocess.Popen(
+        [
+            sys.executable, "-m", "hms_bridge.cli.main", "repl", "run", "--all",
+            "--every", "1s", "--format", "jsonl", "--metastore", STORE,
+        ],
+        cwd=program.folder,
+        env=program.environment,
+        stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        deadline = time.monotonic() + 60
+        while not any(row["outcome"] == "nothing new" for row in replication.history()):
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+    assert [row["outcome"] for row in replication.history()][-1] == "replicated"

@@ -1,0 +1,210 @@
+"""Policies and their history, as every database keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hms_bridge.errors import AlreadyExistsError, ConfigError, NoSuchObjectError
+from hms_bridge.model.replication import (
+    Cycle,
+    CycleOutcome,
+    CycleResult,
+    PolicySide,
+    ReplicationPolicy,
+)
+from hms_bridge.policies import cycles
+from hms_bridge.policy_store import PolicyStore
+from hms_bridge.service.open import open_local_metastore
+from tests.support.databases import fresh_url
+from tests.support.simulated_clock import SimulatedClock
+
+SALES = ReplicationPolicy(
+    name="sales",
+    root="hdfs://dr/dumps",
+    source=PolicySide(
+        metastore="thrift://source:9083",
+        database="sales",
+        settings={"hive.repl.cmrootdir": "hdfs://source/cm", "ä": 'a "b" \\'},
+    ),
+    target=PolicySide(database="sales"),
+)
+SHOP = replace(
+    SALES,
+    name="shop",
+    source=PolicySide(metastore="thrift://source:9083", database="shop"),
+    target=PolicySide(metastore="thrift://replica:9083", database="shop"),
+)
+
+
+@pytest.fixture
+def clock() -> SimulatedClock:
+    return SimulatedClock(1_700_000_000_000)
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: SimulatedClock) -> Iterator[PolicyStore]:
+    service = open_local_metastore(
+        fresh_url(tmp_path), warehouse=str(tmp_path / "warehouse"), clock=clock
+    )
+    yield service.policies
+    service.close()
+
+
+def result(outcome: CycleOutcome, **more: int | str) -> CycleResult:
+    return CycleResult(outcome=outcome, **more)  # type: ignore[arg-type]
+
+
+def cycle(store: PolicyStore, outcome: CycleOutcome, policy: str = "sales") -> int:
+    number = store.begin_cycle(policy, "here")
+    store.end_cycle(policy, number, result(outcome))
+    return number
+
+
+def numbers(store: PolicyStore) -> list[tuple[int, str]]:
+    return [(one.number, one.result.outcome.value) for one in store.get_cycles("sales")]
+
+
+def test_what_was_added_is_there_as_it_was(store: PolicyStore) -> None:
+    store.add_policies([SHOP, SALES])
+    assert store.get_policies() == (SALES, SHOP)
+    assert store.get_policy("shop") == SHOP
+
+
+def test_a_policy_is_replaced_only_where_that_is_meant(store: PolicyStore) -> None:
+    store.add_policies([SALES])
+    other = replace(SALES, root="hdfs://elsewhere/dumps")
+    with pytest.raises(AlreadyExistsError, match="there is a policy sales already"):
+        store.add_policies([other])
+    store.add_policies([other], is_replacing=True)
+    assert store.get_policies() == (other,)
+
+
+def test_of_policies_that_come_together_all_are_kept_or_none(store: PolicyStore) -> None:
+    with pytest.raises(AlreadyExistsError):
+        store.add_policies([SHOP, SALES, SALES])
+    assert store.get_policies() == ()
+
+
+def test_two_sources_for_one_target_are_refused(store: PolicyStore) -> None:
+    store.add_policies([SALES])
+    second = replace(SHOP, target=SALES.target)
+    with pytest.raises(AlreadyExistsError, match="policy sales replicates into sales there"):
+        store.add_policies([second])
+
+
+def test_two_policies_do_not_share_dumps(store: PolicyStore) -> None:
+    store.add_policies([SALES])
+    second = replace(SALES, name="again", target=PolicySide(database="other"))
+    with pytest.raises(AlreadyExistsError, match="policy sales keeps dumps"):
+        store.add_policies([second])
+    store.add_policies([replace(second, root="hdfs://dr/others")])
+
+
+def test_paused_and_resumed(store: PolicyStore) -> None:
+    store.add_policies([SALES])
+    store.set_paused("sales", is_paused=True)
+    assert store.get_policy("sales") == replace(SALES, is_paused=True)
+    store.set_paused("sales", is_paused=False)
+    assert store.get_policy("sales") == SALES
+
+
+def test_what_is_not_there_is_named_with_what_is(store: PolicyStore) -> None:
+    store.add_policies([SALES])
+    for attempt in (
+        lambda: store.get_policy("sale"),
+        lambda: store.set_paused("sale", is_paused=True),
+        lambda: store.remove_policy("sale"),
+        lambda: store.begin_cycle("sale", "here"),
+    ):
+        with pytest.raises(NoSuchObjectError, match="no policy sale; there are: sales"):
+            attempt()
+
+
+def test_a_cycle_is_written_down_from_its_begin_to_its_end(
+    store: PolicyStore, clock: SimulatedClock
+) -> None:
+    store.add_policies([SALES])
+    began_ms = clock.now_ms()
+    number = store.begin_cycle("sales", "here")
+    (running,) = store.get_cycles()
+    assert running == Cycle(
+        policy="sales",
+        number=number,
+        started_at_ms=began_ms,
+        ended_at_ms=None,
+        host="here",
+        result=result(CycleOutcome.RUNNING),
+    )
+    clock.advance_ms(2500)
+    done = result(
+        CycleOutcome.REPLICATED,
+        dump_kind="incremental",
+        dump_directory="hdfs://dr/dumps/1",
+        until_event_id=17,
+        event_count=3,
+        file_count=2,
+        byte_count=5_000_000_000_000,
+        attempt_count=2,
+    )
+    store.end_cycle("sales", number, done)
+    (ended,) = store.get_cycles("sales")
+    assert (ended.result, ended.duration_ms) == (done, 2500)
+
+
+def test_a_cycle_that_was_killed_counts_as_interrupted(store: PolicyStore) -> None:
+    store.add_policies([SALES])
+    store.begin_cycle("sales", "here")
+    cycle(store, CycleOutcome.REPLICATED)
+    assert numbers(store) == [(2, "replicated"), (1, "interrupted")]
+
+
+def test_nothing_new_again_and_again_is_told_once(store: PolicyStore) -> None:
+    store.add_policies([SALES])
+    for outcome in (
+        CycleOutcome.NOTHING_NEW,
+        CycleOutcome.NOTHING_NEW,
+        CycleOutcome.FAILED,
+        CycleOutcome.NOTHING_NEW,
+        CycleOutcome.NOTHING_NEW,
+        CycleOutcome.NOTHING_NEW,
+    ):
+        cycle(store, outcome)
+    assert numbers(store) == [(6, "nothing new"), (3, "failed"), (2, "nothing new")]
+
+
+def test_history_is_bounded(store: PolicyStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cycles, "KEPT_MAX", 3)
+    store.add_policies([SALES])
+    for _ in range(5):
+        cycle(store, CycleOutcome.FAILED)
+    assert [number for number, _ in numbers(store)] == [5, 4, 3]
+    assert [one.number for one in store.get_cycles("sales", limit=2)] == [5, 4]
+
+
+def test_history_goes_with_its_policy(store: PolicyStore, clock: SimulatedClock) -> None:
+    store.add_policies([SALES, SHOP])
+    cycle(store, CycleOutcome.FAILED)
+    clock.advance_ms(1)
+    cycle(store, CycleOutcome.FAILED, "shop")
+    assert [one.policy for one in store.get_cycles()] == ["shop", "sales"]
+    store.remove_policy("sales")
+    assert [one.policy for one in store.get_cycles()] == ["shop"]
+    assert store.get_policies() == (SHOP,)
+
+
+def test_a_cycle_of_a_policy_that_was_removed_meanwhile_says_so(store: PolicyStore) -> None:
+    store.add_policies([SALES])
+    number = store.begin_cycle("sales", "here")
+    store.remove_policy("sales")
+    with pytest.raises(NoSuchObjectError, match="removed meanwhile"):
+        store.end_cycle("sales", number, result(CycleOutcome.REPLICATED))
+
+
+@pytest.mark.parametrize("name", ["", "-all", "a b", "a/b", "a" * 129, "ä"])
+def test_a_name_is_told_from_options_and_paths(name: str) -> None:
+    with pytest.raises(ConfigError, match="is no name of a policy"):
+        replace(SALES, name=name)

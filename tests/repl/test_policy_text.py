@@ -1,0 +1,128 @@
+"""Policies as TOML: what is written is read again, and nothing bad gets in."""
+
+from __future__ import annotations
+
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hms_bridge.errors import ConfigError, ReplError
+from hms_bridge.model.replication import PolicySide, ReplicationPolicy
+from hms_bridge.repl.cycles.policy_text import (
+    checked,
+    format_policies,
+    parse_policies,
+    with_environment,
+)
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip)
+NAMES = st.text(string.ascii_lowercase + string.digits, min_size=1, max_size=20)
+SIDES = st.builds(
+    PolicySide,
+    database=NAMES,
+    metastore=st.none() | NAMES.map(lambda name: f"thrift://{name}:9083"),
+    settings=st.dictionaries(TEXT.filter(lambda key: "password" not in key.lower()), TEXT),
+)
+POLICIES = st.lists(
+    st.builds(
+        ReplicationPolicy,
+        name=NAMES,
+        source=SIDES,
+        target=SIDES,
+        root=TEXT,
+        is_paused=st.booleans(),
+    ),
+    min_size=1,
+    max_size=3,
+    unique_by=lambda policy: policy.name,
+)
+
+WRITTEN = """\
+[[policy]]
+name = "sales"
+root = "hdfs://dr/dumps"
+
+[policy.source]
+metastore = "thrift://source:9083"
+database = "sales"
+
+[policy.source.settings]
+"hive.repl.cmrootdir" = "hdfs://source/cm"
+
+[policy.target]
+database = "sales_dr"
+"""
+
+
+@given(POLICIES)
+def test_what_is_written_is_read_again(policies: list[ReplicationPolicy]) -> None:
+    assert parse_policies(format_policies(policies), "x.toml") == tuple(policies)
+
+
+def test_a_policy_looks_like_this() -> None:
+    (policy,) = parse_policies(WRITTEN, "x.toml")
+    assert policy == ReplicationPolicy(
+        name="sales",
+        root="hdfs://dr/dumps",
+        source=PolicySide(
+            metastore="thrift://source:9083",
+            database="sales",
+            settings={"hive.repl.cmrootdir": "hdfs://source/cm"},
+        ),
+        target=PolicySide(database="sales_dr"),
+    )
+    assert format_policies([policy]) == WRITTEN
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("[[policy]]", "[[policy", "x.toml is no TOML"),
+        ("[[policy]]", "[[policies]]", r"write a \[\[policy\]\] for each"),
+        ("[[policy]]", "more = 1\n[[policy]]", "and nothing else"),
+        ('name = "sales"\n', "", "policy 1: name is missing"),
+        ('name = "sales"', "name = 7", "name is missing, or no text"),
+        ('name = "sales"', 'name = "a b"', "no name of a policy"),
+        ("root =", "roots =", "there is no roots; there are is_paused"),
+        ("root =", "is_paused = 1\nroot =", "is_paused is true or false"),
+        ("[policy.target]\n", "[policy.taget]\n", "there is no taget"),
+        ('database = "sales_dr"', "", "policy 1, target: database is missing"),
+        ('"hive.repl.cmrootdir" = "hdfs://source/cm"', "a = 1", "settings are texts"),
+        (WRITTEN, WRITTEN + WRITTEN, "two policies are called sales"),
+        ("thrift://source:9083", "postgresql://hive:secret@host/db", "password in clear text"),
+        ("thrift://source:9083", "mysql://host/db?password=secret", "password in clear text"),
+        ("hive.repl.cmrootdir", "javax.jdo.option.ConnectionPassword", "ConnectionPassword has a"),
+        ("thrift://source:9083", "thrift://[source:9083", "is no URL"),
+    ],
+)
+def test_what_is_wrong_is_named(old: str, new: str, why: str) -> None:
+    assert old in WRITTEN
+    with pytest.raises(ConfigError, match=why):
+        parse_policies(WRITTEN.replace(old, new), "x.toml")
+
+
+def test_what_is_no_name_of_a_database() -> None:
+    with pytest.raises(ReplError, match="sales/x"):
+        parse_policies(WRITTEN.replace('"sales_dr"', '"sales/x"'), "x.toml")
+
+
+def test_a_password_comes_from_the_environment() -> None:
+    url = "postgresql://hive:${SECRET}@host/db"
+    policy = checked(
+        ReplicationPolicy(
+            name="sales",
+            root="/dumps",
+            source=PolicySide(
+                metastore=url,
+                database="SALES",
+                settings={"javax.jdo.option.ConnectionPassword": "${SECRET}"},
+            ),
+            target=PolicySide(database="sales"),
+        )
+    )
+    assert (policy.source.metastore, policy.source.database) == (url, "sales")
+    assert with_environment(url, {"SECRET": "x"}) == "postgresql://hive:x@host/db"
+    with pytest.raises(ConfigError, match="asks for .*SECRET"):
+        with_environment(url, {})
