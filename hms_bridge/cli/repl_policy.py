@@ -241,7 +241,7 @@ def export(names: tuple[str, ...], metastore_url: str, settings: Settings) -> No
 
 
 @policy.command("import")
-@click.argument("file", type=click.File(encoding="utf-8", lazy=True))
+@click.argument("file", type=click.File(encoding="utf-8"))
 @click.option("--replace", "is_replacing", is_flag=True, help="In place of those of the same name.")
 @dry_run_option
 @database_option
@@ -258,7 +258,7 @@ def import_policies(
     """
     from hms_bridge.repl.cycles.policy_text import parse_policies
 
-    place = "standard input" if file.name in ("-", "<stdin>") else file.name
+    place = "standard input" if file.name == "<stdin>" else file.name
     made = parse_policies(file.read(), place)
     _keep(made, metastore_url, settings, is_replacing=is_replacing, is_dry_run=is_dry_run)
 

@@ -75,7 +75,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("files")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        (folder / "changes.sql").touch()
+        for name in ("changes.sql", "policies.toml"):
+            (folder / name).touch()
         yield
 
 
