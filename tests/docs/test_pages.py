@@ -96,4 +96,4 @@ def test_shown_commands_can_be_typed(page: str, line: str) -> None:
         assert inner is not None
         name, command = found or name, inner
     if "--help" not in words:
-        command.make_context(name, words, parent=context)
+        command.make_context(name, words, parent=context).close()
