@@ -59,13 +59,41 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
+FAMILIES = {
+    "hive": {"hive42", "hive42_metastore", "hive42_metastore_alone", "hive2310", "hms401"},
+    "cluster": {"cluster", "hdfs"},
+    "beside": {"hive42_beside"},
+}
+"""Systems that many files share. What runs in one process starts each of them once."""
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    fixtures = {system.fixture for system in SYSTEMS}
+    systems = {system.fixture for system in SYSTEMS}
+    of_file: dict[Path, set[str]] = {}
     for item in items:
         if isinstance(item, pytest.Function):
-            for name in inspect.signature(item.function).parameters.keys() & fixtures:
+            for name in inspect.signature(item.function).parameters.keys() & systems:
                 item.add_marker(name)
+                of_file.setdefault(item.path, set()).add(name)
+    families = {path: _family(path, of_file.get(path, set())) for path in {i.path for i in items}}
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(families[item.path]))
+    # The longest families first: what is short fills the end of the other process.
+    ranks = {name: rank for rank, name in enumerate(FAMILIES)}
+    items.sort(key=lambda item: ranks.get(families[item.path], len(ranks)))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Without its groups xdist starts every system twice, which takes more memory than there is."""
+    is_worker = hasattr(session.config, "workerinput")
+    if is_worker and not all("@" in item.nodeid for item in session.items):
+        raise pytest.UsageError("pytest-xdist does not group cases with this pytest; take < 9.2")
+
+
+def _family(path: Path, systems: set[str]) -> str:
+    """The name of the group of files that run in one process, one after the other."""
+    return next((name for name, shared in FAMILIES.items() if shared & systems), path.stem)
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

@@ -14,7 +14,8 @@ fi
 
 if [ $# -eq 0 ]; then
     "$python" -m integration.referees.install
-    set -- --ignore=integration/cases/test_cluster_kills.py
+    set -- --ignore=integration/cases/test_cluster_kills.py \
+        --numprocesses 2 --dist loadgroup --no-loadscope-reorder
 fi
 cases=integration/cases
 for argument in "$@"; do
