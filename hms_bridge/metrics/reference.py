@@ -15,7 +15,7 @@ def metrics_page() -> str:
         [
             "# Metrics",
             "",
-            "OpenMetrics; how to collect them: [monitor](../howto/monitor.md).",
+            "OpenMetrics; how to collect them, and alerts: [monitor](../howto/monitor.md).",
             "A figure that is not known is absent, never 0.",
             "",
             "## Of a server: hms-bridge serve --metrics-port",
