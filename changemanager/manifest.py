@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
+from changemanager.figures import ArchiveFigureStore
+
 LEASE_MS = 300_000
 """How long after its owner's last sign of life a claim is free."""
 
@@ -449,6 +451,12 @@ class ArchiveTimes(Protocol):
 
 
 class ArchiveManifest(
-    ArchiveRecords, ArchiveIntents, ArchivePins, ArchiveLeases, ArchiveTimes, Protocol
+    ArchiveRecords,
+    ArchiveIntents,
+    ArchivePins,
+    ArchiveLeases,
+    ArchiveTimes,
+    ArchiveFigureStore,
+    Protocol,
 ):
     """The whole port."""

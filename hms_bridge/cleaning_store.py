@@ -1,5 +1,5 @@
-"""The half of the port that no thrift method has: what the initiator, the cleaner and the
-housekeeper ask of the database beside them."""
+"""The half of the port that no thrift method has: what the initiator, the cleaner, the housekeeper
+and a monitor ask of the database beside them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Protocol
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.compaction import Compaction, PotentialCompaction, Readers
 from hms_bridge.model.deletion import DeletionVerdict
+from hms_bridge.model.figures import CompactionFigures, LockFigures, TxnFigures
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
 from hms_bridge.model.txn import AbortedSince
 
@@ -89,4 +90,21 @@ class CleaningStore(Protocol):
 
     def run_housekeeping(self) -> None:
         """Time-outs, of workers too; purge of transactions, write sets, events and history."""
+        ...
+
+
+class FigureStore(Protocol):
+    """Counts and ages for a monitor. The database sums up, so each is cheap enough to be asked
+    every few seconds."""
+
+    def txn_figures(self) -> TxnFigures:
+        """How many transactions are open and aborted, and since when."""
+        ...
+
+    def lock_figures(self) -> LockFigures:
+        """How many locks are held, and how many wait."""
+        ...
+
+    def compaction_figures(self) -> CompactionFigures:
+        """How many entries the queue has, and how long the oldest waits for a worker."""
         ...

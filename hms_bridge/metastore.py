@@ -3,7 +3,7 @@
 ``Metastore`` is the sum of ten protocols, of which six stand in
 :mod:`hms_bridge.metadata_store`. It is implemented by ``service.MetastoreService`` (over SQL), by
 ``client.ThriftMetastoreClient`` (ours or a real Hive metastore), and both pass the same behaviour
-suite. ``LocalMetastore`` adds what Hive offers to its own threads only
+suite. ``LocalMetastore`` adds what Hive offers to its own threads only, and what a monitor asks
 (:mod:`hms_bridge.cleaning_store`).
 
 Names are given and returned in lower case. Every method raises the errors of
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from hms_bridge.cleaning_store import CleaningStore
+from hms_bridge.cleaning_store import CleaningStore, FigureStore
 from hms_bridge.metadata_store import (
     ConstraintStore,
     FunctionStore,
@@ -435,5 +435,5 @@ class Metastore(
         ...
 
 
-class LocalMetastore(Metastore, CleaningStore, Protocol):
+class LocalMetastore(Metastore, CleaningStore, FigureStore, Protocol):
     """A metastore over its own database."""

@@ -1,4 +1,5 @@
-"""Writes the pages that are generated from the code: settings, verbs, the template of hive-site."""
+"""Writes the pages that are generated from the code: settings, verbs, metrics, wire methods,
+the template of hive-site."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ import click
 
 from hms_bridge.cli.main import cli
 from hms_bridge.config.settings import KEYS
+from hms_bridge.metrics.reference import metrics_page
 from hms_bridge.server.reference import wire_methods_page
 
 _ROOT = Path(__file__).parents[2]
@@ -20,6 +22,7 @@ def pages() -> dict[str, str]:
     return {
         "docs/reference/settings.md": _settings_page(),
         "docs/reference/cli.md": _cli_page(),
+        "docs/reference/metrics.md": metrics_page(),
         "docs/reference/wire-methods.md": wire_methods_page(),
         "conf/hive-site.xml.template": _template(),
     }

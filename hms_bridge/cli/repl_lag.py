@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from hms_bridge.cli.options import format_option, metastore_option, settings_options
-from hms_bridge.cli.output import print_rows, size_text, time_text
+from hms_bridge.cli.output import print_rows, say, size_text, time_text
 from hms_bridge.cli.repl_status import behind_text, both_sides, duration_text, status_request
+from hms_bridge.clock import SystemClock
+from hms_bridge.config.jdbc import url_without_password
 from hms_bridge.config.settings import Settings
 from hms_bridge.errors import HmsBridgeError
 
@@ -100,6 +103,14 @@ class LagLimits:
     is_flag=True,
     help="Tell how much is to be copied: looks at every file that the replicas lack.",
 )
+@click.option(
+    "--metrics",
+    "metrics_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Also write this file, as OpenMetrics, for node_exporter's textfile collector: NAME.prom "
+    "in its directory.",
+)
 @metastore_option
 @format_option
 @settings_options
@@ -111,6 +122,7 @@ def lag(
     critical: str,
     headroom: str,
     are_bytes_counted: bool,
+    metrics_file: Path | None,
     metastore_url: str,
     output_format: str,
     settings: Settings,
@@ -125,6 +137,7 @@ def lag(
     Examples:
       hms-bridge repl lag sales --metastore sqlite:///replica.db --source sqlite:///source.db
       hms-bridge repl lag sales shop --critical 2h --metastore thrift://r:9083 --source thrift://s:9083
+      hms-bridge repl lag sales --source thrift://s:9083 --metrics /var/lib/node_exporter/sales.prom
     """
     limits = LagLimits(
         warning=_seconds("--warn", warn),
@@ -149,7 +162,30 @@ def lag(
     row = _shown if output_format == "table" else _row
     rows = [row(verdict) for verdict in verdicts]
     print_rows(rows, tuple(rows[0]), output_format)
-    raise SystemExit(max((verdict.state for verdict in verdicts), key=_GRAVITY.index))
+    states = [verdict.state for verdict in verdicts]
+    if metrics_file is not None:
+        states.append(_told_in(metrics_file, verdicts, metastore_url))
+    raise SystemExit(max(states, key=_GRAVITY.index))
+
+
+def _told_in(path: Path, verdicts: Sequence[Verdict], metastore_url: str) -> State:
+    """Whether the collector gets the news; of old ones it would think that all is well."""
+    from hms_bridge.metrics.replica_metrics import ReplicaFigures, replica_samples
+    from hms_bridge.metrics.textfile import write_textfile
+
+    replica = url_without_password(metastore_url)
+    looked_ms = SystemClock().now_ms()
+    by_name = {verdict.database.lower(): verdict for verdict in verdicts}
+    figures = [
+        ReplicaFigures(name, replica, verdict.state, looked_ms, verdict.report)
+        for name, verdict in by_name.items()
+    ]
+    try:
+        write_textfile(path, replica_samples(figures))
+    except OSError as error:
+        say(f"--metrics: {path} cannot be written: {error}")
+        return State.UNKNOWN
+    return State.OK
 
 
 def _why_unknown(report: StatusReport) -> str:

@@ -19,6 +19,7 @@ import click
 from hms_bridge.cli.logs import logging_options
 from hms_bridge.cli.options import database_option, settings_options
 from hms_bridge.cli.output import say
+from hms_bridge.cli.serve_metrics import metrics_served
 from hms_bridge.cli.spark_options import spark_options
 from hms_bridge.config.settings import (
     EXTERNAL_WAREHOUSE,
@@ -44,6 +45,11 @@ _STOP_SECONDS = 30.0
 @click.command()
 @click.option("--port", type=click.IntRange(0, 65535), help="0 picks a free one.  [default: 9083]")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--metrics-port",
+    type=click.IntRange(0, 65535),
+    help="Tell metrics over HTTP there, at /metrics; 0 picks a free one.  [default: setting, off]",
+)
 @click.option("--warehouse", metavar="DIR", help="Where managed tables live.")
 @click.option("--worker", "is_worker", is_flag=True, help="Also take compactions, with Spark.")
 @click.option("--pool", "pool_name", metavar="NAME", help="Its workers take this pool's only.")
@@ -56,6 +62,7 @@ _STOP_SECONDS = 30.0
 def serve(
     port: int | None,
     host: str,
+    metrics_port: int | None,
     warehouse: str | None,
     is_worker: bool,
     pool_name: str | None,
@@ -76,6 +83,7 @@ def serve(
     Examples:
       hms-bridge serve --database sqlite:///metastore.db --warehouse ./warehouse --port 9083
       hms-bridge serve --config hive-site.xml --initiator --worker --cleaner --log-format json
+      hms-bridge serve --metrics-port 9464
     """
     from hms_bridge.config.jdbc import url_without_password
     from hms_bridge.connect import absolute_location, connected_locally
@@ -104,6 +112,7 @@ def serve(
         stack.callback(_stop_tasks, tasks)
         for task in tasks:
             task.start()
+        stack.enter_context(metrics_served(store, metrics_port))
         _stop_on_signals(stopping)  # Spark's session takes Ctrl-C for itself
         _say_places(settings)
         say(f"serving thrift://{host}:{server.port} over {url_without_password(metastore_url)}")

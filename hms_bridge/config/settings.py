@@ -49,6 +49,21 @@ class ServerSettings:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class MetricsSettings:
+    """Figures of the server for a monitor; off without a port."""
+
+    port: int | None = setting(Given.number_or_none, "hms.bridge.metrics.port", "",
+        "The port on which the server tells its metrics over HTTP, as OpenMetrics at /metrics; "
+        "0 picks a free one, empty means not at all.", high=65535)
+    host: str = setting(Given.text, "hms.bridge.metrics.host", "127.0.0.1",
+        "The address of that port. Whoever reaches it reads the metrics: it asks for no password.")
+    timeout_ms: int = setting(Given.duration_ms, "hms.bridge.metrics.timeout", "5s",
+        "How long a scrape waits for the database; figures that take longer are left out of it and "
+        "counted. Less than the monitor's own time-out, which is 10s in Prometheus.", unit="s",
+        low=1)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class EventSettings:
     """Rules of notification events. How long they are kept is :attr:`Settings.event_ttl_ms`."""
 
@@ -300,6 +315,7 @@ class Settings:
         "noted.")
     hadoop: HadoopConfig = field(default_factory=HadoopConfig)
     server: ServerSettings = field(default_factory=ServerSettings)
+    metrics: MetricsSettings = field(default_factory=MetricsSettings)
     txn: TxnSettings = field(default_factory=TxnSettings)
     events: EventSettings = field(default_factory=EventSettings)
     compactor: CompactorSettings = field(default_factory=CompactorSettings)
@@ -317,8 +333,8 @@ class Settings:
 # fmt: on
 
 _GROUPS = (
-    Settings, ServerSettings, EventSettings, TxnSettings, CompactorSettings, ArchiveSettings,
-    HdfsSettings, ReplSettings, MetastorePlace, JdbcConnection,
+    Settings, ServerSettings, MetricsSettings, EventSettings, TxnSettings, CompactorSettings,
+    ArchiveSettings, HdfsSettings, ReplSettings, MetastorePlace, JdbcConnection,
 )  # fmt: skip
 KEYS: tuple[Key, ...] = tuple(key for group in _GROUPS for key in keys_of(group).values())
 """All settings, in the order of the pages."""

@@ -157,6 +157,10 @@ class GivenValues:
             raise self.refusal(key, "write a whole number") from None
         return int(self._within(key, value))
 
+    def number_or_none(self, key: Key) -> int | None:
+        """None for blanks."""
+        return self.number(key) if self.text(key).strip() else None
+
     def decimal(self, key: Key) -> float:
         """A number within the key's limits."""
         try:
@@ -202,6 +206,7 @@ def parse_web_addresses(text: str) -> Mapping[str, str]:
 
 _KINDS: Mapping[Callable[[GivenValues, Key], Any], str] = {
     GivenValues.number: "integer",
+    GivenValues.number_or_none: "integer",
     GivenValues.decimal: "decimal",
     GivenValues.flag: "true or false",
     GivenValues.duration_ms: "duration",

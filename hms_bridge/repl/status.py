@@ -97,12 +97,16 @@ class StatusReport:
     @property
     def headroom(self) -> Headroom | None:
         """What will end the replica's way first; None if nothing will, as far as is known."""
+        return min(self.headrooms, key=lambda headroom: headroom.seconds, default=None)
+
+    @property
+    def headrooms(self) -> tuple[Headroom, ...]:
+        """Everything that will end it some day, as far as is known."""
         limits = (
             ("event log", self.events_expire_in_seconds),
             ("archive", self.archive_expires_in_seconds),
         )
-        known = [Headroom(limit=limit, seconds=left) for limit, left in limits if left is not None]
-        return min(known, key=lambda headroom: headroom.seconds, default=None)
+        return tuple(Headroom(limit=limit, seconds=n) for limit, n in limits if n is not None)
 
     @property
     def last_loaded_ms(self) -> int | None:

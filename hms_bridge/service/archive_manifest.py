@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hms_bridge.archive import intents, leases, pins, purges, records, store_id, times
+from hms_bridge.archive import figures, intents, leases, pins, purges, records, store_id, times
 from hms_bridge.backend.work import sql
 from hms_bridge.service.unit_of_work import Verbs, reads, writes
 
@@ -42,6 +42,8 @@ class SqlArchiveManifest(Verbs):
     advance_intent = writes(sql(intents.advance_intent))
     forget_intents = writes(sql(intents.forget_intents))
     intents = reads(sql(intents.intents))
+
+    figures = reads(sql(figures.figures))
 
     put_pin = writes(sql(pins.put_pin))
     remove_pin = writes(sql(pins.remove_pin))

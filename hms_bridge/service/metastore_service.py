@@ -9,6 +9,7 @@ from hms_bridge.service.compactions import CompactionVerbs
 from hms_bridge.service.constraints import ConstraintVerbs
 from hms_bridge.service.databases import DatabaseVerbs
 from hms_bridge.service.exchange_partitions import ExchangePartitionVerbs
+from hms_bridge.service.figures import FigureVerbs
 from hms_bridge.service.foundation import Foundation
 from hms_bridge.service.functions import FunctionVerbs
 from hms_bridge.service.locks import LockVerbs
@@ -37,6 +38,7 @@ class MetastoreService(
     TruncationVerbs,
     TransactionVerbs,
     CleaningVerbs,
+    FigureVerbs,
     LockVerbs,
     CompactionVerbs,
     NotificationVerbs,

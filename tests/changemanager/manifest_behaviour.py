@@ -12,6 +12,7 @@ from dataclasses import replace
 import pytest
 
 from changemanager.errors import ArchiveBusyError, IntentError
+from changemanager.figures import ArchiveFigures
 from changemanager.manifest import (
     LEASE_MS,
     ArchiveCause,
@@ -563,6 +564,42 @@ class ManifestBehaviour:
         assert manifest.forget_intents(T0 + 6) == 2
         left = {one.state for one in manifest.intents(list(IntentState))}
         assert left == {IntentState.PLANNED, IntentState.ARCHIVED, IntentState.DELETED}
+
+    # -- figures
+
+    def test_an_empty_manifest_has_figures(self, manifest: ArchiveManifest) -> None:
+        assert manifest.figures(CMROOT, T0) == ArchiveFigures(
+            file_count=0,
+            size_bytes=0,
+            oldest_archived_at_ms=None,
+            pin_count=0,
+            open_intent_count=0,
+            oldest_open_intent_ms=None,
+            abandoned_intent_count=0,
+        )
+
+    def test_figures_are_of_what_is_archived_open_and_live(self, manifest: ArchiveManifest) -> None:
+        manifest.reserve(CMROOT, reserved("purging"), T0 - 5)
+        manifest.record_archived(CMROOT, archived("purging", at_ms=T0 - 5), T0 - 5)
+        assert claim(manifest, "purging", seen=T0 - 5)
+        self._archive(manifest, NAME)
+        manifest.reserve(CMROOT, reserved(SECOND, "third"), T0 + 8)
+        manifest.record_archived(CMROOT, archived(SECOND, at_ms=T0 + 8), T0 + 8)
+        manifest.reserve(OTHER, reserved(NAME), T0 - 9)
+        manifest.record_archived(OTHER, archived(NAME), T0 - 9)
+        states = (*IntentState, IntentState.ABANDONED)
+        for number, state in enumerate(states):
+            manifest.add_intent(intent(f"i{number}", victim=f"file:/{number}", at_ms=T0 + number))
+            if state is not IntentState.PLANNED:
+                manifest.advance_intent(f"i{number}", IntentState.PLANNED, state, T0 + 50)
+        manifest.put_pin(pin("hold:1", kind=PinKind.HOLD, database="db"))
+        manifest.put_pin(pin("hold:2", kind=PinKind.HOLD, database="db", expires_at_ms=T0 + 1))
+        found = manifest.figures(CMROOT, T0 + 1)
+        assert (found.file_count, found.size_bytes) == (2, 62)
+        assert found.oldest_archived_at_ms == T0
+        assert found.pin_count == 1
+        assert (found.open_intent_count, found.oldest_open_intent_ms) == (2, T0)
+        assert found.abandoned_intent_count == 2
 
     def _archive(
         self, manifest: ArchiveManifest, *names: str, is_remaining_in_trash: bool = False

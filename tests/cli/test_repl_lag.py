@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import time
+from datetime import datetime
+from pathlib import Path
 from typing import Any
 
+from prometheus_client.parser import text_string_to_metric_families as older_format
+
 from tests.support.busy_metastore import BusyMetastore
+from tests.support.openmetrics import Exposition, read_exposition
 from tests.support.program import Answer
 
 REPLICA = "sqlite:///dr/metastore.db"
@@ -86,3 +91,89 @@ def test_limits_that_make_no_sense(busy: BusyMetastore) -> None:
         answer = lag(busy, *words)
         assert answer.exit_code != 0
         assert why in answer.err
+
+
+def metrics(path: Path) -> Exposition:
+    return read_exposition(path.read_text())
+
+
+def test_metrics_are_what_is_told_in_json(busy: BusyMetastore) -> None:
+    busy.program.ok("repl", "load", "sales", *busy.replica)
+    busy.program.ok("sql", "-e", "CREATE TABLE sales.more (a INT)")
+    time.sleep(1.1)  # events tell whole seconds
+    file = Path("sales.prom")
+    began = time.time()
+    answer = lag(busy, "--warn", "0s", "--bytes", "--format", "jsonl", "--metrics", str(file))
+    told, found = row(answer), metrics(file)
+    replica = ("sales", REPLICA)
+    assert answer.exit_code == 1
+    assert found.one("hms_bridge_replica_state", *replica) == 1
+    assert began <= found.one("hms_bridge_replica_looked_timestamp_seconds", *replica) + 0.001
+    for metric, key in (
+        ("hms_bridge_replica_rpo_seconds", "rpo_seconds"),
+        ("hms_bridge_replica_behind_commits", "commits_behind"),
+        ("hms_bridge_replica_behind_changes", "changes_behind"),
+        ("hms_bridge_replica_to_copy_bytes", "bytes_to_copy"),
+    ):
+        assert found.of(metric) == {replica: told[key]}, key
+    assert told["changes_behind"] >= 1
+    assert told["rpo_seconds"] >= 1
+    headrooms = found.of("hms_bridge_replica_headroom_seconds")
+    assert headrooms == {(*replica, "event log"): told["headroom_seconds"]}
+    loaded = datetime.fromisoformat(told["last_loaded"]).timestamp()
+    assert found.of("hms_bridge_replica_last_loaded_timestamp_seconds") == {replica: loaded}
+    assert found.of("hms_bridge_replica_troubles") == {replica: 0}
+    # node_exporter reads the older format, in which this must mean the same.
+    older = [one for family in older_format(file.read_text()) for one in family.samples]
+    assert {(one.name, one.labels["database"], one.value) for one in older} == {
+        (name, labels[0], value)
+        for name, values in found.values.items()
+        for labels, value in values.items()
+    }
+
+
+def test_metrics_of_what_is_not_known_are_absent(busy: BusyMetastore) -> None:
+    file = Path("all.prom")
+    answer = lag(busy, "--metrics", str(file), databases=("sales", "absent", "SALES"))
+    assert answer.exit_code == 3
+    found = metrics(file)
+    assert found.of("hms_bridge_replica_state") == {("sales", REPLICA): 3, ("absent", REPLICA): 3}
+    for name in ("rpo_seconds", "behind_commits", "to_copy_bytes", "last_loaded_timestamp_seconds"):
+        assert found.of(f"hms_bridge_replica_{name}") == {}
+
+
+def test_metrics_take_the_place_of_older_ones_as_a_whole(busy: BusyMetastore) -> None:
+    """Also where the source cannot be reached: what the last run found must not stand for now."""
+    busy.program.ok("repl", "load", "sales", *busy.replica)
+    folder = Path("textfiles")
+    folder.mkdir()
+    file = folder / "sales.prom"
+    lag(busy, "--metrics", str(file))
+    assert metrics(file).of("hms_bridge_replica_rpo_seconds")
+    with file.open() as earlier:  # as the collector, in the middle of its reading
+        beginning = earlier.read(10)
+        answer = busy.program.run(
+            "repl", "lag", "sales", "--metastore", REPLICA, "--metrics", str(file),
+            "--source", "postgresql+psycopg://ann:secret@127.0.0.1:1/metastore",
+        )  # fmt: skip
+        rest = read_exposition(beginning + earlier.read())
+    assert rest.of("hms_bridge_replica_rpo_seconds")
+    assert answer.exit_code == 3
+    assert "secret" not in file.read_text()
+    assert metrics(file).of("hms_bridge_replica_state") == {("sales", REPLICA): 3}
+    assert metrics(file).of("hms_bridge_replica_rpo_seconds") == {}
+    assert [path.name for path in folder.iterdir()] == ["sales.prom"]
+    reference = folder / "any"
+    reference.touch()
+    assert file.stat().st_mode == reference.stat().st_mode  # another user reads it
+
+
+def test_metrics_that_cannot_be_written_are_unknown_to_the_monitor(busy: BusyMetastore) -> None:
+    busy.program.ok("repl", "load", "sales", *busy.replica)
+    answer = lag(busy, "--metrics", "absent/sales.prom", "--format", "jsonl")
+    assert (answer.exit_code, row(answer)["state"]) == (3, "OK")
+    assert "--metrics: absent/sales.prom cannot be written" in answer.err
+    answer = lag(busy, "--metrics", "absent/sales.prom", "--warn", "0s", "--headroom", "100d")
+    assert answer.exit_code == 2
+    (folder := Path("folder.prom")).mkdir()
+    assert lag(busy, "--metrics", str(folder)).exit_code == 2  # a usage error, as for any option

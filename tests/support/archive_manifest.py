@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from changemanager.errors import ArchiveBusyError, IntentError
+from changemanager.figures import ArchiveFigures
 from changemanager.manifest import (
     LEASE_MS,
     ArchivedFile,
@@ -338,6 +339,21 @@ class InMemoryManifest:
 
     def note_time(self, now_ms: int) -> None:
         self._seen_ms = max(self._seen_ms, now_ms)
+
+    def figures(self, cmroot: str, now_ms: int) -> ArchiveFigures:
+        kept = [
+            entry for entry in self.entries(cmroot).values() if entry.state is EntryState.ARCHIVED
+        ]
+        open_ones = self.intents([state for state in IntentState if state.is_open])
+        return ArchiveFigures(
+            file_count=len(kept),
+            size_bytes=sum(entry.size_bytes for entry in kept),
+            oldest_archived_at_ms=min((entry.archived_at_ms for entry in kept), default=None),
+            pin_count=sum(pin.is_live(now_ms) for pin in self._pins.values()),
+            open_intent_count=len(open_ones),
+            oldest_open_intent_ms=min((one.created_at_ms for one in open_ones), default=None),
+            abandoned_intent_count=len(self.intents([IntentState.ABANDONED])),
+        )
 
     def _put(self, entry: ArchiveEntry) -> None:
         self._entries[entry.cmroot, entry.name] = entry

@@ -1,0 +1,1 @@
+"""Figures for a monitor, as OpenMetrics; the only room that speaks Prometheus."""

@@ -1,0 +1,127 @@
+"""Serves what a collector finds over HTTP, to whoever asks for ``/metrics``."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
+from typing import Any
+
+from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.registry import Collector
+
+from hms_bridge.errors import ConfigError
+from hms_bridge.metrics.metric import collected_text
+
+_LOG = logging.getLogger(__name__)
+PATH = "/metrics"
+_CONNECTIONS_MAX = 8
+_SILENCE_SECONDS_MAX = 10.0
+_STOP_SECONDS = 10.0
+
+
+class MetricsEndpoint:
+    """One port, one page. ``port`` 0 takes a free one, which ``port`` then tells."""
+
+    def __init__(self, collector: Collector, *, host: str, port: int) -> None:
+        self._address = (host, port)
+        self._collector = collector
+        self._server: _Server | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def url(self) -> str:
+        """Where the page is."""
+        host, port = self._address
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}"
+
+    def start(self) -> None:
+        """Listen, and answer in threads of its own. Raises ConfigError for an address that cannot
+        be used."""
+        host, port = self._address
+        try:
+            self._server = _Server(self._address, self._collector)
+        except (OSError, OverflowError) as error:
+            raise ConfigError(
+                f"metrics cannot be served on {host} port {port}: {error}; name another port "
+                "(0 takes a free one), or see hms.bridge.metrics.host"
+            ) from error
+        self._address = (host, self._server.server_address[1])
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, name="metrics-accept", daemon=True
+        )
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Close the port; a scrape under way is not waited for."""
+        if self._server is None or self._thread is None:
+            return
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(_STOP_SECONDS)
+
+
+class _Server(ThreadingHTTPServer):
+    """Threads are bounded, because a client may be slow for as long as it likes."""
+
+    def __init__(self, address: tuple[str, int], collector: Collector) -> None:
+        self.collector = collector
+        self._room = threading.BoundedSemaphore(_CONNECTIONS_MAX)
+        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        super().__init__(address, _Handler)
+
+    def server_bind(self) -> None:
+        """Without asking the name service for the host's name, which may take long."""
+        TCPServer.server_bind(self)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """On a thread of its own; a client for which there is no room is sent away."""
+        if not self._room.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except BaseException:
+            self._room.release()
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """To its end."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._room.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the base's
+        """A client that went away is no error of ours."""
+        _LOG.debug("metrics: a request of %s ended early", client_address, exc_info=True)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    timeout = _SILENCE_SECONDS_MAX
+    server_version, sys_version = "hms-bridge", ""
+
+    def do_GET(self) -> None:
+        """The page, or where it is."""
+        if self.path.partition("?")[0] != PATH:
+            self.send_error(HTTPStatus.NOT_FOUND, f"metrics are at {PATH}")
+            return
+        try:
+            text = collected_text(self.server.collector)
+        except Exception:  # the border: the next scrape may do better
+            _LOG.exception("metrics: a scrape failed")
+            self.send_error(HTTPStatus.INTERNAL_SERVER_ERROR)
+            return
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", CONTENT_TYPE_LATEST)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base's name
+        """Not to standard error, which is for people."""
+        _LOG.debug(format, *args)

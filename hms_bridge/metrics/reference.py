@@ -1,0 +1,39 @@
+"""The page that lists the metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from hms_bridge.metrics.metric import Metric
+from hms_bridge.metrics.replica_metrics import REPLICA_METRICS
+from hms_bridge.metrics.store_metrics import STORE_METRICS
+
+
+def metrics_page() -> str:
+    """docs/reference/metrics.md."""
+    return "\n".join(
+        [
+            "# Metrics",
+            "",
+            "OpenMetrics; how to collect them, and alerts: [monitor](../howto/monitor.md).",
+            "A figure that is not known is absent, never 0.",
+            "",
+            "## Of a server: hms-bridge serve --metrics-port",
+            "",
+            *_table(STORE_METRICS),
+            "",
+            "## Of a replica: hms-bridge repl lag --metrics",
+            "",
+            *_table(REPLICA_METRICS),
+            "",
+        ]
+    )
+
+
+def _table(metrics: Sequence[Metric]) -> Iterator[str]:
+    yield "| metric | type | labels | meaning |"
+    yield "|---|---|---|---|"
+    for metric in metrics:
+        labels = ", ".join(f"`{label}`" for label in metric.labels)
+        kind = "counter" if metric.is_counter else "gauge"
+        yield f"| `{metric.name}` | {kind} | {labels} | {metric.doc} |"

@@ -1,0 +1,57 @@
+"""Which figures a scrape of a metastore asks for, and of whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from changemanager.figures import ArchiveFigureStore
+from hms_bridge.clock import Clock
+from hms_bridge.metastore import LocalMetastore
+from hms_bridge.metrics.collector import Figure
+from hms_bridge.metrics.metric import Sample
+from hms_bridge.metrics.store_metrics import (
+    archive_samples,
+    compaction_samples,
+    event_samples,
+    lock_samples,
+    txn_samples,
+)
+from hms_bridge.model.event import NotificationRequest
+from hms_bridge.model.ids import EventId
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WatchedArchive:
+    """An archive whose figures are told."""
+
+    manifest: ArchiveFigureStore
+    cmroot: str
+    retain_ms: int
+
+
+def store_figures(
+    metastore: LocalMetastore, clock: Clock, archive: WatchedArchive | None
+) -> list[Figure]:
+    """Each of them is asked for by itself, so that one that fails takes no other with it."""
+
+    def events() -> list[Sample]:
+        # The oldest first: with a newer one logged meanwhile there are more, never fewer.
+        first = NotificationRequest(last_event_id=EventId(0), max_events=1)
+        oldest = metastore.get_next_notification(first)
+        newest = metastore.get_current_event_id()
+        return event_samples(newest, oldest[0] if oldest else None, clock.now_ms())
+
+    figures = [
+        Figure("transactions", lambda: txn_samples(metastore.txn_figures())),
+        Figure("locks", lambda: lock_samples(metastore.lock_figures())),
+        Figure("compactions", lambda: compaction_samples(metastore.compaction_figures())),
+        Figure("events", events),
+    ]
+    if archive is not None:
+        figures.append(Figure("archive", lambda: _archive(archive, clock.now_ms())))
+    return figures
+
+
+def _archive(archive: WatchedArchive, now_ms: int) -> list[Sample]:
+    found = archive.manifest.figures(archive.cmroot, now_ms)
+    return archive_samples(found, now_ms=now_ms, retain_ms=archive.retain_ms)

@@ -1,0 +1,128 @@
+"""What a metastore tells a monitor of itself: its figures as samples."""
+
+from __future__ import annotations
+
+from changemanager.figures import ArchiveFigures
+from hms_bridge.metrics.metric import Metric, Sample
+from hms_bridge.model.event import NotificationEvent
+from hms_bridge.model.figures import CompactionFigures, LockFigures, TxnFigures
+from hms_bridge.model.ids import EventId
+
+OPEN_TXNS = Metric(
+    "hms_bridge_open_transactions",
+    "Open transactions: our clients' own, and those replayed from a replication source.",
+    ("origin",),
+)
+OLDEST_OPEN_TXN_AGE = Metric(
+    "hms_bridge_oldest_open_transaction_age_seconds",
+    "Age of the oldest open transaction, 0 if none is open. It holds up the cleaner.",
+    ("origin",),
+    "seconds",
+)
+ABORTED_TXNS = Metric(
+    "hms_bridge_aborted_transactions", "Aborted transactions that are not cleaned up yet."
+)
+LOCKS = Metric("hms_bridge_locks", "Locks: acquired, or waiting for others.", ("state",))
+COMPACTIONS = Metric(
+    "hms_bridge_compactions",
+    "Entries of the compaction queue that are not in its history yet: initiated, working, ready "
+    "for cleaning.",
+    ("state",),
+)
+OLDEST_INITIATED_AGE = Metric(
+    "hms_bridge_oldest_initiated_compaction_age_seconds",
+    "How long the oldest entry waits for a worker, 0 if none does.",
+    unit="seconds",
+)
+NEWEST_EVENT = Metric(
+    "hms_bridge_newest_event_id", "Id of the newest notification event, 0 before the first one."
+)
+EVENTS = Metric("hms_bridge_event_log_events", "Notification events that the log still has.")
+OLDEST_EVENT_AGE = Metric(
+    "hms_bridge_oldest_event_age_seconds",
+    "Age of the oldest event that the log still has, 0 if it has none.",
+    unit="seconds",
+)
+ARCHIVE_FILES = Metric(
+    "hms_bridge_archive_files", "Files in the archive (hive.repl.cmrootdir) that the manifest has."
+)
+ARCHIVE_BYTES = Metric("hms_bridge_archive_bytes", "Their size.", unit="bytes")
+PURGE_DUE = Metric(
+    "hms_bridge_archive_purge_due_timestamp_seconds",
+    "When hive.repl.cm.retain of the oldest file in the archive is over: the first purge after it "
+    "takes the file, unless somebody pins it. Absent while nothing is archived.",
+    unit="seconds",
+)
+PINS = Metric("hms_bridge_archive_pins", "Pins that forbid the purge of files.")
+INTENTS = Metric(
+    "hms_bridge_archive_intents",
+    "Archive-then-deletes: open ones, and those that were abandoned (a file was lost, or had "
+    "changed) and are not forgotten yet.",
+    ("state",),
+)
+OLDEST_INTENT_AGE = Metric(
+    "hms_bridge_archive_oldest_open_intent_age_seconds",
+    "Age of the oldest archive-then-delete that has not come to its end, 0 if there is none.",
+    unit="seconds",
+)
+FIGURE_FAILURES = Metric(
+    "hms_bridge_figure_failures_total",
+    "How often figures could not be told to a scrape, or not in time.",
+    ("figure",),
+)
+
+STORE_METRICS = (
+    OPEN_TXNS, OLDEST_OPEN_TXN_AGE, ABORTED_TXNS, LOCKS, COMPACTIONS, OLDEST_INITIATED_AGE,
+    NEWEST_EVENT, EVENTS, OLDEST_EVENT_AGE, ARCHIVE_FILES, ARCHIVE_BYTES, PURGE_DUE, PINS, INTENTS,
+    OLDEST_INTENT_AGE, FIGURE_FAILURES,
+)  # fmt: skip
+"""Everything that a scrape of a server may hold."""
+
+
+def txn_samples(found: TxnFigures) -> list[Sample]:
+    """Of transactions."""
+    kinds = (("own", found.own), ("replayed", found.replayed))
+    return [
+        *(OPEN_TXNS.at(one.count, origin) for origin, one in kinds),
+        *(OLDEST_OPEN_TXN_AGE.at(one.oldest_age_ms / 1000, origin) for origin, one in kinds),
+        ABORTED_TXNS.at(found.aborted_count),
+    ]
+
+
+def lock_samples(found: LockFigures) -> list[Sample]:
+    """Of locks."""
+    return [
+        LOCKS.at(found.acquired_count, "acquired"),
+        LOCKS.at(found.waiting_count, "waiting"),
+    ]
+
+
+def compaction_samples(found: CompactionFigures) -> list[Sample]:
+    """Of the compaction queue."""
+    return [
+        *(COMPACTIONS.at(count, state.word) for state, count in found.counts.items()),
+        OLDEST_INITIATED_AGE.at(found.oldest_initiated_age_ms / 1000),
+    ]
+
+
+def event_samples(newest: EventId, oldest: NotificationEvent | None, now_ms: int) -> list[Sample]:
+    """Of the event log, whose ids have no gaps."""
+    count = 0 if oldest is None else newest - oldest.id + 1
+    age = 0.0 if oldest is None else max(0.0, now_ms / 1000 - oldest.time_seconds)
+    return [NEWEST_EVENT.at(newest), EVENTS.at(count), OLDEST_EVENT_AGE.at(age)]
+
+
+def archive_samples(found: ArchiveFigures, *, now_ms: int, retain_ms: int) -> list[Sample]:
+    """Of the archive, and of what is on the way into it."""
+    oldest_ms, intent_ms = found.oldest_archived_at_ms, found.oldest_open_intent_ms
+    due = [] if oldest_ms is None else [PURGE_DUE.at((oldest_ms + retain_ms) / 1000)]
+    intent_age_ms = 0 if intent_ms is None else max(0, now_ms - intent_ms)
+    return [
+        ARCHIVE_FILES.at(found.file_count),
+        ARCHIVE_BYTES.at(found.size_bytes),
+        *due,
+        PINS.at(found.pin_count),
+        INTENTS.at(found.open_intent_count, "open"),
+        INTENTS.at(found.abandoned_intent_count, "abandoned"),
+        OLDEST_INTENT_AGE.at(intent_age_ms / 1000),
+    ]
