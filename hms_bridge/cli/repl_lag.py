@@ -2,82 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import IntEnum
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from hms_bridge.cli.lag_verdict import (
+    LagLimits,
+    State,
+    Verdict,
+    Watched,
+    shown_verdict,
+    verdict_record,
+    worst,
+)
 from hms_bridge.cli.options import format_option, metastore_option, settings_options
-from hms_bridge.cli.output import print_rows, say, size_text, time_text
-from hms_bridge.cli.repl_status import behind_text, both_sides, duration_text, status_request
+from hms_bridge.cli.output import print_rows, say
+from hms_bridge.cli.repl_status import both_sides, status_request
+from hms_bridge.cli.sides import side_settings, side_url
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.jdbc import url_without_password
 from hms_bridge.config.settings import Settings
 from hms_bridge.errors import HmsBridgeError
 
 if TYPE_CHECKING:
-    from hms_bridge.repl.status import ReplStatus, StatusReport
-
-
-class State(IntEnum):
-    """What a monitor makes of it; the numbers are the exit codes of Nagios plugins."""
-
-    OK = 0
-    WARNING = 1
-    CRITICAL = 2
-    UNKNOWN = 3
-
-
-_GRAVITY = (State.OK, State.WARNING, State.UNKNOWN, State.CRITICAL)
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """On one replica. ``why`` is empty where all is well; no ``report`` where nothing is known."""
-
-    database: str
-    state: State
-    why: str = ""
-    report: StatusReport | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LagLimits:
-    """How old the oldest commit that a replica lacks may be, and how little time may be left until
-    it cannot follow any more; in seconds."""
-
-    warning: int
-    critical: int
-    headroom: int
-
-    def judge(self, database: str, report: StatusReport) -> Verdict:
-        """The state of one replica, and why it is not OK."""
-        state, why = self._judged(report)
-        return Verdict(database, state, why, report)
-
-    def _judged(self, report: StatusReport) -> tuple[State, str]:
-        if report.troubles:
-            return State.CRITICAL, "; ".join(report.troubles)
-        headroom = report.headroom
-        if headroom is not None and headroom.seconds < self.headroom:
-            left = duration_text(headroom.seconds)
-            return State.CRITICAL, f"incremental is lost in {left}, by the {headroom.limit}"
-        if report.rpo_seconds is None:
-            return State.UNKNOWN, _why_unknown(report)
-        for state, limit in ((State.CRITICAL, self.critical), (State.WARNING, self.warning)):
-            if report.rpo_seconds > limit:
-                return state, f"more than {duration_text(limit)} behind"
-        return State.OK, ""
+    from hms_bridge.model.replication import ReplicationPolicy
+    from hms_bridge.repl.status import ReplStatus
 
 
 @click.command()
-@click.argument("databases", metavar="DATABASE...", nargs=-1, required=True)
+@click.argument("databases", metavar="[DATABASE]...", nargs=-1)
+@click.option("--source", "source_url", metavar="URL", help="The source's metastore.")
 @click.option(
-    "--source", "source_url", metavar="URL", required=True, help="The source's metastore."
+    "--all", "are_all", is_flag=True, help="Of every policy that --metastore keeps, instead."
 )
 @click.option("--root", "given_root", metavar="DIR", help="Where dumps are.  [default: setting]")
 @click.option(
@@ -116,7 +75,8 @@ class LagLimits:
 @settings_options
 def lag(
     databases: tuple[str, ...],
-    source_url: str,
+    source_url: str | None,
+    are_all: bool,
     given_root: str | None,
     warn: str,
     critical: str,
@@ -129,14 +89,15 @@ def lag(
 ) -> None:
     """How far the replicas of DATABASE... are behind, and whether that is too far.
 
-    --metastore is the replica's. Counted are commits to the database, and what else changes in it;
-    what other databases do is no lag. Exit codes are those of Nagios plugins: 0 all is well, 1
-    warning, 2 critical, 3 unknown.
+    --metastore is the replica's, or keeps the policies of which --all looks at each, paused or not.
+    Counted are commits to the database, and what else changes in it; what other databases do is no
+    lag. Exit codes are those of Nagios plugins: 0 all is well, 1 warning, 2 critical, 3 unknown.
 
     \b
     Examples:
       hms-bridge repl lag sales --metastore sqlite:///replica.db --source sqlite:///source.db
       hms-bridge repl lag sales shop --critical 2h --metastore thrift://r:9083 --source thrift://s:9083
+      hms-bridge repl lag --all --metastore postgresql+psycopg://hive@db.dr/metastore
       hms-bridge repl lag sales --source thrift://s:9083 --metrics /var/lib/node_exporter/sales.prom
     """
     limits = LagLimits(
@@ -146,39 +107,108 @@ def lag(
     )
     if limits.critical < limits.warning:
         raise click.UsageError("--critical is less than --warn")
-
-    def look(looker: ReplStatus, database: str) -> Verdict:
-        request = status_request(
-            database, settings, given_root=given_root, are_bytes_counted=are_bytes_counted
-        )
-        return limits.judge(database, looker.look(request))
-
-    try:
-        with both_sides(metastore_url, source_url, settings) as looker:
-            verdicts = [_known(database, partial(look, looker)) for database in databases]
-    except HmsBridgeError as error:
-        # A monitor takes the exit code of an error, 1, for a warning.
-        verdicts = [Verdict(database, State.UNKNOWN, str(error)) for database in databases]
-    row = _shown if output_format == "table" else _row
-    rows = [row(verdict) for verdict in verdicts]
+    if are_all == bool(databases) or (databases and source_url is None):
+        raise click.UsageError("name databases, with --source, or give --all")
+    monitor = _Monitor(limits, settings, given_root, are_bytes_counted)
+    if source_url is None:
+        verdicts = monitor.policies(metastore_url)
+    else:
+        verdicts = monitor.databases(databases, metastore_url, source_url)
+    record = shown_verdict if output_format == "table" else verdict_record
+    rows = [record(verdict) for verdict in verdicts]
     print_rows(rows, tuple(rows[0]), output_format)
     states = [verdict.state for verdict in verdicts]
     if metrics_file is not None:
-        states.append(_told_in(metrics_file, verdicts, metastore_url))
-    raise SystemExit(max(states, key=_GRAVITY.index))
+        states.append(_told_in(metrics_file, verdicts))
+    raise SystemExit(worst(states))
 
 
-def _told_in(path: Path, verdicts: Sequence[Verdict], metastore_url: str) -> State:
+@dataclass(frozen=True, slots=True)
+class _Monitor:
+    """Looks at replicas. What is wrong with one says nothing of the next; and an error is a
+    verdict, because a monitor takes its exit code, 1, for a warning."""
+
+    limits: LagLimits
+    settings: Settings
+    given_root: str | None
+    are_bytes_counted: bool
+
+    def databases(self, names: Sequence[str], metastore_url: str, source_url: str) -> list[Verdict]:
+        """Replicas in one metastore, of one source."""
+        place = url_without_password(metastore_url)
+        watched = [
+            Watched(database=name, metastore=place)
+            for name in dict.fromkeys(name.lower() for name in names)
+        ]
+        try:
+            with both_sides(metastore_url, source_url, self.settings) as looker:
+                return [self._database(looker, replica) for replica in watched]
+        except HmsBridgeError as error:
+            return [replica.unknown(str(error)) for replica in watched]
+
+    def policies(self, store_url: str) -> list[Verdict]:
+        """The replicas of all policies that a database keeps."""
+        from hms_bridge.connect import connected_locally
+
+        nothing = Watched(database="-", metastore=url_without_password(store_url))
+        try:
+            with connected_locally(store_url, self.settings, is_created=False) as store:
+                found = store.policies.get_policies()
+        except HmsBridgeError as error:
+            return [nothing.unknown(str(error))]
+        verdicts = [self._policy(policy, store_url) for policy in found]
+        return verdicts or [nothing.unknown("no policy is kept there: see repl policy add")]
+
+    def _database(self, looker: ReplStatus, replica: Watched) -> Verdict:
+        try:
+            request = status_request(
+                replica.database,
+                self.settings,
+                given_root=self.given_root,
+                are_bytes_counted=self.are_bytes_counted,
+            )
+            return self.limits.judge(replica, looker.look(request))
+        except HmsBridgeError as error:
+            return replica.unknown(str(error))
+
+    def _policy(self, policy: ReplicationPolicy, store_url: str) -> Verdict:
+        target = policy.target
+        replica = Watched(
+            database=target.database,
+            metastore=url_without_password(target.metastore or store_url),
+            policy=policy.name,
+        )
+        try:
+            settings = side_settings(policy.source)  # whose event log and archive have limits
+            request = status_request(
+                policy.source.database,
+                settings,
+                given_root=policy.root,
+                target_database=target.database,
+                are_bytes_counted=self.are_bytes_counted,
+            )
+            urls = side_url(target, store_url), side_url(policy.source, store_url)
+            with both_sides(*urls, settings) as looker:
+                return self.limits.judge(replica, looker.look(request))
+        except HmsBridgeError as error:
+            return replica.unknown(str(error))
+
+
+def _told_in(path: Path, verdicts: Sequence[Verdict]) -> State:
     """Whether the collector gets the news; of old ones it would think that all is well."""
     from hms_bridge.metrics.replica_metrics import ReplicaFigures, replica_samples
     from hms_bridge.metrics.textfile import write_textfile
 
-    replica = url_without_password(metastore_url)
     looked_ms = SystemClock().now_ms()
-    by_name = {verdict.database.lower(): verdict for verdict in verdicts}
     figures = [
-        ReplicaFigures(name, replica, verdict.state, looked_ms, verdict.report)
-        for name, verdict in by_name.items()
+        ReplicaFigures(
+            verdict.watched.database,
+            verdict.watched.metastore,
+            verdict.state,
+            looked_ms,
+            verdict.report,
+        )
+        for verdict in verdicts
     ]
     try:
         write_textfile(path, replica_samples(figures))
@@ -186,57 +216,6 @@ def _told_in(path: Path, verdicts: Sequence[Verdict], metastore_url: str) -> Sta
         say(f"--metrics: {path} cannot be written: {error}")
         return State.UNKNOWN
     return State.OK
-
-
-def _why_unknown(report: StatusReport) -> str:
-    if report.last_event_id is None:
-        return "nothing was loaded yet"
-    return "the log has no longer what the waiting dump holds: load it"
-
-
-def _known(database: str, look: Callable[[str], Verdict]) -> Verdict:
-    """What is wrong with one database says nothing of the next."""
-    try:
-        return look(database)
-    except HmsBridgeError as error:
-        return Verdict(database, State.UNKNOWN, str(error))
-
-
-def _row(verdict: Verdict) -> dict[str, object]:
-    """For programs: numbers are numbers, with their unit in the name."""
-    report = verdict.report
-    backlog = report.backlog if report else None
-    headroom = report.headroom if report else None
-    return {
-        "database": verdict.database,
-        "state": verdict.state.name,
-        "commits_behind": backlog.commits if backlog else None,
-        "changes_behind": backlog.changes if backlog else None,
-        "rpo_seconds": report.rpo_seconds if report else None,
-        "bytes_to_copy": report.bytes_to_copy if report else None,
-        "last_loaded": time_text(report.last_loaded_ms) if report else None,
-        "headroom_seconds": headroom.seconds if headroom else None,
-        "headroom_limit": headroom.limit if headroom else None,
-        "why": verdict.why,
-    }
-
-
-def _shown(verdict: Verdict) -> dict[str, object]:
-    """For a person."""
-    report = verdict.report
-    backlog = report.backlog if report else None
-    headroom = report.headroom if report else None
-    size = report.bytes_to_copy if report else None
-    return {
-        "database": verdict.database,
-        "state": verdict.state.name,
-        "behind": behind_text(backlog) if backlog else None,
-        "oldest of it": duration_text(report.rpo_seconds) if report else None,
-        "to copy": None if size is None else size_text(size),
-        "last loaded": time_text(report.last_loaded_ms) if report else None,
-        "headroom": duration_text(headroom.seconds) if headroom else None,
-        "why": verdict.why or None,
-    }
 
 
 def _seconds(option: str, text: str) -> int:

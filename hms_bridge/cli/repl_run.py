@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import os
 import signal
 import socket
 from collections.abc import Iterator, Sequence
@@ -17,11 +16,10 @@ from hms_bridge.cli.options import (
     database_option,
     dry_run_option,
     format_option,
-    settings_of_side,
     settings_options,
 )
 from hms_bridge.cli.output import print_rows, say, size_text, time_text
-from hms_bridge.cli.sides import source_side
+from hms_bridge.cli.sides import side_settings, side_url, source_side
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings
 from hms_bridge.errors import BusyError, ConfigError, HmsBridgeError
@@ -29,7 +27,6 @@ from hms_bridge.model.replication import (
     Cycle,
     CycleOutcome,
     CycleResult,
-    PolicySide,
     ReplicationPolicy,
 )
 
@@ -281,13 +278,13 @@ def _open_cycle(
     from hms_bridge.repl.load.repl_load import ReplLoad
     from hms_bridge.repl.pinned_dumps import release_loaded_dumps
 
-    source_settings, target_settings = _side_settings(policy.source), _side_settings(policy.target)
+    source_settings, target_settings = side_settings(policy.source), side_settings(policy.target)
     at_source, clock = file_systems(source_settings), SystemClock()
     with ExitStack() as stack:
         source, manifest = stack.enter_context(
-            source_side(_url(policy.source, store_url), source_settings)
+            source_side(side_url(policy.source, store_url), source_settings)
         )
-        target = stack.enter_context(connected(_url(policy.target, store_url), target_settings))
+        target = stack.enter_context(connected(side_url(policy.target, store_url), target_settings))
         find_database(source, policy.source.database)
         yield OpenCycle(
             dumper=ReplDump(
@@ -306,20 +303,6 @@ def _open_cycle(
             ),
             release=lambda: manifest and release_loaded_dumps(at_source, manifest),
         )
-
-
-def _side_settings(side: PolicySide) -> Settings:
-    from hms_bridge.repl.cycles.policy_text import with_environment
-
-    return settings_of_side(
-        {key: with_environment(text, os.environ) for key, text in side.settings.items()}
-    )
-
-
-def _url(side: PolicySide, store_url: str) -> str:
-    from hms_bridge.repl.cycles.policy_text import with_environment
-
-    return store_url if side.metastore is None else with_environment(side.metastore, os.environ)
 
 
 def _pause_seconds(text: str) -> float:

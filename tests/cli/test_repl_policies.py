@@ -99,6 +99,33 @@ def test_a_failure_is_an_exit_code_and_stands_in_history(replication: Replicatio
     assert replication.run("run", "--all", "--dry-run").exit_code == 1
 
 
+def test_how_far_each_policy_is(replication: Replication, tmp_path: Path) -> None:
+    assert replication.run("lag", "--all").exit_code == 3
+    replication.ok("run", "sales")
+    assert replication.add("absent", "--into", "other", name="gone").exit_code == 0
+    metrics = tmp_path / "lag.prom"
+    answer = replication.run("lag", "--all", "--metrics", str(metrics), "--format", "jsonl")
+    found = {row["policy"]: row for row in answer.json_lines}
+    assert answer.exit_code == 3
+    assert (found["sales"]["state"], found["sales"]["rpo_seconds"]) == ("OK", 0)
+    assert (found["gone"]["state"], found["gone"]["database"]) == ("UNKNOWN", "other")
+    assert 'hms_bridge_replica_state{database="sales"' in metrics.read_text()
+    replication.ok("policy", "remove", "gone")
+    _, row = replication.ok("lag", "--all").table
+    assert [cell.strip() for cell in row[:2]] == ["sales", "sales"]
+    for words in (("lag",), ("lag", "sales"), ("lag", "sales", "--all")):
+        assert "name databases, with --source, or give --all" in replication.run(*words).err
+
+
+def test_without_policies_a_monitor_knows_nothing(replication: Replication) -> None:
+    replication.ok("policy", "remove", "sales")
+    answer = replication.run("lag", "--all", "--format", "jsonl")
+    assert answer.exit_code == 3
+    assert "repl policy add" in answer.json_lines[0]["why"]
+    absent = replication.program.run("repl", "lag", "--all", "--metastore", "sqlite:////no/x.db")
+    assert absent.exit_code == 3
+
+
 def test_a_paused_policy_has_no_cycles(replication: Replication) -> None:
     replication.ok("policy", "pause", "sales")
     assert replication.ok("run", "--all", "--format", "jsonl").json_lines == []
