@@ -22,6 +22,7 @@ from tests.support.program import Program, command, process_environment, serving
 pytestmark = [pytest.mark.spark, pytest.mark.process, pytest.mark.timeout(1800)]
 
 QUICKSTART, README = CHECKOUT / "docs" / "quickstart.md", CHECKOUT / "README.md"
+REPLICATION = CHECKOUT / "docs" / "replication.md"
 
 
 class Typist:
@@ -70,10 +71,11 @@ def _rows(printed: str) -> Sequence[str]:
 
 
 def test_the_quick_start_and_then_the_readme(tmp_path: Path, spark: Any) -> None:
-    """Both in one folder, as somebody does who reads both."""
+    """All in one folder, as somebody does who reads them."""
     typist = Typist(tmp_path)
     _quick_start(typist)
     _readme(typist, spark)
+    _compactions_between_dump_and_load(typist)
     assert not [path.name for path in typist.folder.iterdir() if not _is_ignored(path)]
 
 
@@ -105,6 +107,15 @@ def _readme(typist: Typist, spark: Any) -> None:
     assert [row for row in printed if row.endswith("1 green tea")]
     assert "state ready for cleaning" in printed
     assert [row for row in printed if "delete delta_0000001_0000001_0000" in row]
+
+
+def _compactions_between_dump_and_load(typist: Typist) -> None:
+    nothing_more, more, none = (typist.types(block) for block in _blocks(REPLICATION, "sh"))
+    assert [row for row in _rows(nothing_more) if row == "files from the archive 1"]
+    orders = [row for row in _rows(more) if re.fullmatch(r"\d [a-z ]+", row)]
+    assert sorted(orders[:4]) == ["1 green tea", "3 soap", "4 rice", "5 oats"]
+    assert sorted(orders[4:]) == ["3 soap", "4 brown rice", "5 oats"]
+    assert "behind nothing" in _rows(none)
 
 
 def _is_ignored(path: Path) -> bool:
