@@ -14,7 +14,7 @@ from integration.referees.hdfs import Hdfs
 from integration.referees.hive42 import HiveSession
 from integration.referees.hive_schema import HiveSchemas
 from integration.referees.postgresql import PostgreSql
-from integration.referees.processes import Workplace
+from integration.referees.processes import FAST_JAVA, Workplace
 
 EVENTS = int(os.environ.get("HMS_BRIDGE_BENCH_EVENTS", "200"))
 ACID = "stored as orc tblproperties('transactional'='true')"
@@ -26,7 +26,7 @@ def main() -> None:
     print(machine())
     print("what | ours | theirs | ratio | target | verdict")
     with tempfile.TemporaryDirectory(prefix="hms-bridge-bench-") as folder:
-        workplace = Workplace(Path(folder) / "logs")
+        workplace = Workplace(Path(folder) / "logs", java=FAST_JAVA)
         try:
             cluster = Cluster(workplace, Hdfs(workplace), HiveSchemas(PostgreSql(workplace)))
             print(dump_ratio(cluster).line(), flush=True)

@@ -31,7 +31,7 @@ from integration.referees.hdfs import GROUP, HIVE_USER, Hdfs
 from integration.referees.ours import OurProgram, OurServer, OurSession
 from integration.referees.processes import Workplace
 from integration.referees.spark import (
-    QUICK_JAVA,
+    SPARK_JAVA,
     HiddenStandalone,
     OurSparkDriver,
     is_alive,
@@ -42,8 +42,8 @@ from integration.referees.spark import (
 DRIVER = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.extraJavaOptions": QUICK_JAVA,
-    "spark.executor.extraJavaOptions": QUICK_JAVA,
+    "spark.driver.extraJavaOptions": SPARK_JAVA,
+    "spark.executor.extraJavaOptions": SPARK_JAVA,
     "spark.executor.memory": "512m",
     "spark.executor.cores": "1",
     "spark.cores.max": "2",

@@ -130,7 +130,7 @@ class Hdfs:
 
     def _command(self, class_name: str, *arguments: str) -> list[str | Path]:
         return [
-            self._java, "-Xmx256m", "-Djava.net.preferIPv4Stack=true",
+            self._java, "-Xmx256m", *self._workplace.java, "-Djava.net.preferIPv4Stack=true",
             *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENS),
             "-cp", f"{self.conf_folder}:{self._jars}/*", class_name, *arguments,
         ]  # fmt: skip

@@ -80,7 +80,7 @@ class Hive42:
         (py4j_jar,) = (pyspark_home() / "jars").glob("py4j-*.jar")
         self._server = workplace.start(
             name,
-            [install.java_21(), "-Xmx1500m", "-XX:+UseSerialGC", f"-Djava.io.tmpdir={self.folder}",
+            [install.java_21(), "-Xmx1500m", *workplace.java, f"-Djava.io.tmpdir={self.folder}",
              LOG_SELECTOR,
              *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENS),
              "-cp", f"{conf}:{jars}/*:{py4j_jar}",

@@ -165,7 +165,7 @@ class JavaMetastore:
         write_log_conf(conf)
         self._server = workplace.start(
             f"metastore-{flavour.version}",
-            [flavour.java, "-Xmx512m", "-XX:+UseSerialGC",
+            [flavour.java, "-Xmx512m", *workplace.java,
              *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENS),
              LOG_SELECTOR,
              "-cp", ":".join([str(conf), *flavour.class_path]), SERVER_CLASS, "-p", str(self.port)],

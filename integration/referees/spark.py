@@ -13,12 +13,11 @@ from typing import Any
 from integration.referees import install
 from integration.referees.conversation import Conversation
 from integration.referees.java_metastore import pyspark_home
-from integration.referees.processes import Server, Workplace, free_port
+from integration.referees.processes import QUICK_JAVA, Server, Workplace, free_port
 
 CHECKOUT = Path(__file__).parents[2]
 WORKERS = 2
-QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""For programs that end in seconds: what Java's second compiler wins, they do not live to see."""
+SPARK_JAVA = " ".join(QUICK_JAVA)
 
 
 def _environment() -> dict[str, str]:
@@ -108,7 +107,7 @@ class OurSparkDriver(SparkDriver):
         settings: Mapping[str, str] | None = None,
         python: str | Path = sys.executable,
     ) -> None:
-        own = {"spark.master": master, "spark.driver.extraJavaOptions": QUICK_JAVA}
+        own = {"spark.master": master, "spark.driver.extraJavaOptions": SPARK_JAVA}
         conf = {"settings": own | dict(settings or {}), "is_ours": True}
         environment = {
             "JAVA_HOME": str(install.java_17().parents[1]),
@@ -213,7 +212,7 @@ class HiddenStandalone:
             [pyspark_home() / "bin" / "spark-class", "org.apache.spark.deploy.master.Master",
              "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"],
             env=_environment()
-            | {"SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": QUICK_JAVA},
+            | {"SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": SPARK_JAVA},
         )  # fmt: skip
         self.master_server.wait_until(
             lambda: self.master_server.log_contains("Starting Spark master")
@@ -229,7 +228,7 @@ class HiddenStandalone:
             [*own, "sh", "-c", _HIDDEN_WORKER, "sh", pyspark_home().resolve(),
              workplace.folder(f"spark-home-{host}"), CHECKOUT.resolve(),
              Path(sys.prefix).resolve(), install.java_17().parents[1], host, self.master,
-             workplace.folder(f"spark-work-{host}"), QUICK_JAVA],
+             workplace.folder(f"spark-work-{host}"), SPARK_JAVA],
         )  # fmt: skip
 
     def stop(self) -> None:

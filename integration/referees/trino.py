@@ -31,7 +31,7 @@ class Trino:
             (folder / name).symlink_to(home / name)
         self._server = workplace.start(
             "trino",
-            [java, "-Xmx1536m", "-XX:+UseSerialGC",
+            [java, "-Xmx1536m", *workplace.java,
              "-Dconfig=etc/config.properties", "-Dnode.environment=referee", "-Dnode.id=referee",
              "-Dnode.internal-address=127.0.0.1", f"-Dnode.data-dir={folder}/data",
              "-cp", "lib/*", "io.trino.server.TrinoServer"],
