@@ -107,6 +107,26 @@ def test_external_tables_are_compared_without_their_files(busy_world: ReplWorld)
     assert report.of(Verdict.EQUAL)[0].what == "definition"
 
 
+def test_a_file_that_no_reader_opens_is_named(busy_world: ReplWorld) -> None:
+    world = busy_world
+    world.replicate()
+    (world.path("t") / "notes.txt").write_text("by hand")
+    report = compare(world, "t")
+    assert (told(report), not_compared(report)) == ([], {("t", "file notes.txt")})
+    (found,) = report.of(Verdict.NOT_COMPARED)
+    assert (found.source, found.replica) == ("there", "missing")
+
+
+def test_a_partition_that_comes_meanwhile_is_no_difference(busy_world: ReplWorld) -> None:
+    world = busy_world
+    world.replicate()
+    added = Interrupted(
+        world.source, lambda: world.add_partition("parted", "z"), before="get_partition_names"
+    )
+    report = compare(world, "parted", source=added)
+    assert [(one.partition, one.verdict) for one in told(report)] == [("p=z", Verdict.UNDECIDED)]
+
+
 def test_functions_are_named(busy_world: ReplWorld) -> None:
     world = busy_world
     world.replicate()
@@ -116,22 +136,22 @@ def test_functions_are_named(busy_world: ReplWorld) -> None:
 
 
 class Interrupted:
-    """A metastore to whose tables something happens just before they are looked at."""
+    """A metastore to which something happens just before a call."""
 
-    def __init__(self, metastore: Any, action: Callable[[], object], times: int) -> None:
+    def __init__(
+        self, metastore: Any, action: Callable[[], object], times: int = 1, *, before: str
+    ) -> None:
         self._metastore = metastore
         self._action = action
         self._times = times
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._metastore, name)
+        self.before = before
 
-    def get_table(self, *args: Any) -> Any:
-        found = self._metastore.get_table(*args)
-        if self._times > 0:
+    def __getattr__(self, name: str) -> Any:
+        if name == self.before and self._times > 0:
             self._times -= 1
             self._action()
-        return found
+        return getattr(self._metastore, name)
 
 
 def load_another_row(world: ReplWorld) -> None:
@@ -145,7 +165,9 @@ def test_a_load_meanwhile_is_noticed(
 ) -> None:
     world = busy_world
     world.replicate()
-    target = Interrupted(world.target, lambda: load_another_row(world), times)
+    target = Interrupted(
+        world.target, lambda: load_another_row(world), times, before="get_valid_write_ids"
+    )
     report = compare(world, "t", target=target)
     assert [one.verdict for one in report.findings] == verdicts
     assert report.exit_code == (0 if times == 1 else 3)
@@ -170,7 +192,9 @@ def test_a_definition_that_is_ahead_of_its_database_is_undecided(busy_world: Rep
 def test_a_bootstrap_that_was_made_while_rows_came(busy_world: ReplWorld) -> None:
     """Its snapshot is later than the event at which the replica stands."""
     world = busy_world
-    hurried = HurriedBootstrap(world.source, lambda: world.insert("t", (50, "meanwhile")))
+    hurried = Interrupted(
+        world.source, lambda: world.insert("t", (50, "meanwhile")), before="get_open_txns"
+    )
     world.dump(hurried)
     world.load()
     report = compare(world)
@@ -178,20 +202,6 @@ def test_a_bootstrap_that_was_made_while_rows_came(busy_world: ReplWorld) -> Non
     world.insert("t", (51, "later"))
     report = compare(world)
     assert (told(report), report.compared.rows) == ([], 8)
-
-
-class HurriedBootstrap(Interrupted):
-    """Somebody writes after the dump has chosen its event."""
-
-    def __init__(self, metastore: Any, action: Callable[[], object]) -> None:
-        super().__init__(metastore, action, 0)
-        self._is_done = False
-
-    def get_open_txns(self, *args: Any) -> Any:
-        if not self._is_done:
-            self._is_done = True
-            self._action()
-        return self._metastore.get_open_txns(*args)
 
 
 def test_write_ids_whose_end_one_side_forgot(busy_world: ReplWorld) -> None:

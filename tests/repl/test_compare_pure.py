@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hms_bridge.acid.names import DirectoryName
-from hms_bridge.model.ids import EventId, WriteId
+from hms_bridge.model.ids import WriteId
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.repl.compare.definitions import IGNORED_PREFIXES, IGNORED_PROPERTIES
 from hms_bridge.repl.compare.described import (
@@ -172,7 +172,7 @@ def test_every_difference_is_a_line() -> None:
             "p=2": place,
         },
     )
-    nothing = Circumstances(event_id=EventId(9))
+    nothing = Circumstances()
     findings, compared = judge("t", source, replica, nothing)
     assert {one.verdict for one in findings} == {Verdict.DIFFERENT}
     assert [(one.partition, one.what) for one in findings] == [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from hms_bridge.repl.compare.described import CompareReport, Finding, Verdict
 from hms_bridge.repl.compare.repl_compare import CompareRequest, ReplCompare
@@ -17,7 +18,8 @@ def compare(
     *tables: str,
     rows: bool = True,
     checksums: bool = False,
-    target: object = None,
+    source: Any = None,
+    target: Any = None,
 ) -> CompareReport:
     request = CompareRequest(
         root=str(world.repl_root),
@@ -27,7 +29,7 @@ def compare(
         depth=Depth(has_checksums=checksums, has_rows=rows),
     )
     comparer = ReplCompare(
-        world.resolve, world.clock, source=world.source, target=target or world.target
+        world.resolve, world.clock, source=source or world.source, target=target or world.target
     )
     return comparer.run(request)
 

@@ -74,13 +74,15 @@ class FoundFiles:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DescribedPlace:
     """What is in the directory of a table or partition. ``found`` None: not looked at; ``rows``
-    None: not read; ``fault``: why what is there cannot be read, ``unread``: why it was not."""
+    None: not read; ``fault``: why what is there cannot be read, ``unread``: why it was not.
+    ``strays``: paths of files that no reader of ACID tables opens."""
 
     definition: Definition = field(default_factory=dict)
     found: FoundFiles | None = None
     rows: SeenRows | None = None
     fault: str = ""
     unread: str = ""
+    strays: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,7 +101,6 @@ class Circumstances:
     partitions, by name. ``forgotten``: write ids of which the side that shows them does not know
     any more whether they were committed."""
 
-    event_id: EventId
     changed_partitions: Mapping[str, str] = field(default_factory=dict)
     forgotten: frozenset[WriteId] = frozenset()
 

@@ -103,6 +103,22 @@ def _place(
 ) -> Iterator[Finding]:
     yield from _definitions(table, partition, source.definition, replica.definition)
     yield from _files(table, partition, source, replica)
+    for path in sorted({*source.strays, *replica.strays}):
+        yield Finding(
+            verdict=Verdict.NOT_COMPARED,
+            table=table,
+            partition=partition,
+            what=f"file {path}",
+            source="there" if path in source.strays else "missing",
+            replica="there" if path in replica.strays else "missing",
+            why="no writer of ACID tables names a file so, and no reader opens it",
+        )
+    yield from _rows(table, partition, source, replica)
+
+
+def _rows(
+    table: str, partition: str | None, source: DescribedPlace, replica: DescribedPlace
+) -> Iterator[Finding]:
     if source.fault or replica.fault:
         yield Finding(
             verdict=Verdict.DIFFERENT,

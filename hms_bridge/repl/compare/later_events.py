@@ -88,6 +88,7 @@ class LaterEvents:
         self._allocations: dict[TxnId, list[_Allocation]] = {}
         self._commits: list[_Commit] = []
         self._looked_back: dict[TxnId, bool] = {}
+        self._known: dict[tuple[EventId, EventId], LaterWriteIds] = {}
 
     def read_on(self) -> None:
         """Up to the newest event. Raises EventGapError if any is gone."""
@@ -126,6 +127,12 @@ class LaterEvents:
 
     def write_ids(self, after: EventId) -> LaterWriteIds:
         """What a reader of the tables, by their names now, does not see at an event."""
+        key = (after, self.until)
+        if key not in self._known:
+            self._known = {key: self._write_ids(after)}
+        return self._known[key]
+
+    def _write_ids(self, after: EventId) -> LaterWriteIds:
         given: dict[str, set[WriteId]] = {}
         committed: dict[str, set[WriteId]] = {}
         unknown: list[TxnId] = []

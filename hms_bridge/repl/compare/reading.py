@@ -37,6 +37,14 @@ class ReadPlace:
     stored: Mapping[str, str] = field(default_factory=dict)
     plan: ReadPlan | None = None
 
+    @property
+    def strays(self) -> tuple[str, ...]:
+        """Files that have no name of the format, by their paths below the root; no reader opens
+        them. What lies in another partition's directory is none of this root's."""
+        paths = () if self.plan is None else self.plan.unread
+        below = (path[len(self.root.path) :].lstrip("/") for path in paths)
+        return tuple(path for path in below if "=" not in path)
+
 
 def look(resolver: Resolver, snapshot: TableSnapshot, location: str) -> ReadPlace:
     """The files of a table or partition that a reader of the snapshot opens.
@@ -146,7 +154,6 @@ def sum_rows(place: ReadPlace, snapshot: TableSnapshot) -> SeenRows:
     plan = place.plan
     if plan is None:
         raise AcidFormatError("rows without identifiers are not read here", place.root.uri)
-    plan.require_all_read()
     projection = Projection(
         table=row_type(snapshot.table.storage.columns),
         has_row_id=True,

@@ -153,12 +153,12 @@ class TableComparison:
         one = _side(self._sides.source, ours)
         other = _side(self._sides.target, theirs)
         places = self._places(one, other)
+        self._log.read_on()  # a partition may have come since
         return judge(
             source.name,
             _described(one, {part: pair[0] for part, pair in places.items()}),
             _described(other, {part: pair[1] for part, pair in places.items()}),
             Circumstances(
-                event_id=self._event_id,
                 changed_partitions=self._log.partition_changes(source.name, self._event_id),
                 forgotten=_forgotten(one, other),
             ),
@@ -174,9 +174,10 @@ class TableComparison:
         with FilePool() as pool:
             looked = pool.each(lambda part: self._look(one, other, part), common)
             for part, (ours, theirs) in zip(common, looked, strict=True):
+                can_be_read = isinstance(ours, ReadPlace) and isinstance(theirs, ReadPlace)
                 found[part] = (
-                    self._with_rows(one, part, ours),
-                    self._with_rows(other, part, theirs),
+                    self._described(one, part, ours, can_be_read=can_be_read),
+                    self._described(other, part, theirs, can_be_read=can_be_read),
                 )
         return found
 
@@ -204,12 +205,15 @@ class TableComparison:
         except AcidFormatError as error:
             return _NotListed(fault=f"cannot be read: {error}")
 
-    def _with_rows(self, side: _Side, part: str, read: _Listed) -> DescribedPlace:
+    def _described(
+        self, side: _Side, part: str, read: _Listed, *, can_be_read: bool
+    ) -> DescribedPlace:
+        """With its rows, where those of both sides can be read."""
         place = side.place(part)
         if isinstance(read, _NotListed):
             return replace(place, unread=read.unread, fault=read.fault)
-        place = replace(place, found=read.found)
-        if read.plan is None or not self._depth.has_rows:
+        place = replace(place, found=read.found, strays=read.strays)
+        if read.plan is None or not (can_be_read and self._depth.has_rows):
             return place
         try:
             return replace(place, rows=sum_rows(read, side.snapshot))
