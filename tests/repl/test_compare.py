@@ -6,11 +6,20 @@ from dataclasses import replace
 
 import pytest
 
+from hms_bridge.connect import connected
 from hms_bridge.model.compaction import CompactionType
+from hms_bridge.model.ids import WriteId
 from hms_bridge.repl.compare.described import Verdict
 from hms_bridge.repl.own_part import Access, set_access
+from hms_bridge.server.serve import MetastoreServer
 from tests.support.repl_world import ReplWorld
-from tests.support.side_comparison import assert_equal, compare, equal_tables, told
+from tests.support.side_comparison import (
+    Interrupted,
+    assert_equal,
+    compare,
+    equal_tables,
+    told,
+)
 
 
 def test_equal_after_a_bootstrap_and_incrementals(busy_world: ReplWorld) -> None:
@@ -144,6 +153,18 @@ def test_definitions_that_the_source_changed_since_are_undecided(busy_world: Rep
     assert told(compare(world)) == []
 
 
+def test_a_rebalance_since_is_undecided(busy_world: ReplWorld) -> None:
+    """It gives rows other ids, and no event carries them."""
+    world = busy_world
+    world.replicate()
+    world.rebalance("t", WriteId(1))
+    (found,) = told(compare(world))
+    assert (found.table, found.verdict) == ("t", Verdict.UNDECIDED)
+    world.dump(tables_anew=("t",))
+    world.load()
+    assert told(compare(world)) == []
+
+
 def test_renamed_tables(busy_world: ReplWorld) -> None:
     world = busy_world
     world.replicate()
@@ -160,3 +181,38 @@ def test_renamed_tables(busy_world: ReplWorld) -> None:
     open_write.commit()
     report = compare(world)
     assert (told(report), equal_tables(report)) == ([], ["parted", "renamed"])
+
+
+def test_both_sides_behind_their_servers(busy_world: ReplWorld) -> None:
+    world = busy_world
+    world.replicate()
+    world.insert("t", (4, "d"))
+    world.add_partition("parted", "z")
+    with (
+        MetastoreServer(0, world.source) as ours,
+        MetastoreServer(0, world.target) as theirs,
+        connected(f"thrift://127.0.0.1:{ours.port}") as source,
+        connected(f"thrift://127.0.0.1:{theirs.port}") as target,
+    ):
+        report = compare(world, source=source, target=target)
+    assert report == compare(world)
+    assert [(one.table, one.partition) for one in told(report)] == [("parted", "p=z")]
+    assert report.compared.rows == 7
+    assert world.open_txn_ids() == []
+
+
+def test_the_cleaner_takes_nothing_that_is_compared(busy_world: ReplWorld) -> None:
+    """A compaction that commits while a table is read leaves the files there until it is done."""
+    world = busy_world
+    world.insert("t", (4, "d"))
+    world.replicate()
+    passes: list[int] = []
+
+    def compact_and_clean() -> None:
+        world.compact("t")
+        passes.append(world.clean())
+
+    source = Interrupted(world.source, compact_and_clean, before="get_max_allocated_write_id")
+    report = compare(world, "t", source=source)
+    assert (told(report), report.compared.rows, passes) == ([], 4, [0])
+    assert world.clean() > 0

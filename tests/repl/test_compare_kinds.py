@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from sqlalchemy import delete
@@ -14,7 +12,13 @@ from hms_bridge.model.function import Function
 from hms_bridge.repl.compare.described import CompareReport, Verdict
 from hms_bridge.repl.own_part import Access, set_access
 from tests.support.repl_world import ReplWorld
-from tests.support.side_comparison import compare, different, equal_tables, told
+from tests.support.side_comparison import (
+    Interrupted,
+    compare,
+    different,
+    equal_tables,
+    told,
+)
 
 
 def not_compared(report: CompareReport) -> set[tuple[str | None, str]]:
@@ -133,25 +137,6 @@ def test_functions_are_named(busy_world: ReplWorld) -> None:
     world.source.create_function(Function(name="f", database_name="src", class_name="org.F"))
     report = compare(world)
     assert (told(report), not_compared(report)) == ([], {(None, "function f")})
-
-
-class Interrupted:
-    """A metastore to which something happens just before a call."""
-
-    def __init__(
-        self, metastore: Any, action: Callable[[], object], times: int = 1, *, before: str
-    ) -> None:
-        self._metastore = metastore
-        self._action = action
-        self._times = times
-
-        self.before = before
-
-    def __getattr__(self, name: str) -> Any:
-        if name == self.before and self._times > 0:
-            self._times -= 1
-            self._action()
-        return getattr(self._metastore, name)
 
 
 def load_another_row(world: ReplWorld) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hms_bridge.repl.compare.described import CompareReport, Finding, Verdict
@@ -55,3 +55,22 @@ def assert_equal(world: ReplWorld, *, rows: int) -> None:
     quickly = compare(world, rows=False)
     assert (quickly.exit_code, quickly.of(Verdict.DIFFERENT)) == (0, ())
     assert quickly.compared.rows == 0
+
+
+class Interrupted:
+    """A metastore to which something happens just before a call."""
+
+    def __init__(
+        self, metastore: Any, action: Callable[[], object], times: int = 1, *, before: str
+    ) -> None:
+        self._metastore = metastore
+        self._action = action
+        self._times = times
+
+        self.before = before
+
+    def __getattr__(self, name: str) -> Any:
+        if name == self.before and self._times > 0:
+            self._times -= 1
+            self._action()
+        return getattr(self._metastore, name)

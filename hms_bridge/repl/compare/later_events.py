@@ -26,6 +26,7 @@ from hms_bridge.repl.format.event_payload import (
     Payload,
     message_json,
 )
+from hms_bridge.repl.format.passed_kinds import is_harmless_compaction
 from hms_bridge.wire.object_json import partition_from_json, table_from_json
 
 _OTHERS = WITHOUT_A_CHANGE | {
@@ -187,15 +188,24 @@ class LaterEvents:
         elif event.type == EventType.COMMIT_TXN.value:
             commit = CommitTxnPayload.parse(message_json(event), where)
             self._commits.append(_Commit(event_id=event.id, txn_id=commit.txn_id))
-        elif is_of(event, self._database) and event.type not in _OTHERS:
+        elif is_of(event, self._database):
             self._changes += _changes(event)
 
 
 def _changes(event: NotificationEvent) -> Iterator[_Change]:
-    """A kind of event that nobody knows yet counts as a change of its table."""
+    """A kind of event that nobody knows yet counts as a change of its table; so does a rebalance,
+    which gives rows other ids."""
+    is_rebalance = event.type == EventType.COMMIT_COMPACTION.value and not (
+        is_harmless_compaction(event.message)
+    )
+    if event.type in _OTHERS and not is_rebalance:
+        return
     payload = Payload.parse(message_json(event), f"event {event.id} ({event.type})")
     table = (event.table_name or "").lower()
-    if event.type == EventType.ALTER_TABLE.value:
+    if is_rebalance:
+        table = payload.text("tableName").lower()
+        yield _Change(event_id=event.id, what=event.type, table=table)
+    elif event.type == EventType.ALTER_TABLE.value:
         yield from _altered_table(event, payload)
     elif event.type == EventType.ALTER_PARTITION.value and _is_same_partition(payload):
         return
