@@ -13,6 +13,9 @@ from hms_bridge.cli.output import print_rows, say
 from hms_bridge.cli.progress import working
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings
+from hms_bridge.dml.named import find_database
+from hms_bridge.errors import NoSuchObjectError
+from hms_bridge.metastore import Metastore
 from hms_bridge.model.counted import counted
 
 if TYPE_CHECKING:
@@ -97,6 +100,8 @@ def compare(
         connected(metastore_url, settings, is_created=False) as target_metastore,
         working(f"comparing {source_database}") as show,
     ):
+        _require_there("--source", source_metastore, source_database)
+        _require_there("--metastore", target_metastore, target)
         report = ReplCompare(
             file_systems(settings),
             SystemClock(),
@@ -110,6 +115,14 @@ def compare(
     _say_verdict(report, has_rows=has_rows)
     if report.exit_code:
         raise SystemExit(report.exit_code)
+
+
+def _require_there(option: str, metastore: Metastore, database: str) -> None:
+    """Raises NoSuchObjectError that tells on which side, too."""
+    try:
+        find_database(metastore, database)
+    except NoSuchObjectError as error:
+        raise NoSuchObjectError(f"{option}: {error}") from error
 
 
 def _row(finding: Finding) -> dict[str, object]:

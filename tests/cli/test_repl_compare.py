@@ -54,11 +54,16 @@ def test_what_the_source_changed_since_is_undecided(busy: BusyMetastore) -> None
 
 def test_bad_input_is_refused(busy: BusyMetastore) -> None:
     for words, why in (
-        ((), "database hive.sales"),
+        ((), "--metastore: there is no database sales"),
         (("--into", "default"), "nothing was ever loaded into it"),
     ):
         answer = compare(busy, *words)
         assert (answer.exit_code, why in answer.err) == (1, True), answer.err
+    answer = compare(busy, database="sale")
+    assert (answer.exit_code, "--source: there is no database sale; did you" in answer.err) == (
+        1,
+        True,
+    )
     loaded(busy)
     answer = compare(busy, "--table", "absent")
     assert (answer.exit_code, "has a table absent" in answer.err) == (1, True), answer.err

@@ -57,7 +57,7 @@ def owns(metastore: Metastore, table: str, txn_id: TxnId, write_id: WriteId) -> 
 
 
 def has_no_owner(metastore: Metastore, table: str, write_id: WriteId) -> bool:
-    """Whether no transaction of the target is known to have it.
+    """Whether no transaction of the metastore is known to have it.
 
     A snapshot from before all transactions sees such ids only; but where the list has no committed
     one it ends at the lowest that has an owner. Then the metastore is asked for the owner itself,
