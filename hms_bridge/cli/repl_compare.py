@@ -20,6 +20,7 @@ from hms_bridge.model.counted import counted
 
 if TYPE_CHECKING:
     from hms_bridge.repl.compare.described import CompareReport, Finding
+    from hms_bridge.repl.compare.repl_compare import CompareRequest
 
 _COLUMNS = ("verdict", "table", "partition", "what", "source", "replica", "why")
 
@@ -76,9 +77,7 @@ def compare(
       hms-bridge repl compare sales --into sales_dr --checksums --source thrift://s:9083
     """
     from hms_bridge.cli.repl_requests import repl_root
-    from hms_bridge.config.file_systems import file_systems
-    from hms_bridge.connect import connected
-    from hms_bridge.repl.compare.repl_compare import CompareRequest, ReplCompare
+    from hms_bridge.repl.compare.repl_compare import CompareRequest
     from hms_bridge.repl.compare.table_comparison import Depth
 
     target = target_database or source_database
@@ -95,26 +94,36 @@ def compare(
         user=getpass.getuser(),
         host=socket.gethostname(),
     )
-    with (
-        connected(source_url, settings, is_created=False) as source_metastore,
-        connected(metastore_url, settings, is_created=False) as target_metastore,
-        working(f"comparing {source_database}") as show,
-    ):
-        _require_there("--source", source_metastore, source_database)
-        _require_there("--metastore", target_metastore, target)
-        report = ReplCompare(
-            file_systems(settings),
-            SystemClock(),
-            source=source_metastore,
-            target=target_metastore,
-            on_table=lambda name: show(f"comparing {source_database}.{name}"),
-        ).run(request)
-    print_rows(
-        [_row(finding) for finding in report.findings], _COLUMNS, output_format, shown=_COLUMNS
-    )
+    report = _compared(request, source_url, metastore_url, settings)
+    rows = [_row(finding) for finding in report.findings]
+    print_rows(rows, _COLUMNS, output_format, shown=_COLUMNS)
     _say_verdict(report, has_rows=has_rows)
     if report.exit_code:
         raise SystemExit(report.exit_code)
+
+
+def _compared(
+    request: CompareRequest, source_url: str, target_url: str, settings: Settings
+) -> CompareReport:
+    from hms_bridge.config.file_systems import file_systems
+    from hms_bridge.connect import connected
+    from hms_bridge.repl.compare.repl_compare import ReplCompare
+
+    name = request.source_name
+    with (
+        connected(source_url, settings, is_created=False) as source,
+        connected(target_url, settings, is_created=False) as target,
+        working(f"comparing {name}") as show,
+    ):
+        _require_there("--source", source, name)
+        _require_there("--metastore", target, request.target_name)
+        return ReplCompare(
+            file_systems(settings),
+            SystemClock(),
+            source=source,
+            target=target,
+            on_table=lambda table: show(f"comparing {name}.{table}"),
+        ).run(request)
 
 
 def _require_there(option: str, metastore: Metastore, database: str) -> None:
