@@ -8,6 +8,7 @@ from typing import Protocol
 
 from hms_bridge.compaction.plan import BucketTask
 from hms_bridge.model.compaction import VerifyMode
+from hms_bridge.rows.row_sum import SeenRows
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -22,14 +23,6 @@ class WrittenFile:
     written_as: str
     row_count: int
     size_bytes: int
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SeenRows:
-    """Rows or delete events: how many, and a sum that does not depend on their order."""
-
-    count: int
-    checksum: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

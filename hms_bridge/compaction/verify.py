@@ -2,14 +2,14 @@
 
 Another way than the writer's: files are decoded by pyarrow's own ORC reader (Apache ORC in C++),
 visibility and deletes are merged here, plainly, on the numbers alone. Nothing of the kernel, of
-``orc/`` or of the rows' reader is used. Sums do not depend on the order of rows.
+``orc/`` or of the rows' reader is used. Sums (``rows/row_sum.py``) do not depend on the order of
+rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any, Final
 
 import numpy as np
@@ -19,11 +19,12 @@ import pyarrow as pa
 from changemanager.filesystem.volume import Volume
 from hms_bridge.acid.markers import parse_flush_length
 from hms_bridge.compaction.arrow_files import arrow_files
-from hms_bridge.compaction.executor import SeenRows, Verification, WrittenFile
+from hms_bridge.compaction.executor import Verification, WrittenFile
 from hms_bridge.compaction.plan import BucketTask
 from hms_bridge.errors import CompactionError
 from hms_bridge.model.compaction import VerifyMode
 from hms_bridge.model.valid_ids import ValidWriteIdList
+from hms_bridge.rows.row_sum import SeenRows, added_up, value_sums
 from hms_bridge.snapshot.plan import RawRows, ReadFile
 
 _BATCH_ROWS: Final = 65_536
@@ -32,7 +33,6 @@ _KEY: Final = ("originaltransaction", "bucket", "rowid")
 _CURRENT: Final = "currenttransaction"
 _ROW: Final = "row"
 _SEEDS: Final = (0x243F6A8885A308D3, 0x13198A2E03707344)
-_WORD: Final = (1 << 64) - 1
 
 _Numbers = npt.NDArray[np.int64]
 _Digests = npt.NDArray[np.uint64]
@@ -103,13 +103,7 @@ class _Look:
 
     def seen(self, events: Iterable[_Events]) -> SeenRows:
         """How many, and their sum."""
-        count, sums = 0, (0, 0)
-        for batch in events:
-            count += len(batch.current)
-            high, low = self._sums(batch)
-            # Each modulo 2^64, so that it does not matter how rows are cut into batches.
-            sums = ((sums[0] + high) & _WORD, (sums[1] + low) & _WORD)
-        return SeenRows(count=count, checksum=(sums[0] << 64) | sums[1])
+        return added_up((len(batch.current), self._sums(batch)) for batch in events)
 
     def rows_of(self, task: BucketTask) -> Iterator[_Events]:
         """Rows of the inputs that the snapshot sees; deleted ones only in a minor compaction."""
@@ -213,7 +207,8 @@ class _Look:
         if self._mode is VerifyMode.COUNTS:
             return 0, 0
         if events.row is not None:
-            return _sums_of_values(events)
+            keys = (pa.array(column) for column in (*events.key, events.current))
+            return value_sums([*keys, *events.row.flatten()])
         # Of inserts it is the key's write id (an UPDATE is a delete and an insert).
         columns = (*events.key, events.current)
         high, low = (int(_digest(columns, seed).sum(dtype=np.uint64)) for seed in _SEEDS)
@@ -279,43 +274,6 @@ def _digest(columns: Sequence[_Numbers], seed: int) -> _Digests:
     return digest
 
 
-def _sums_of_values(events: _Events) -> tuple[int, int]:
-    high = low = 0
-    columns = [
-        _plain(column).to_pylist() for column in (events.row.flatten() if events.row else ())
-    ]
-    keys = [column.tolist() for column in (*events.key, events.current)]
-    for values in zip(*keys, *columns, strict=True):
-        digest = int.from_bytes(blake2b(repr(values).encode(), digest_size=16).digest())
-        high, low = high + (digest >> 64), low + (digest & _WORD)
-    return high, low
-
-
-def _plain(array: pa.Array) -> pa.Array:
-    """Times as numbers: Python's own hold no nanoseconds."""
-    kind = array.type
-    if pa.types.is_timestamp(kind):
-        return array.cast(pa.int64())
-    if pa.types.is_date32(kind):
-        return array.cast(pa.int32())
-    if pa.types.is_struct(kind):
-        parts = [_plain(array.field(at)) for at in range(kind.num_fields)]
-        names = [f"{at} {kind.field(at).name}" for at in range(kind.num_fields)]
-        return pa.StructArray.from_arrays(parts, names=names, mask=array.is_null())
-    if pa.types.is_map(kind):
-        entries = pa.StructArray.from_arrays(
-            [_plain(array.keys), _plain(array.items)], names=["key", "value"]
-        )
-        return pa.ListArray.from_arrays(array.offsets, entries, mask=_nulls(array))
-    if pa.types.is_list(kind):
-        return pa.ListArray.from_arrays(array.offsets, _plain(array.values), mask=_nulls(array))
-    return array
-
-
 def _has_union(kind: pa.DataType) -> bool:
     inner = (kind.field(at).type for at in range(kind.num_fields))
     return pa.types.is_union(kind) or any(map(_has_union, inner))
-
-
-def _nulls(array: pa.Array) -> pa.Array | None:
-    return array.is_null() if array.null_count else None

@@ -16,7 +16,7 @@ from hms_bridge.model.ids import EventId
 from hms_bridge.model.properties import FIRST_INCREMENTAL_PENDING, INCOMPATIBLE
 from hms_bridge.repl.dump.backlog import Backlog, bytes_to_copy, find_backlog
 from hms_bridge.repl.dump.event_source import EventRange
-from hms_bridge.repl.dump.origin import require_same_log
+from hms_bridge.repl.dump.origin import require_reached, require_same_log
 from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps
 from hms_bridge.repl.format.untrusted import DumpRules
 from hms_bridge.repl.pins import dump_holder
@@ -191,11 +191,7 @@ class ReplStatus:
             if newest is not None:
                 since_dump = EventRange(after=dumped, until=current)
                 require_same_log(source, self._resolve, newest, since_dump)
-            if current < loaded:
-                raise EventGapError(
-                    f"the source's newest event is {current}, the replica stands at {loaded}: the "
-                    f"source was restored from a backup, or is another one. {begin_anew(database)}"
-                )
+            require_reached(current, loaded, database)
             later = EventRange(after=max(loaded, dumped), until=current)
             undumped = find_backlog(source, later, database)
         except EventGapError as error:

@@ -29,3 +29,16 @@ def world(empty_world: ReplWorld) -> ReplWorld:
     empty_world.create_table("t")
     empty_world.insert("t", (1, "a"))
     return empty_world
+
+
+@pytest.fixture
+def busy_world(empty_world: ReplWorld) -> ReplWorld:
+    """Two tables, one of them partitioned, with inserts, an update and a delete."""
+    world = empty_world
+    world.create_table("t")
+    world.insert("t", (1, "a"), (2, "b"), (3, "c"))
+    world.create_table("parted", is_partitioned=True)
+    for value in ("x", "y"):
+        world.add_partition("parted", value)
+        world.insert("parted", (1, value), (2, value), partition=f"p={value}")
+    return world

@@ -25,7 +25,7 @@ from hms_bridge.repl.dump.event_source import (
 )
 from hms_bridge.repl.dump.unreported_writes import earlier_allocations
 
-_WITHOUT_A_CHANGE = frozenset(
+WITHOUT_A_CHANGE = frozenset(
     {
         EventType.OPEN_TXN.value,
         EventType.ABORT_TXN.value,
@@ -142,4 +142,4 @@ def _written(store: NotificationStore, txns: Iterable[TxnId], database: str) -> 
 
 def _is_change(event: NotificationEvent, database: str) -> bool:
     is_commit = event.type == EventType.COMMIT_TXN.value
-    return is_of(event, database) and not is_commit and event.type not in _WITHOUT_A_CHANGE
+    return is_of(event, database) and not is_commit and event.type not in WITHOUT_A_CHANGE

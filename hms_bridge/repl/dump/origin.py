@@ -63,6 +63,15 @@ def require_same_log(
         )
 
 
+def require_reached(newest: EventId, stands_at: EventId, database: str) -> None:
+    """Raises EventGapError if a source has not come to the event at which its replica stands."""
+    if newest < stands_at:
+        raise EventGapError(
+            f"the source's newest event is {newest}, the replica stands at {stands_at}: the "
+            f"source was restored from a backup, or is another one. {begin_anew(database)}"
+        )
+
+
 def _begin_anew(previous: DumpDirectory) -> str:
     scope = previous.metadata.scope if previous.metadata else None
     return begin_anew(scope.database_name if scope else "DATABASE")

@@ -1,4 +1,4 @@
-"""The transaction under which a bootstrap dump reads."""
+"""The transaction under which a bootstrap dump, or a comparison, reads."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class ReadTxn:
             self._transaction.heartbeat.check()
         except MetastoreError as error:
             raise ReplError(
-                f"the dump's own transaction {self._transaction.id} was lost ({error}), so files "
-                "may have been cleaned while it read them; dump again"
+                f"transaction {self._transaction.id}, under which files were read, was lost "
+                f"({error}), so some may have been cleaned meanwhile; begin again"
             ) from error
         self._beat_ms = self._clock.now_ms()
 

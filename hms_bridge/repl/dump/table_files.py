@@ -44,7 +44,7 @@ def snapshot_files(
         paths = [
             file.path
             for file in list_data(root)
-            if file.kind is FileKind.FILE and _is_plain_data(file.path)
+            if file.kind is FileKind.FILE and is_plain_data(file.path)
         ]
     else:
         paths = sorted(_acid_paths(root, snapshot, snapshot.write_ids))
@@ -61,7 +61,8 @@ def _reference(root: Location, path: str, cm_root: str | None) -> EncodedUri:
     )
 
 
-def _is_plain_data(path: str) -> bool:
+def is_plain_data(path: str) -> bool:
+    """Whether a path below a table or partition without transactions is a file that readers see."""
     levels = path.split("/")
     return not any(is_hidden(level) for level in levels) and not any(
         "=" in level for level in levels[:-1]

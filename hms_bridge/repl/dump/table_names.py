@@ -21,7 +21,8 @@ class _Change:
 
 
 class TableNames:
-    """Follows the tables of a database through the log, from an event until now; read once.
+    """Follows the tables of a database through the log, from an event until now; read once, and on
+    as it grows.
 
     ``after`` may be moved back by a question about an earlier event.
     """
@@ -29,8 +30,12 @@ class TableNames:
     def __init__(self, store: NotificationStore, database_name: str, after: EventId) -> None:
         self._store = store
         self._database_name = database_name
-        self._after = after
-        self._changes: tuple[_Change, ...] | None = None
+        self._begin_at(after)
+
+    def _begin_at(self, after: EventId) -> None:
+        self._after = self._until = after
+        self._is_fresh = False
+        self._changes: list[_Change] = []
 
     def name_now(self, name: str, at: EventId) -> str | None:
         """The name now of what had a name at an event; None if it was dropped since."""
@@ -42,9 +47,8 @@ class TableNames:
 
         Raises EventGapError if the log does not go back so far any more.
         """
-        if self._changes is not None and at < self._after:
-            self._changes = None
-        self._after = min(self._after, at)
+        if at < self._after:
+            self._begin_at(at)
         for change in self._read():
             if until is not None and change.event_id > until:
                 break
@@ -55,18 +59,20 @@ class TableNames:
         return name
 
     def read_again(self) -> None:
-        """Ask the log anew with the next question: the world has moved on."""
-        self._changes = None
+        """Read the log on with the next question: the world has moved on."""
+        self._is_fresh = False
 
-    def _read(self) -> tuple[_Change, ...]:
-        if self._changes is None:
-            wanted = EventRange(after=self._after, until=self._store.get_current_event_id())
-            self._changes = tuple(
+    def _read(self) -> list[_Change]:
+        if not self._is_fresh:
+            wanted = EventRange(after=self._until, until=self._store.get_current_event_id())
+            self._changes += [
                 change
                 for event in read_events(self._store, wanted)
                 if concerns(event, self._database_name)
                 for change in _changes(event)
-            )
+            ]
+            self._until = wanted.until
+            self._is_fresh = True
         return self._changes
 
 

@@ -34,9 +34,7 @@ def require_own(
         if replica.has_allocated(table, pair):
             continue
         store = replica.metastore
-        if replica.is_first_incremental(table) and _is_of_bootstrap(
-            store, full_name, pair.write_id
-        ):
+        if replica.is_first_incremental(table) and has_no_owner(store, full_name, pair.write_id):
             continue
         if not is_committed and _is_aborted(store, full_name, pair.write_id):
             continue
@@ -58,8 +56,8 @@ def owns(metastore: Metastore, table: str, txn_id: TxnId, write_id: WriteId) -> 
     return write_ids.is_open(write_id)
 
 
-def _is_of_bootstrap(metastore: Metastore, table: str, write_id: WriteId) -> bool:
-    """Whether no transaction of the target is known to have it.
+def has_no_owner(metastore: Metastore, table: str, write_id: WriteId) -> bool:
+    """Whether no transaction of the metastore is known to have it.
 
     A snapshot from before all transactions sees such ids only; but where the list has no committed
     one it ends at the lowest that has an owner. Then the metastore is asked for the owner itself,

@@ -1,0 +1,248 @@
+"""What happened to a database after an event, as its log tells: for a source that has gone on.
+
+Definitions are as they are now, so what changed them since makes a table undecided. Rows are not:
+write ids that were committed since can be left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from hms_bridge.errors import EventGapError
+from hms_bridge.metadata_store import NotificationStore
+from hms_bridge.model.event import EventType, NotificationEvent
+from hms_bridge.model.ids import EventId, TxnId, WriteId
+from hms_bridge.model.partition_name import partition_name
+from hms_bridge.repl.compare.definitions import partition_definition, table_definition
+from hms_bridge.repl.dump.backlog import WITHOUT_A_CHANGE
+from hms_bridge.repl.dump.event_source import EventRange, concerns, is_of, read_events
+from hms_bridge.repl.dump.table_names import TableNames
+from hms_bridge.repl.dump.unreported_writes import earlier_allocations
+from hms_bridge.repl.format.event_payload import (
+    AllocWriteIdPayload,
+    CommitTxnPayload,
+    OpenTxnPayload,
+    Payload,
+    message_json,
+)
+from hms_bridge.repl.format.passed_kinds import is_harmless_compaction
+from hms_bridge.wire.object_json import partition_from_json, table_from_json
+
+_OTHERS = WITHOUT_A_CHANGE | {
+    EventType.CREATE_FUNCTION.value,
+    EventType.DROP_FUNCTION.value,
+    EventType.RELOAD.value,
+}
+"""Kinds of events that change no table, partition or database."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Change:
+    """Of a table, or of some of its partitions; of the database where no table is named."""
+
+    event_id: EventId
+    what: str
+    table: str
+    partitions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Allocation:
+    """A write id of a table, by the name that it had at the event."""
+
+    event_id: EventId
+    table: str
+    write_id: WriteId
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Commit:
+    event_id: EventId
+    txn_id: TxnId
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LaterWriteIds:
+    """By table: ``given`` after the event, or before it and ``committed`` after it.
+    ``unknown_txns`` committed after it too, and the log tells not any more what they wrote."""
+
+    given: Mapping[str, frozenset[WriteId]] = field(default_factory=dict)
+    committed: Mapping[str, frozenset[WriteId]] = field(default_factory=dict)
+    unknown_txns: tuple[TxnId, ...] = ()
+
+    def of(self, table: str) -> frozenset[WriteId]:
+        """All that a reader at the event does not see."""
+        return self.given.get(table, frozenset()) | self.committed.get(table, frozenset())
+
+
+class LaterEvents:
+    """Reads a log after an event, and on as it grows."""
+
+    def __init__(self, store: NotificationStore, database: str, after: EventId) -> None:
+        self._store = store
+        self._database = database
+        self._after = self.until = after
+        self._names = TableNames(store, database, after)
+        self._changes: list[_Change] = []
+        self._opened: set[TxnId] = set()
+        self._allocations: dict[TxnId, list[_Allocation]] = {}
+        self._commits: list[_Commit] = []
+        self._looked_back: dict[TxnId, bool] = {}
+        self._known: dict[tuple[EventId, EventId], LaterWriteIds] = {}
+
+    def read_on(self) -> None:
+        """Up to the newest event. Raises EventGapError if any is gone."""
+        wanted = EventRange(after=self.until, until=self._store.get_current_event_id())
+        try:
+            for event in read_events(self._store, wanted):
+                self.until = event.id
+                if concerns(event, self._database):
+                    self._note(event)
+        except EventGapError as error:
+            raise EventGapError(
+                f"the notification log has no longer all events after {self.until}, so nobody can "
+                f"tell what changed in {self._database} since. Load what was dumped, then compare "
+                "again"
+            ) from error
+        self._names.read_again()
+
+    def table_change(self, table: str, after: EventId) -> str | None:
+        """What last changed the definition of a table, or of the database (""), as a text; None
+        for nothing."""
+        found = [
+            change
+            for change in self._changes
+            if change.event_id > after and change.table == table and not change.partitions
+        ]
+        return f"event {found[-1].event_id} ({found[-1].what})" if found else None
+
+    def partition_changes(self, table: str, after: EventId) -> Mapping[str, str]:
+        """Partitions that were added since, by name, with the event as a text."""
+        return {
+            name: f"event {change.event_id} ({change.what})"
+            for change in self._changes
+            if change.event_id > after and change.table == table
+            for name in change.partitions
+        }
+
+    def write_ids(self, after: EventId) -> LaterWriteIds:
+        """What a reader of the tables, by their names now, does not see at an event."""
+        key = (after, self.until)
+        if key not in self._known:
+            self._known = {key: self._write_ids(after)}
+        return self._known[key]
+
+    def _write_ids(self, after: EventId) -> LaterWriteIds:
+        given: dict[str, set[WriteId]] = {}
+        committed: dict[str, set[WriteId]] = {}
+        unknown: list[TxnId] = []
+        for commit in self._commits:
+            if commit.event_id > after:
+                if not self._looks_back(commit.txn_id):
+                    unknown.append(commit.txn_id)
+                self._sort_in(self._allocations.get(commit.txn_id, ()), committed)
+        for allocations in self._allocations.values():
+            self._sort_in((one for one in allocations if one.event_id > after), given)
+        return LaterWriteIds(
+            given={name: frozenset(ids) for name, ids in given.items()},
+            committed={name: frozenset(ids) for name, ids in committed.items()},
+            unknown_txns=tuple(unknown),
+        )
+
+    def _sort_in(self, allocations: Iterable[_Allocation], into: dict[str, set[WriteId]]) -> None:
+        for one in allocations:
+            name = self._names.name_now(one.table, one.event_id)
+            if name is not None:
+                into.setdefault(name, set()).add(one.write_id)
+
+    def _looks_back(self, txn_id: TxnId) -> bool:
+        """Whether all is known that a transaction was given, also before this log begins."""
+        if txn_id in self._opened:
+            return True
+        if txn_id not in self._looked_back:
+            earlier = earlier_allocations(self._store, self._database, txn_id, self._after)
+            try:
+                for event_id, payload in earlier:
+                    self._allocate(event_id, payload, only=txn_id)
+                self._looked_back[txn_id] = True
+            except EventGapError:
+                self._looked_back[txn_id] = False
+        return self._looked_back[txn_id]
+
+    def _allocate(
+        self, event_id: EventId, payload: AllocWriteIdPayload, only: TxnId | None = None
+    ) -> None:
+        for pair in payload.allocated:
+            if only is None or pair.txn_id == only:
+                self._allocations.setdefault(pair.txn_id, []).append(
+                    _Allocation(event_id=event_id, table=payload.table_name, write_id=pair.write_id)
+                )
+
+    def _note(self, event: NotificationEvent) -> None:
+        where = f"event {event.id} ({event.type})"
+        if event.type == EventType.ALLOC_WRITE_ID.value:
+            self._allocate(event.id, AllocWriteIdPayload.parse(message_json(event), where))
+        elif event.type == EventType.OPEN_TXN.value:
+            self._opened.update(OpenTxnPayload.parse(message_json(event), where).txn_ids)
+        elif event.type == EventType.COMMIT_TXN.value:
+            commit = CommitTxnPayload.parse(message_json(event), where)
+            self._commits.append(_Commit(event_id=event.id, txn_id=commit.txn_id))
+        elif is_of(event, self._database):
+            self._changes += _changes(event)
+
+
+def _changes(event: NotificationEvent) -> Iterator[_Change]:
+    """A kind of event that nobody knows yet counts as a change of its table; so does a rebalance,
+    which gives rows other ids."""
+    is_rebalance = event.type == EventType.COMMIT_COMPACTION.value and not (
+        is_harmless_compaction(event.message)
+    )
+    if event.type in _OTHERS and not is_rebalance:
+        return
+    payload = Payload.parse(message_json(event), f"event {event.id} ({event.type})")
+    table = (event.table_name or "").lower()
+    if is_rebalance:
+        table = payload.text("tableName").lower()
+        yield _Change(event_id=event.id, what=event.type, table=table)
+    elif event.type == EventType.ALTER_TABLE.value:
+        yield from _altered_table(event, payload)
+    elif event.type == EventType.ALTER_PARTITION.value and _is_same_partition(payload):
+        return
+    elif event.type == EventType.ADD_PARTITION.value:
+        columns = table_from_json(payload.text("tableObjJson")).partition_columns
+        names = tuple(
+            partition_name(columns, partition_from_json(text).values)
+            for text in _there(payload.texts("partitionListJson"))
+        )
+        yield _Change(event_id=event.id, what=event.type, table=table, partitions=names)
+    else:
+        yield _Change(event_id=event.id, what=event.type, table=table)
+
+
+def _altered_table(event: NotificationEvent, payload: Payload) -> Iterator[_Change]:
+    """Both names of a renamed one; nothing where only statistics were noted."""
+    before = table_from_json(payload.text("tableObjBeforeJson"))
+    after = table_from_json(payload.text("tableObjAfterJson"))
+    is_same = before.full_name == after.full_name and (
+        table_definition(before) == table_definition(after)
+    )
+    if is_same and not payload.is_true("isTruncateOp"):
+        return
+    for name in dict.fromkeys((before.name, after.name)):
+        yield _Change(event_id=event.id, what=event.type, table=name)
+
+
+def _is_same_partition(payload: Payload) -> bool:
+    if "partitionObjBeforeJson" not in payload.fields or payload.is_true("isTruncateOp"):
+        return False
+    before = partition_from_json(payload.text("partitionObjBeforeJson"))
+    after = partition_from_json(payload.text("partitionObjAfterJson"))
+    table = table_from_json(payload.text("tableObjJson"))
+    return before.values == after.values and (
+        partition_definition(before, table) == partition_definition(after, table)
+    )
+
+
+def _there(texts: Iterable[str | None]) -> Iterator[str]:
+    return (text for text in texts if text)
