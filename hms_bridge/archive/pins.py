@@ -93,6 +93,16 @@ def _pin(row: Row[*tuple[Any, ...]], names: Sequence[str]) -> Pin:
     )
 
 
+def needed_since_ms(connection: Connection) -> Mapping[str, int]:
+    """By policy: since when its next dump needs what was archived, and what happened."""
+    rows = connection.execute(
+        select(_PIN.HOLDER, _PIN.ARCHIVED_SINCE_MS).where(
+            _PIN.KIND == PinKind.POLICY.value, _PIN.ARCHIVED_SINCE_MS.is_not(None)
+        )
+    )
+    return {row.HOLDER: row.ARCHIVED_SINCE_MS for row in rows}
+
+
 def holders(
     connection: Connection, cmroot: str, names: Collection[str], now_ms: int
 ) -> Mapping[str, tuple[str, ...]]:

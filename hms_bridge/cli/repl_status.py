@@ -96,6 +96,7 @@ def status_request(
         source_database=database,
         target_database=target_database,
         event_ttl_ms=settings.event_ttl_ms,
+        event_budget_ms=settings.repl.event_budget_ms,
         retain_ms=settings.archive.retain_ms,
         own_archive=archive_root(settings),
         are_bytes_counted=are_bytes_counted,

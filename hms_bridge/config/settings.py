@@ -265,6 +265,10 @@ class ReplSettings:
         "as the notification log does; _functions and _constraints for those of tables that come "
         "whole. Any other kind that cannot be replayed is refused. What is let pass is counted in "
         "the report.")
+    event_budget_ms: int = setting(Given.duration_ms, "hms.bridge.repl.events.budget", "30d",
+        "How long notification events are kept at most for the next dump of a replicated database, "
+        "beyond their time to live. A database that was not dumped for so long is given up: its "
+        "replica has to be bootstrapped anew.", unit="d")
     load_schemes: frozenset[str] = setting(Given.names, "hms.bridge.repl.load.schemes",
         "abfs,abfss,file,gs,hdfs,s3,s3a,s3n,webhdfs",
         "The only kinds of file system from which files of a dump are read.")

@@ -19,7 +19,7 @@ from hms_bridge.repl.dump.event_source import EventRange
 from hms_bridge.repl.dump.origin import require_reached, require_same_log
 from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps
 from hms_bridge.repl.format.untrusted import DumpRules
-from hms_bridge.repl.pins import dump_holder
+from hms_bridge.repl.pins import dump_holder, policy_holder
 from hms_bridge.repl.remedies import begin_anew
 from hms_bridge.repl.target_objects import last_event_of
 from hms_bridge.repl.verify import verify_dump
@@ -27,15 +27,17 @@ from hms_bridge.repl.verify import verify_dump
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StatusRequest:
-    """Whose status. ``event_ttl_ms`` and ``retain_ms`` are the source's settings
-    (hive.repl.event.db.listener.timetolive, hive.repl.cm.retain). ``own_archive``: the archive
-    that ``retain_ms`` is of; None: every one. ``are_bytes_counted``: look at each file that is
-    still to be copied, which takes a call to the storage each."""
+    """Whose status. ``event_ttl_ms``, ``event_budget_ms`` and ``retain_ms`` are the source's
+    settings (hive.repl.event.db.listener.timetolive, hms.bridge.repl.events.budget,
+    hive.repl.cm.retain). ``own_archive``: the archive that ``retain_ms`` is of; None: every one.
+    ``are_bytes_counted``: look at each file that is still to be copied, which takes a call to the
+    storage each."""
 
     root: str
     source_database: str
     target_database: str | None = None
     event_ttl_ms: int = 10 * 86_400_000
+    event_budget_ms: int = 30 * 86_400_000
     retain_ms: int = 10 * 86_400_000
     own_archive: str | None = None
     are_bytes_counted: bool = False
@@ -163,7 +165,9 @@ class ReplStatus:
             is_first_incremental_pending=_is_true(parameters, FIRST_INCREMENTAL_PENDING),
             is_incompatible=is_incompatible,
             dumps=tuple(self._describe(dump) for dump in dumps),
-            events_expire_in_seconds=self._seconds_until(_sum(oldest_ms, request.event_ttl_ms)),
+            events_expire_in_seconds=self._seconds_until(
+                _sum(oldest_ms, self._events_kept_ms(request, source))
+            ),
             archive_expires_in_seconds=None if is_pinned else self._seconds_until(expiry_ms),
             missing_files=missing,
             is_pinned=is_pinned,
@@ -226,6 +230,12 @@ class ReplStatus:
         request = NotificationRequest(last_event_id=after, max_events=1)
         events = self._source.get_next_notification(request)
         return events[0].time_seconds * 1000 if events else None
+
+    def _events_kept_ms(self, request: StatusRequest, database: str) -> int:
+        """A pin of the policy keeps them beyond their time to live, as far as the budget goes."""
+        pins = () if self._pins is None else self._pins.pins()
+        is_pinned = any(pin.holder == policy_holder(database) for pin in pins)
+        return max(request.event_ttl_ms, request.event_budget_ms if is_pinned else 0)
 
     def _age_seconds(self, time_ms: int | None) -> int:
         return 0 if time_ms is None else max(0, (self._clock.now_ms() - time_ms) // 1000)

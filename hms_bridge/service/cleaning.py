@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 
-from hms_bridge.archive import file_tasks
+from hms_bridge.archive import file_tasks, pins
 from hms_bridge.backend.connection import Connection
 from hms_bridge.backend.work import sql
 from hms_bridge.catalog.places import Owner
@@ -26,6 +27,10 @@ from hms_bridge.txn import (
 
 ROUNDS_MAX = 1000
 """How often a step of housekeeping that has a limit is repeated in one run."""
+_DUMP_SECONDS_MAX = 86_400
+"""A policy's pin tells when its last dump began to write, by the clock of its machine. The dump's
+last event is older by the time that it had planned and waited."""
+_LOG = logging.getLogger(__name__)
 
 
 def _find_moves(connection: Connection, database: str, table: str) -> tuple[str, ...]:
@@ -111,5 +116,22 @@ def _log_failed(unit: UnitOfWork, failed: Sequence[Compaction]) -> int:
 
 
 def _purge_events(unit: UnitOfWork) -> int:
-    before = unit.now_seconds - unit.settings.event_ttl_ms // 1000
-    return event_log.purge(unit.connection, before)
+    """What is older than its time to live goes, unless a dump is still to come that needs it."""
+    settings = unit.settings
+    before = unit.now_seconds - settings.event_ttl_ms // 1000
+    given_up = min(before, unit.now_seconds - settings.repl.event_budget_ms // 1000)
+    needed = {
+        policy: since_ms // 1000 - _DUMP_SECONDS_MAX
+        for policy, since_ms in pins.needed_since_ms(unit.connection).items()
+    }
+    gone = event_log.purge(unit.connection, max(given_up, min([before, *needed.values()])))
+    for policy, since in needed.items():
+        if gone and since < given_up:
+            _LOG.warning(
+                "%s is given up: its next dump needs events that are older than "
+                "hms.bridge.repl.events.budget, and they are purged. Its replica has to be "
+                "bootstrapped anew; 'cm release %s' if it is replicated no more",
+                policy,
+                policy,
+            )
+    return gone

@@ -44,7 +44,7 @@ def test_lag_is_what_a_reader_of_the_replica_misses(world):
     assert report.last_event_id == begun.last_event_id
     assert report.backlog.commits == 1
     assert 90 <= report.rpo_seconds < 3600
-    assert 9 * 86_400 < report.events_expire_in_seconds < 10 * 86_400
+    assert 29 * 86_400 < report.events_expire_in_seconds < 30 * 86_400
     assert report.headroom == Headroom(limit="event log", seconds=report.events_expire_in_seconds)
     world.replicate()
     after = look(world)
@@ -71,7 +71,7 @@ def test_events_that_are_gone_are_trouble_and_no_lag(world):
     world.replicate()
     world.insert("t", (2, "b"))
     world.insert("t", (3, "c"))
-    world.clock.advance_ms(20 * DAY_MS)
+    world.clock.advance_ms(40 * DAY_MS)
     world.metastore.run_housekeeping()
     world.insert("t", (4, "d"))
     report = look(world)
@@ -83,7 +83,7 @@ def test_what_a_waiting_dump_holds_needs_no_log(world):
     world.replicate()
     world.insert("t", (2, "b"))
     world.dump()
-    world.clock.advance_ms(20 * DAY_MS)
+    world.clock.advance_ms(40 * DAY_MS)
     world.metastore.run_housekeeping()
     report = look(world)
     assert (report.backlog, report.troubles) == (None, ())
