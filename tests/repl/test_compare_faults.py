@@ -248,7 +248,7 @@ def test_a_source_that_was_restored_from_a_backup(loaded: ReplWorld) -> None:
 
 def test_events_that_are_gone(loaded: ReplWorld) -> None:
     loaded.insert("t", (5, "e"))
-    loaded.clock.advance_ms(20 * DAY_MS)
+    loaded.clock.advance_ms(40 * DAY_MS)
     loaded.metastore.run_housekeeping()
     assert "no longer all events after" in refusal(loaded, EventGapError)
 
