@@ -62,9 +62,11 @@ def pytest_configure(config: pytest.Config) -> None:
 FAMILIES = {
     "hive": {"hive42", "hive42_metastore", "hive42_metastore_alone", "hive2310", "hms401"},
     "cluster": {"cluster", "hdfs"},
+    "databases": {"mariadb"},
     "beside": {"hive42_beside"},
 }
-"""Systems that many files share. What runs in one process starts each of them once."""
+"""Systems that many files share, by how long their cases take: the longest first, so that what is
+short fills the end of the other process. What runs in one process starts each of them once."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -79,7 +81,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     families = {path: _family(path, of_file.get(path, set())) for path in {i.path for i in items}}
     for item in items:
         item.add_marker(pytest.mark.xdist_group(families[item.path]))
-    # The longest families first: what is short fills the end of the other process.
     ranks = {name: rank for rank, name in enumerate(FAMILIES)}
     items.sort(key=lambda item: ranks.get(families[item.path], len(ranks)))
 
