@@ -148,7 +148,8 @@ class ReplStatus:
         loaded = last if last is not None else _loaded_until(dumps)
         dumped = _dumped_until(dumps)
         waiting = next((dump for dump in dumps if dump.state is DumpState.FINISHED), None)
-        is_pinned = False if waiting is None else self._is_pinned(source, waiting)
+        holders = self._pin_holders()
+        is_pinned = False if waiting is None else _is_pinned(holders, source, waiting)
         expiry_ms, missing = self._archive_expiry(request, waiting)
         oldest_ms = self._event_time_ms(dumped)
         current = None if self._source is None else self._source.get_current_event_id()
@@ -166,7 +167,7 @@ class ReplStatus:
             is_incompatible=is_incompatible,
             dumps=tuple(self._describe(dump) for dump in dumps),
             events_expire_in_seconds=self._seconds_until(
-                _sum(oldest_ms, self._events_kept_ms(request, source))
+                _sum(oldest_ms, _events_kept_ms(request, source, holders))
             ),
             archive_expires_in_seconds=None if is_pinned else self._seconds_until(expiry_ms),
             missing_files=missing,
@@ -231,12 +232,6 @@ class ReplStatus:
         events = self._source.get_next_notification(request)
         return events[0].time_seconds * 1000 if events else None
 
-    def _events_kept_ms(self, request: StatusRequest, database: str) -> int:
-        """A pin of the policy keeps them beyond their time to live, as far as the budget goes."""
-        pins = () if self._pins is None else self._pins.pins()
-        is_pinned = any(pin.holder == policy_holder(database) for pin in pins)
-        return max(request.event_ttl_ms, request.event_budget_ms if is_pinned else 0)
-
     def _age_seconds(self, time_ms: int | None) -> int:
         return 0 if time_ms is None else max(0, (self._clock.now_ms() - time_ms) // 1000)
 
@@ -258,10 +253,11 @@ class ReplStatus:
         )
         return report.load_before_ms, len(report.missing)
 
-    def _is_pinned(self, database: str, dump: DumpDirectory) -> bool | None:
+    def _pin_holders(self) -> frozenset[str] | None:
+        """None where the source's own database is not looked at."""
         if self._pins is None:
             return None
-        return dump_holder(database, dump.paths.root) in {pin.holder for pin in self._pins.pins()}
+        return frozenset(pin.holder for pin in self._pins.pins())
 
     def _describe(self, dump: DumpDirectory) -> DumpStatus:
         metadata = dump.metadata
@@ -275,6 +271,16 @@ class ReplStatus:
             finished_ms=None if metadata is None else dump.time_ms,
             loaded_ms=None if loaded is None else loaded.mtime_ms,
         )
+
+
+def _is_pinned(holders: frozenset[str] | None, database: str, dump: DumpDirectory) -> bool | None:
+    return None if holders is None else dump_holder(database, dump.paths.root) in holders
+
+
+def _events_kept_ms(request: StatusRequest, database: str, holders: frozenset[str] | None) -> int:
+    """A pin of the policy keeps them beyond their time to live, as far as the budget goes."""
+    is_pinned = policy_holder(database) in (holders or ())
+    return max(request.event_ttl_ms, request.event_budget_ms if is_pinned else 0)
 
 
 def _dumped_until(dumps: Sequence[DumpDirectory]) -> EventId | None:
