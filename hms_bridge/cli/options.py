@@ -197,6 +197,19 @@ def dry_run_option(command: Command) -> Command:
     )(command)
 
 
+def duration_option_ms(option: str, text: str) -> int:
+    """What an option such as ``--every`` is given, not negative. Raises UsageError, also for a bare
+    number, which would be seconds to some and hours to Hive; ConfigError for no duration at all."""
+    from hms_bridge.config.durations import parse_duration_ms
+
+    if text.strip().lstrip("+-").isdecimal():
+        raise click.UsageError(f"{option} takes a number and a unit, as 30m or 6h, not '{text}'")
+    duration_ms = parse_duration_ms(text, "s")
+    if duration_ms < 0:
+        raise click.UsageError(f"{option} takes a duration that is not negative, as 6h")
+    return duration_ms
+
+
 def split_table_name(text: str) -> tuple[str, str]:
     """``database.table`` or ``table`` (of ``default``), in lower case."""
     database, separator, name = text.strip().lower().rpartition(".")

@@ -18,7 +18,12 @@ from hms_bridge.cli.lag_verdict import (
     verdict_record,
     worst,
 )
-from hms_bridge.cli.options import format_option, metastore_option, settings_options
+from hms_bridge.cli.options import (
+    duration_option_ms,
+    format_option,
+    metastore_option,
+    settings_options,
+)
 from hms_bridge.cli.output import print_rows, say
 from hms_bridge.cli.repl_status import both_sides, status_request
 from hms_bridge.cli.sides import side_settings, side_url
@@ -101,9 +106,9 @@ def lag(
       hms-bridge repl lag sales --source thrift://s:9083 --metrics /var/lib/node_exporter/sales.prom
     """
     limits = LagLimits(
-        warning=_seconds("--warn", warn),
-        critical=_seconds("--critical", critical),
-        headroom=_seconds("--headroom", headroom),
+        warning=duration_option_ms("--warn", warn) // 1000,
+        critical=duration_option_ms("--critical", critical) // 1000,
+        headroom=duration_option_ms("--headroom", headroom) // 1000,
     )
     if limits.critical < limits.warning:
         raise click.UsageError("--critical is less than --warn")
@@ -216,15 +221,3 @@ def _told_in(path: Path, verdicts: Sequence[Verdict]) -> State:
         say(f"--metrics: {path} cannot be written: {error}")
         return State.UNKNOWN
     return State.OK
-
-
-def _seconds(option: str, text: str) -> int:
-    """A bare number would be seconds to some and hours to Hive."""
-    from hms_bridge.config.durations import parse_duration_ms
-
-    if text.strip().lstrip("+-").isdecimal():
-        raise click.UsageError(f"{option} takes a number and a unit, as 30m or 6h, not '{text}'")
-    duration_ms = parse_duration_ms(text, "s")
-    if duration_ms < 0:
-        raise click.UsageError(f"{option} takes a duration that is not negative, as 6h")
-    return duration_ms // 1000

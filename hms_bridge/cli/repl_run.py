@@ -15,6 +15,7 @@ import click
 from hms_bridge.cli.options import (
     database_option,
     dry_run_option,
+    duration_option_ms,
     format_option,
     settings_options,
 )
@@ -306,11 +307,7 @@ def _open_cycle(
 
 
 def _pause_seconds(text: str) -> float:
-    from hms_bridge.config.durations import parse_duration_ms
-
-    if text.strip().isdecimal():
-        raise click.UsageError(f"--every takes a number and a unit, as 10m, not '{text}'")
-    pause_ms = parse_duration_ms(text, "s")
+    pause_ms = duration_option_ms("--every", text)
     if pause_ms < 1000:
         raise click.UsageError("--every takes a second or more")
     return pause_ms / 1000
