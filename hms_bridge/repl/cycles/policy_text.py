@@ -6,6 +6,7 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -44,13 +45,7 @@ def parse_policies(text: str, place: str) -> tuple[ReplicationPolicy, ...]:
 def checked(policy: ReplicationPolicy) -> ReplicationPolicy:
     """The policy with database names as Hive has them. Raises ConfigError for a password in clear
     text and for settings that are empty, ReplError for what is no name of a database."""
-    return ReplicationPolicy(
-        name=policy.name,
-        root=policy.root,
-        source=_checked(policy.source),
-        target=_checked(policy.target),
-        is_paused=policy.is_paused,
-    )
+    return replace(policy, source=_checked(policy.source), target=_checked(policy.target))
 
 
 def with_environment(text: str, environment: Mapping[str, str]) -> str:
@@ -73,11 +68,7 @@ def _checked(side: PolicySide) -> PolicySide:
     for key, value in side.settings.items():
         if _SECRET.search(key) and not _VARIABLE.fullmatch(value):
             raise _clear_text(key)
-    return PolicySide(
-        database=checked_name(side.database, "database"),
-        metastore=side.metastore,
-        settings=side.settings,
-    )
+    return replace(side, database=checked_name(side.database, "database"))
 
 
 def _require_no_password(url: str) -> None:
