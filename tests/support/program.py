@@ -80,7 +80,10 @@ class Program:
             f"<property><name>{name}</name><value>{value}</value></property>"
             for name, value in values.items()
         )
-        site.write_text(f"<configuration>{properties}</configuration>")
+        # A program that runs meanwhile reads it whole: the old one or the new one.
+        written = self.folder / f"hive-site-{threading.get_ident()}.xml"
+        written.write_text(f"<configuration>{properties}</configuration>")
+        written.replace(site)
         return {"HMS_BRIDGE_CONFIG": str(site), "HMS_BRIDGE_METASTORE": self.url}
 
     def run(self, *words: str, stdin: str | None = None) -> Answer:
