@@ -14,7 +14,7 @@ from hms_bridge.server.names import limit_of, table_name, values_of_name
 from hms_bridge.server.served_partitions import ServedPartitions
 from hms_bridge.wire.condition import read_condition
 from hms_bridge.wire.convert_catalog import partition_to_struct
-from hms_bridge.wire.required import given
+from hms_bridge.wire.required import given, given_name
 from hms_bridge.wire.structs import Struct, hive
 
 
@@ -171,6 +171,27 @@ class PartitionCalls:
         name = table_name(args.db_name, args.tbl_name)
         return self._store.count_partitions_by_filter(
             name.database, name.table, args.filter or "", name.catalog
+        )
+
+    @answers("get_partition_values")
+    def get_partition_values(self, args: Struct) -> Struct:
+        """Values of some partition columns. The order that is asked for is not heeded, as Hive's
+        (docs/hive/metastore.md §24); a snapshot has all partitions."""
+        request = given(args.request, "request")
+        name = table_name(request.dbName, request.tblName, request.catName)
+        keys = given(request.partitionKeys, "partitionKeys")
+        rows = self._store.get_partition_values(
+            name.database,
+            name.table,
+            [given_name(key.name, "a partition key's name") for key in keys],
+            filter_text=request.filter or "",
+            is_distinct=request.applyDistinct is not False,
+            is_ascending=request.ascending is not False,
+            max_parts=limit_of(request.maxParts),
+            catalog=name.catalog,
+        )
+        return hive.PartitionValuesResponse(
+            partitionValues=[hive.PartitionValuesRow(row=list(row)) for row in rows]
         )
 
     @answers("get_partitions_by_expr")

@@ -16,7 +16,7 @@ from hms_bridge.model.target import TableName
 
 
 class ServedPartitions(CatalogStore, Protocol):
-    """The catalog, with partitions by condition, renamed and exchanged."""
+    """The catalog, with partitions by condition, their values, renamed and exchanged."""
 
     def get_partitions_by_condition(
         self,
@@ -49,6 +49,27 @@ class ServedPartitions(CatalogStore, Protocol):
         self, database: str, table: str, filter_text: str, catalog: str = DEFAULT_CATALOG
     ) -> int:
         """How many a filter selects; none is loaded."""
+        ...
+
+    def get_partition_values(
+        self,
+        database: str,
+        table: str,
+        keys: Sequence[str],
+        *,
+        filter_text: str = "",
+        is_distinct: bool = True,
+        is_ascending: bool = True,
+        max_parts: int = -1,
+        catalog: str = DEFAULT_CATALOG,
+    ) -> tuple[tuple[str, ...], ...]:
+        """Rows of values, in the order of the partitions' names (docs/hive/metastore.md §24).
+
+        Without a filter: of ``keys``, escaped as in names, always ascending; ``max_parts`` 0 means
+        all. With one: of all partition columns, unescaped, whatever keys are given; 0 means none.
+        Raises MetaError without keys; without a filter also for one that is no partition column,
+        or for more than there are.
+        """
         ...
 
     def drop_partitions_by_conditions(

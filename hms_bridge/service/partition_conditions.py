@@ -10,13 +10,14 @@ from hms_bridge.backend.connection import Connection
 from hms_bridge.backend.work import sql
 from hms_bridge.catalog import partitions, tables
 from hms_bridge.catalog.partition_expression import BoundExpression, bind_expression
-from hms_bridge.catalog.partition_filter import parse_filter, with_texts_unescaped
+from hms_bridge.catalog.partition_filter import Node, parse_filter, with_texts_unescaped
 from hms_bridge.catalog.partition_order import in_order
 from hms_bridge.catalog.partition_predicate import bind_filter
 from hms_bridge.catalog.partition_values import UnknownTypeError
 from hms_bridge.catalog.partitions import Matches, StoredPartition
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.tables import StoredTable
+from hms_bridge.catalog.value_rows import rows_of_keys, rows_of_names
 from hms_bridge.errors import MetaError, NoSuchObjectError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, DEFAULT_PARTITION_VALUE, Partition
 from hms_bridge.model.expression import Condition, ConditionToDrop, FilterText, Unread
@@ -72,11 +73,42 @@ def _count_partitions_by_filter(
 ) -> int:
     tree = parse_filter(filter_text)
     stored = require_named(connection, database, table, catalog)
+    return len(_names_selected(connection, stored, tree))
+
+
+def _get_partition_values(
+    connection: Connection,
+    database: str,
+    table: str,
+    keys: Sequence[str],
+    *,
+    filter_text: str = "",
+    is_distinct: bool = True,
+    is_ascending: bool = True,
+    max_parts: int = -1,
+    catalog: str = DEFAULT_CATALOG,
+) -> tuple[tuple[str, ...], ...]:
+    if not keys:
+        raise MetaError("no key of partitions is asked for; give some of the partition columns")
+    tree = parse_filter(filter_text)
+    stored = require_named(connection, database, table, catalog)
+    names = _names_selected(connection, stored, tree)
+    if not filter_text:
+        rows = rows_of_keys(names, stored.table, keys, is_distinct=is_distinct)
+        return tuple(rows if max_parts <= 0 else rows[:max_parts])
+    chosen = names if is_ascending else names[::-1]
+    return tuple(rows_of_names(chosen if max_parts < 0 else chosen[:max_parts]))
+
+
+def _names_selected(
+    connection: Connection, stored: StoredTable, tree: Node | None
+) -> tuple[str, ...]:
+    """Names of those that a filter selects, sorted; no partition is loaded."""
     if tree is None:
-        return len(partitions.partition_names(connection, stored))
+        return partitions.partition_names(connection, stored)
     bound = bind_filter(tree, stored.table.partition_columns)
     chosen = partitions.matches(connection, stored, bound.selects, bound.required_values)
-    return len(chosen.found)
+    return tuple(name for name, _ in chosen.found)
 
 
 class PartitionConditionVerbs(VerbFamily):
@@ -89,6 +121,7 @@ class PartitionConditionVerbs(VerbFamily):
     get_partitions_by_condition = reads(sql(_get_partitions_by_condition))
     get_partition_names_by_condition = reads(sql(_get_partition_names_by_condition))
     count_partitions_by_filter = reads(sql(_count_partitions_by_filter))
+    get_partition_values = reads(sql(_get_partition_values))
 
     def drop_partitions_by_conditions(
         self,

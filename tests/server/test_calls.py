@@ -464,6 +464,34 @@ def test_partition_names_by_values(rig: Rig) -> None:
     assert rig("get_partition_names_ps_req", req=request).names == ["a=2/b=x%2Fy"]
 
 
+def test_partition_values(rig: Rig) -> None:
+    rig.fake.answers["get_partition_values"] = (("x", "1"), ("x%2Fy", "2"))
+    keys = [hive.FieldSchema(name="B", type="string"), hive.FieldSchema(name="a")]
+    request = hive.PartitionValuesRequest(
+        dbName="DB", tblName="P", partitionKeys=keys, applyDistinct=None, ascending=None,
+        maxParts=None, partitionOrder=keys, validWriteIdList="db.p:1:1::",
+    )  # fmt: skip
+    found = rig("get_partition_values", request=request)
+    assert [one.row for one in found.partitionValues] == [["x", "1"], ["x%2Fy", "2"]]
+    how = {
+        "filter_text": "", "is_distinct": True, "is_ascending": True, "max_parts": -1,
+        "catalog": "hive",
+    }  # fmt: skip
+    assert rig.asked == [("get_partition_values", "db", "p", ["b", "a"], how)]
+    request.applyDistinct, request.ascending = False, False
+    request.filter, request.maxParts, request.catName = "a = 1", 7, "Other"
+    rig("get_partition_values", request=request)
+    how = {
+        "filter_text": "a = 1", "is_distinct": False, "is_ascending": False, "max_parts": 7,
+        "catalog": "other",
+    }  # fmt: skip
+    assert rig.asked == [("get_partition_values", "db", "p", ["b", "a"], how)]
+    for missing, why in ((None, "partitionKeys"), ([hive.FieldSchema()], "key's name")):
+        request.partitionKeys = missing
+        with pytest.raises(MetaError, match=f"{why} was not sent"):
+            rig("get_partition_values", request=request)
+
+
 def test_conditions_in_all_forms(rig: Rig) -> None:
     sent = sent_for("(i = 1)")
     equal = Call(Function.EQUAL, (ColumnReference("i", "int"), Constant(1, "int")), "boolean")

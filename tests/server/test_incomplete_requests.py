@@ -30,6 +30,7 @@ INCOMPLETE: dict[str, dict[str, Any]] = {
         dbName="db", tableName="t", replPolicy="db.*",
         srcTxnToWriteIdList=[hive.TxnToWriteId(), hive.TxnToWriteId(txnId=2)],
     )},
+    "get_partition_values": {"request": hive.PartitionValuesRequest(dbName="db", tblName="t")},
     "commit_txn": {"rqst": hive.CommitTxnRequest(
         txnid=1, keyValue=hive.CommitTxnKeyValue(tableId=1, value="v")
     )},
@@ -51,6 +52,9 @@ INNER: dict[str, dict[str, Any]] = {
     )},
     "repl_tbl_writeid_state": {"rqst": hive.ReplTblWriteIdStateRequest(
         user="u", hostName="h", dbName="db", tableName="t"
+    )},
+    "get_partition_values": {"request": hive.PartitionValuesRequest(
+        dbName="db", tblName="t", partitionKeys=[hive.FieldSchema()]
     )},
     "commit_txn": {"rqst": hive.CommitTxnRequest(
         txnid=1, replPolicy="db.*", txn_type=1, writeEventInfos=[hive.WriteEventInfo(writeId=1)]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import event
 
 from hms_bridge.errors import InvalidOperationError, MetaError, NoSuchObjectError
-from hms_bridge.model.catalog import Column, Database, TableType
+from hms_bridge.model.catalog import DEFAULT_PARTITION_VALUE, Column, Database, TableType
 from hms_bridge.model.expression import (
     Call,
     ColumnReference,
@@ -29,6 +30,7 @@ from tests.support.world import World
 KEYS = (Column(name="n", type="int"), Column(name="s", type="string"))
 VALUES = [("1", "a"), ("2", "b"), ("10", "it's"), ("x", "odd"), ("__HIVE_DEFAULT_PARTITION__", "d")]
 NAMES = ["n=1/s=a", "n=10/s=it%27s", "n=2/s=b", "n=__HIVE_DEFAULT_PARTITION__/s=d", "n=x/s=odd"]
+SORTED = sorted(VALUES)
 N, S = ColumnReference("n", "int"), ColumnReference("s", "string")
 PLAIN = {"type": TableType.MANAGED_TABLE.value, "parameters": {}}
 
@@ -261,3 +263,52 @@ def test_partitions_are_counted_and_not_loaded(
     assert metastore.count_partitions_by_filter("db", "t", text) == count
     assert any('"PARTITIONS"' in one for one in statements)
     assert not any('"PARTITION_PARAMS"' in one for one in statements)
+
+
+def test_values_of_keys_are_those_of_the_names(metastore: MetastoreService) -> None:
+    metastore.add_partitions("db", "t", [partition("db", "t", "1", "b")])
+    by_n = ["1", "1", "10", "2", DEFAULT_PARTITION_VALUE, "x"]
+    by_s = ["a", "b", "it%27s", "b", "d", "odd"]
+
+    def values(*keys: str, **how: Any) -> list[tuple[str, ...]]:
+        return list(metastore.get_partition_values("DB", "T", keys, **how))
+
+    assert values("n") == [("1",), ("10",), ("2",), (DEFAULT_PARTITION_VALUE,), ("x",)]
+    assert values("s", is_distinct=False) == [(value,) for value in by_s]
+    assert values("s") == [("a",), ("b",), ("it%27s",), ("d",), ("odd",)]
+    assert values("S", "n") == list(zip(by_s, by_n, strict=True))
+    assert values("n", "n", max_parts=1) == [("1", "1")]
+    assert values("n", max_parts=2) == [("1",), ("10",)]  # of rows, not of partitions
+    assert values("n", is_distinct=False, max_parts=2) == [("1",), ("1",)]
+    for how in ({"max_parts": 0}, {"is_ascending": False}):
+        assert values("n", **how) == values("n")
+
+
+def test_values_with_a_filter_are_those_of_all_columns(metastore: MetastoreService) -> None:
+    def values(text: str, **how: Any) -> list[tuple[str, ...]]:
+        return list(metastore.get_partition_values("db", "t", ["n"], filter_text=text, **how))
+
+    assert values("s like '%'") == SORTED
+    assert values("s like '%'", is_ascending=False, max_parts=2) == SORTED[:2:-1]
+    assert values("s like '%'", max_parts=2) == SORTED[:2]
+    assert values("n < 11", is_distinct=False) == SORTED[:3]
+    assert values("n = 7") == values("n = 1", max_parts=0) == []
+    assert metastore.get_partition_values("db", "t", ["zz"], filter_text="n = 1") == (("1", "a"),)
+
+
+def test_values_that_there_are_not(metastore: MetastoreService) -> None:
+    for table, keys, text, why in (
+        ("t", ["zz", "n"], "", "zz: no partition column of db.t; .* columns: n, s"),
+        ("u", ["zz"], "", "zz: no partition column of db.u"),
+        ("t", ["n", "s", "n"], "", "3 keys of the 2 partition columns of db.t"),
+        ("t", [], "", "no key of partitions is asked for"),
+        ("t", [], "n = 1", "no key of partitions is asked for"),
+        ("t", ["n"], "n =", "filter"),
+        ("t", ["n"], "zz = 1", "zz"),
+    ):
+        with pytest.raises(MetaError, match=why):
+            metastore.get_partition_values("db", table, keys, filter_text=text)
+    assert metastore.get_partition_values("db", "u", ["n"]) == ()
+    for text in ("", "n = 1"):
+        with pytest.raises(NoSuchObjectError, match="none"):
+            metastore.get_partition_values("db", "none", ["n"], filter_text=text)
