@@ -472,7 +472,7 @@ def test_partition_values(rig: Rig) -> None:
         maxParts=None, partitionOrder=keys, validWriteIdList="db.p:1:1::",
     )  # fmt: skip
     found = rig("get_partition_values", request=request)
-    assert [one.row for one in found.partitionValues] == [["x", "1"], ["x%2Fy", "2"]]
+    assert [row.row for row in found.partitionValues] == [["x", "1"], ["x%2Fy", "2"]]
     how = {
         "filter_text": "", "is_distinct": True, "is_ascending": True, "max_parts": -1,
         "catalog": "hive",
