@@ -345,6 +345,7 @@ def test_nothing_is_recorded_as_cleaned_while_a_rename_moves_it(cluster):
     aborted.insert(cluster.source.table_location("t")[5:], "", [(1, "v1")], 0)
     aborted.lock(LockType.SHARED_WRITE, DataOperation.INSERT, [""], is_dynamic=False)
     aborted.abort()
+    cluster.clock.advance_ms(cluster.source.settings.compactor.abort_retention_ms + 1)
     actor = begin_rename(cluster)
     clients.insert_into("t", random.Random(3))  # so that the rename goes back
     daemons._clean(cluster.source)
