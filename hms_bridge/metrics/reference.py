@@ -35,5 +35,4 @@ def _table(metrics: Sequence[Metric]) -> Iterator[str]:
     yield "|---|---|---|---|"
     for metric in metrics:
         labels = ", ".join(f"`{label}`" for label in metric.labels)
-        kind = "counter" if metric.is_counter else "gauge"
-        yield f"| `{metric.name}` | {kind} | {labels} | {metric.doc} |"
+        yield f"| `{metric.name}` | {metric.type} | {labels} | {metric.doc} |"
