@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from hms_bridge.metrics.cycle_metrics import CYCLE_METRICS
 from hms_bridge.metrics.metric import Metric
 from hms_bridge.metrics.replica_metrics import REPLICA_METRICS
 from hms_bridge.metrics.store_metrics import STORE_METRICS
@@ -25,6 +26,10 @@ def metrics_page() -> str:
             "## Of a replica: hms-bridge repl lag --metrics",
             "",
             *_table(REPLICA_METRICS),
+            "",
+            "## Of policies: hms-bridge repl run --metrics, --metrics-port",
+            "",
+            *_table(CYCLE_METRICS),
             "",
         ]
     )

@@ -10,6 +10,7 @@ import strictyaml
 
 from hms_bridge.model.call import CallOutcome
 from hms_bridge.model.figures import QUEUED_STATES
+from hms_bridge.model.replication import CycleOutcome
 from tests.support.golden import CHECKOUT
 from tests.support.openmetrics import DECLARED, METRICS, labels_of
 
@@ -23,6 +24,7 @@ VALUES = {
     ("hms_bridge_compactions", "state"): {state.word for state in QUEUED_STATES},
     ("hms_bridge_archive_intents", "state"): {"open", "abandoned"},
     ("hms_bridge_call_duration_seconds_count", "outcome"): {one.value for one in CallOutcome},
+    ("hms_bridge_policy_cycles_total", "outcome"): {one.value for one in CycleOutcome},
 }
 _SELECTOR = re.compile(r"\b([a-zA-Z_]\w*)(?:\{([^}]*)\})?")
 _MATCHER = re.compile(r'(\w+)\s*=\s*"([^"]*)"')

@@ -9,10 +9,11 @@ from urllib.parse import urlsplit
 
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+from hms_bridge.metrics.cycle_metrics import CYCLE_METRICS
 from hms_bridge.metrics.replica_metrics import REPLICA_METRICS
 from hms_bridge.metrics.store_metrics import STORE_METRICS
 
-METRICS = (*STORE_METRICS, *REPLICA_METRICS)
+METRICS = (*STORE_METRICS, *REPLICA_METRICS, *CYCLE_METRICS)
 _HISTOGRAM_SERIES = ("_bucket", "_count", "_sum")
 DECLARED = {
     name: metric
