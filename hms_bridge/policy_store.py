@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from hms_bridge.model.replication import Cycle, CycleResult, ReplicationPolicy
+from hms_bridge.model.replication import Cycle, CycleResult, PolicyTotals, ReplicationPolicy
 
 
 class PolicyStore(Protocol):
@@ -45,4 +45,8 @@ class PolicyStore(Protocol):
 
     def get_cycles(self, policy: str | None = None, limit: int = 100) -> tuple[Cycle, ...]:
         """The newest cycles, of one policy or of all, newest first."""
+        ...
+
+    def get_totals(self) -> tuple[PolicyTotals, ...]:
+        """The sums over the cycles of each policy, by its name."""
         ...

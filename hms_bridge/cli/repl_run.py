@@ -5,13 +5,13 @@ from __future__ import annotations
 import getpass
 import signal
 import socket
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 import click
 
+from hms_bridge.cli.open_cycle import open_cycle
 from hms_bridge.cli.options import (
     database_option,
     dry_run_option,
@@ -20,8 +20,7 @@ from hms_bridge.cli.options import (
     settings_options,
 )
 from hms_bridge.cli.output import print_rows, say, size_text, time_text
-from hms_bridge.cli.sides import side_settings, side_url, source_side
-from hms_bridge.clock import SystemClock
+from hms_bridge.cli.repl_run_metrics import CycleNews, cycle_metrics_options, cycles_told
 from hms_bridge.config.settings import Settings
 from hms_bridge.errors import BusyError, ConfigError, HmsBridgeError
 from hms_bridge.model.replication import (
@@ -33,7 +32,6 @@ from hms_bridge.model.replication import (
 
 if TYPE_CHECKING:
     from hms_bridge.connect import LocalStore
-    from hms_bridge.repl.cycles.cycle import OpenCycle
     from hms_bridge.repl.cycles.runner import Runner
 
 _RESULT_COLUMNS = (
@@ -65,6 +63,7 @@ _HISTORY_MAX = 100
     help="Tries of a cycle while a server or a storage does not answer.",
 )
 @click.option("--quick", "is_quick", is_flag=True, help="Look for files by name before copying.")
+@cycle_metrics_options
 @dry_run_option
 @database_option
 @format_option
@@ -75,6 +74,8 @@ def run(
     every: str | None,
     attempts_max: int,
     is_quick: bool,
+    metrics_file: Path | None,
+    metrics_port: int | None,
     is_dry_run: bool,
     metastore_url: str,
     output_format: str,
@@ -89,7 +90,8 @@ def run(
     \b
     Examples:
       hms-bridge repl run sales
-      hms-bridge repl run --all --every 10m
+      hms-bridge repl run --all --every 10m --metrics-port 9465
+      hms-bridge repl run --all --metrics /var/lib/node_exporter/cycles.prom
       hms-bridge repl run --all --dry-run
     """
     from hms_bridge.connect import connected_locally
@@ -97,6 +99,8 @@ def run(
     if are_all == bool(names):
         raise click.UsageError("name policies, or give --all")
     pause_seconds = None if every is None else _pause_seconds(every)
+    if metrics_port is not None and pause_seconds is None:
+        raise click.UsageError("--metrics-port needs --every; a run that ends has --metrics FILE")
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with connected_locally(metastore_url, settings, is_created=False) as store:
@@ -110,13 +114,15 @@ def run(
             runner = _runner(
                 store, metastore_url, settings, attempts_max=attempts_max, is_quick=is_quick
             )
-            while True:
-                rows = [_ran(runner, policy) for policy in _chosen(store, names)]
-                print_rows(rows, _RESULT_COLUMNS, output_format)
-                if pause_seconds is None:
-                    raise SystemExit(int(any(_is_failed(row) for row in rows)))
-                if not _has_slept(runner, pause_seconds):
-                    return
+            with cycles_told(store, names, metrics_file, metrics_port) as news:
+                while True:
+                    rows = [_ran(runner, policy, news) for policy in _chosen(store, names)]
+                    print_rows(rows, _RESULT_COLUMNS, output_format)
+                    if pause_seconds is None:
+                        is_failed = news.is_lost or any(_is_failed(row) for row in rows)
+                        raise SystemExit(int(is_failed))
+                    if not _has_slept(runner, pause_seconds):
+                        return
     finally:
         signal.signal(signal.SIGTERM, before)
 
@@ -197,10 +203,11 @@ def _chosen(store: LocalStore, names: Sequence[str]) -> list[ReplicationPolicy]:
     return found
 
 
-def _ran(runner: Runner, policy: ReplicationPolicy) -> dict[str, object]:
+def _ran(runner: Runner, policy: ReplicationPolicy, news: CycleNews) -> dict[str, object]:
     """What is wrong with one policy says nothing of the next."""
     try:
         result = runner.run(policy)
+        news.write()
     except BusyError as error:
         say(str(error))
         return {"policy": policy.name, "outcome": "busy", "why": str(error)}
@@ -228,7 +235,7 @@ def _has_slept(runner: Runner, seconds: float) -> bool:
 def _planned(metastore_url: str, policy: ReplicationPolicy, *, is_quick: bool) -> dict[str, object]:
     row: dict[str, object] = {"policy": policy.name, "why": None}
     try:
-        with _open_cycle(policy, metastore_url, is_quick=is_quick) as cycle:
+        with open_cycle(policy, metastore_url, is_quick=is_quick) as cycle:
             plan = cycle.plan()
     except HmsBridgeError as error:
         return row | {"why": str(error)}
@@ -255,7 +262,7 @@ def _runner(
     return Runner(
         metastore=store.metastore,
         store=store.policies,
-        open_cycle=lambda policy: _open_cycle(policy, metastore_url, is_quick=is_quick),
+        open_cycle=lambda policy: open_cycle(policy, metastore_url, is_quick=is_quick),
         clock=store.clock,
         user=getpass.getuser(),
         host=socket.gethostname(),
@@ -263,47 +270,6 @@ def _runner(
         rules=RunRules(attempts_max=attempts_max),
         tell=say,
     )
-
-
-@contextmanager
-def _open_cycle(
-    policy: ReplicationPolicy, store_url: str, *, is_quick: bool
-) -> Iterator[OpenCycle]:
-    """Both sides of a policy, each with its settings. Raises HmsBridgeError."""
-    from hms_bridge.cli.repl_requests import dump_request, load_request
-    from hms_bridge.config.file_systems import file_systems
-    from hms_bridge.connect import connected
-    from hms_bridge.dml.named import find_database
-    from hms_bridge.repl.cycles.cycle import OpenCycle
-    from hms_bridge.repl.dump.repl_dump import ReplDump
-    from hms_bridge.repl.load.repl_load import ReplLoad
-    from hms_bridge.repl.pinned_dumps import release_loaded_dumps
-
-    source_settings, target_settings = side_settings(policy.source), side_settings(policy.target)
-    at_source, clock = file_systems(source_settings), SystemClock()
-    with ExitStack() as stack:
-        source, manifest = stack.enter_context(
-            source_side(side_url(policy.source, store_url), source_settings)
-        )
-        target = stack.enter_context(connected(side_url(policy.target, store_url), target_settings))
-        find_database(source, policy.source.database)
-        yield OpenCycle(
-            dumper=ReplDump(
-                source, at_source, clock, lambda: str(uuid4()), manifest, on_waiting=say
-            ),
-            loader=ReplLoad(target, file_systems(target_settings), clock=clock, on_waiting=say),
-            dump=dump_request(
-                policy.source.database, source_settings, root=policy.root, policy=policy.name
-            ),
-            load=load_request(
-                policy.source.database,
-                target_settings,
-                target_database=policy.target.database,
-                root=policy.root,
-                is_quick=is_quick,
-            ),
-            release=lambda: manifest and release_loaded_dumps(at_source, manifest),
-        )
 
 
 def _pause_seconds(text: str) -> float:

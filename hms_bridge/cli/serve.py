@@ -19,7 +19,7 @@ import click
 from hms_bridge.cli.logs import logging_options
 from hms_bridge.cli.options import database_option, settings_options
 from hms_bridge.cli.output import say
-from hms_bridge.cli.serve_metrics import metrics_served
+from hms_bridge.cli.serve_metrics import counted_calls, metrics_served
 from hms_bridge.cli.spark_options import spark_options
 from hms_bridge.config.settings import (
     EXTERNAL_WAREHOUSE,
@@ -34,6 +34,7 @@ from hms_bridge.spark.request import SparkRequest
 
 if TYPE_CHECKING:
     from hms_bridge.connect import LocalStore
+    from hms_bridge.server.dispatch import CallWatch
     from hms_bridge.server.serve import MetastoreServer
 
 _LOG = logging.getLogger(__name__)
@@ -95,7 +96,8 @@ def serve(
         store = stack.enter_context(connected_locally(metastore_url, settings))
         if settings.archive.is_enabled:
             _prepare_archive(store)
-        server = _server(store, settings, host=host, port=port)
+        calls = counted_calls(settings.metrics, metrics_port)
+        server = _server(store, host=host, port=port, watch=None if calls is None else calls.note)
         stopping = threading.Event()
         _stop_on_signals(stopping)
         server.start()
@@ -112,7 +114,7 @@ def serve(
         stack.callback(_stop_tasks, tasks)
         for task in tasks:
             task.start()
-        stack.enter_context(metrics_served(store, metrics_port))
+        stack.enter_context(metrics_served(store, metrics_port, calls))
         _stop_on_signals(stopping)  # Spark's session takes Ctrl-C for itself
         _say_places(settings)
         say(f"serving thrift://{host}:{server.port} over {url_without_password(metastore_url)}")
@@ -122,16 +124,18 @@ def serve(
 
 
 def _server(
-    store: LocalStore, settings: Settings, *, host: str, port: int | None
+    store: LocalStore, *, host: str, port: int | None, watch: CallWatch | None
 ) -> MetastoreServer:
     from hms_bridge.server.serve import MetastoreServer
 
+    settings = store.settings
     return MetastoreServer(
         settings.server.port if port is None else port,
         store.metastore,
         host=host,
         config=_client_config(settings),
         limits=settings.server,
+        watch=watch,
     )
 
 

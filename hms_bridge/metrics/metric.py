@@ -1,16 +1,22 @@
 """What is told to a monitor: metrics with their meaning, and samples of them as text.
 
-Every metric is a gauge, unless its name ends in ``_total``: readers of the older text format
-(node_exporter's textfile collector) know no more types.
+Every metric is a gauge, unless its name ends in ``_total``, or it has buckets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+)
 from prometheus_client.core import Metric as Family
 from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.registry import Collector
@@ -20,41 +26,87 @@ _COUNTER = "_total"
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric. ``name`` is the whole of it, and ends in its ``unit``, if it has one."""
+    """One metric. ``name`` is the whole of it, and ends in its ``unit``, if it has one (before
+    ``_total``). ``buckets`` make a histogram: the highest value of each, ascending."""
 
     name: str
     doc: str
     labels: tuple[str, ...] = ()
     unit: str = ""
+    buckets: tuple[float, ...] = ()
 
     @property
     def is_counter(self) -> bool:
         """Whether it only grows, until the program ends."""
         return self.name.endswith(_COUNTER)
 
-    def at(self, value: float, *labels: str) -> Sample:
+    @property
+    def type(self) -> str:
+        """As OpenMetrics calls it."""
+        return "histogram" if self.buckets else "counter" if self.is_counter else "gauge"
+
+    def at(self, value: float | Spread, *labels: str) -> Sample:
         """A value of it, for these values of its labels."""
         return Sample(self, value, labels)
 
 
+@dataclass(slots=True)
+class Spread:
+    """How values are spread over buckets: ``counts`` has one number more, of what is above."""
+
+    buckets: tuple[float, ...]
+    counts: list[int] = field(default_factory=list)
+    sum: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.counts:
+            self.counts = [0] * (len(self.buckets) + 1)
+
+    def add(self, value: float) -> None:
+        """One more."""
+        self.counts[bisect_left(self.buckets, value)] += 1
+        self.sum += value
+
+    def copy(self) -> Spread:
+        """As it is now."""
+        return Spread(self.buckets, list(self.counts), self.sum)
+
+    @property
+    def series(self) -> list[tuple[str, float]]:
+        """How many values there are up to each limit, as Prometheus has it."""
+        limits = [*(str(float(limit)) for limit in self.buckets), "+Inf"]
+        return list(zip(limits, accumulate(self.counts), strict=True))
+
+
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One value of a metric."""
+    """One value of a metric; of a histogram, the spread of its values."""
 
     metric: Metric
-    value: float
+    value: float | Spread
     labels: tuple[str, ...] = ()
+
+
+_FAMILIES: dict[str, Callable[..., Any]] = {
+    "counter": CounterMetricFamily,
+    "gauge": GaugeMetricFamily,
+    "histogram": HistogramMetricFamily,
+}
 
 
 def families(samples: Iterable[Sample]) -> list[Family]:
     """Samples by metric, in the order in which metrics come first."""
-    found: dict[Metric, GaugeMetricFamily | CounterMetricFamily] = {}
+    found: dict[Metric, Any] = {}
     for sample in samples:
-        metric = sample.metric
+        metric, value = sample.metric, sample.value
         if metric not in found:
-            kind = CounterMetricFamily if metric.is_counter else GaugeMetricFamily
+            kind = _FAMILIES[metric.type]
             found[metric] = kind(metric.name, metric.doc, labels=metric.labels, unit=metric.unit)
-        found[metric].add_metric(sample.labels, sample.value)
+        family = found[metric]
+        if isinstance(value, Spread):
+            family.add_metric(sample.labels, value.series, value.sum)
+        else:
+            family.add_metric(sample.labels, value)
     return list(found.values())
 
 

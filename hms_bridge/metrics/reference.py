@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from hms_bridge.metrics.cycle_metrics import CYCLE_METRICS
 from hms_bridge.metrics.metric import Metric
 from hms_bridge.metrics.replica_metrics import REPLICA_METRICS
 from hms_bridge.metrics.store_metrics import STORE_METRICS
@@ -26,6 +27,10 @@ def metrics_page() -> str:
             "",
             *_table(REPLICA_METRICS),
             "",
+            "## Of policies: hms-bridge repl run --metrics, --metrics-port",
+            "",
+            *_table(CYCLE_METRICS),
+            "",
         ]
     )
 
@@ -35,5 +40,4 @@ def _table(metrics: Sequence[Metric]) -> Iterator[str]:
     yield "|---|---|---|---|"
     for metric in metrics:
         labels = ", ".join(f"`{label}`" for label in metric.labels)
-        kind = "counter" if metric.is_counter else "gauge"
-        yield f"| `{metric.name}` | {kind} | {labels} | {metric.doc} |"
+        yield f"| `{metric.name}` | {metric.type} | {labels} | {metric.doc} |"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from changemanager.figures import ArchiveFigures
+from hms_bridge.metrics.call_times import CALL_DURATION
 from hms_bridge.metrics.metric import Metric, Sample
 from hms_bridge.model.event import NotificationEvent
 from hms_bridge.model.figures import CompactionFigures, LockFigures, TxnFigures
@@ -74,7 +75,7 @@ FIGURE_FAILURES = Metric(
 STORE_METRICS = (
     OPEN_TXNS, OLDEST_OPEN_TXN_AGE, ABORTED_TXNS, LOCKS, COMPACTIONS, OLDEST_INITIATED_AGE,
     NEWEST_EVENT, EVENTS, OLDEST_EVENT_AGE, ARCHIVE_FILES, ARCHIVE_BYTES, PURGE_DUE, PINS, INTENTS,
-    OLDEST_INTENT_AGE, FIGURE_FAILURES,
+    OLDEST_INTENT_AGE, CALL_DURATION, FIGURE_FAILURES,
 )  # fmt: skip
 """Everything that a scrape of a server may hold."""
 

@@ -59,6 +59,11 @@ class CycleOutcome(Enum):
     INTERRUPTED = "interrupted"
     """Its process was killed, or told to stop; the next cycle goes on from there."""
 
+    @property
+    def is_success(self) -> bool:
+        """Whether the replica then had what its source had."""
+        return self in {CycleOutcome.REPLICATED, CycleOutcome.NOTHING_NEW}
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CycleResult:
@@ -93,3 +98,20 @@ class Cycle:
         if self.ended_at_ms is None:
             return None
         return max(0, self.ended_at_ms - self.started_at_ms)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PolicyTotals:
+    """Sums over all cycles of a policy that are over, also those that history has forgotten.
+
+    ``last_success_ms``: when the last one ended that brought the replica to its source's state;
+    ``last_duration_ms`` of the last one of any outcome. None before there was one.
+    """
+
+    policy: str
+    is_paused: bool
+    cycle_counts: Mapping[CycleOutcome, int]
+    event_count: int
+    byte_count: int
+    last_success_ms: int | None
+    last_duration_ms: int | None

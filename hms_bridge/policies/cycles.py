@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, delete, insert, select, update
 
 from hms_bridge.backend.schema.replication_tables import HMSB_REPL_CYCLE
 from hms_bridge.backend.work import Work
 from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.model.replication import Cycle, CycleOutcome, CycleResult
 from hms_bridge.policies.policies import take_cycle_number
+from hms_bridge.policies.totals import count
 
 KEPT_MAX = 10_000
 """Cycles of a policy: more than a year of one an hour, each of which found something."""
@@ -22,11 +24,7 @@ def begin_cycle(work: Work, policy: str, host: str) -> int:
     """See PolicyStore.begin_cycle."""
     connection, now_ms = work.connection, work.clock.now_ms()
     number = take_cycle_number(connection, policy)
-    connection.execute(
-        update(HMSB_REPL_CYCLE)
-        .where(_ROW.POLICY_NAME == policy, _ROW.OUTCOME == CycleOutcome.RUNNING.value)
-        .values(OUTCOME=CycleOutcome.INTERRUPTED.value)
-    )
+    _end_killed(connection, policy)
     connection.execute(
         delete(HMSB_REPL_CYCLE).where(
             _ROW.POLICY_NAME == policy, _ROW.CYCLE_NUMBER <= number - KEPT_MAX
@@ -44,16 +42,33 @@ def begin_cycle(work: Work, policy: str, host: str) -> int:
     return number
 
 
+def _end_killed(connection: Connection, policy: str) -> None:
+    """Whoever is alone with the policy now did not leave these."""
+    running = (_ROW.POLICY_NAME == policy) & (_ROW.OUTCOME == CycleOutcome.RUNNING.value)
+    for row in connection.execute(select(HMSB_REPL_CYCLE).where(running)).all():
+        killed = _cycle(row)
+        interrupted = replace(killed.result, outcome=CycleOutcome.INTERRUPTED)
+        count(connection, replace(killed, result=interrupted))
+    connection.execute(
+        update(HMSB_REPL_CYCLE).where(running).values(OUTCOME=CycleOutcome.INTERRUPTED.value)
+    )
+
+
 def end_cycle(work: Work, policy: str, number: int, result: CycleResult) -> None:
     """See PolicyStore.end_cycle."""
     connection = work.connection
-    changed = connection.execute(
+    row = connection.execute(
+        select(HMSB_REPL_CYCLE).where(_is(policy, number)).with_for_update()
+    ).first()
+    if row is None:
+        raise NoSuchObjectError(f"policy {policy}, or its history, was removed meanwhile")
+    ended = replace(_cycle(row), ended_at_ms=work.clock.now_ms(), result=result)
+    connection.execute(
         update(HMSB_REPL_CYCLE)
         .where(_is(policy, number))
-        .values(ENDED_AT_MS=work.clock.now_ms(), **_values(result))
+        .values(ENDED_AT_MS=ended.ended_at_ms, **_values(result))
     )
-    if changed.rowcount == 0:
-        raise NoSuchObjectError(f"policy {policy}, or its history, was removed meanwhile")
+    count(connection, ended)
     if result.outcome is CycleOutcome.NOTHING_NEW:
         connection.execute(
             delete(HMSB_REPL_CYCLE).where(

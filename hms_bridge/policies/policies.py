@@ -8,7 +8,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
-from hms_bridge.backend.schema.replication_tables import HMSB_REPL_CYCLE, HMSB_REPL_POLICY
+from hms_bridge.backend.schema.replication_tables import (
+    HMSB_REPL_CYCLE,
+    HMSB_REPL_POLICY,
+    HMSB_REPL_TOTAL,
+)
 from hms_bridge.errors import AlreadyExistsError, NoSuchObjectError
 from hms_bridge.model.replication import PolicySide, ReplicationPolicy
 
@@ -64,7 +68,8 @@ def set_paused(connection: Connection, name: str, *, is_paused: bool) -> None:
 def remove_policy(connection: Connection, name: str) -> None:
     """See PolicyStore.remove_policy."""
     _need(connection, name)
-    connection.execute(delete(HMSB_REPL_CYCLE).where(HMSB_REPL_CYCLE.c.POLICY_NAME == name))
+    for table in (HMSB_REPL_CYCLE, HMSB_REPL_TOTAL):
+        connection.execute(delete(table).where(table.c.POLICY_NAME == name))
     connection.execute(delete(HMSB_REPL_POLICY).where(_ROW.NAME == name))
 
 

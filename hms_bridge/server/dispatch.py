@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +12,10 @@ from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TApplicationException
 from thrift.transport.TTransport import TTransportException
 
+from hms_bridge.clock import Clock, steady_ms
 from hms_bridge.config.settings import ServerSettings
-from hms_bridge.errors import HmsBridgeError
+from hms_bridge.errors import HmsBridgeError, MetastoreError, MetastoreUnavailableError
+from hms_bridge.model.call import AnsweredCall, CallOutcome
 from hms_bridge.server.answers import Answer
 from hms_bridge.server.turns import Turns
 from hms_bridge.wire.exceptions import exception_for
@@ -22,6 +24,9 @@ from hms_bridge.wire.methods import SUCCESS, method
 from hms_bridge.wire.structs import Struct, hive
 
 _log = logging.getLogger(__name__)
+
+CallWatch = Callable[[AnsweredCall], None]
+"""Hears of each call, on the thread that answered it, before the answer is sent."""
 
 
 class _AnyArguments(Struct):
@@ -40,9 +45,17 @@ class _Call:
 class Dispatcher:
     """Answers the messages of one connection after the other."""
 
-    def __init__(self, answers: Mapping[str, Answer], limits: ServerSettings) -> None:
+    def __init__(
+        self,
+        answers: Mapping[str, Answer],
+        limits: ServerSettings,
+        clock: Clock,
+        watch: CallWatch | None = None,
+    ) -> None:
         self._calls = {name: _call(name, answer) for name, answer in answers.items()}
         self._limits = limits
+        self._clock = clock
+        self._watch = watch
 
     @property
     def answered(self) -> frozenset[str]:
@@ -84,15 +97,24 @@ class Dispatcher:
         _read_arguments(stream, name, sequence, arguments)
         if not turns.work():
             return False
+        began_ms = steady_ms(self._clock)
         if call is None:
             text = f"Invalid method name: '{name}'"
             unknown = TApplicationException.UNKNOWN_METHOD
+            self._tell(None, CallOutcome.REFUSED, began_ms)
             self._send(stream, turns, _refusal(stream, name, sequence, unknown, text))
         elif call.result is None:
             return bool(call.answer(arguments))
         else:
-            self._send(stream, turns, _answer(stream, name, sequence, call, arguments))
+            answer, outcome = _answer(stream, name, sequence, call, arguments)
+            self._tell(name, outcome, began_ms)
+            self._send(stream, turns, answer)
         return True
+
+    def _tell(self, method: str | None, outcome: CallOutcome, began_ms: int) -> None:
+        if self._watch is not None:
+            duration_ms = max(0, steady_ms(self._clock) - began_ms)
+            self._watch(AnsweredCall(method, outcome, duration_ms))
 
     def _send(self, stream: MessageStream, turns: Turns, message: bytes) -> None:
         turns.rest()
@@ -115,23 +137,34 @@ def _read_arguments(stream: MessageStream, name: str, sequence: int, arguments: 
 
 def _answer(
     stream: MessageStream, name: str, sequence: int, call: _Call, arguments: Struct
-) -> bytes:
+) -> tuple[bytes, CallOutcome]:
     result: Any = call.result
+    outcome = CallOutcome.FAILED
     try:
         value = call.answer(arguments)
         body = result() if call.is_void else result(**{SUCCESS: value})
-        return stream.encode(name, KINDS.REPLY, sequence, body)
+        return stream.encode(name, KINDS.REPLY, sequence, body), CallOutcome.OK
     except HmsBridgeError as error:
+        outcome = _outcome(error)
         exception, message = exception_for(error, call.exceptions)
         if exception is not None:
             thrown = getattr(hive, exception)(message=message)
             body = result(**{call.exceptions[exception]: thrown})
-            return stream.encode(name, KINDS.REPLY, sequence, body)
+            return stream.encode(name, KINDS.REPLY, sequence, body), outcome
     # The border: whatever went wrong, this client gets an answer and the others go on.
     except Exception as error:
         _log.exception("%s failed", name)
         message = f"Internal error processing {name}: {type(error).__name__}: {error}"
-    return _refusal(stream, name, sequence, TApplicationException.INTERNAL_ERROR, message)
+    internal = TApplicationException.INTERNAL_ERROR
+    return _refusal(stream, name, sequence, internal, message), outcome
+
+
+def _outcome(error: HmsBridgeError) -> CallOutcome:
+    """Hive has one exception for both, so it is told by ours."""
+    is_refusal = isinstance(error, MetastoreError)
+    if is_refusal and not isinstance(error, MetastoreUnavailableError):
+        return CallOutcome.REFUSED
+    return CallOutcome.FAILED
 
 
 def _refusal(stream: MessageStream, name: str, sequence: int, kind: int, text: str) -> bytes:

@@ -19,7 +19,7 @@ from hms_bridge.server.answers import answered_names, collect_answers
 from hms_bridge.server.compaction_calls import CompactionCalls, NotificationCalls
 from hms_bridge.server.constraint_calls import ConstraintCalls
 from hms_bridge.server.database_calls import DatabaseCalls
-from hms_bridge.server.dispatch import Dispatcher
+from hms_bridge.server.dispatch import CallWatch, Dispatcher
 from hms_bridge.server.function_calls import FunctionCalls
 from hms_bridge.server.materialized_view_calls import MaterializedViewCalls
 from hms_bridge.server.partition_calls import PartitionCalls
@@ -80,12 +80,13 @@ def dispatcher_of(
     database_uuid: str | None = None,
     limits: ServerSettings = _DEFAULT_LIMITS,
     clock: Clock | None = None,
+    watch: CallWatch | None = None,
 ) -> Dispatcher:
     """Everything that the server answers, over a metastore."""
-    settings = config or {}
+    settings, clock = config or {}, clock or SystemClock()
     is_checked = settings.get(_CAPABILITY_CHECK, "true").lower() != "false"
     handlers = (
-        ServiceCalls(settings, database_uuid, clock or SystemClock()),
+        ServiceCalls(settings, database_uuid, clock),
         AbsentCalls(),
         DatabaseCalls(metastore),
         TableCalls(metastore, is_checked),
@@ -102,7 +103,7 @@ def dispatcher_of(
         MaterializedViewCalls(metastore),
         PrivilegeCalls(metastore),
     )
-    return Dispatcher(collect_answers(handlers), limits)
+    return Dispatcher(collect_answers(handlers), limits, clock, watch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,8 @@ class MetastoreServer:
     """Serves a metastore to thrift clients until it is stopped.
 
     ``port`` 0 takes a free one, which ``port`` then tells. ``config`` is what get_config_value
-    shows. The metastore is used by many threads at once; it stays open when the server stops.
+    shows, ``watch`` hears of each call. The metastore is used by many threads at once; it stays
+    open when the server stops.
     """
 
     def __init__(
@@ -128,11 +130,14 @@ class MetastoreServer:
         database_uuid: str | None = None,
         limits: ServerSettings = _DEFAULT_LIMITS,
         clock: Clock | None = None,
+        watch: CallWatch | None = None,
     ) -> None:
         self._address = (host, port)
-        self._dispatcher = dispatcher_of(metastore, config, database_uuid, limits, clock)
         self._limits = limits
         self._clock = clock or SystemClock()
+        self._dispatcher = dispatcher_of(
+            metastore, config, database_uuid, limits, self._clock, watch
+        )
         self._listener: socket.socket | None = None
         self._acceptor: threading.Thread | None = None
         self._connections: dict[socket.socket, _Connection] = {}

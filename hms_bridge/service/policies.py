@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hms_bridge.backend.work import sql
-from hms_bridge.policies import cycles, policies
+from hms_bridge.policies import cycles, policies, totals
 from hms_bridge.service.unit_of_work import Verbs, reads, writes
 
 
@@ -19,3 +19,4 @@ class SqlPolicyStore(Verbs):
     begin_cycle = writes(cycles.begin_cycle)
     end_cycle = writes(cycles.end_cycle)
     get_cycles = reads(cycles.get_cycles)
+    get_totals = reads(sql(totals.get_totals))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,10 @@ from typing import Any
 import pytest
 
 from tests.support.busy_metastore import BusyMetastore
-from tests.support.program import Answer
+from tests.support.openmetrics import read_exposition, scrape
+from tests.support.program import Answer, command, process_environment
 
+CYCLES = "hms_bridge_policy_cycles_total"
 STORE = "sqlite:///dr/metastore.db"
 
 
@@ -117,6 +118,42 @@ def test_how_far_each_policy_is(replication: Replication, tmp_path: Path) -> Non
         assert "name databases, with --source, or give --all" in replication.run(*words).err
 
 
+def test_a_monitor_hears_of_cycles(replication: Replication, tmp_path: Path) -> None:
+    assert replication.add("absent", "--into", "other", name="gone").exit_code == 0
+    news = tmp_path / "cycles.prom"
+    words = ("run", "--all", "--attempts", "1", "--metrics", str(news))
+    before = time.time()
+    assert replication.run(*words).exit_code == 1
+    (replicated,) = replication.history("sales")
+    replication.run(*words)
+    found = read_exposition(news.read_text())
+    counts = found.of(CYCLES)
+    assert {labels: n for labels, n in counts.items() if n} == {
+        ("sales", "replicated"): 1, ("sales", "nothing new"): 1, ("gone", "failed"): 2,
+    }  # fmt: skip
+    assert counts["sales", "failed"] == 0
+    success = "hms_bridge_policy_last_success_timestamp_seconds"
+    assert found.of(success).keys() == {("sales",)}
+    assert before <= found.one(success, "sales") <= time.time()
+    assert found.one("hms_bridge_policy_copied_bytes_total", "sales") == replicated["bytes"] > 0
+    assert found.one("hms_bridge_policy_applied_events_total", "sales") == replicated["events"]
+    assert found.of("hms_bridge_policy_last_cycle_duration_seconds").keys() == {
+        ("sales",), ("gone",),
+    }  # fmt: skip
+    assert found.of("hms_bridge_policy_paused") == {("sales",): 0, ("gone",): 0}
+    replication.ok("run", "sales", "--metrics", str(news))
+    assert read_exposition(news.read_text()).of("hms_bridge_policy_paused").keys() == {("sales",)}
+
+
+def test_news_that_do_not_get_there_are_an_error(replication: Replication, tmp_path: Path) -> None:
+    answer = replication.run("run", "sales", "--metrics", str(tmp_path / "absent" / "x.prom"))
+    assert answer.exit_code == 1
+    assert "x.prom cannot be written" in answer.err
+    assert replication.history("sales")[0]["outcome"] == "replicated"
+    answer = replication.run("run", "sales", "--metrics-port", "0")
+    assert (answer.exit_code, "--metrics-port needs --every" in answer.err) == (2, True)
+
+
 def test_without_policies_a_monitor_knows_nothing(replication: Replication) -> None:
     replication.ok("policy", "remove", "sales")
     answer = replication.run("lag", "--all", "--format", "jsonl")
@@ -189,23 +226,30 @@ def test_without_its_password_a_cycle_fails_and_says_which(replication: Replicat
 
 @pytest.mark.process
 def test_it_goes_on_until_it_is_told_to_stop(replication: Replication) -> None:
+    """And a port tells of it meanwhile."""
     program = replication.program
     process = subprocess.Popen(
         [
-            sys.executable, "-m", "hms_bridge.cli.main", "repl", "run", "--all",
-            "--every", "1s", "--format", "jsonl", "--metastore", STORE,
+            *command(), "repl", "run", "--all", "--every", "1s", "--metrics-port", "0",
+            "--format", "jsonl", "--metastore", STORE,
         ],
         cwd=program.folder,
-        env=program.environment,
+        env=process_environment(program.environment),
         stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
     )  # fmt: skip
+    assert process.stderr is not None
     try:
+        line = next(line for line in process.stderr if line.startswith("metrics at "))
+        url = line.removeprefix("metrics at ").strip()
         deadline = time.monotonic() + 60
-        while not any(row["outcome"] == "nothing new" for row in replication.history()):
+        while not (counts := scrape(url).of(CYCLES)) or not counts["sales", "nothing new"]:
             assert process.poll() is None
             assert time.monotonic() < deadline
             time.sleep(0.2)
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(30)
+        process.communicate(timeout=30)
+    assert (process.returncode, counts["sales", "replicated"]) == (0, 1)
     assert [row["outcome"] for row in replication.history()][-1] == "replicated"

@@ -27,6 +27,7 @@ from hms_bridge.model.txn import AbortTxnRequest, OpenTxnsRequest, TxnState, Txn
 from tests.support.busy_metastore import BusyMetastore, opened
 from tests.support.openmetrics import Exposition, get, scrape
 from tests.support.program import Program, Server, serving
+from tests.support.raw_thrift import STOP, RawClient, call, header
 
 pytestmark = pytest.mark.process
 
@@ -168,7 +169,7 @@ def test_a_figure_that_fails_is_missing_and_counted(program: Program) -> None:
     """And what the server does meanwhile is told by the next scrape."""
     with _watched(program, "--metrics-port", "0") as (server, url):
         assert scrape(url).of(FAILURES).keys() == {
-            ("transactions",), ("locks",), ("compactions",), ("events",), ("archive",),
+            ("transactions",), ("locks",), ("compactions",), ("events",), ("archive",), ("calls",),
         }  # fmt: skip
         with closing(sqlite3.connect(program.folder / "metastore.db", timeout=60)) as database:
             database.execute("ALTER TABLE COMPACTION_QUEUE RENAME TO ELSEWHERE")
@@ -186,6 +187,32 @@ def test_a_figure_that_fails_is_missing_and_counted(program: Program) -> None:
         found = _until(url, lambda found: found.one("hms_bridge_newest_event_id") == 1)
         assert found.one("hms_bridge_compactions", "initiated") == 0
         assert found.one("hms_bridge_event_log_events") == 1
+        assert server.stop() == 0
+
+
+def test_calls_of_clients_are_told_by_method_and_outcome(program: Program) -> None:
+    with _watched(program, "--metrics-port", "0") as (server, url):
+        series = "hms_bridge_call_duration_seconds"
+        assert scrape(url).of(f"{series}_count") == {}
+        port = int(server.wait_until_ready().rpartition(":")[2])
+        with closing(RawClient(port)) as client:
+            for message in (
+                call("get_database", name="default"),
+                call("get_database", name="default"),
+                call("get_database", name="nowhere"),
+                header("made_up_one") + STOP,
+                header("made_up_two") + STOP,
+            ):
+                client.send(message)
+                client.answer()
+        found = scrape(url)
+        assert found.of(f"{series}_count") == {
+            ("get_database", "ok"): 2, ("get_database", "refused"): 1, ("unknown", "refused"): 2,
+        }  # fmt: skip
+        ends = {key[2]: n for key, n in found.of(f"{series}_bucket").items() if key[1] == "ok"}
+        assert list(ends.values()) == sorted(ends.values())
+        assert (len(ends), ends["+Inf"], ends["30.0"]) == (13, 2, 2)
+        assert 0 <= found.one(f"{series}_sum", "get_database", "ok") < 60
         assert server.stop() == 0
 
 

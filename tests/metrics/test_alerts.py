@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 import strictyaml
 
+from hms_bridge.model.call import CallOutcome
 from hms_bridge.model.figures import QUEUED_STATES
+from hms_bridge.model.replication import CycleOutcome
 from tests.support.golden import CHECKOUT
-from tests.support.openmetrics import DECLARED
+from tests.support.openmetrics import DECLARED, METRICS, labels_of
 
 FILE = CHECKOUT / "conf" / "prometheus-alerts.yml"
-WORDS = {"or", "and", "unless", "time", "increase", "delta", "absent", "max", "min"}
+WORDS = {"or", "and", "unless", "time", "increase", "rate", "delta", "absent", "max", "min"}
 PROMETHEUS_OWN = {"up": {"job", "instance"}}
 VALUES = {
     ("hms_bridge_open_transactions", "origin"): {"own", "replayed"},
@@ -21,6 +23,8 @@ VALUES = {
     ("hms_bridge_locks", "state"): {"acquired", "waiting"},
     ("hms_bridge_compactions", "state"): {state.word for state in QUEUED_STATES},
     ("hms_bridge_archive_intents", "state"): {"open", "abandoned"},
+    ("hms_bridge_call_duration_seconds_count", "outcome"): {one.value for one in CallOutcome},
+    ("hms_bridge_policy_cycles_total", "outcome"): {one.value for one in CycleOutcome},
 }
 _SELECTOR = re.compile(r"\b([a-zA-Z_]\w*)(?:\{([^}]*)\})?")
 _MATCHER = re.compile(r'(\w+)\s*=\s*"([^"]*)"')
@@ -52,7 +56,7 @@ def test_a_rule_asks_for_what_is_told(rule: dict[str, Any]) -> None:
         labels = PROMETHEUS_OWN.get(name)
         if labels is None:
             assert name in DECLARED, name
-            labels = set(DECLARED[name].labels)
+            labels = set(labels_of(name))
         assert wanted.keys() <= labels
         for label, value in wanted.items():
             assert value in VALUES.get((name, label), {value})
@@ -65,7 +69,7 @@ def test_a_rule_says_what_is_wrong_and_what_to_do(rule: dict[str, Any]) -> None:
     assert rule["annotations"].keys() == {"summary", "action"}
     told = set(re.findall(r"\$labels\.(\w+)", rule["annotations"]["summary"]))
     for name, _ in _selectors(rule["expr"]):
-        own = DECLARED[name].labels if name in DECLARED else ()
+        own = labels_of(name) if name in DECLARED else ()
         assert told <= {*own, "instance", "job"}
     assert re.fullmatch(r"\d+[smh]", rule.get("for", "1m"))
 
@@ -89,8 +93,10 @@ def test_a_metric_or_label_that_is_not_told_is_found(text: str) -> None:
 
 
 def test_metrics_have_their_unit_last_and_one_prefix() -> None:
-    for name, metric in DECLARED.items():
+    for metric in METRICS:
+        name = metric.name
         assert name.startswith("hms_bridge_")
         assert metric.doc.endswith(".")
-        units = [unit for unit in ("seconds", "bytes") if name.endswith(f"_{unit}")]
+        quantity = name.removesuffix("_total")
+        units = [unit for unit in ("seconds", "bytes") if quantity.endswith(f"_{unit}")]
         assert [metric.unit] == (units or [""]), name

@@ -14,6 +14,7 @@ from hms_bridge.model.replication import (
     CycleOutcome,
     CycleResult,
     PolicySide,
+    PolicyTotals,
     ReplicationPolicy,
 )
 from hms_bridge.policies import cycles
@@ -194,6 +195,47 @@ def test_history_goes_with_its_policy(store: PolicyStore, clock: SimulatedClock)
     store.remove_policy("sales")
     assert [one.policy for one in store.get_cycles()] == ["shop"]
     assert store.get_policies() == (SHOP,)
+
+
+def test_sums_count_what_history_forgets(store: PolicyStore, clock: SimulatedClock) -> None:
+    store.add_policies([SALES, SHOP])
+    store.begin_cycle("sales", "here")  # its process is killed
+    for outcome, events in (
+        (CycleOutcome.REPLICATED, 3),
+        (CycleOutcome.NOTHING_NEW, 0),
+        (CycleOutcome.NOTHING_NEW, 0),
+        (CycleOutcome.REPLICATED, 4),
+    ):
+        number = store.begin_cycle("sales", "here")
+        clock.advance_ms(1500)
+        store.end_cycle(
+            "sales", number, result(outcome, event_count=events, byte_count=events * 10**12)
+        )
+    success_ms = clock.now_ms()
+    number = store.begin_cycle("sales", "here")
+    clock.advance_ms(700)
+    store.end_cycle("sales", number, result(CycleOutcome.FAILED))
+    store.set_paused("shop", is_paused=True)
+    sales, shop = store.get_totals()
+    assert sales == PolicyTotals(
+        policy="sales",
+        is_paused=False,
+        cycle_counts={
+            CycleOutcome.REPLICATED: 2,
+            CycleOutcome.NOTHING_NEW: 2,
+            CycleOutcome.FAILED: 1,
+            CycleOutcome.INTERRUPTED: 1,
+        },
+        event_count=7,
+        byte_count=7 * 10**12,
+        last_success_ms=success_ms,
+        last_duration_ms=700,
+    )
+    assert (shop.policy, shop.is_paused, shop.cycle_counts) == ("shop", True, {})
+    assert (shop.last_success_ms, shop.last_duration_ms) == (None, None)
+    store.remove_policy("sales")
+    store.add_policies([SALES])
+    assert store.get_totals()[0].cycle_counts == {}
 
 
 def test_a_cycle_of_a_policy_that_was_removed_meanwhile_says_so(store: PolicyStore) -> None:

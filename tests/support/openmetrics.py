@@ -9,10 +9,26 @@ from urllib.parse import urlsplit
 
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+from hms_bridge.metrics.cycle_metrics import CYCLE_METRICS
 from hms_bridge.metrics.replica_metrics import REPLICA_METRICS
 from hms_bridge.metrics.store_metrics import STORE_METRICS
 
-DECLARED = {metric.name: metric for metric in (*STORE_METRICS, *REPLICA_METRICS)}
+METRICS = (*STORE_METRICS, *REPLICA_METRICS, *CYCLE_METRICS)
+_HISTOGRAM_SERIES = ("_bucket", "_count", "_sum")
+DECLARED = {
+    name: metric
+    for metric in METRICS
+    for name in (
+        [metric.name + series for series in _HISTOGRAM_SERIES] if metric.buckets else [metric.name]
+    )
+}
+"""Metrics by the names of their series."""
+
+
+def labels_of(name: str) -> tuple[str, ...]:
+    """The labels that a series has."""
+    own = DECLARED[name].labels
+    return (*own, "le") if DECLARED[name].buckets and name.endswith("_bucket") else own
 
 
 @dataclass(frozen=True)
@@ -35,11 +51,12 @@ def read_exposition(text: str) -> Exposition:
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
             metric = DECLARED[sample.name]
-            assert family.type == ("counter" if metric.is_counter else "gauge")
+            assert family.type == metric.type
             assert (family.unit, family.documentation) == (metric.unit, metric.doc)
-            assert sample.labels.keys() == set(metric.labels)
+            names = labels_of(sample.name)
+            assert sample.labels.keys() == set(names)
             assert sample.timestamp is None  # node_exporter refuses them
-            labels = tuple(sample.labels[label] for label in metric.labels)
+            labels = tuple(sample.labels[label] for label in names)
             values = found.setdefault(sample.name, {})
             assert labels not in values
             values[labels] = sample.value

@@ -48,3 +48,17 @@ HMSB_REPL_CYCLE = Table(
     Column("MESSAGE", _TEXT),
     **TABLE_OPTIONS,
 )
+
+HMSB_REPL_TOTAL = Table(
+    "HMSB_REPL_TOTAL",
+    METADATA,
+    Column("POLICY_NAME", _POLICY_NAME, ForeignKey("HMSB_REPL_POLICY.NAME"), primary_key=True),
+    Column("OUTCOME", String(16), primary_key=True),
+    Column("CYCLE_COUNT", ID, nullable=False),
+    Column("EVENT_COUNT", ID, nullable=False),
+    Column("BYTE_COUNT", ID, nullable=False),
+    Column("LAST_STARTED_AT_MS", ID, nullable=False),
+    Column("LAST_ENDED_AT_MS", ID),
+    **TABLE_OPTIONS,
+)
+"""Of all cycles that there ever were, also of those that history has forgotten."""
