@@ -77,6 +77,19 @@ def parse_duration_ms(text: str, bare: DurationUnit) -> int:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class PinBudget:
+    """What a dump or a policy may keep in the archive beyond its retention.
+
+    `keep_ms`: after so long a file is held no more; counted from when it was archived, or from when
+    its holder began to need it, if that was later. `size_bytes`: so much of what is older than the
+    retention is held, the newest of it; None: any amount.
+    """
+
+    keep_ms: int = 30 * 86_400_000
+    size_bytes: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ChangeManagerConfig:
     """Where replaced files go, and for how long.
 
@@ -84,6 +97,7 @@ class ChangeManagerConfig:
     (tag `user.remain-in-trash`); without it such files stay in the cmroot. In both they are kept
     `trash_retain_ms` longer than others.
     `is_elsewhere_allowed`: files of other file systems than the cmroot's are archived too.
+    `budget` is that of each dump and each policy that pins files.
     """
 
     cmroot: str
@@ -93,6 +107,7 @@ class ChangeManagerConfig:
     trash: str | None = None
     trash_retain_ms: int = 30 * 86_400_000
     is_elsewhere_allowed: bool = False
+    budget: PinBudget = PinBudget()
 
     def __post_init__(self) -> None:
         if not self.cmroot.strip():

@@ -11,14 +11,15 @@ class ArchiveFigures:
     """How an archive stands. `file_count` and `size_bytes` are of what is ARCHIVED in one cmroot,
     and `oldest_archived_at_ms` is the oldest clock among it (None: nothing is archived).
 
-    Of all cmroots: live pins, intents that are open and when the oldest of them was made, and
-    intents that were ABANDONED and are not forgotten yet.
+    Of all cmroots: live pins, pins that outlived their budget, intents that are open and when the
+    oldest of them was made, and intents that were ABANDONED and are not forgotten yet.
     """
 
     file_count: int
     size_bytes: int
     oldest_archived_at_ms: int | None
     pin_count: int
+    given_up_count: int
     open_intent_count: int
     oldest_open_intent_ms: int | None
     abandoned_intent_count: int

@@ -20,6 +20,7 @@ from enum import Enum
 from typing import Protocol
 
 from changemanager.figures import ArchiveFigureStore
+from changemanager.given_up import GivenUp, GivenUpStore
 
 LEASE_MS = 300_000
 """How long after its owner's last sign of life a claim is free."""
@@ -335,6 +336,7 @@ class Pin:
     `names` are archive names (`uri.archive_name`), also of files that are not archived yet.
     `database` without `table` means all of its tables; `archived_since_ms` narrows the database
     to entries whose clock is at that time or later. `expires_at_ms` None: until it is removed.
+    `given_up`: that it outlived its budget (`budget`); a new pin has none.
     """
 
     holder: str
@@ -346,6 +348,7 @@ class Pin:
     database: str | None = None
     table: str | None = None
     archived_since_ms: int | None = None
+    given_up: GivenUp | None = None
 
     def is_live(self, now_ms: int) -> bool:
         """Whether the pin has not expired."""
@@ -366,14 +369,15 @@ class Pin:
         )
 
 
-class ArchivePins(Protocol):
+class ArchivePins(GivenUpStore, Protocol):
     """Who still needs what."""
 
-    def put_pin(self, pin: Pin) -> tuple[str, ...]:
+    def put_pin(self, pin: Pin, *, is_wider: bool = False) -> tuple[str, ...]:
         """Store a pin, in the place of an older one of the same holder.
 
-        Returns those of its names that are PURGING: too late for them. Pin first, then look
-        whether the files are there.
+        That the older one was given up is over with it, unless the new one only holds more of the
+        same (`is_wider`). Returns those of its names that are PURGING: too late for them. Pin
+        first, then look whether the files are there.
         """
         ...
 

@@ -14,9 +14,11 @@ from dataclasses import dataclass, replace
 from changemanager.archive import REMAIN_IN_TRASH, ChangeManager
 from changemanager.aside import ASIDE_PREFIX, aside_name, put_back, settle_asides
 from changemanager.attribution import holders_of_strays, original_location
+from changemanager.budget import outlived
 from changemanager.clock import Clock
 from changemanager.errors import ChangeManagerError, ClockDoubtError
 from changemanager.filesystem.volume import FileKind
+from changemanager.given_up import GivenUp
 from changemanager.journal import tell
 from changemanager.location import Location
 from changemanager.manifest import ArchiveManifest, EntryState
@@ -24,6 +26,7 @@ from changemanager.plausible_time import clock_doubt
 from changemanager.retention import (
     ArchivedItem,
     Disposition,
+    PinEnd,
     PurgeDecision,
     PurgePlan,
     is_expired,
@@ -56,6 +59,8 @@ class PurgeReport:
     freed_bytes: int
     emptied: tuple[str, ...] = ()
     """Names that left the trash, too."""
+    given_up: tuple[PinEnd, ...] = ()
+    """Pins that outlived their budget, and are written down as such."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +77,9 @@ _LOST = "another process took it over; this one changed nothing more"
 
 def _log_removal(decision: PurgeDecision, cmroot: str) -> None:
     item = decision.item
-    if decision.holders:
-        _LOG.warning("purged %s although %s held it", item.name, decision.holders)
+    overridden = tuple(one for one in decision.holders if one not in decision.given_up)
+    if overridden:
+        _LOG.warning("purged %s although %s held it", item.name, overridden)
     tell(
         _LOG,
         _DEEDS[decision.disposition],
@@ -82,7 +88,8 @@ def _log_removal(decision: PurgeDecision, cmroot: str) -> None:
         bytes=item.size_bytes,
         archived_at_ms=item.clock_ms,
         reason=decision.reason,
-        overridden=decision.holders or None,
+        overridden=overridden or None,
+        given_up=decision.given_up or None,
     )
 
 
@@ -106,15 +113,20 @@ class Purge:
                 items.append(self.with_tag(item))
             else:
                 items.append(item)
+        config = self._archive.config
+        # Before it is asked who holds what: a pin that is put meanwhile is none that was seen.
+        pins = self._manifest.pins()
+        holders = self._holders([item for item in items if item.name in expired], now_ms)
         plan = plan_purge(
             items,
             cmroot=self._archive.cmroot.uri,
             now_ms=now_ms,
             retain_ms=retain_ms,
-            holders=self._holders([item for item in items if item.name in expired], now_ms),
+            holders=holders,
             overridden=frozenset(overridden),
+            outlived=outlived(items, holders, pins, config.budget, now_ms),
             has_trash=self._archive.trash is not None,
-            trash_retain_ms=self._archive.config.trash_retain_ms,
+            trash_retain_ms=config.trash_retain_ms,
         )
         present = sum(item.is_present for item in items)
         doubt = clock_doubt(
@@ -217,6 +229,8 @@ class Purge:
             )
         # Not before: by this time the next clock is judged, so a doubtful one must not be noted.
         self._manifest.note_time(plan.now_ms)
+        given_up = self._give_up(plan)
+        holders = frozenset(end.holder for end in given_up)
         done: dict[Disposition, list[str]] = {disposition: [] for disposition in _DEEDS}
         failed: list[tuple[str, str]] = []
         freed_bytes = 0
@@ -225,7 +239,7 @@ class Purge:
                 self._release_interrupted(decision.item, plan.cmroot)
                 continue
             try:
-                why_not = self._remove(decision, plan)
+                why_not = self._remove(decision, plan, holders)
             except (OSError, ChangeManagerError) as error:
                 why_not = str(error) or type(error).__name__
             if why_not is not None:
@@ -242,14 +256,38 @@ class Purge:
             failed=tuple(failed),
             freed_bytes=freed_bytes,
             emptied=self._empty_trash(plan.now_ms),
+            given_up=given_up,
         )
+
+    def _give_up(self, plan: PurgePlan) -> tuple[PinEnd, ...]:
+        """Write down which pins outlived their budget, before the first of their files goes; those
+        that are still the pins that the plan saw."""
+        done = []
+        for end in plan.ends:
+            mark = GivenUp(at_ms=plan.now_ms, reason=end.reason)
+            if not self._manifest.give_up(
+                end.holder, seen_created_at_ms=end.created_at_ms, given_up=mark
+            ):
+                continue
+            _LOG.warning(
+                "%s is given up: %s. %d files of %d bytes that it kept are purged now; 'hms-bridge "
+                "repl status' says what to do",
+                end.holder,
+                end.reason,
+                end.file_count,
+                end.size_bytes,
+            )
+            done.append(end)
+        return tuple(done)
 
     def _release_interrupted(self, item: ArchivedItem, cmroot: str) -> None:
         """A purge that died had claimed what is kept now."""
         if is_interrupted(item):
             self._manifest.release_purge(cmroot, item.name, owner=None, now_ms=self._clock.now_ms())
 
-    def _remove(self, decision: PurgeDecision, plan: PurgePlan) -> str | None:
+    def _remove(
+        self, decision: PurgeDecision, plan: PurgePlan, given_up: frozenset[str]
+    ) -> str | None:
         """Remove one file; why not, if the world has changed since the plan."""
         item = decision.item
         # An unfinished copy: only its writer knows the name, so there is nothing to claim.
@@ -265,7 +303,7 @@ class Purge:
             plan.cmroot,
             item.name,
             seen_archived_at_ms=item.entry.archived_at_ms if item.entry else None,
-            overridden_holders=plan.overridden,
+            overridden_holders=plan.overridden | (given_up & set(decision.given_up)),
             owner=claim.owner,
             now_ms=self._clock.now_ms(),
         ):

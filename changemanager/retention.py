@@ -9,7 +9,7 @@ docs/hive/replication.md §6.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -74,23 +74,46 @@ class Disposition(Enum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PurgeDecision:
-    """One name, what becomes of it, and why; `holders` are who pins it (overridden or not)."""
+    """One name, what becomes of it, and why; `holders` are who pins it (overridden or not), and
+    `given_up` those of them that would still hold it, had they not outlived their budget."""
 
     item: ArchivedItem
     disposition: Disposition
     reason: str
     holders: tuple[str, ...] = ()
+    given_up: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Outlived:
+    """That a pin, made at a time, holds a file no more."""
+
+    created_at_ms: int
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PinEnd:
+    """A holder that a purge gives up, its pin as it was seen, and what goes of what that held."""
+
+    holder: str
+    created_at_ms: int
+    reason: str
+    file_count: int
+    size_bytes: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PurgePlan:
-    """What a purge would do at one time. `overridden` holders were set aside on purpose."""
+    """What a purge would do at one time. `overridden` holders were set aside on purpose, those of
+    `ends` have outlived their budget."""
 
     cmroot: str
     now_ms: int
     retain_ms: int
     overridden: frozenset[str]
     decisions: tuple[PurgeDecision, ...]
+    ends: tuple[PinEnd, ...] = ()
     doubt: str = ""
     """Why the clock is not to be believed; empty if it is."""
 
@@ -129,11 +152,13 @@ def plan_purge(
     retain_ms: int,
     holders: Mapping[str, tuple[str, ...]],
     overridden: frozenset[str] = frozenset(),
+    outlived: Mapping[str, Mapping[str, Outlived]] | None = None,
     has_trash: bool,
     trash_retain_ms: int | None = None,
 ) -> PurgePlan:
     """Decide for every name, without any I/O. What was dropped without PURGE, and has no trash to
-    go to, stays ``trash_retain_ms`` longer (None: for ever).
+    go to, stays ``trash_retain_ms`` longer (None: for ever). ``outlived``: by name, the holders
+    that hold it no more.
 
     Raises ChangeManagerConfigError for a retention that is not longer than 0.
     """
@@ -141,41 +166,91 @@ def plan_purge(
         raise ChangeManagerConfigError(
             "hive.repl.cm.retain must be longer than 0: a purge would remove everything"
         )
-
-    def _is_over(clock_ms: int) -> bool:
-        return trash_retain_ms is not None and is_expired(
-            clock_ms, now_ms, retain_ms + trash_retain_ms
-        )
-
-    def decide(item: ArchivedItem) -> PurgeDecision:
-        held = holders.get(item.name, ())
-        disposition, reason = _recognise(item, has_trash=has_trash)
-        if disposition in _WAITING_FOR_TIME:
-            clock_ms = item.clock_ms
-            if is_interrupted(item) and not item.is_present:
-                reason = "its purge was interrupted after the file was gone"
-            elif clock_ms is None:
-                disposition, reason = Disposition.NO_TIME, "neither row nor modification time"
-            elif not is_expired(clock_ms, now_ms, retain_ms):
-                disposition = Disposition.YOUNG
-                reason = f"expires in {span_text(clock_ms + retain_ms - now_ms + 1)}"
-            elif set(held) - overridden:
-                disposition = Disposition.PINNED
-                reason = "held by " + ", ".join(sorted(set(held) - overridden))
-            elif disposition is Disposition.NO_TRASH and _is_over(clock_ms):
-                disposition = Disposition.DELETE
-                reason = "dropped without PURGE, and kept long enough without a trash directory"
-            elif held:
-                reason += "; overridden: " + ", ".join(held)
-        return PurgeDecision(item=item, disposition=disposition, reason=reason, holders=held)
-
+    rules = _Rules(
+        now_ms, retain_ms, holders, overridden, outlived or {}, has_trash, trash_retain_ms
+    )
+    decisions = tuple(rules.decide(item) for item in items)
     return PurgePlan(
         cmroot=cmroot,
         now_ms=now_ms,
         retain_ms=retain_ms,
         overridden=overridden,
-        decisions=tuple(decide(item) for item in items),
+        decisions=decisions,
+        ends=_ends(decisions, rules.outlived),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """What the purge goes by: see :func:`plan_purge`."""
+
+    now_ms: int
+    retain_ms: int
+    holders: Mapping[str, tuple[str, ...]]
+    overridden: frozenset[str]
+    outlived: Mapping[str, Mapping[str, Outlived]]
+    has_trash: bool
+    trash_retain_ms: int | None
+
+    def decide(self, item: ArchivedItem) -> PurgeDecision:
+        """What becomes of one name."""
+        held = self.holders.get(item.name, ())
+        counting = set(held) - self.overridden
+        ended = counting & self.outlived.get(item.name, {}).keys()
+        disposition, reason = _recognise(item, has_trash=self.has_trash)
+        if disposition in _WAITING_FOR_TIME:
+            clock_ms, now_ms = item.clock_ms, self.now_ms
+            if is_interrupted(item) and not item.is_present:
+                reason = "its purge was interrupted after the file was gone"
+            elif clock_ms is None:
+                disposition, reason = Disposition.NO_TIME, "neither row nor modification time"
+            elif not is_expired(clock_ms, now_ms, self.retain_ms):
+                disposition = Disposition.YOUNG
+                reason = f"expires in {span_text(clock_ms + self.retain_ms - now_ms + 1)}"
+            elif counting - ended:
+                disposition = Disposition.PINNED
+                reason = "held by " + ", ".join(sorted(counting - ended))
+            elif disposition is Disposition.NO_TRASH and self._is_trash_over(clock_ms):
+                disposition = Disposition.DELETE
+                reason = "dropped without PURGE, and kept long enough without a trash directory"
+            elif held:
+                reason += self._in_spite_of(held, ended)
+        return PurgeDecision(
+            item=item,
+            disposition=disposition,
+            reason=reason,
+            holders=held,
+            given_up=() if disposition.is_kept else tuple(sorted(ended)),
+        )
+
+    def _in_spite_of(self, held: Sequence[str], ended: Collection[str]) -> str:
+        overridden = [holder for holder in held if holder in self.overridden]
+        text = f"; overridden: {', '.join(overridden)}" if overridden else ""
+        return text + (f"; beyond the budget of {', '.join(sorted(ended))}" if ended else "")
+
+    def _is_trash_over(self, clock_ms: int) -> bool:
+        return self.trash_retain_ms is not None and is_expired(
+            clock_ms, self.now_ms, self.retain_ms + self.trash_retain_ms
+        )
+
+
+def _ends(
+    decisions: Sequence[PurgeDecision], outlived: Mapping[str, Mapping[str, Outlived]]
+) -> tuple[PinEnd, ...]:
+    found = []
+    for holder in sorted({holder for decision in decisions for holder in decision.given_up}):
+        items = [decision.item for decision in decisions if holder in decision.given_up]
+        why = outlived[items[0].name][holder]
+        found.append(
+            PinEnd(
+                holder=holder,
+                created_at_ms=why.created_at_ms,
+                reason=why.reason,
+                file_count=len(items),
+                size_bytes=sum(item.size_bytes for item in items if item.is_present),
+            )
+        )
+    return tuple(found)
 
 
 def is_interrupted(item: ArchivedItem) -> bool:

@@ -9,6 +9,7 @@ from changemanager.manifest import EntryState, IntentState
 from hms_bridge.archive.digest import digest
 from hms_bridge.archive.records import known_root
 from hms_bridge.backend.schema.archive_tables import (
+    HMSB_ARCHIVE_GIVEN_UP,
     HMSB_ARCHIVE_INTENT,
     HMSB_ARCHIVE_PIN,
     HMSB_ARCHIVED_FILE,
@@ -37,11 +38,13 @@ def figures(connection: Connection, cmroot: str, now_ms: int) -> ArchiveFigures:
     pins = connection.scalar(
         select(func.count()).where(or_(_PIN.EXPIRES_AT_MS.is_(None), _PIN.EXPIRES_AT_MS > now_ms))
     )
+    given_up = connection.scalar(select(func.count()).select_from(HMSB_ARCHIVE_GIVEN_UP))
     return ArchiveFigures(
         file_count=files,
         size_bytes=int(size_bytes or 0),
         oldest_archived_at_ms=oldest_file_ms,
         pin_count=pins or 0,
+        given_up_count=given_up or 0,
         open_intent_count=open_intents,
         oldest_open_intent_ms=oldest_intent_ms,
         abandoned_intent_count=abandoned or 0,

@@ -8,8 +8,10 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, insert, or_, select
 
+from changemanager.given_up import GivenUp
 from changemanager.location import spellings
 from changemanager.manifest import EntryState, IntentState, Pin, PinKind
+from hms_bridge.archive import budgets
 from hms_bridge.archive.digest import digest
 from hms_bridge.archive.lock import hold_archive
 from hms_bridge.archive.records import entries, known_root
@@ -27,9 +29,10 @@ _NAME = HMSB_ARCHIVE_PIN_NAME.c
 _OPEN = tuple(state.value for state in IntentState if state.is_open)
 
 
-def put_pin(connection: Connection, pin: Pin) -> tuple[str, ...]:
+def put_pin(connection: Connection, pin: Pin, *, is_wider: bool = False) -> tuple[str, ...]:
     """See ArchivePins.put_pin."""
     hold_archive(connection)
+    before = budgets.of_holder(connection, pin.holder) if is_wider else None
     remove_pin(connection, pin.holder)
     connection.execute(
         insert(HMSB_ARCHIVE_PIN).values(
@@ -44,6 +47,8 @@ def put_pin(connection: Connection, pin: Pin) -> tuple[str, ...]:
             ARCHIVED_SINCE_MS=pin.archived_since_ms,
         )
     )
+    if before is not None:
+        budgets.write_down(connection, pin.holder, before)
     late: list[str] = []
     for piece in batches_of_names(pin.names):
         connection.execute(
@@ -63,6 +68,7 @@ def remove_pin(connection: Connection, holder: str) -> bool:
     """See ArchivePins.remove_pin."""
     key = digest(holder)
     connection.execute(delete(HMSB_ARCHIVE_PIN_NAME).where(_NAME.HOLDER_DIGEST == key))
+    budgets.forget(connection, holder)
     gone = connection.execute(delete(HMSB_ARCHIVE_PIN).where(_PIN.HOLDER_DIGEST == key))
     return gone.rowcount == 1
 
@@ -72,14 +78,15 @@ def pins(connection: Connection) -> tuple[Pin, ...]:
     names: dict[str, list[str]] = defaultdict(list)
     for key, name in connection.execute(select(_NAME.HOLDER_DIGEST, _NAME.NAME)):
         names[key].append(name)
+    given_up = budgets.all_given_up(connection)
     found = [
-        _pin(row, names.get(row.HOLDER_DIGEST, ()))
+        _pin(row, names.get(row.HOLDER_DIGEST, ()), given_up.get(row.HOLDER_DIGEST))
         for row in connection.execute(select(HMSB_ARCHIVE_PIN))
     ]
     return tuple(sorted(found, key=lambda pin: pin.holder))
 
 
-def _pin(row: Row[*tuple[Any, ...]], names: Sequence[str]) -> Pin:
+def _pin(row: Row[*tuple[Any, ...]], names: Sequence[str], given_up: GivenUp | None = None) -> Pin:
     return Pin(
         holder=row.HOLDER,
         kind=PinKind(row.KIND),
@@ -90,6 +97,7 @@ def _pin(row: Row[*tuple[Any, ...]], names: Sequence[str]) -> Pin:
         database=row.DB_NAME,
         table=row.TBL_NAME,
         archived_since_ms=row.ARCHIVED_SINCE_MS,
+        given_up=given_up,
     )
 
 

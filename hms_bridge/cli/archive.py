@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -22,7 +23,7 @@ from hms_bridge.config.settings import Settings
 from hms_bridge.model.counted import counted
 
 if TYPE_CHECKING:
-    from changemanager.retention import ArchivedItem, PurgeDecision, PurgePlan
+    from changemanager.retention import ArchivedItem, PinEnd, PurgeDecision, PurgePlan
     from hms_bridge.connect import LocalStore
 
 COLUMNS = ("name", "size", "archived", "state", "database", "table", "original", "origins")
@@ -116,9 +117,12 @@ def purge(
 ) -> None:
     """Delete what is older than hive.repl.cm.retain and needed by nobody.
 
-    A dump that is not loaded yet needs its files; only --override purges them. Pins of dumps that
-    are loaded go first. If the clock differs from the database's, or nothing is known to have
-    happened for long, nothing is purged until somebody says --trust-clock.
+    A dump that is not loaded yet needs its files, and so does the next dump of a database; until
+    hms.bridge.repl.archive.budget is over only --override purges them, after it they are given up:
+    the purge names them, and repl status does. Pins of dumps that are loaded go first.
+
+    If the clock differs from the database's, or nothing is known to have happened for long, nothing
+    is purged until somebody says --trust-clock.
 
     \b
     Examples:
@@ -145,6 +149,7 @@ def purge(
             count = counted(len(plan.removals), "file")
             _say_holders(plan)
             say(f"would free {size_text(plan.freed_bytes)} in {count}")
+            _say_ends(plan.ends, "would be given up")
             if plan.doubt:
                 say(f"but would not, without --trust-clock: {plan.doubt}")
             return
@@ -156,6 +161,7 @@ def purge(
     rows += [{"name": n, "what": "failed", "why": why} for n, why in report.failed]
     print_rows(rows, ("name", "what", "why"), output_format)
     say(f"freed {size_text(report.freed_bytes)}; {len(report.failed)} failed")
+    _say_ends(report.given_up, "is given up")
     if report.failed:
         raise SystemExit(1)
 
@@ -181,6 +187,13 @@ def _say_holders(plan: PurgePlan) -> None:
     )
     for holder, count in sorted(counts.items()):
         say(f"{counted(count, 'file')} held by {holder}")
+
+
+def _say_ends(ends: Sequence[PinEnd], what: str) -> None:
+    """Who needed what goes: nobody should have to find it out by a load that refuses."""
+    for end in ends:
+        files = f"{counted(end.file_count, 'file')}, {size_text(end.size_bytes)}"
+        say(f"{end.holder} {what}: {end.reason} ({files}); see repl status")
 
 
 def _decision(decision: PurgeDecision) -> dict[str, object]:

@@ -20,6 +20,7 @@ from hms_bridge.dml.named import find_database
 from hms_bridge.model.counted import counted
 
 if TYPE_CHECKING:
+    from changemanager.manifest import Pin
     from changemanager.pinned import PinUse
     from hms_bridge.connect import LocalStore
     from hms_bridge.repl.pinned_dumps import PinnedDump
@@ -202,6 +203,10 @@ def _became(use: PinUse, gone: Sequence[str], *, is_dry_run: bool) -> str:
     return "released" if use.pin.holder in gone else "kept: it was pinned anew"
 
 
+def _reason(pin: Pin) -> str:
+    return pin.reason if pin.given_up is None else pin.given_up.reason
+
+
 def _look(store: LocalStore) -> tuple[tuple[PinUse, ...], Mapping[str, PinnedDump]]:
     from changemanager.pinned import pin_uses
     from changemanager.retention import take_inventory
@@ -216,6 +221,8 @@ def _look(store: LocalStore) -> tuple[tuple[PinUse, ...], Mapping[str, PinnedDum
 def _row(use: PinUse, dumps: Mapping[str, PinnedDump]) -> dict[str, object]:
     pin, dump = use.pin, dumps.get(use.pin.holder)
     state = dump.state.value if dump else None
+    if pin.given_up is not None:
+        state = "given up"
     return {
         "holder": pin.holder,
         "kind": pin.kind.name.lower(),
@@ -229,5 +236,5 @@ def _row(use: PinUse, dumps: Mapping[str, PinnedDump]) -> dict[str, object]:
         "since": time_text(pin.created_at_ms),
         "archived since": time_text(pin.archived_since_ms),
         "expires": time_text(pin.expires_at_ms),
-        "reason": (dump.reason if dump else "") or pin.reason,
+        "reason": (dump.reason if dump else "") or _reason(pin),
     }

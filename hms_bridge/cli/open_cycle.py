@@ -27,6 +27,7 @@ def open_cycle(policy: ReplicationPolicy, store_url: str, *, is_quick: bool) -> 
     from hms_bridge.repl.dump.repl_dump import ReplDump
     from hms_bridge.repl.load.repl_load import ReplLoad
     from hms_bridge.repl.pinned_dumps import release_loaded_dumps
+    from hms_bridge.repl.pins import given_up_of
 
     source_settings, target_settings = side_settings(policy.source), side_settings(policy.target)
     at_source, clock = file_systems(source_settings), SystemClock()
@@ -52,4 +53,5 @@ def open_cycle(policy: ReplicationPolicy, store_url: str, *, is_quick: bool) -> 
                 is_quick=is_quick,
             ),
             release=lambda: manifest and release_loaded_dumps(at_source, manifest),
+            given_up=lambda: given_up_of(manifest, policy.source.database),
         )

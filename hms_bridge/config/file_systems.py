@@ -31,4 +31,5 @@ def archive_config(
         trash=trash,
         trash_retain_ms=archive.trash_retain_ms,
         is_elsewhere_allowed=archive.is_elsewhere_allowed,
+        budget=archive.budget,
     )

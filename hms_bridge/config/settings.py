@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from changemanager.config import PinBudget
 from changemanager.hadoop import HadoopConfig
 from hms_bridge.config.declare import keys_of, setting
 from hms_bridge.config.jdbc import JdbcConnection
@@ -198,9 +199,22 @@ class ArchiveSettings:
     trash_retain_ms: int = setting(Given.duration_ms, "hms.bridge.cm.trash.retain", "30d",
         "How much longer than hive.repl.cm.retain files of what was dropped without PURGE are "
         "kept: in hms.bridge.cm.trash.dir, or in the archive where that is empty.", unit="d")
+    budget_ms: int = setting(Given.duration_ms, "hms.bridge.repl.archive.budget", "30d",
+        "How long an archived file is kept at most for a dump that is not loaded or for the next "
+        "dump of a database, beyond hive.repl.cm.retain. What needs older files is given up: the "
+        "purge and repl status name it.", unit="d", low=1)
+    budget_bytes: int | None = setting(Given.number_or_none,
+        "hms.bridge.repl.archive.budget.bytes", "",
+        "How many bytes of files that are older than hive.repl.cm.retain each such dump, and each "
+        "database, may keep: the newest of them. Empty means any amount.", low=0)
     is_elsewhere_allowed: bool = setting(Given.flag, "hms.bridge.cm.other.file.system", "false",
         "Whether the archive may lie on another file system than the warehouse. Files are then "
         "copied into it instead of renamed, and Hive's own REPL LOAD must reach it too.")
+
+    @property
+    def budget(self) -> PinBudget:
+        """What each dump and each policy may keep."""
+        return PinBudget(keep_ms=self.budget_ms, size_bytes=self.budget_bytes)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

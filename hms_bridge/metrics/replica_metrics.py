@@ -43,8 +43,9 @@ TO_COPY = Metric(
 )
 HEADROOM = Metric(
     "hms_bridge_replica_headroom_seconds",
-    "How long the replica can still follow before a limit, the event log or the archive, ends "
-    "that; negative: since when it may be lost. Absent for a limit that does not threaten it.",
+    "How long the replica can still follow before a limit, the event log, the archive or the "
+    "archive's budget, ends that; negative: since when it may be lost. Absent for a limit that "
+    "does not threaten it.",
     (*_REPLICA, "limit"),
     "seconds",
 )

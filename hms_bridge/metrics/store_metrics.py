@@ -55,6 +55,11 @@ PURGE_DUE = Metric(
     unit="seconds",
 )
 PINS = Metric("hms_bridge_archive_pins", "Pins that forbid the purge of files.")
+GIVEN_UP = Metric(
+    "hms_bridge_archive_given_up_pins",
+    "Pins that outlived hms.bridge.repl.archive.budget: files that a dump, or the next one of a "
+    "database, needs may be purged; repl status says what to do.",
+)
 INTENTS = Metric(
     "hms_bridge_archive_intents",
     "Archive-then-deletes: open ones, and those that were abandoned (a file was lost, or had "
@@ -74,8 +79,8 @@ FIGURE_FAILURES = Metric(
 
 STORE_METRICS = (
     OPEN_TXNS, OLDEST_OPEN_TXN_AGE, ABORTED_TXNS, LOCKS, COMPACTIONS, OLDEST_INITIATED_AGE,
-    NEWEST_EVENT, EVENTS, OLDEST_EVENT_AGE, ARCHIVE_FILES, ARCHIVE_BYTES, PURGE_DUE, PINS, INTENTS,
-    OLDEST_INTENT_AGE, CALL_DURATION, FIGURE_FAILURES,
+    NEWEST_EVENT, EVENTS, OLDEST_EVENT_AGE, ARCHIVE_FILES, ARCHIVE_BYTES, PURGE_DUE, PINS, GIVEN_UP,
+    INTENTS, OLDEST_INTENT_AGE, CALL_DURATION, FIGURE_FAILURES,
 )  # fmt: skip
 """Everything that a scrape of a server may hold."""
 
@@ -123,6 +128,7 @@ def archive_samples(found: ArchiveFigures, *, now_ms: int, retain_ms: int) -> li
         ARCHIVE_BYTES.at(found.size_bytes),
         *due,
         PINS.at(found.pin_count),
+        GIVEN_UP.at(found.given_up_count),
         INTENTS.at(found.open_intent_count, "open"),
         INTENTS.at(found.abandoned_intent_count, "abandoned"),
         OLDEST_INTENT_AGE.at(intent_age_ms / 1000),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from changemanager.config import NAME_LENGTH_MAX
 from changemanager.manifest import ArchivePins, Pin, PinKind
@@ -17,6 +18,7 @@ from changemanager.uri import EncodedUri, archive_name
 from hms_bridge.clock import Clock
 from hms_bridge.repl.format.directories import DumpDirectory, DumpState
 from hms_bridge.repl.format.layout import database_of
+from hms_bridge.repl.remedies import begin_anew
 
 _DUMP = "dump:"
 _POLICY = "policy:"
@@ -55,6 +57,31 @@ def names_of(
     )
 
 
+def given_up_text(pin: Pin, database: str) -> str:
+    """What became of a pin that outlived its budget, and the commands that end it."""
+    if pin.given_up is None:
+        return ""
+    when = datetime.fromtimestamp(pin.given_up.at_ms / 1000, UTC).isoformat(" ", "seconds")
+    told = f"{pin.holder} was given up at {when} (hms.bridge.repl.archive.budget)"
+    if pin.kind is PinKind.POLICY:
+        ends = (
+            "files that the next dump may name are purged; that dump says which it lacks, and ends "
+            "this if it lacks none: 'repl dump' or 'repl run'"
+        )
+    else:
+        ends = "files that the dump names are purged: 'repl verify' lists them"
+    return f"{told}: {pin.given_up.reason}; {ends}. {begin_anew(database)}"
+
+
+def given_up_of(manifest: ArchivePins | None, database: str) -> str:
+    """What was given up of a database's policy and dumps; empty if nothing was, or nobody knows."""
+    policy, dumps = policy_holder(database), dump_holder(database, "")
+    pins = () if manifest is None else manifest.pins()
+    own = [pin for pin in pins if pin.holder == policy or pin.holder.startswith(dumps)]
+    texts = [given_up_text(pin, database) for pin in own]
+    return " ".join(text for text in texts if text)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DumpPins:
     """Sets and releases the pins of one replicated database. Without a manifest nothing happens."""
@@ -86,7 +113,10 @@ class DumpPins:
         )
 
     def finish(self, began_at_ms: int) -> None:
-        """A dump is finished: the next one needs what was archived since this one began."""
+        """A dump is finished: the next one needs what was archived since this one began.
+
+        It has found all files that it names, so that the policy goes on, even if it was given up.
+        """
         if self.manifest is not None:
             self._put_policy(began_at_ms)
 
@@ -96,9 +126,10 @@ class DumpPins:
             return
         holder = policy_holder(self.database)
         held = [pin.archived_since_ms for pin in self.manifest.pins() if pin.holder == holder]
-        self._put_policy(min([since_ms, *(held_ms for held_ms in held if held_ms is not None)]))
+        since_ms = min([since_ms, *(held_ms for held_ms in held if held_ms is not None)])
+        self._put_policy(since_ms, is_wider=True)
 
-    def _put_policy(self, since_ms: int) -> None:
+    def _put_policy(self, since_ms: int, *, is_wider: bool = False) -> None:
         if self.manifest is not None:
             self.manifest.put_pin(
                 Pin(
@@ -108,7 +139,8 @@ class DumpPins:
                     created_at_ms=self.clock.now_ms(),
                     database=self.database,
                     archived_since_ms=since_ms,
-                )
+                ),
+                is_wider=is_wider,
             )
 
     def release(self, directory: str) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from changemanager.budget import budget_ends_ms
+from changemanager.config import PinBudget
 from changemanager.location import Resolver
-from changemanager.manifest import ArchivePins
+from changemanager.manifest import ArchivePins, Pin
 from hms_bridge.clock import Clock
 from hms_bridge.errors import EventGapError, NoSuchObjectError
 from hms_bridge.metastore import Metastore
@@ -19,7 +21,7 @@ from hms_bridge.repl.dump.event_source import EventRange
 from hms_bridge.repl.dump.origin import require_reached, require_same_log
 from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps
 from hms_bridge.repl.format.untrusted import DumpRules
-from hms_bridge.repl.pins import dump_holder, policy_holder
+from hms_bridge.repl.pins import dump_holder, given_up_text, policy_holder
 from hms_bridge.repl.remedies import begin_anew
 from hms_bridge.repl.target_objects import last_event_of
 from hms_bridge.repl.verify import verify_dump
@@ -29,7 +31,8 @@ from hms_bridge.repl.verify import verify_dump
 class StatusRequest:
     """Whose status. ``event_ttl_ms``, ``event_budget_ms`` and ``retain_ms`` are the source's
     settings (hive.repl.event.db.listener.timetolive, hms.bridge.repl.events.budget,
-    hive.repl.cm.retain). ``own_archive``: the archive that ``retain_ms`` is of; None: every one.
+    hive.repl.cm.retain), as ``archive_budget`` (hms.bridge.repl.archive.budget). ``own_archive``:
+    the archive that ``retain_ms`` is of; None: every one.
     ``are_bytes_counted``: look at each file that is still to be copied, which takes a call to the
     storage each."""
 
@@ -39,6 +42,7 @@ class StatusRequest:
     event_ttl_ms: int = 10 * 86_400_000
     event_budget_ms: int = 30 * 86_400_000
     retain_ms: int = 10 * 86_400_000
+    archive_budget: PinBudget = field(default_factory=PinBudget)
     own_archive: str | None = None
     are_bytes_counted: bool = False
     rules: DumpRules = field(default_factory=DumpRules)
@@ -75,9 +79,10 @@ class StatusReport:
     ``bytes_to_copy`` is None unless it was asked for. ``events_expire_in_seconds``:
     until the log purges the first event that no dump has. ``archive_expires_in_seconds``: until
     the purge may take a file of the dump to load (None: none is archived, or all are pinned).
-    ``missing_files`` of that dump are lost already. ``is_pinned`` is None where the source's own
-    database, which knows, is not looked at. ``troubles``: why the replica cannot follow as it is,
-    with what to do, a line each.
+    ``budget_ends_in_seconds``: until the purge gives up what is pinned for this replica, as far as
+    what is archived now tells. ``missing_files`` of that dump are lost already. ``is_pinned`` is
+    None where the source's own database, which knows, is not looked at. ``troubles``: why the
+    replica cannot follow as it is, with what to do, a line each.
     """
 
     source_database: str
@@ -92,6 +97,7 @@ class StatusReport:
     dumps: tuple[DumpStatus, ...]
     events_expire_in_seconds: int | None
     archive_expires_in_seconds: int | None
+    budget_ends_in_seconds: int | None
     missing_files: int
     is_pinned: bool | None
     troubles: tuple[str, ...]
@@ -107,6 +113,7 @@ class StatusReport:
         limits = (
             ("event log", self.events_expire_in_seconds),
             ("archive", self.archive_expires_in_seconds),
+            ("archive's budget", self.budget_ends_in_seconds),
         )
         return tuple(Headroom(limit=limit, seconds=n) for limit, n in limits if n is not None)
 
@@ -148,8 +155,9 @@ class ReplStatus:
         loaded = last if last is not None else _loaded_until(dumps)
         dumped = _dumped_until(dumps)
         waiting = next((dump for dump in dumps if dump.state is DumpState.FINISHED), None)
-        holders = self._pin_holders()
-        is_pinned = False if waiting is None else _is_pinned(holders, source, waiting)
+        pins = self._known_pins()
+        is_pinned = False if waiting is None else _is_pinned(pins, source, waiting)
+        own_pins = _own_pins(pins, source, waiting)
         expiry_ms, missing = self._archive_expiry(request, waiting)
         oldest_ms = self._event_time_ms(dumped)
         current = None if self._source is None else self._source.get_current_event_id()
@@ -167,15 +175,21 @@ class ReplStatus:
             is_incompatible=is_incompatible,
             dumps=tuple(self._describe(dump) for dump in dumps),
             events_expire_in_seconds=self._seconds_until(
-                _sum(oldest_ms, _events_kept_ms(request, source, holders))
+                _sum(oldest_ms, _events_kept_ms(request, source, pins))
             ),
             archive_expires_in_seconds=None if is_pinned else self._seconds_until(expiry_ms),
+            budget_ends_in_seconds=self._seconds_until(self._budget_ends_ms(request, own_pins)),
             missing_files=missing,
             is_pinned=is_pinned,
             troubles=tuple(
                 trouble
-                for trouble in (gap, _lost_files(missing), _not_compatible(source, is_incompatible))
-                if trouble is not None
+                for trouble in (
+                    gap,
+                    _lost_files(missing),
+                    *(given_up_text(pin, source) for pin in own_pins),
+                    _not_compatible(source, is_incompatible),
+                )
+                if trouble
             ),
         )
 
@@ -253,11 +267,24 @@ class ReplStatus:
         )
         return report.load_before_ms, len(report.missing)
 
-    def _pin_holders(self) -> frozenset[str] | None:
-        """None where the source's own database is not looked at."""
+    def _known_pins(self) -> Mapping[str, Pin] | None:
+        """By holder; None where the source's own database is not looked at."""
         if self._pins is None:
             return None
-        return frozenset(pin.holder for pin in self._pins.pins())
+        return {pin.holder: pin for pin in self._pins.pins()}
+
+    def _budget_ends_ms(self, request: StatusRequest, pins: Sequence[Pin]) -> int | None:
+        ends = [
+            budget_ends_ms(
+                pin,
+                self._pins.held_files(pin.holder),
+                request.archive_budget,
+                request.retain_ms,
+            )
+            for pin in pins
+            if self._pins is not None
+        ]
+        return min((end_ms for end_ms in ends if end_ms is not None), default=None)
 
     def _describe(self, dump: DumpDirectory) -> DumpStatus:
         metadata = dump.metadata
@@ -273,13 +300,23 @@ class ReplStatus:
         )
 
 
-def _is_pinned(holders: frozenset[str] | None, database: str, dump: DumpDirectory) -> bool | None:
-    return None if holders is None else dump_holder(database, dump.paths.root) in holders
+def _own_pins(
+    pins: Mapping[str, Pin] | None, database: str, waiting: DumpDirectory | None
+) -> tuple[Pin, ...]:
+    """Of the way from dump to dump, and of the dump that waits."""
+    holders = [policy_holder(database)]
+    if waiting is not None:
+        holders.append(dump_holder(database, waiting.paths.root))
+    return tuple(pins[holder] for holder in holders if pins is not None and holder in pins)
 
 
-def _events_kept_ms(request: StatusRequest, database: str, holders: frozenset[str] | None) -> int:
+def _is_pinned(pins: Mapping[str, Pin] | None, database: str, dump: DumpDirectory) -> bool | None:
+    return None if pins is None else dump_holder(database, dump.paths.root) in pins
+
+
+def _events_kept_ms(request: StatusRequest, database: str, pins: Mapping[str, Pin] | None) -> int:
     """A pin of the policy keeps them beyond their time to live, as far as the budget goes."""
-    is_pinned = policy_holder(database) in (holders or ())
+    is_pinned = policy_holder(database) in (pins or {})
     return max(request.event_ttl_ms, request.event_budget_ms if is_pinned else 0)
 
 

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from hms_bridge.archive import figures, intents, leases, pins, purges, records, store_id, times
+from hms_bridge.archive import (
+    budgets,
+    figures,
+    intents,
+    leases,
+    pins,
+    purges,
+    records,
+    store_id,
+    times,
+)
 from hms_bridge.backend.work import sql
 from hms_bridge.service.unit_of_work import Verbs, reads, writes
 
@@ -44,6 +54,9 @@ class SqlArchiveManifest(Verbs):
     intents = reads(sql(intents.intents))
 
     figures = reads(sql(figures.figures))
+
+    give_up = writes(sql(budgets.give_up))
+    held_files = reads(sql(budgets.held_files))
 
     put_pin = writes(sql(pins.put_pin))
     remove_pin = writes(sql(pins.remove_pin))

@@ -13,6 +13,7 @@ import pytest
 
 from changemanager.errors import ArchiveBusyError, IntentError
 from changemanager.figures import ArchiveFigures
+from changemanager.given_up import GivenUp, HeldFiles
 from changemanager.manifest import (
     LEASE_MS,
     ArchiveCause,
@@ -565,6 +566,71 @@ class ManifestBehaviour:
         left = {one.state for one in manifest.intents(list(IntentState))}
         assert left == {IntentState.PLANNED, IntentState.ARCHIVED, IntentState.DELETED}
 
+    # -- budgets
+
+    def test_a_pin_is_given_up_as_it_was_seen_and_once(self, manifest: ArchiveManifest) -> None:
+        manifest.put_pin(pin())
+        first, second = GivenUp(at_ms=T0 + 1, reason="too old"), GivenUp(at_ms=T0 + 2, reason="ä")
+        assert not manifest.give_up("dump:1", seen_created_at_ms=T0 - 1, given_up=first)
+        assert not manifest.give_up("dump:2", seen_created_at_ms=T0, given_up=first)
+        assert manifest.pins() == (pin(),)
+        assert manifest.give_up("dump:1", seen_created_at_ms=T0, given_up=first)
+        assert manifest.give_up("dump:1", seen_created_at_ms=T0, given_up=second)
+        assert manifest.pins() == (pin(given_up=first),)
+        assert manifest.figures(CMROOT, T0).given_up_count == 1
+
+    def test_a_pin_that_is_given_up_holds_until_it_is_removed(
+        self, manifest: ArchiveManifest
+    ) -> None:
+        self._archive(manifest, NAME)
+        manifest.put_pin(pin(names=frozenset({NAME})))
+        mark = GivenUp(at_ms=T0, reason="too old")
+        assert manifest.give_up("dump:1", seen_created_at_ms=T0, given_up=mark)
+        assert not claim(manifest)
+        assert manifest.remove_pin("dump:1")
+        manifest.put_pin(pin())
+        assert manifest.pins() == (pin(),)
+
+    def test_only_a_pin_that_holds_more_of_the_same_stays_given_up(
+        self, manifest: ArchiveManifest
+    ) -> None:
+        mark = GivenUp(at_ms=T0, reason="too old")
+        manifest.put_pin(pin(database="db", archived_since_ms=T0))
+        manifest.give_up("dump:1", seen_created_at_ms=T0, given_up=mark)
+        wider = pin(database="db", archived_since_ms=T0 - 5, created_at_ms=T0 + 5)
+        manifest.put_pin(wider, is_wider=True)
+        assert manifest.pins() == (replace(wider, given_up=mark),)
+        manifest.put_pin(wider)
+        assert manifest.pins() == (wider,)
+
+    def test_what_a_pin_holds_is_told_by_the_hour(self, manifest: ArchiveManifest) -> None:
+        hour = 3_600_000
+        first = T0 - T0 % hour
+        for name, at_ms in (("c", first + hour), ("a", first + 7), ("b", first + 9), (NAME, T0)):
+            manifest.reserve(CMROOT, reserved(name), at_ms)
+            manifest.record_archived(CMROOT, archived(name, at_ms=at_ms), at_ms)
+        manifest.reserve(CMROOT, reserved("reserved"), first)
+        manifest.reserve(OTHER, reserved("a"), first + 5)
+        manifest.record_archived(OTHER, archived("a", at_ms=first + 5), first + 5)
+        assert claim(manifest)
+        names = frozenset({"a", "b", "c", NAME, "reserved", "of nobody"})
+        manifest.put_pin(pin(names=names))
+        told = (
+            HeldFiles(oldest_ms=first + 5, size_bytes=93),
+            HeldFiles(oldest_ms=first + hour, size_bytes=31),
+        )
+        assert manifest.held_files("dump:1") == told
+        for holder, given, wanted in (
+            ("policy:db", {"database": "db"}, told),
+            ("policy:late", {"database": "db", "archived_since_ms": first + hour}, told[1:]),
+            ("policy:t", {"database": "db", "table": "t"}, told),
+            ("policy:u", {"database": "db", "table": "u"}, ()),
+            ("policy:other", {"database": "other"}, ()),
+        ):
+            manifest.put_pin(pin(holder, **given))
+            assert manifest.held_files(holder) == wanted, holder
+        assert manifest.held_files("nobody") == ()
+
     # -- figures
 
     def test_an_empty_manifest_has_figures(self, manifest: ArchiveManifest) -> None:
@@ -573,6 +639,7 @@ class ManifestBehaviour:
             size_bytes=0,
             oldest_archived_at_ms=None,
             pin_count=0,
+            given_up_count=0,
             open_intent_count=0,
             oldest_open_intent_ms=None,
             abandoned_intent_count=0,

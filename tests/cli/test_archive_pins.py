@@ -144,3 +144,54 @@ def test_a_hold_needs_to_be_told_what(
     assert refused.exit_code == code
     assert message in refused.err
     assert len(listed(busy)) == 2
+
+
+OVER = (*OLD, "--set", "hms.bridge.repl.archive.budget=1ms")
+
+
+def test_a_budget_ends_what_dumps_and_policies_keep_and_says_so(
+    busy: BusyMetastore, dump_holder: str
+) -> None:
+    status = (
+        "repl", "status", "sales", *busy.replica, "--source", busy.program.url, "--format", "json",
+    )  # fmt: skip
+    before = busy.program.ok(*status).json
+    assert 29 * 86_400 < before["archive_budget_ends_in_seconds"] <= 30 * 86_400
+    planned = busy.program.ok("cm", "purge", *OVER, "--dry-run", "--format", "json")
+    assert {row["what"] for row in planned.json} == {"delete"}
+    assert "policy:sales would be given up: it kept files for longer than" in planned.err
+    assert {pin["state"] for pin in listed(busy).values()} == {"waiting", None}
+    purged = busy.program.ok("cm", "purge", *OVER)
+    for holder in (dump_holder, "policy:sales"):
+        assert f"{holder} is given up: it kept files for longer than" in purged.err
+        pin = listed(busy)[holder]
+        assert (pin["state"], pin["files"]) == ("given up", 0)
+        assert pin["reason"].startswith("it kept files for longer than")
+    answer = busy.program.run(*status)
+    assert answer.exit_code == 1
+    assert "policy:sales was given up at" in answer.err
+    assert f"{dump_holder} was given up at" in answer.err
+    assert "'repl dump sales --bootstrap'" in answer.err
+    assert "given up" in " ".join(answer.json["troubles"])
+    busy.program.ok("cm", "release", dump_holder, "policy:sales")
+    assert "given up" not in busy.program.run(*status).err
+
+
+def test_a_budget_of_bytes_is_one_for_each(busy: BusyMetastore, dump_holder: str) -> None:
+    over = (*OLD, "--set", "hms.bridge.repl.archive.budget.bytes=0")
+    answer = busy.program.ok("cm", "purge", *over, "--dry-run")
+    for holder in (dump_holder, "policy:sales"):
+        assert f"{holder} would be given up: it kept more than 0 bytes" in answer.err
+    refused = busy.program.run("cm", "purge", "--set", "hms.bridge.repl.archive.budget=0")
+    assert (refused.exit_code, "it must be at least 1 ms" in refused.err) == (1, True)
+
+
+def test_a_monitor_is_told_before_the_budget_ends(busy: BusyMetastore) -> None:
+    busy.program.ok("repl", "load", "sales", *busy.replica)
+    answer = busy.program.run(
+        "repl", "lag", "sales", *busy.replica, "--source", busy.program.url, "--format", "jsonl",
+        "--set", "hms.bridge.repl.archive.budget=9h", "--set", "hive.repl.cm.retain=1h",
+    )  # fmt: skip
+    (found,) = answer.json_lines
+    assert (answer.exit_code, found["headroom_limit"]) == (2, "archive's budget")
+    assert found["why"].startswith("incremental is lost in 8 h 59 min, by the archive's budget")

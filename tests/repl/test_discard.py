@@ -80,7 +80,7 @@ def test_files_that_only_the_discarded_dump_named_stay_for_the_next(world: ReplW
     world.clock.advance_ms(DAY_MS)
     world.dump()
     discard(world)
-    world.clock.advance_ms(100 * DAY_MS)
+    world.clock.advance_ms(25 * DAY_MS)
     assert world.purge() == 0
     world.dump()
     world.load()

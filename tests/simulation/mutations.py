@@ -43,6 +43,7 @@ _ABORTED = "tests/cleaner/test_aborted_writes.py::"
 _TROUBLE = "tests/cleaner/test_cleaning_trouble.py::"
 _WORKER = "tests/compaction/test_worker.py::"
 _PROTOCOL = "tests/changemanager/test_delete_protocol.py::"
+_BUDGET = "tests/changemanager/test_budget.py::"
 _COPY = "tests/orc/test_stripe_copy.py::"
 
 _HOUSE = "tests/txn/test_housekeeping.py::"
@@ -333,10 +334,47 @@ MUTATIONS = (
     Mutation(
         name="a dump pins nothing",
         file="hms_bridge/repl/dump/repl_dump.py",
-        old="        pins.hold(paths.root, files)\n",
-        new="",
+        old="        late = frozenset(pins.hold(paths.root, files))\n",
+        new="        late = frozenset[str]()\n",
         test="tests/simulation/test_found.py::test_a_purge_keeps_what_an_unloaded_dump_names",
         is_simulated=True,
+    ),
+    Mutation(
+        name="a dump counts on files that a purge has begun to take",
+        file="hms_bridge/repl/dump/repl_dump.py",
+        old=" or _is_being_purged(located, late)",
+        new="",
+        test="tests/repl/test_archive_budget.py::"
+        "test_a_dump_does_not_count_on_what_a_purge_has_begun_to_take",
+    ),
+    Mutation(
+        name="a purge gives up without writing it down",
+        file="changemanager/purge.py",
+        old="        given_up = self._give_up(plan)\n",
+        new="        given_up = plan.ends\n",
+        test=_BUDGET + "test_a_purge_may_be_killed_anywhere_and_never_takes_a_file_in_silence",
+    ),
+    Mutation(
+        name="a dump has no more time than what it names has had",
+        file="changemanager/budget.py",
+        old="        if now_ms - _needed_since_ms(pin, clock_ms) > budget.keep_ms:\n",
+        new="        if now_ms - clock_ms > budget.keep_ms:\n",
+        test=_BUDGET + "test_a_dump_has_its_budget_from_when_it_was_made",
+    ),
+    Mutation(
+        name="a pin that has outlived its budget for one file holds no other",
+        file="changemanager/budget.py",
+        old="            gone.append((item.name, too_old))\n            continue\n",
+        new="            return [(one.name, too_old) for one in held]\n",
+        test=_BUDGET + "test_what_is_within_the_budget_stays_of_a_pin_that_was_given_up",
+    ),
+    Mutation(
+        name="a pin is given up that was put anew since it was looked at",
+        file="hms_bridge/archive/budgets.py",
+        old=", _PIN.CREATED_AT_MS == seen_created_at_ms\n",
+        new="\n",
+        test="tests/repl/test_archive_budget.py::"
+        "test_a_dump_that_is_finished_while_the_purge_begins_is_not_given_up",
     ),
     Mutation(
         name="a dump may name files that are gone",

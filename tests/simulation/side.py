@@ -79,7 +79,8 @@ class Side:
         self.warehouse = f"/{name}"
         self.settings = Settings(
             warehouse=f"file:{self.warehouse}",
-            archive=ArchiveSettings(root=CMROOT, retain_ms=10 * DAY_MS),
+            # No replica is given up: whatever the clock says, what is needed must stay.
+            archive=ArchiveSettings(root=CMROOT, retain_ms=10 * DAY_MS, budget_ms=36_500 * DAY_MS),
             compactor=CompactorSettings(
                 aborted_txn_threshold=0, delta_count_threshold=2, cleaner_interval_ms=5_000
             ),

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from changemanager.errors import ArchiveBusyError, IntentError
 from changemanager.figures import ArchiveFigures
+from changemanager.given_up import GivenUp, HeldFiles
 from changemanager.manifest import (
     LEASE_MS,
     ArchivedFile,
@@ -267,14 +268,37 @@ class InMemoryManifest:
             del self._intents[intent_id]
         return len(gone)
 
-    def put_pin(self, pin: Pin) -> tuple[str, ...]:
-        self._pins[pin.holder] = pin
+    def put_pin(self, pin: Pin, *, is_wider: bool = False) -> tuple[str, ...]:
+        before = self._pins.get(pin.holder)
+        mark = before.given_up if is_wider and before is not None else None
+        self._pins[pin.holder] = replace(pin, given_up=mark)
         return tuple(
             sorted(
                 entry.name
                 for entry in self._entries.values()
                 if entry.state is EntryState.PURGING and entry.name in pin.names
             )
+        )
+
+    def give_up(self, holder: str, *, seen_created_at_ms: int, given_up: GivenUp) -> bool:
+        pin = self._pins.get(holder)
+        if pin is None or pin.created_at_ms != seen_created_at_ms:
+            return False
+        self._pins[holder] = replace(pin, given_up=pin.given_up or given_up)
+        return True
+
+    def held_files(self, holder: str) -> tuple[HeldFiles, ...]:
+        pin, hours = self._pins.get(holder), dict[int, list[ArchiveEntry]]()
+        for entry in self._entries.values():
+            is_there = entry.state is EntryState.ARCHIVED
+            if pin is not None and is_there and pin.holds(entry.name, entry):
+                hours.setdefault(entry.archived_at_ms // 3_600_000, []).append(entry)
+        return tuple(
+            HeldFiles(
+                oldest_ms=min(entry.archived_at_ms for entry in entries),
+                size_bytes=sum(entry.size_bytes for entry in entries),
+            )
+            for _, entries in sorted(hours.items())
         )
 
     def remove_pin(self, holder: str) -> bool:
@@ -350,6 +374,7 @@ class InMemoryManifest:
             size_bytes=sum(entry.size_bytes for entry in kept),
             oldest_archived_at_ms=min((entry.archived_at_ms for entry in kept), default=None),
             pin_count=sum(pin.is_live(now_ms) for pin in self._pins.values()),
+            given_up_count=sum(pin.given_up is not None for pin in self._pins.values()),
             open_intent_count=len(open_ones),
             oldest_open_intent_ms=min((one.created_at_ms for one in open_ones), default=None),
             abandoned_intent_count=len(self.intents([IntentState.ABANDONED])),

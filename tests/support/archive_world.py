@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from changemanager.archive import ChangeManager
-from changemanager.config import ChangeManagerConfig
+from changemanager.config import ChangeManagerConfig, PinBudget
 from changemanager.delete_protocol import DeleteProtocol
 from changemanager.location import FsspecResolver, Location
 from changemanager.manifest import ArchiveCause, ArchiveContext
@@ -27,6 +27,7 @@ class ArchiveWorld:
         name_length_max: int = 255,
         has_trash: bool = False,
         is_cmroot_elsewhere: bool = False,
+        budget: PinBudget | None = None,
     ) -> None:
         self.folder = folder
         self.warehouse = folder / "warehouse"
@@ -43,6 +44,7 @@ class ArchiveWorld:
             name_length_max=name_length_max,
             trash=str(self.trash) if has_trash else None,
             is_elsewhere_allowed=is_cmroot_elsewhere,
+            budget=budget or PinBudget(),
         )
         self._tokens = 0
         self.start()

@@ -114,6 +114,7 @@ class FaultyManifest:
             "release_purge",
             "record_purged",
             "holds_purge",
+            "give_up",
             "add_intent",
             "advance_intent",
         }

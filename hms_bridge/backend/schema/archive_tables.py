@@ -120,6 +120,18 @@ HMSB_ARCHIVE_PIN_NAME = Table(
     **TABLE_OPTIONS,
 )
 
+HMSB_ARCHIVE_GIVEN_UP = Table(
+    "HMSB_ARCHIVE_GIVEN_UP",
+    METADATA,
+    Column(
+        "HOLDER_DIGEST", _DIGEST, ForeignKey("HMSB_ARCHIVE_PIN.HOLDER_DIGEST"), primary_key=True
+    ),
+    Column("GIVEN_UP_AT_MS", ID, nullable=False),
+    Column("REASON", _WORDS, nullable=False),
+    **TABLE_OPTIONS,
+)
+"""Pins that outlived their budget, from before the first file goes that they held."""
+
 HMSB_ARCHIVE_LOCK = Table(
     "HMSB_ARCHIVE_LOCK",
     METADATA,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hms_bridge.errors import ReplError
+from hms_bridge.errors import ReplError, SourceFileMissingError
 from hms_bridge.model.replication import CycleOutcome, CycleResult
 from hms_bridge.repl.dump.plan import DumpKind, DumpPlan, DumpReport, DumpRequest
 from hms_bridge.repl.dump.repl_dump import ReplDump
@@ -18,13 +18,15 @@ from hms_bridge.repl.load.repl_load import LoadKind, LoadReport, LoadRequest, Re
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OpenCycle:
-    """Both sides of a policy, at hand. ``release`` lets the purge have what loaded dumps held."""
+    """Both sides of a policy, at hand. ``release`` lets the purge have what loaded dumps held;
+    ``given_up`` tells what the purge has given up of it, with what to do."""
 
     dumper: ReplDump
     loader: ReplLoad
     dump: DumpRequest
     load: LoadRequest
     release: Callable[[], object]
+    given_up: Callable[[], str] = lambda: ""
 
     def plan(self) -> DumpPlan:
         """What the cycle would dump now; a plan that is BLOCKED means that a load comes first.
@@ -33,6 +35,15 @@ class OpenCycle:
 
     def run(self) -> CycleResult:
         """Raises what dump and load raise: ReplError above all."""
+        try:
+            return self._run()
+        except SourceFileMissingError as error:
+            why = self.given_up()
+            if not why:
+                raise
+            raise SourceFileMissingError(f"{error} {why}", error.missing) from error
+
+    def _run(self) -> CycleResult:
         loads: list[LoadReport] = []
         plan = self.plan()
         if plan.kind is DumpKind.BLOCKED:

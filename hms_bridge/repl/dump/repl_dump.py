@@ -6,7 +6,7 @@ written last; without it nobody reads the dump (docs/format/dump.md).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -14,7 +14,7 @@ from changemanager.durable import settle_names, settle_tree
 from changemanager.errors import ChangeManagerError
 from changemanager.location import parse_uri, path_below
 from changemanager.uri import EncodedUri
-from changemanager.whereabouts import LocatedFile, locate
+from changemanager.whereabouts import LocatedFile, Whereabouts, locate
 from hms_bridge.errors import ReplError, SourceFileMissingError
 from hms_bridge.model.catalog import Database, Table
 from hms_bridge.model.counted import counted
@@ -58,7 +58,7 @@ from hms_bridge.repl.format.replays import Replays
 from hms_bridge.repl.format.side_texts import format_names
 from hms_bridge.repl.format.texts import ensure_content
 from hms_bridge.repl.lease import Lease
-from hms_bridge.repl.pins import DumpPins
+from hms_bridge.repl.pins import DumpPins, names_of
 from hms_bridge.repl.remedies import begin_anew, bring_anew
 from hms_bridge.repl.target_objects import is_replica, require_files_of_hive, with_parameters
 
@@ -405,13 +405,13 @@ class ReplDump(DumpVerb):
 
         Raises SourceFileMissingError. Real Hive finishes such a dump and loses the rows.
         """
-        pins.hold(paths.root, files)
+        late = frozenset(pins.hold(paths.root, files))
         find = partial(locate, resolve=self._resolve, is_content_checked=False)
         with FilePool() as pool:
             gone = [
                 located
                 for located in pool.each(find, dict.fromkeys(files))
-                if located.location is None
+                if located.location is None or _is_being_purged(located, late)
             ]
         missing = [f"{located.file.uri} ({located.reason})" for located in gone]
         if missing:
@@ -439,6 +439,12 @@ class ReplDump(DumpVerb):
         }
         names = sorted(name for name in owners if name is not None)
         return begin_anew(database) if None in owners else bring_anew(database, names)
+
+
+def _is_being_purged(located: LocatedFile, late: Collection[str]) -> bool:
+    """It is still there, and the purge took it before it was pinned."""
+    is_archived = located.whereabouts is Whereabouts.IN_CM
+    return is_archived and not names_of([located.file]).isdisjoint(late)
 
 
 def _blocked(request: DumpRequest, previous: DumpDirectory) -> DumpPlan:
