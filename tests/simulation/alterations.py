@@ -11,6 +11,7 @@ from hms_bridge.model.catalog import Column
 from hms_bridge.model.lock import DataOperation, LockType
 from tests.simulation.clients import PARTITIONS, Clients
 from tests.simulation.model import Effect, Tables
+from tests.simulation.some_values import ADDED_TYPES
 from tests.simulation.statements import NotTodayError, Statement
 
 _COLUMNS_MAX = 5
@@ -91,7 +92,7 @@ class Alterations(Clients):
         columns = self.cluster.source.columns(table)
         if len(columns) >= _COLUMNS_MAX:
             raise NotTodayError("wide enough")
-        added = f"c{len(columns)}", dice.choice(("int", "string", "bigint"))
+        added = f"c{len(columns)}", dice.choice(ADDED_TYPES)
         self._alter_columns(dice, table, (*columns, added))
 
     def change_column(self, dice: random.Random) -> None:

@@ -32,6 +32,7 @@ from tests.simulation.cluster import Cluster, OpenReader, ViolationError
 from tests.simulation.definitions import Columns
 from tests.simulation.model import Effect, Tables
 from tests.simulation.plain_reader import Row, Rows, trimmed
+from tests.simulation.some_values import some_value
 from tests.simulation.statements import PAUSES, NotTodayError, Statement, row_type
 from tests.support.plan_rows import read_plan
 
@@ -49,13 +50,18 @@ class Clients:
         rows = []
         columns = self.cluster.source.columns(table)
         for _ in range(dice.randint(1, 3)):
-            self._row += 1
+            number = self._next_row()
             more = [
-                None if dice.random() < 0.3 else f"w{self._row}" if kind == "string" else self._row
+                None if dice.random() < 0.3 else some_value(dice, kind, number)
                 for _, kind in columns[2:]
             ]
-            rows.append(trimmed([self._row, f"v{self._row}", *more]))
+            rows.append(trimmed([number, f"v{number}", *more]))
         return rows
+
+    def _next_row(self) -> int:
+        """A number that no row had before."""
+        self._row += 1
+        return self._row
 
     def _some_table(self, dice: random.Random) -> str:
         tables = sorted(self.cluster.model.tables)

@@ -95,11 +95,11 @@ def _by_simulation(folder: Path, seeds: int) -> str | None:
     done = _run(folder, ["tests.simulation.run", *options])
     if done.returncode == 0:
         return None
-    counted = _FOUND.search(done.stdout)
-    if counted is None:
+    counts = _FOUND.findall(done.stdout)
+    if not counts:
         raise StaleMutationError(f"the simulation cannot be run: {done.stderr[-500:]}")
     reason = done.stdout.partition(": ")[2].partition("\n")[0][:100]
-    return f"found by schedule {counted[1]}: {reason}"
+    return f"found by schedule {counts[-1]}: {reason}"
 
 
 def try_mutation(mutation: Mutation, folder: Path, seeds: int | None) -> str | None:

@@ -10,6 +10,7 @@ import io
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
 
 from pyarrow import orc
 
@@ -25,6 +26,7 @@ Rows = dict[RowId, Row]
 _BASE = re.compile(r"base_(\d+)(?:_v(\d+))?")
 _DELTA = re.compile(r"(delete_delta|delta)_(\d+)_(\d+)(?:_(\d+))?(?:_v(\d+))?")
 _EVENT_COLUMNS = 5
+_FIRST_GREGORIAN = date(1582, 10, 15)
 
 
 class BrokenTableError(Exception):
@@ -171,7 +173,15 @@ def trimmed(values: Iterable[object]) -> Row:
 
 
 def _row(row: Mapping[str, object] | None) -> Row | None:
-    return trimmed(row.values()) if row else None
+    return trimmed(map(_as_written, row.values())) if row else None
+
+
+def _as_written(value: object) -> object:
+    """Days before 1582-10-15 are those of the Julian calendar, which pyarrow does not know: in the
+    16th century it shows them ten days late (docs/hive/acid.md §21)."""
+    if isinstance(value, date) and not isinstance(value, datetime) and value < _FIRST_GREGORIAN:
+        return value - timedelta(days=10)
+    return value
 
 
 def _take(directory: Directory, name: str, view: View, found: Rows, deleted: set[RowId]) -> None:

@@ -18,15 +18,15 @@ from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import CommitTxnRequest, OpenTxnsRequest, TxnType
 from hms_bridge.session.min_history import register_reader
 from hms_bridge.session.transaction import current_snapshot
-from tests.simulation.alterations import Alterations
 from tests.simulation.cluster import BASE_COLUMNS, ViolationError
+from tests.simulation.sql_clients import SqlClients
 from tests.simulation.statements import PAUSES, NotTodayError
 from tests.simulation.tenants import OTHER, OTHER_TABLE
 
 _SLOW_MS = (2_000, 20_000, 90_000, 250_000)
 
 
-class Readers(Alterations):
+class Readers(SqlClients):
     """What clients read, each a method that an actor runs to its end."""
 
     def read_by_lock(self, dice: random.Random) -> None:

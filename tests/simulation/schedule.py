@@ -56,6 +56,7 @@ class Step:
 WEIGHTS = {
     "insert": 26,
     "change": 12,
+    "type_sql": 6,
     "overwrite": 5,
     "truncate": 3,
     "read": 9,
@@ -77,6 +78,7 @@ WEIGHTS = {
     "plant_table": 2,
     "request_rebalance": 1,
     "rebalance_as_hive": 1,
+    "attack": 1,
 }
 """How often each kind of work begins."""
 DDL = {
@@ -327,6 +329,38 @@ SCENES: dict[str, tuple[tuple[str, int, int], ...]] = {
         ("drop_table", 8, 40),
         ("plant_file", 0, 0),
         ("go on", 0, 0),
+    ),
+    "values that a calendar or a format lacks": (
+        ("add_column", 0, 0),
+        ("add_column", 0, 0),
+        ("insert", 0, 0),
+        ("insert", 0, 0),
+        ("insert", 0, 0),
+        ("request", 0, 0),
+        ("read", 0, 0),
+    ),
+    "a clock that is set back": (
+        ("insert", 0, 0),
+        ("insert", 0, 0),
+        ("insert", 0, 0),
+        ("wait", 12 * 86_400_000, 12 * 86_400_000),
+        ("keep_house", 0, 0),
+        ("wait", -7_200_000, -7_200_000),
+        ("insert", 0, 0),
+        ("read", 0, 0),
+    ),
+    "a writer that comes after its abort": (
+        ("insert", 0, 0),
+        ("insert", 0, 0),
+        ("insert", 3, 18),
+        ("stall", 0, 0),
+        ("wait", 400_000, 400_000),
+        ("keep_house", 0, 0),
+        ("initiate", 0, 0),
+        ("clean", 0, 0),
+        ("keep_house", 0, 0),
+        ("go on", 0, 0),
+        ("read", 0, 0),
     ),
     "drop killed": (
         ("add_partition", 0, 0),

@@ -1,0 +1,155 @@
+"""Those who type SQL: parsed and planned by the product, with a plain engine in place of Spark.
+
+What a text means is known without the product: each is made for rows that are chosen first. A
+clause that is passed over changes other rows than those, and I1 is broken.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.executor import execute
+
+from hms_bridge.dml.parse import parse_statement
+from hms_bridge.dml.plan import ROW_ID, ROW_PARTITION, Write, WritePlan, plan_write
+from hms_bridge.dml.statement import Delete, NameAsWritten, Update
+from hms_bridge.errors import HmsBridgeError
+from tests.simulation.alterations import Alterations
+from tests.simulation.plain_reader import Row, RowId, Rows, trimmed
+from tests.simulation.statements import NotTodayError, Statement
+
+Place = tuple[str, RowId]
+"""A row: its partition, and its key there."""
+
+
+@dataclass(frozen=True)
+class Meant:
+    """A text, the rows that it is to change, and the second value that an UPDATE gives them."""
+
+    text: str
+    victims: tuple[Place, ...]
+    new_value: str | None
+
+
+class SqlClients(Alterations):
+    """UPDATE and DELETE as text, each a method that an actor runs to its end."""
+
+    def type_sql(self, dice: random.Random) -> None:
+        """One statement over all partitions. Some have clauses that Hive's SQL does not have."""
+        table = self._some_table(dice)
+        statement = Statement(self.cluster, dice, table)
+        try:
+            names = sorted(self.cluster.model.tables[table].partitions)
+            meant = self._meant(dice, table, {name: statement.seen(name) for name in names})
+            kind = self._plan(meant.text).kind
+            statement.lock(kind.lock_type, kind.operation, [""])
+            statement.allocate()
+            seen = {name: statement.seen(name) for name in sorted(self._places(table))}
+            self._write(statement, self._plan(meant.text), seen)
+            self._mean(statement, _rest(meant, seen))
+            self._end(statement, dice, kind.operation, is_dynamic=True)
+        except (HmsBridgeError, OSError, NotTodayError):
+            self._give_up(statement)
+
+    def _places(self, table: str) -> Iterable[str]:
+        if table not in self.cluster.model.tables:
+            raise NotTodayError("dropped")
+        return self.cluster.model.tables[table].partitions
+
+    def _meant(self, dice: random.Random, table: str, seen: Mapping[str, Rows]) -> Meant:
+        """Rows that are there, chosen by their first column, and a text that says so."""
+        ids = {
+            (name, key): row[0] for name, rows in seen.items() for key, row in rows.items() if row
+        }
+        if not ids:
+            raise NotTodayError("no rows")
+        (first, _), *_ = self.cluster.source.columns(table)
+        second = self.cluster.source.columns(table)[1][0]
+        chosen = dice.choice(sorted(ids.values(), key=str))
+        new = f"s{self._next_row()}" if dice.random() < 0.5 else None
+        begin = f"DELETE FROM src.{table}"
+        if new is not None:
+            begin = f"UPDATE src.{table} SET {second} = '{new}'"
+        if dice.random() < 0.7:
+            victims = [place for place, number in ids.items() if number == chosen]
+            return Meant(f"{begin} WHERE {first} = {chosen}", tuple(victims), new)
+        # As MySQL has it: one row, whichever. Without its clause it is all of them.
+        victims = sorted(ids)[:1]
+        return Meant(f"{begin} WHERE {first} > 0 LIMIT 1", tuple(victims), new)
+
+    def _plan(self, text: str) -> WritePlan:
+        statement = parse_statement(text)
+        if not isinstance(statement, Update | Delete):
+            raise NotTodayError(f"{text} is neither UPDATE nor DELETE")
+        name: NameAsWritten = statement.table
+        table = self.cluster.source.metastore.get_table(name.database or "src", name.name)
+        return plan_write(statement, {name: table})
+
+    def _write(self, statement: Statement, plan: WritePlan, seen: Mapping[str, Rows]) -> None:
+        """What the plan's query gives is what is written, as the job on Spark does it."""
+        if not any(seen.values()):
+            raise NotTodayError("no rows are left")
+        by_partition: dict[str, dict[RowId, Row]] = {}
+        for (partition, key), row in answers(plan, seen):
+            by_partition.setdefault(partition, {})[key] = row
+        for partition, rows in by_partition.items():
+            path = self._path(statement.table, partition)
+            keys = sorted(rows)
+            statement.delete(path, partition, keys, 0)
+            if plan.kind is Write.UPDATE:
+                statement.insert(path, partition, [rows[key] for key in keys], 1)
+
+    def _mean(self, statement: Statement, meant: Mapping[Place, Row]) -> None:
+        """What the text says goes, and comes again changed; whatever was written."""
+        statement.deletes = {}
+        for partition, key in meant:
+            statement.deletes.setdefault(partition, set()).add(key)
+        for partition, written in statement.inserts.items():
+            wanted = [row for (name, _), row in sorted(meant.items()) if name == partition]
+            statement.inserts[partition] = dict(zip(sorted(written), wanted, strict=False))
+
+
+def _rest(meant: Meant, seen: Mapping[str, Rows]) -> dict[Place, Row]:
+    """Those that are there still when the statement has its locks, and what they become."""
+    found = {}
+    for partition, key in meant.victims:
+        row = seen.get(partition, {}).get(key)
+        if row is None:
+            continue
+        new = row if meant.new_value is None else (row[0], meant.new_value, *row[2:])
+        found[partition, key] = trimmed(new)
+    return found
+
+
+def answers(plan: WritePlan, seen: Mapping[str, Rows]) -> list[tuple[Place, Row]]:
+    """The rows of a plan's query. Values but the first column's go through as names of theirs:
+    the engine need not know their types."""
+    (source,) = plan.sources
+    columns = [column.name for column in plan.table.storage.columns]
+    values: dict[str, object] = {}
+    places: dict[str, Place] = {}
+    table = []
+    for partition, rows in seen.items():
+        for key, row in rows.items():
+            name = f"row {len(places)}"
+            places[name] = partition, key
+            known = {ROW_ID: name, ROW_PARTITION: partition}
+            for at, column in enumerate(columns):
+                value = row[at] if at < len(row) else None
+                if at:
+                    values[f"{name} {column}"] = value
+                    value = f"{name} {column}"
+                known[column] = value
+            table.append(known)
+    tree = sqlglot.parse_one(plan.query, dialect="spark").transform(
+        lambda node: node.this if isinstance(node, exp.Cast) else node
+    )
+    found = execute(tree, dialect="spark", tables={source.view_name: table})
+    return [
+        (places[row[0]], trimmed(values.get(value, value) for value in row[2:]))
+        for row in found.rows
+    ]
