@@ -39,6 +39,11 @@ class ServerSettings:
     container_length_max: int = setting(Given.number, "hms.bridge.server.max.container.length",
         "1000000",
         "The most entries that one list, set or map of a message may hold.", low=1024)
+    messages_memory_bytes_max: int = setting(Given.number, "hms.bridge.server.messages.memory",
+        "2147483648",
+        "The most memory that messages of all clients may take together while they arrive and are "
+        "worked on, in bytes; a message of up to 64 KiB does not count. What would take more is "
+        "refused, and its connection closed.", low=1024)
     connections_max: int = setting(Given.number, "metastore.server.max.threads", "1000",
         "The most connections that are open at the same time.",
         "hive.metastore.server.max.threads", low=1)

@@ -19,6 +19,7 @@ from hms_bridge.model.call import AnsweredCall, CallOutcome
 from hms_bridge.server.answers import Answer
 from hms_bridge.server.turns import Turns
 from hms_bridge.wire.exceptions import exception_for
+from hms_bridge.wire.message_memory import MessageMemory
 from hms_bridge.wire.messages import KINDS, ApplicationError, MessageStream
 from hms_bridge.wire.methods import SUCCESS, method
 from hms_bridge.wire.structs import Struct, hive
@@ -56,6 +57,7 @@ class Dispatcher:
         self._limits = limits
         self._clock = clock
         self._watch = watch
+        self._memory = MessageMemory(limits.messages_memory_bytes_max)
 
     @property
     def answered(self) -> frozenset[str]:
@@ -69,6 +71,7 @@ class Dispatcher:
             message_size_bytes=self._limits.message_size_bytes_max,
             container_length=self._limits.container_length_max,
             element_count=self._limits.message_elements_max,
+            memory=self._memory,
         )
         try:
             is_open = True
@@ -79,12 +82,15 @@ class Dispatcher:
                 turns.rest()
                 stream.limit_time(self._limits.message_timeout_ms / 1000)
                 is_open = self._serve_one(stream, turns)
+                stream.release()
         except TProtocolException as error:
             _log.warning("connection closed: %s", error)
         except TimeoutError:
             _log.warning("connection closed: a message did not move on in time")
         except (TTransportException, OSError) as error:
             _log.debug("connection ended: %s", error)
+        finally:
+            stream.release()
 
     def _serve_one(self, stream: MessageStream, turns: Turns) -> bool:
         name, kind, sequence = stream.read_header()

@@ -35,6 +35,11 @@ class ElementCounter:
         # and how many are to come.
         self._open: list[list[int] | None] = [None]
 
+    @property
+    def count(self) -> int:
+        """Elements so far."""
+        return self._count
+
     def feed(self, chunk: bytes) -> None:
         """The next bytes. Raises TProtocolException when there are too many elements."""
         if not self._open:

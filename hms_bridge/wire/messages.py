@@ -22,6 +22,7 @@ from thrift.transport.TTransport import (
 )
 
 from hms_bridge.wire.element_count import ElementCounter
+from hms_bridge.wire.message_memory import ELEMENT_BYTES, FREE_BYTES, MessageMemory
 from hms_bridge.wire.structs import Struct, set_spec
 
 _CHUNK_BYTES = 64 * 1024
@@ -51,6 +52,7 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
     Raises TTransportException where the other side is gone, TProtocolException where what comes
     is no message or exceeds a limit, OSError as the socket does. After each of them the stream is
     of no use. ``element_count``: the most fields and entries of a message that is read; None: any.
+    ``memory``: what this stream's message takes of what all may take, until it is released.
     """
 
     def __init__(
@@ -60,8 +62,10 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
         message_size_bytes: int,
         container_length: int,
         element_count: int | None = None,
+        memory: MessageMemory | None = None,
     ) -> None:
         self._socket = stream
+        self._memory = memory
         self._message_size_bytes = message_size_bytes
         self._element_count = element_count
         self._elements: ElementCounter | None = None
@@ -125,6 +129,11 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
         """Send an encoded message."""
         self._socket.sendall(message)
 
+    def release(self) -> None:
+        """Nobody works on the last message any more: it takes no memory."""
+        if self._memory is not None:
+            self._memory.release(self)
+
     def close(self) -> None:
         """Close the socket; a thread that waits on it wakes up."""
         with suppress(OSError):  # the other side may have been faster
@@ -173,6 +182,9 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
                 f"a message exceeds {self._message_size_bytes} bytes; send less at a time",
             )
         self._count_elements(chunk)
+        if self._memory is not None and self._received_bytes > FREE_BYTES:
+            count = 0 if self._elements is None else self._elements.count
+            self._memory.hold(self, self._received_bytes + ELEMENT_BYTES * count)
         return chunk
 
     def _count_elements(self, chunk: bytes) -> None:
@@ -181,7 +193,7 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
             self._elements.feed(chunk)
         elif self._seen is not None and self._element_count is not None:
             self._seen.append(chunk)
-            if self._received_bytes > self._element_count:
+            if self._received_bytes > min(self._element_count, FREE_BYTES):
                 self._elements = ElementCounter(self._element_count)
                 for seen in self._seen:
                     self._elements.feed(seen)

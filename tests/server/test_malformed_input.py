@@ -2,6 +2,7 @@
 
 import random
 import resource
+import select
 import socket
 import struct
 from collections.abc import Iterator
@@ -232,6 +233,43 @@ def test_a_message_of_too_many_elements_is_refused() -> None:
                 client.send(header("get_database") + string_field(1, b"db")
                             + _structs(0, 40_000)[8:] + STOP)  # fmt: skip
                 assert client.answer()[2].success.name == "db"
+
+
+@pytest.mark.parametrize(
+    ("long", "limit_bytes"),
+    [
+        (string_field(1, b"d" * 600_000), 1_000_000),
+        (string_field(1, b"db") + _structs(0, 4_000, 70_000)[8:], 12_000_000),
+    ],
+    ids=["of many bytes", "of many elements"],
+)
+def test_messages_of_all_clients_have_a_limit_together(long: bytes, limit_bytes: int) -> None:
+    """Each within its own limits, those of a thousand connections would take all memory."""
+    message = header("get_database") + long + STOP
+    begun, rest = message[:-10], message[-10:]
+    limits = ServerSettings(messages_memory_bytes_max=limit_bytes)
+    fake = FakeMetastore(get_database=DATABASE)
+    with (
+        MetastoreServer(0, fake, limits=limits) as server,  # type: ignore[arg-type]
+        RawClient(server.port) as one,
+        RawClient(server.port) as other,
+    ):
+        one.send(begun)
+        other.send(begun)
+        answered, _, _ = select.select([one.socket, other.socket], [], [], 10)
+        late, early = (one, other) if answered == [one.socket] else (other, one)
+        _, kind, refusal = late.answer()
+        assert kind == TMessageType.EXCEPTION
+        assert "messages of all clients would take more than" in refusal.message
+        assert late.is_closed()
+        with RawClient(server.port) as small:  # is served meanwhile
+            small.send(GET_DATABASE)
+            assert small.answer()[2].success.name == "db"
+        early.send(rest)
+        assert early.answer()[2].success.name == "db"
+        with RawClient(server.port) as next_one:
+            next_one.send(message)
+            assert next_one.answer()[2].success.name == "db"
 
 
 def test_a_message_that_trickles_is_given_up(server: MetastoreServer) -> None:

@@ -766,6 +766,14 @@ MUTATIONS = (
         is_simulated=True,
     ),
     Mutation(
+        name="messages of all clients take any memory together",
+        file="hms_bridge/wire/message_memory.py",
+        old="            if total > self._limit_bytes:\n",
+        new="            if False:\n",
+        test="tests/server/test_malformed_input.py"
+        "::test_messages_of_all_clients_have_a_limit_together",
+    ),
+    Mutation(
         name="file work of the dead is free for nobody",
         file="hms_bridge/archive/file_tasks.py",
         old="_ROW.CLAIMED_AT_MS < now_ms - lease_ms)",
