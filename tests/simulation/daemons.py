@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from contextlib import suppress
+from dataclasses import replace
 from uuid import uuid4
 
 from changemanager.errors import ChangeManagerError
@@ -16,11 +17,17 @@ from hms_bridge.compaction.worker import Worker, WorkerIdentity
 from hms_bridge.errors import HmsBridgeError, ReplError
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from hms_bridge.model.target import Target
-from hms_bridge.repl.dump.plan import DumpKind, DumpRequest
+from hms_bridge.repl.dump.plan import DumpKind, DumpPlan, DumpReport, DumpRequest
 from hms_bridge.repl.dump.repl_dump import ReplDump
 from hms_bridge.repl.dump.snapshot_wait import WaitRules
 from hms_bridge.repl.lease import LeaseRules
-from hms_bridge.repl.load.repl_load import LoadKind, LoadRequest, ReplLoad
+from hms_bridge.repl.load.repl_load import (
+    LoadKind,
+    LoadPlan,
+    LoadReport,
+    LoadRequest,
+    ReplLoad,
+)
 from tests.simulation.cluster import Cluster
 from tests.simulation.side import CMROOT, REPL_ROOT, Side
 
@@ -136,33 +143,13 @@ class Daemons:
         tables_anew: tuple[str, ...] = (),
     ) -> None:
         del dice
-        cluster = self.cluster
-        dumper = ReplDump(
-            cluster.source.metastore,
-            cluster.resolve,
-            cluster.clock,
-            cluster.token,
-            cluster.source.metastore.manifest,
+        dumper = self.dumper()
+        request = replace(
+            self.dump_request(), is_bootstrap_forced=is_bootstrap_forced, tables_anew=tables_anew
         )
-        plan = dumper.plan(
-            DumpRequest(
-                root=REPL_ROOT,
-                database="src",
-                cm_root=CMROOT,
-                wait=WaitRules(timeout_seconds=10, poll_seconds=1),
-                lease=LEASE,
-                is_bootstrap_forced=is_bootstrap_forced,
-                tables_anew=tables_anew,
-            )
-        )
-        if plan.kind not in (DumpKind.BOOTSTRAP, DumpKind.INCREMENTAL):
-            return
-        has_snapshots = plan.kind is DumpKind.BOOTSTRAP or bool(plan.anew)
-        if has_snapshots:
-            cluster.bootstrap_end = None
-        dumper.run(plan)
-        if has_snapshots:
-            cluster.bootstrap_end = cluster.source.event_id()
+        plan = dumper.plan(request)
+        if plan.kind in (DumpKind.BOOTSTRAP, DumpKind.INCREMENTAL):
+            dumper.run(plan)
 
     def replicate(self, dice: random.Random) -> None:
         """As a scheduled policy does it: load what is there, then dump and load."""
@@ -173,16 +160,64 @@ class Daemons:
 
     def load(self, dice: random.Random) -> None:
         del dice
-        cluster = self.cluster
-        loader = ReplLoad(cluster.target.metastore, cluster.resolve, clock=cluster.clock)
-        plan = loader.plan(
-            LoadRequest(root=REPL_ROOT, source_database="src", target_database="dst", lease=LEASE)
+        loader = self.loader()
+        loader.run(loader.plan(self.load_request()))
+
+    def dumper(self) -> ReplDump:
+        """Of the source; the cluster knows when a bootstrap begins and ends."""
+        return WatchedDump(self.cluster)
+
+    def dump_request(self) -> DumpRequest:
+        return DumpRequest(
+            root=REPL_ROOT,
+            database="src",
+            cm_root=CMROOT,
+            wait=WaitRules(timeout_seconds=10, poll_seconds=1),
+            lease=LEASE,
         )
+
+    def loader(self) -> ReplLoad:
+        """Into the replica; the cluster knows what it said."""
+        return WatchedLoad(self.cluster)
+
+    def load_request(self) -> LoadRequest:
+        return LoadRequest(
+            root=REPL_ROOT, source_database="src", target_database="dst", lease=LEASE
+        )
+
+
+class WatchedDump(ReplDump):
+    """The product's; a bootstrap shows each table at some moment while it is made."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        store = cluster.source.metastore
+        super().__init__(store, cluster.resolve, cluster.clock, cluster.token, store.manifest)
+        self._cluster = cluster
+
+    def run(self, plan: DumpPlan) -> DumpReport:
+        has_snapshots = plan.kind is DumpKind.BOOTSTRAP or bool(plan.anew)
+        if has_snapshots:
+            self._cluster.bootstrap_end = None
+        report = super().run(plan)
+        if has_snapshots:
+            self._cluster.bootstrap_end = self._cluster.source.event_id()
+        return report
+
+
+class WatchedLoad(ReplLoad):
+    """The product's; what it says must be so (I11)."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster.target.metastore, cluster.resolve, clock=cluster.clock)
+        self._cluster = cluster
+
+    def run(self, plan: LoadPlan) -> LoadReport:
         if plan.kind is LoadKind.NOTHING:
-            return
-        cluster.loaded = None
-        report = loader.run(plan)
-        cluster.loaded_to(int(report.last_event_id or 0))
+            return super().run(plan)
+        self._cluster.loaded = None
+        report = super().run(plan)
+        self._cluster.loaded_to(int(report.last_event_id or 0))
+        return report
 
 
 EXPECTED = (HmsBridgeError, ChangeManagerError, OSError)

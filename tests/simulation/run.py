@@ -19,11 +19,11 @@ from functools import cache
 
 from hms_bridge.errors import BackendError, HmsBridgeError
 from hms_bridge.model.ids import LockId, TxnId
-from tests.simulation.admins import Admins
 from tests.simulation.cluster import Cluster, ViolationError, determined
 from tests.simulation.daemons import EXPECTED
 from tests.simulation.foreign_worker import ForeignWorker
 from tests.simulation.hostile_clients import HostileClients
+from tests.simulation.policy_runs import PolicyRuns
 from tests.simulation.readers import Readers
 from tests.simulation.schedule import Kind, Step, make_schedule
 from tests.simulation.scheduler import FOREVER, Actor
@@ -99,7 +99,7 @@ class Run:
         self.tally = tally
         self.cluster = the_cluster()
         self.cluster.restart()
-        kinds = (Readers, Admins, Tenants, ForeignWorker, HostileClients)
+        kinds = (Readers, PolicyRuns, Tenants, ForeignWorker, HostileClients)
         self.players = [kind(self.cluster) for kind in kinds]
         self.cluster.scheduler.on_delay = self._delay
         self.faulted: set[str] = set()
