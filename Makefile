@@ -12,11 +12,12 @@ setup:           ## make .venv with the program hms-bridge; find or install Java
 demo: setup      ## the main job, end to end, on tables that a real Hive wrote
 	@.venv/bin/hms-bridge demo
 
+JOBS ?= 2
 quick: setup lint types  ## style, types, and most tests: none with Spark, processes or of the longest files
-	$(PY) -m pytest -n 2 -q --quick -m "not spark and not process" --durations 10
+	$(PY) -m pytest -n $(JOBS) -q --quick -m "not spark and not process" --durations 10
 
 test: setup lint types  ## all tests of this project alone
-	$(PY) -m pytest -n 2 --dist loadgroup
+	$(PY) -m pytest -n $(JOBS) --dist loadgroup
 
 coverage: setup  ## the same tests, and which lines none of them runs; takes two thirds longer
 	$(PY) -m pytest -n 2 --dist loadgroup --cov --cov-report=term-missing:skip-covered

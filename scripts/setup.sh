@@ -21,7 +21,7 @@ stamp=.venv/installed.sha256
 wanted=$(cat requirements.lock pyproject.toml | sha256sum)
 if [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ]; then
     python=$(find_python)
-    echo "setting up .venv with $("$python" --version)"
+    echo "setting up .venv with $("$python" --version): a minute or two"
     rm -rf .venv
     "$python" -m venv .venv
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock

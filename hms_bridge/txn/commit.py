@@ -278,7 +278,8 @@ def _holds_all(connection: Connection, txn_id: TxnId, mine: ColumnElement[bool])
 def _conflict(
     connection: Connection, txn_id: TxnId, commit_id: TxnId, mine: ColumnElement[bool]
 ) -> str | None:
-    """The refusal, if somebody who committed since this transaction began changed the same."""
+    """The refusal, if somebody who committed since this transaction began changed the same: whose
+    commit id is not below its own id (docs/hive/transactions.md §9)."""
     row = connection.execute(
         select(
             _S.WS_TXNID,

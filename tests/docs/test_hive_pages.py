@@ -68,7 +68,7 @@ def test_a_cited_section_is_there(path: Path) -> None:
     for page, number in _citations(path.read_text(), path if path.parent == HIVE else None):
         root = path.parent if is_page else CHECKOUT
         cited = (root / page).resolve()
-        assert cited.is_file(), f"no page {page}"
+        assert cited.is_file(), f"no page {page}; in a page it is relative to that page"
         assert number in _sections(cited), f"{page} has no section {number}"
 
 

@@ -531,6 +531,13 @@ MUTATIONS = (
         test="tests/txn/test_write_conflicts.py::test_the_refused_transaction_is_aborted_at_once",
     ),
     Mutation(
+        name="two updates of one row both commit if the older one commits first",
+        file="hms_bridge/txn/commit.py",
+        old="            _S.WS_COMMIT_ID >= txn_id,\n",
+        new="            _S.WS_TXNID >= txn_id,\n",
+        test="tests/txn/test_write_conflicts.py::test_the_later_commit_is_refused_whichever_began_first",
+    ),
+    Mutation(
         name="exclusive writers do not wait for each other",
         file="hms_bridge/txn/lock_rules.py",
         old="    _EXCL_WRITE: frozenset({_WRITE, _EXCL_WRITE, _EXCLUSIVE}),\n",

@@ -89,6 +89,16 @@ def test_the_refused_transaction_is_aborted_at_once(world: TxnWorld) -> None:
         world.commit(second)
 
 
+@pytest.mark.parametrize("who_commits_first", [0, 1])
+def test_the_later_commit_is_refused_whichever_began_first(
+    world: TxnWorld, who_commits_first: int
+) -> None:
+    rivals = [world.write(UPDATE)[0] for _ in range(2)]
+    world.commit(rivals[who_commits_first])
+    with pytest.raises(TxnAbortedError, match="write conflict"):
+        world.commit(rivals[1 - who_commits_first])
+
+
 def test_the_abort_of_a_refused_transaction_is_logged(world: TxnWorld) -> None:
     first, _ = world.write(UPDATE)
     second, write_id = world.write(UPDATE)
