@@ -351,10 +351,11 @@ class Clients:
         self.cluster.create_table(dice.choice(names), is_partitioned=dice.random() < 0.5)
 
     def rename_table(self, dice: random.Random) -> None:
-        table, new = self._some_table(dice), dice.choice("tqnm")
-        if new in self.cluster.model.tables:
-            raise NotTodayError("taken")
-        self.rename_to(table, new)
+        table = self._some_table(dice)
+        free = [name for name in "tqnm" if name not in self.cluster.model.tables]
+        if not free:
+            raise NotTodayError("all are taken")
+        self.rename_to(table, dice.choice(free))
 
     def rename_to(self, table: str, new: str) -> None:
         """A table that is there gets a name that is free."""

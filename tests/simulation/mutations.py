@@ -49,13 +49,15 @@ _COPY = "tests/orc/test_stripe_copy.py::"
 _HOUSE = "tests/txn/test_housekeeping.py::"
 _FOUND = "tests/simulation/test_found.py::"
 
-# Not for the simulated cluster, because another line holds the same promise there: the cleaner's
-# view covers for the gate (so both are broken at once, too), CQ_NEXT_TXN_ID for the look at the
-# compaction's transaction, the name of its transaction for a worker that publishes too late, the
-# look at the archive before a deletion for the archiving itself (and the reverse), the abort record
-# for aborted files that go too early. And no writer of the simulated cluster mixes aborted rows
-# with others in one directory, as streams do, and no two workers there compact one range, as those
-# of Hive may.
+# Not for the simulated cluster, because another line holds the same promise there: the gate
+# covers for what the cleaner makes of old readers and of compactions under them (and the reverse,
+# so both are broken at once, too), CQ_NEXT_TXN_ID for the look at the compaction's transaction,
+# the name of its transaction for a worker that publishes too late and for a base beyond an open
+# write, the look at the archive before a deletion for the archiving itself (and the reverse), the
+# abort record for aborted files that go too early, repl.last.id and the dump's own marks for a
+# load that lost its lease or comes again. And no writer of the simulated cluster mixes aborted
+# rows with others in one directory, as streams do, and no two workers there compact one range, as
+# those of Hive may.
 MUTATIONS = (
     Mutation(
         name="the cleaner waits for no reader and judges for none",
@@ -198,7 +200,6 @@ MUTATIONS = (
         old="        if is_for_everyone:\n",
         new="        if not is_for_everyone:\n",
         test=f"{_READERS}test_of_two_bases_of_one_number_the_old_one_stays_for_its_readers",
-        is_simulated=True,
     ),
     Mutation(
         name="abort records go while aborted rows are there",
@@ -397,7 +398,6 @@ MUTATIONS = (
         old="    return (event for event in reader.events() if event.id > after)\n",
         new="    return (event for event in reader.events())\n",
         test="tests/repl/test_load_crash_matrix.py::test_an_incremental_load_may_be_killed_anywhere",
-        is_simulated=True,
     ),
     Mutation(
         name="a load sets repl.last.id back",
@@ -411,7 +411,6 @@ MUTATIONS = (
         file="hms_bridge/repl/load/replica.py",
         old="        self._check_lease()\n        return self._metastore\n",
         new="        return self._metastore\n",
-        is_simulated=True,
         test="tests/repl/test_lease.py::test_no_call_of_a_load_without_its_lease_reaches_the_replica",
     ),
     Mutation(
@@ -567,7 +566,6 @@ MUTATIONS = (
         old="            return self._write_ids.is_base_valid(number)\n",
         new="            return True\n",
         test="tests/acid/test_directory.py",
-        is_simulated=True,
     ),
     Mutation(
         name="what an open or aborted compaction wrote is read",
@@ -623,7 +621,6 @@ MUTATIONS = (
         new="            if False and entry.txn_id is not None\n"
         "            and entry.txn_id < watermark\n",
         test=f"{_READERS}test_of_two_bases_of_one_number_the_old_one_stays_for_its_readers",
-        is_simulated=True,
     ),
     Mutation(
         name="file work that lost its claim goes on",
