@@ -189,8 +189,8 @@ class DumpReader:
         return self._table_names(self.paths)
 
     def _table_names(self, paths: DumpPaths) -> tuple[str, ...]:
-        root = self._resolve(paths.tables_root(self.source_database))
-        names = [name for name in child_directories(root) if not name.startswith("_")]
+        root = paths.tables_root(self.source_database)
+        names = [name for name in self._texts.directories(root) if not name.startswith("_")]
         return tuple(checked_name(name, "table") for name in names)
 
     def table(self, name: str) -> DumpedTable:
@@ -261,7 +261,7 @@ class DumpReader:
     def commit_tables(self, event: DumpedEvent) -> tuple[DumpedTable, ...]:
         """What a commit wrote, table by table."""
         tables = []
-        for name in child_directories(self._resolve(event.paths.root)):
+        for name in self._texts.directories(event.paths.root):
             database, separator, table = name.partition(".")
             if not separator:
                 continue
