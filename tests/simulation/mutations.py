@@ -777,4 +777,12 @@ MUTATIONS = (
         test="tests/repl/test_lease.py::"
         "test_a_policy_with_capitals_is_run_by_one_and_taken_over_from_a_dead_one",
     ),
+    Mutation(
+        name="a partition that somebody dropped on the replica is made anew",
+        file="hms_bridge/repl/load/events/txn.py",
+        old="    if context.reader.has_manifest and (before or after):\n",
+        new="    if context.reader.has_manifest:\n",
+        test="tests/repl/test_replica_gate.py::"
+        "test_a_partition_that_somebody_dropped_is_not_made_anew_without_its_rows",
+    ),
 )
