@@ -752,7 +752,7 @@ MUTATIONS = (
         old="        if gone:\n",
         new="        if False and gone:\n",
         test="tests/repl/test_discard.py::"
-        "test_a_load_whose_dump_is_removed_meanwhile_leaves_nothing_out[True]",
+        "test_a_load_whose_dump_is_removed_meanwhile_leaves_nothing_out",
     ),
     Mutation(
         name="a table goes before the dump was seen to have it",
@@ -760,7 +760,7 @@ MUTATIONS = (
         old="    dumped_tables = reader.tables_anew()  # before anything is dropped\n",
         new="",
         test="tests/repl/test_discard.py::"
-        "test_a_load_whose_dump_is_removed_meanwhile_leaves_nothing_out[True]",
+        "test_a_load_whose_dump_is_removed_meanwhile_leaves_nothing_out",
         also=(
             Edit(
                 "hms_bridge/repl/load/bootstrap.py",
