@@ -104,11 +104,9 @@ def run(
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with connected_locally(metastore_url, settings, is_created=False) as store:
+            chosen = _chosen(store, names)  # what is mistyped is told before anything is done
             if is_dry_run:
-                rows = [
-                    _planned(metastore_url, policy, is_quick=is_quick)
-                    for policy in _chosen(store, names)
-                ]
+                rows = [_planned(metastore_url, policy, is_quick=is_quick) for policy in chosen]
                 print_rows(rows, _PLAN_COLUMNS, output_format)
                 raise SystemExit(int(any(row["why"] for row in rows)))
             runner = _runner(
@@ -116,13 +114,14 @@ def run(
             )
             with cycles_told(store, names, metrics_file, metrics_port) as news:
                 while True:
-                    rows = [_ran(runner, policy, news) for policy in _chosen(store, names)]
+                    rows = [_ran(runner, policy.name, news) for policy in chosen]
                     print_rows(rows, _RESULT_COLUMNS, output_format)
                     if pause_seconds is None:
                         is_failed = news.is_lost or any(_is_failed(row) for row in rows)
                         raise SystemExit(int(is_failed))
                     if not _has_slept(runner, pause_seconds):
                         return
+                    chosen = _chosen_anew(store, names, chosen)
     finally:
         signal.signal(signal.SIGTERM, before)
 
@@ -191,31 +190,52 @@ def _result_record(policy: str, result: CycleResult) -> dict[str, object]:
 
 
 def _chosen(store: LocalStore, names: Sequence[str]) -> list[ReplicationPolicy]:
-    """Those that were named, or all that are not paused. Looked up anew for each pass."""
+    """Those that were named, or all that are not paused. Raises NoSuchObjectError, and ConfigError
+    for a paused one that was named."""
     if not names:
         return [policy for policy in store.policies.get_policies() if not policy.is_paused]
     found = [store.policies.get_policy(name) for name in dict.fromkeys(names)]
     for policy in found:
         if policy.is_paused:
-            raise ConfigError(
-                f"policy {policy.name} is paused: hms-bridge repl policy resume {policy.name}"
-            )
+            raise ConfigError(_paused_text(policy))
     return found
 
 
-def _ran(runner: Runner, policy: ReplicationPolicy, news: CycleNews) -> dict[str, object]:
-    """What is wrong with one policy says nothing of the next."""
+def _chosen_anew(
+    store: LocalStore, names: Sequence[str], before: list[ReplicationPolicy]
+) -> list[ReplicationPolicy]:
+    """For the next pass. It goes on with the same ones where it cannot tell: of each its cycle
+    finds out what has become of it."""
+    if names:
+        return before
     try:
+        return _chosen(store, names)
+    except HmsBridgeError as error:
+        say(str(error))
+        return before
+
+
+def _paused_text(policy: ReplicationPolicy) -> str:
+    return f"policy {policy.name} is paused: hms-bridge repl policy resume {policy.name}"
+
+
+def _ran(runner: Runner, name: str, news: CycleNews) -> dict[str, object]:
+    """What is wrong with one policy, as it is now, says nothing of the next."""
+    try:
+        policy = runner.store.get_policy(name)
+        if policy.is_paused:
+            say(_paused_text(policy))
+            return {"policy": name, "outcome": "paused", "why": _paused_text(policy)}
         result = runner.run(policy)
         news.write()
     except BusyError as error:
         say(str(error))
-        return {"policy": policy.name, "outcome": "busy", "why": str(error)}
+        return {"policy": name, "outcome": "busy", "why": str(error)}
     except HmsBridgeError as error:
         result = CycleResult(outcome=CycleOutcome.FAILED, message=str(error))
     if result.message is not None:
-        say(f"{policy.name}: {result.message}")
-    return _result_record(policy.name, result)
+        say(f"{name}: {result.message}")
+    return _result_record(name, result)
 
 
 def _is_failed(row: dict[str, object]) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import socket
 import threading
+import time
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
@@ -19,16 +21,26 @@ from hms_bridge.metrics.metric import collected_text
 _LOG = logging.getLogger(__name__)
 PATH = "/metrics"
 _CONNECTIONS_MAX = 8
-_SILENCE_SECONDS_MAX = 10.0
+_REQUEST_SECONDS_MAX = 10.0
+_ANSWER_SECONDS_MAX = 30.0
 _STOP_SECONDS = 10.0
 
 
 class MetricsEndpoint:
-    """One port, one page. ``port`` 0 takes a free one, which ``port`` then tells."""
+    """One port, one page. ``port`` 0 takes a free one, which ``url`` then tells. A request must
+    come whole within ``request_seconds_max``."""
 
-    def __init__(self, collector: Collector, *, host: str, port: int) -> None:
+    def __init__(
+        self,
+        collector: Collector,
+        *,
+        host: str,
+        port: int,
+        request_seconds_max: float = _REQUEST_SECONDS_MAX,
+    ) -> None:
         self._address = (host, port)
         self._collector = collector
+        self._request_seconds_max = request_seconds_max
         self._server: _Server | None = None
         self._thread: threading.Thread | None = None
 
@@ -43,7 +55,7 @@ class MetricsEndpoint:
         be used."""
         host, port = self._address
         try:
-            self._server = _Server(self._address, self._collector)
+            self._server = _Server(self._address, self._collector, self._request_seconds_max)
         except (OSError, OverflowError) as error:
             raise ConfigError(
                 f"metrics cannot be served on {host} port {port}: {error}; name another port "
@@ -67,8 +79,11 @@ class MetricsEndpoint:
 class _Server(ThreadingHTTPServer):
     """Threads are bounded, because a client may be slow for as long as it likes."""
 
-    def __init__(self, address: tuple[str, int], collector: Collector) -> None:
+    def __init__(
+        self, address: tuple[str, int], collector: Collector, request_seconds_max: float
+    ) -> None:
         self.collector = collector
+        self.request_seconds_max = request_seconds_max
         self._room = threading.BoundedSemaphore(_CONNECTIONS_MAX)
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         super().__init__(address, _Handler)
@@ -100,10 +115,36 @@ class _Server(ThreadingHTTPServer):
         _LOG.debug("metrics: a request of %s ended early", client_address, exc_info=True)
 
 
+class _InTime(io.RawIOBase):
+    """What a client sends, all of it within a time: however little comes at once, a thread is not
+    kept for ever."""
+
+    def __init__(self, connection: socket.socket, seconds: float) -> None:
+        self._connection = connection
+        self._deadline = time.monotonic() + seconds
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """As :class:`io.RawIOBase`. Raises TimeoutError when the time is over."""
+        left_seconds = self._deadline - time.monotonic()
+        if left_seconds <= 0:
+            raise TimeoutError
+        self._connection.settimeout(left_seconds)
+        return self._connection.recv_into(buffer)
+
+
 class _Handler(BaseHTTPRequestHandler):
     server: _Server
-    timeout = _SILENCE_SECONDS_MAX
     server_version, sys_version = "hms-bridge", ""
+
+    def setup(self) -> None:
+        """As the base, but for the time in which the request must come."""
+        super().setup()
+        self.rfile.close()
+        self.rfile = io.BufferedReader(_InTime(self.connection, self.server.request_seconds_max))
 
     def do_GET(self) -> None:
         """The page, or where it is."""
@@ -116,6 +157,7 @@ class _Handler(BaseHTTPRequestHandler):
             _LOG.exception("metrics: a scrape failed")
             self.send_error(HTTPStatus.INTERNAL_SERVER_ERROR)
             return
+        self.connection.settimeout(_ANSWER_SECONDS_MAX)  # for all of it
         self.send_response(HTTPStatus.OK)
         self.send_header("Content-Type", CONTENT_TYPE_LATEST)
         self.send_header("Content-Length", str(len(text)))

@@ -87,6 +87,12 @@ class LeaseRequest:
     on_waiting: Callable[[str], None]
 
     @property
+    def scope(self) -> Scope:
+        """What is locked. Metastores keep names of locks in lower case, but compare what a listing
+        asks for as it is (Hive's ShowLocksHandler)."""
+        return Scope(self.database_name.lower(), self.kind.value)
+
+    @property
     def name(self) -> str:
         """What it is about, for messages: ``database sales``."""
         kind = "policy" if self.kind is LeaseKind.RUN else "database"
@@ -182,7 +188,7 @@ class _Acquisition:
         component = LockComponent(
             type=LockType.EXCLUSIVE,
             level=LockLevel.TABLE,
-            scope=Scope(request.database_name, request.kind.value),
+            scope=request.scope,
             operation=DataOperation.NO_TXN,
             is_transactional=False,
         )
@@ -195,7 +201,8 @@ class _Acquisition:
 
     def _take_from_dead(self, lock_id: LockId) -> bool:
         """Whether the lock of a dead holder was taken away. Raises ReplError for a living one."""
-        listed = self._metastore.show_locks(LockFilter(scope=Scope(self._request.database_name)))
+        wanted = LockFilter(scope=Scope(self._request.scope.database))
+        listed = self._metastore.show_locks(wanted)
         own = next((lock for lock in listed if lock.lock_id == lock_id), None)
         before = [lock for lock in listed if lock.lock_id < lock_id and self._is_in_the_way(lock)]
         if own is None or not before:

@@ -23,6 +23,7 @@ from hms_bridge.repl.load.write_id_owner import owns
 from hms_bridge.repl.target_objects import (
     FIRST_INCREMENTAL_TABLES,
     OPENED,
+    ORIGIN,
     is_replica,
     with_parameters,
 )
@@ -37,6 +38,7 @@ _PROPERTIES = (
     CHECKPOINT,
     FIRST_INCREMENTAL_PENDING,
     FIRST_INCREMENTAL_TABLES,
+    ORIGIN,
     INCOMPATIBLE,
 )
 """Properties that make a database a source or a replica."""

@@ -25,6 +25,9 @@ from hms_bridge.repl.format.external_list import external_target
 FIRST_INCREMENTAL_TABLES = "hms.bridge.repl.first.inc.tables"
 """Of ours, on a database: names of tables that the last dump brought whole."""
 
+ORIGIN = "hms.bridge.repl.origin"
+"""Of ours, on a database: the source event of the last whole load, and its hash."""
+
 BEGUN = "hms.bridge.repl.begun"
 """Of ours, on a table: the dump that brings it whole, until it is."""
 
@@ -54,6 +57,7 @@ _SOURCE_PROPERTIES = frozenset(
         CHECKPOINT,
         FIRST_INCREMENTAL_PENDING,
         FIRST_INCREMENTAL_TABLES,
+        ORIGIN,
         BEGUN,
         SOURCE_FOR,
         TARGET_FOR,

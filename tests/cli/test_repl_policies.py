@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -222,6 +225,45 @@ def test_without_its_password_a_cycle_fails_and_says_which(replication: Replicat
     answer = replication.run("run", "b")
     assert answer.exit_code == 1
     assert "NO_SUCH_VARIABLE" in replication.history("b")[0]["why"]
+
+
+@pytest.mark.process
+def test_a_named_policy_that_is_paused_or_removed_stops_no_other(replication: Replication) -> None:
+    """Beside it the others go on, and it does when it is there again."""
+    program = replication.program
+    for name in ("gone", "idle"):
+        root = f"{program.folder}/dumps-{name}"
+        assert replication.add("default", "--into", name, "--root", root, name=name).exit_code == 0
+    process = subprocess.Popen(
+        [
+            *command(), "repl", "run", "idle", "gone", "sales", "--every", "1s",
+            "--format", "jsonl", "--metastore", STORE,
+        ],
+        cwd=program.folder,
+        env=process_environment(program.environment),
+        stdout=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    rows = map(json.loads, process.stdout)
+    try:
+        _wait_for(rows, "sales", "replicated")
+        replication.ok("policy", "remove", "gone")
+        replication.ok("policy", "pause", "idle")
+        _wait_for(rows, "idle", "paused")
+        _wait_for(rows, "gone", "failed")
+        _wait_for(rows, "sales", "nothing new")
+        replication.ok("policy", "resume", "idle")
+        _wait_for(rows, "idle", "nothing new")
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+
+
+def _wait_for(rows: Iterator[dict[str, Any]], policy: str, outcome: str) -> None:
+    """Ends with the process, which is an error, too."""
+    found = ((row["policy"], row["outcome"]) for row in itertools.islice(rows, 200))
+    assert (policy, outcome) in found
 
 
 @pytest.mark.process

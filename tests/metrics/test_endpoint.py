@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 
@@ -17,9 +17,11 @@ from tests.support.openmetrics import get, scrape
 
 
 @contextmanager
-def _served(host: str = "127.0.0.1", port: int = 0) -> Iterator[MetricsEndpoint]:
+def _served(
+    host: str = "127.0.0.1", port: int = 0, seconds: float = 10
+) -> Iterator[MetricsEndpoint]:
     collector = FigureCollector([Figure("pins", lambda: [PINS.at(3)])], timeout_ms=5_000)
-    endpoint = MetricsEndpoint(collector, host=host, port=port)
+    endpoint = MetricsEndpoint(collector, host=host, port=port, request_seconds_max=seconds)
     endpoint.start()
     try:
         yield endpoint
@@ -91,3 +93,22 @@ def test_silent_clients_take_no_thread_beyond_a_bound() -> None:
                 assert time.monotonic() < deadline
                 time.sleep(0.05)
         assert found.one("hms_bridge_archive_pins") == 3
+
+
+def test_clients_whose_requests_trickle_in_keep_no_thread() -> None:
+    """A byte now and then is no silence; the request as a whole has a time."""
+    with _served(seconds=2) as endpoint, ExitStack() as stack:
+        slow = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", _port(endpoint)), 60))
+            for _ in range(8)
+        ]
+        deadline = time.monotonic() + 20
+        is_answered = False
+        while not is_answered and time.monotonic() < deadline:
+            for client in slow:
+                with suppress(OSError):  # it was sent away
+                    client.send(b"G")
+            time.sleep(0.1)
+            with suppress(OSError):
+                is_answered = scrape(endpoint.url).one("hms_bridge_archive_pins") == 3
+        assert is_answered

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from changemanager.manifest import PinKind
-from hms_bridge.errors import ReplError
+from hms_bridge.errors import DumpIncompleteError, ReplError
 from hms_bridge.model.compaction import CompactionType
 from hms_bridge.repl.dump.discard import DiscardPlan, DiscardRequest, ReplDiscard
 from hms_bridge.repl.dump.plan import DumpKind
@@ -185,3 +188,39 @@ def test_a_finished_dump_removes_older_dumps_and_nothing_of_others(world: ReplWo
     assert not dumps.exists()
     assert not Path(str(second.directory).removeprefix("file:")).exists()
     assert kept.read_text() == "mine"
+
+
+@pytest.mark.parametrize("is_anew", [False, True])
+def test_a_load_whose_dump_is_removed_meanwhile_leaves_nothing_out(
+    world: ReplWorld, is_anew: bool
+) -> None:
+    """Discarded, or replaced by a dump that brings tables anew. A removal takes directories one by
+    one; what it has taken is no commit without rows, and no table that the source has dropped."""
+    world.replicate()
+    world.insert("t", (2, "b"))
+    directory = world.dump(tables_anew=("t",) if is_anew else ()).directory
+    target = _Meanwhile(world.target, "lock", lambda: _remove_tables(directory))
+    loader = world.loader(target)
+    with pytest.raises(DumpIncompleteError, match="it is being removed"):
+        loader.run(loader.plan(world.load_request))
+    discard(world)
+    world.replicate()
+    world.assert_same()
+
+
+class _Meanwhile:
+    """A metastore beside which something happens before a call."""
+
+    def __init__(self, metastore: Any, name: str, action: Callable[[], None]) -> None:
+        self._metastore, self._name, self._action = metastore, name, action
+
+    def __getattr__(self, name: str) -> Any:
+        if name == self._name:
+            self._action()
+        return getattr(self._metastore, name)
+
+
+def _remove_tables(directory: str) -> None:
+    hive = Path(directory.removeprefix("file:")) / "hive"
+    for place in (*hive.glob("events_batch_*/*/src.t"), *hive.glob("_bootstrap/*/src/t")):
+        shutil.rmtree(place)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hms_bridge.clock import SystemClock
 from hms_bridge.connect import connected
-from hms_bridge.errors import ReplError
+from hms_bridge.errors import BusyError, ReplError
 from hms_bridge.model.lock import (
     DataOperation,
     LockComponent,
@@ -108,6 +110,39 @@ def test_two_loads_at_once_do_not_interleave(world):
     world.assert_same()
     assert not leases(world.target)
     assert world.load().kind is LoadKind.NOTHING
+
+
+def test_a_policy_with_capitals_is_run_by_one_and_taken_over_from_a_dead_one(world):
+    """Locks have their names in lower case: who looked for his own as it was given waited for
+    ever."""
+    run = replace(wanted(world, LeaseKind.RUN), database_name="Sales")
+    held = held_lease(world.target, world.clock, run)
+    held.__enter__()
+    keep_alive(world, world.target, "sales")
+    with (
+        pytest.raises(BusyError, match="another repl run of policy Sales is at work"),
+        held_lease(world.target, _ImpatientClock(world.clock), run),
+    ):
+        pass
+    world.clock.on_sleep = lambda: None
+    with held_lease(world.target, _ImpatientClock(world.clock), run):
+        pass
+    held.__exit__(None, None, None)
+
+
+class _ImpatientClock:
+    """Gives up where somebody waits without end."""
+
+    def __init__(self, clock):
+        self._clock = clock
+        self._end_ms = clock.now_ms() + 3_600_000
+
+    def now_ms(self):
+        return self._clock.now_ms()
+
+    def sleep_seconds(self, seconds):
+        assert self._clock.now_ms() < self._end_ms
+        self._clock.sleep_seconds(seconds)
 
 
 def test_a_plan_from_before_another_load_is_refused(world):

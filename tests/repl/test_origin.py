@@ -1,4 +1,5 @@
-"""An incremental dump follows on the log that the one before it was made of, or says it cannot.
+"""An incremental dump follows on the log that the one before it was made of, or says it cannot; and
+so does a load.
 
 Numbers of events alone tell nothing: another metastore has the same ones, and so has one that was
 restored from an older backup and went on since (I11).
@@ -8,16 +9,20 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
-from hms_bridge.errors import AcidFormatError, EventGapError
+from hms_bridge.errors import AcidFormatError, EventGapError, ReplError
 from hms_bridge.model.catalog import Database
 from hms_bridge.model.compaction import CompactionType
 from hms_bridge.repl.dump.discard import DiscardRequest, ReplDiscard
 from hms_bridge.repl.dump.repl_dump import DumpKind
+from hms_bridge.repl.own_part import plan_end, run_end
 from hms_bridge.rows.scan import plan_scan
 from hms_bridge.session.transaction import current_snapshot
+from tests.support.faults import CrashError, FaultPlan, FaultyMetastore
 from tests.support.repl_world import LEASE, ReplWorld
 from tests.support.simulated_clock import DAY_MS, SimulatedClock
 
@@ -114,3 +119,81 @@ def test_a_write_that_comes_during_a_look_is_no_sign_of_an_older_metastore(world
     world.compact("t", CompactionType.MAJOR)
     splits = plan_scan(world.source, world.resolve, table, txns=txns, write_ids=write_ids)
     assert len(splits) == 1
+
+
+@pytest.fixture
+def other(world: ReplWorld) -> Iterator[ReplWorld]:
+    """Another source, with a replica of its own; its events have the same numbers."""
+    folder = world.folder / "other"
+    folder.mkdir()
+    world.clock.advance_ms(5000)
+    other = ReplWorld(folder, clock=world.clock)
+    other.create_table("t")
+    other.insert("t", (1, "z"))
+    other.replicate()
+    yield other
+    other.close()
+
+
+@pytest.mark.parametrize(("own", "others"), [(0, 1), (0, 4), (1, 1), (1, 3), (3, 1)])
+def test_a_dump_of_another_source_is_not_loaded(world, other, own, others):
+    """As with the root of another replication: its events fit by their numbers."""
+    world.replicate()
+    for number in range(own):
+        world.insert("t", (10 + number, "a"))
+        world.replicate()
+    for number in range(others):
+        other.insert("t", (10 + number, "z"))
+    other.dump()
+    before = world.replica.rows("t")
+    with pytest.raises(ReplError, match="dump of another source.*--root"):
+        _load_from(world, other)
+    assert world.replica.rows("t") == before
+    world.insert("t", (20, "a"))
+    world.replicate()
+    world.assert_same()
+    other.load()  # nobody marked it as loaded
+    other.assert_same()
+
+
+def test_nor_is_a_loaded_one_taken_for_the_newest(world, other):
+    world.replicate()
+    world.insert("t", (2, "a"))
+    world.clock.advance_ms(5000)
+    other.insert("t", (2, "z"))
+    other.replicate()
+    world.replicate()
+    with pytest.raises(ReplError, match="dump of another source"):
+        _load_from(world, other)
+
+
+def test_a_stopped_load_of_another_source_leaves_no_doubt(world, other):
+    """The note is of the last whole load: until then the next dump begins there, too."""
+    world.replicate()
+    world.insert("t", (2, "a"))
+    world.insert("t", (3, "a"))
+    world.dump()
+    faults = FaultPlan()
+    faults.crash_label = "after commit_txn"
+    loader = world.loader(FaultyMetastore(world.target, faults))
+    with pytest.raises(CrashError):
+        loader.run(loader.plan(world.load_request))
+    other.insert("t", (2, "z"))
+    other.insert("t", (3, "z"))
+    other.insert("t", (4, "z"))
+    other.dump()
+    with pytest.raises(ReplError, match="dump of another source"):
+        _load_from(world, other)
+    world.load()
+    world.assert_same()
+
+
+def test_a_database_of_its_own_remembers_no_source(world):
+    world.replicate()
+    run_end(world.target, plan_end(world.target, "dst"))
+    assert "hms.bridge.repl.origin" not in world.target.get_database("dst").parameters
+
+
+def _load_from(world: ReplWorld, other: ReplWorld) -> None:
+    loader = world.loader()
+    loader.run(loader.plan(replace(world.load_request, root=str(other.repl_root))))

@@ -227,3 +227,24 @@ def test_a_dropped_replica_takes_its_replays_along(world):
     world.insert("t", (8, "h"))
     world.replicate()
     assert world.replica.rows("t") == world.rows("t")
+
+
+def test_a_partition_that_somebody_dropped_is_not_made_anew_without_its_rows(world):
+    """While the replica was open to definitions; the load that writes to it finds out."""
+    world.create_table("parted", is_partitioned=True)
+    for value in ("x", "y"):
+        world.add_partition("parted", value)
+        world.insert("parted", (1, "a"), partition=f"p={value}")
+    world.replicate()
+    set_access(world.target, "dst", Access.DEFINITIONS)
+    world.target.drop_partitions("dst", "parted", ["p=x"])
+    set_access(world.target, "dst", Access.NOTHING)
+    world.insert("parted", (2, "b"), partition="p=y")
+    world.replicate()
+    world.insert("parted", (2, "b"), partition="p=x")
+    world.dump()
+    with pytest.raises(ReplError, match="p=x of dst.parted is not on the target.*-anew parted"):
+        world.load()
+    world.dump(tables_anew=("parted",))
+    world.load()
+    world.assert_same()

@@ -785,4 +785,57 @@ MUTATIONS = (
         test="tests/service/test_bound_deletions.py",
         is_simulated=True,
     ),
+    Mutation(
+        name="a dump of another source fits by its numbers",
+        file="hms_bridge/repl/load/repl_load.py",
+        old="        require_same_source(reader, self._replica(request).find_database())\n",
+        new="",
+        test="tests/repl/test_origin.py::test_a_dump_of_another_source_is_not_loaded",
+    ),
+    Mutation(
+        name="a replica forgets which event of its source it stands at",
+        file="hms_bridge/repl/load/same_source.py",
+        old="    return {ORIGIN: None if noted is None else",
+        new="    return {} if noted else {ORIGIN: None if noted is None else",
+        test="tests/repl/test_origin.py::test_a_dump_of_another_source_is_not_loaded",
+    ),
+    Mutation(
+        name="a table that is being removed from a dump counts as dropped",
+        file="hms_bridge/repl/format/hashed_texts.py",
+        old="        if gone:\n",
+        new="        if False and gone:\n",
+        test="tests/repl/test_discard.py::"
+        "test_a_load_whose_dump_is_removed_meanwhile_leaves_nothing_out",
+    ),
+    Mutation(
+        name="a table goes before the dump was seen to have it",
+        file="hms_bridge/repl/load/bootstrap.py",
+        old="    dumped_tables = reader.tables_anew()  # before anything is dropped\n",
+        new="",
+        test="tests/repl/test_discard.py::"
+        "test_a_load_whose_dump_is_removed_meanwhile_leaves_nothing_out",
+        also=(
+            Edit(
+                "hms_bridge/repl/load/bootstrap.py",
+                "    for dumped in sorted(dumped_tables,",
+                "    for dumped in sorted(reader.tables_anew(),",
+            ),
+        ),
+    ),
+    Mutation(
+        name="a lease with capitals in its name is looked for as it is",
+        file="hms_bridge/repl/lease.py",
+        old="return Scope(self.database_name.lower(), self.kind.value)",
+        new="return Scope(self.database_name, self.kind.value)",
+        test="tests/repl/test_lease.py::"
+        "test_a_policy_with_capitals_is_run_by_one_and_taken_over_from_a_dead_one",
+    ),
+    Mutation(
+        name="a partition that somebody dropped on the replica is made anew",
+        file="hms_bridge/repl/load/events/txn.py",
+        old="    if context.reader.has_manifest and (before or after):\n",
+        new="    if context.reader.has_manifest:\n",
+        test="tests/repl/test_replica_gate.py::"
+        "test_a_partition_that_somebody_dropped_is_not_made_anew_without_its_rows",
+    ),
 )

@@ -8,7 +8,6 @@ follows on the number alone would leave out what happened, without a word.
 from __future__ import annotations
 
 import hashlib
-import json
 
 from changemanager.location import Resolver
 from hms_bridge.errors import EventGapError
@@ -19,7 +18,7 @@ from hms_bridge.repl.dump.event_source import EventRange
 from hms_bridge.repl.format.directories import DumpDirectory
 from hms_bridge.repl.format.hashed_texts import NotedTexts
 from hms_bridge.repl.format.layout import DumpPaths
-from hms_bridge.repl.format.side_texts import parsing
+from hms_bridge.repl.format.side_texts import format_origin, parse_origin
 from hms_bridge.repl.format.texts import read_text_if_there
 from hms_bridge.repl.remedies import begin_anew
 
@@ -30,8 +29,8 @@ def write_origin(
     source: NotificationStore, texts: NotedTexts, paths: DumpPaths, first: EventId, last: EventId
 ) -> None:
     """Note the events in a new dump, as far as the log still has them."""
-    hashes = {str(event_id): _hash(source, event_id) for event_id in (first, last)}
-    texts.write({paths.origin: json.dumps({"events": hashes}) + "\n"})
+    hashes = {event_id: _hash(source, event_id) for event_id in (first, last)}
+    texts.write({paths.origin: format_origin(hashes)})
 
 
 def read_origin(resolve: Resolver, paths: DumpPaths) -> str | None:
@@ -53,7 +52,8 @@ def require_same_log(
             f"the last dump ended at event {after}, the notification log at {wanted.until}: the "
             "metastore was restored or replaced. " + _begin_anew(previous)
         )
-    noted = _noted(read_origin(resolve, paths), after, paths)
+    hashes = parse_origin(read_origin(resolve, paths), paths.origin, "dump --bootstrap")
+    noted = hashes.get(after)
     hash_now = _hash(source, after)
     if noted is not None and hash_now is not None and noted != hash_now:
         raise EventGapError(
@@ -75,12 +75,6 @@ def require_reached(newest: EventId, stands_at: EventId, database: str) -> None:
 def _begin_anew(previous: DumpDirectory) -> str:
     scope = previous.metadata.scope if previous.metadata else None
     return begin_anew(scope.database_name if scope else "DATABASE")
-
-
-def _noted(text: str | None, event_id: EventId, paths: DumpPaths) -> str | None:
-    with parsing("hashes of events", paths.origin, "dump --bootstrap"):
-        noted = json.loads(text or '{"events": {}}')["events"].get(str(event_id))
-        return None if noted is None else str(noted)
 
 
 def _hash(source: NotificationStore, event_id: EventId) -> str | None:

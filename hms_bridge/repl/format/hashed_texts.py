@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 
 from changemanager.location import Resolver
 from hms_bridge.errors import DumpIncompleteError, ReplError
@@ -11,7 +12,13 @@ from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.format.dump_metadata import DumpMetadata, DumpType, ReplScope
 from hms_bridge.repl.format.layout import DumpPaths
 from hms_bridge.repl.format.manifest import DumpManifest, FinishMark, text_digest
-from hms_bridge.repl.format.texts import read_text, read_text_if_there, write_fresh, write_text
+from hms_bridge.repl.format.texts import (
+    child_directories,
+    read_text,
+    read_text_if_there,
+    write_fresh,
+    write_text,
+)
 
 _MARK_BYTES_MAX = 1 << 16
 
@@ -76,6 +83,7 @@ class CheckedTexts:
             )
         mark = FinishMark.parse(marker, paths.finished_dump)
         self.manifest = self._manifest(paths, mark)
+        self._directories = _directories_of(self.manifest.digests if self.manifest else ())
 
     def _manifest(self, paths: DumpPaths, mark: FinishMark) -> DumpManifest | None:
         text = read_text_if_there(self._resolve(paths.manifest), self._bytes_max)
@@ -105,6 +113,18 @@ class CheckedTexts:
         self._check(path, text)
         return text
 
+    def directories(self, path: str) -> tuple[str, ...]:
+        """Names of the directories in a directory, sorted. None may be missing: where the dump is
+        removed meanwhile, nobody would ask for texts of one that is gone already."""
+        found = child_directories(self._resolve(path))
+        gone = self._directories.get(path.removeprefix(self._prefix), set()).difference(found)
+        if gone:
+            raise DumpIncompleteError(
+                f"{path}/{min(gone)} is missing, which the dump had when it was finished: it is "
+                "being removed, or a copy lost it"
+            )
+        return found
+
     def check_all(self) -> None:
         """Read every text that the manifest names: none may be missing, cut or changed."""
         if self.manifest is not None:
@@ -129,3 +149,14 @@ class CheckedTexts:
                 f"{path} is not as it was when the dump was finished: cut or changed; copy the "
                 "dump again"
             )
+
+
+def _directories_of(texts: Iterable[str]) -> Mapping[str, set[str]]:
+    """Names of the directories that texts are in, by the directory above."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for text in texts:
+        above = text.rpartition("/")[0]
+        while above:
+            above, _, name = above.rpartition("/")
+            found[above].add(name)
+    return found

@@ -29,7 +29,7 @@ from hms_bridge.repl.format.layout import (
 )
 from hms_bridge.repl.format.object_metadata import DatabaseMetadata, ReplicationSpec, TableMetadata
 from hms_bridge.repl.format.replays import Replays
-from hms_bridge.repl.format.side_texts import parse_names, parse_table_names
+from hms_bridge.repl.format.side_texts import parse_names, parse_origin, parse_table_names
 from hms_bridge.repl.format.texts import child_directories, is_there
 from hms_bridge.repl.format.untrusted import DumpedFile, DumpRules, checked_name, checked_partition
 from hms_bridge.wire.object_json import database_from_json, partition_from_json, table_from_json
@@ -130,6 +130,11 @@ class DumpReader:
             self._names_anew = parse_table_names(self._texts.read_if_there(path), path)
         return self._names_anew
 
+    def origin(self) -> dict[EventId, str]:
+        """Hashes of the source's events at which a dump of ours begins and ends."""
+        path = self.paths.origin
+        return parse_origin(self._texts.read_if_there(path), path)
+
     def replays(self) -> Replays:
         """Which transactions a replica may keep open, and which have ended without an event."""
         path = self.paths.replays
@@ -189,8 +194,8 @@ class DumpReader:
         return self._table_names(self.paths)
 
     def _table_names(self, paths: DumpPaths) -> tuple[str, ...]:
-        root = self._resolve(paths.tables_root(self.source_database))
-        names = [name for name in child_directories(root) if not name.startswith("_")]
+        root = paths.tables_root(self.source_database)
+        names = [name for name in self._texts.directories(root) if not name.startswith("_")]
         return tuple(checked_name(name, "table") for name in names)
 
     def table(self, name: str) -> DumpedTable:
@@ -261,7 +266,7 @@ class DumpReader:
     def commit_tables(self, event: DumpedEvent) -> tuple[DumpedTable, ...]:
         """What a commit wrote, table by table."""
         tables = []
-        for name in child_directories(self._resolve(event.paths.root)):
+        for name in self._texts.directories(event.paths.root):
             database, separator, table = name.partition(".")
             if not separator:
                 continue

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from hms_bridge.errors import ReplError
+from hms_bridge.model.ids import EventId
 from hms_bridge.repl.format.untrusted import checked_name
 
 
@@ -36,3 +37,17 @@ def parse_names(text: str | None, path: str, what: str) -> frozenset[str]:
 def parse_table_names(text: str | None, path: str) -> frozenset[str]:
     """The same, of tables. Raises ReplError also for a name that no table has."""
     return frozenset(checked_name(name, "table") for name in parse_names(text, path, "tables"))
+
+
+def format_origin(hashes: Mapping[EventId, str | None]) -> str:
+    """The text of hashes of events at the source; None: one that its log has no more."""
+    return json.dumps({"events": {str(event_id): text for event_id, text in hashes.items()}}) + "\n"
+
+
+def parse_origin(
+    text: str | None, path: str, way_out: str = "copy the dump again"
+) -> dict[EventId, str]:
+    """Read them, as far as they are known; none where a dump has no such text. Raises ReplError."""
+    with parsing("hashes of events", path, way_out):
+        events = json.loads(text or '{"events": {}}')["events"]
+        return {EventId(int(one)): str(noted) for one, noted in events.items() if noted is not None}

@@ -128,6 +128,7 @@ def replace_tables(reader: DumpReader, replica: Replica) -> None:
     """Put the tables that an incremental dump brings whole in the place of what the replica has;
     other names that it tells go. Stopped anywhere, it goes on from there."""
     checkpoint = reader.paths.hive
+    dumped_tables = reader.tables_anew()  # before anything is dropped
     for name in sorted(reader.names_anew):
         table = replica.find_table(name)
         if table is None:
@@ -135,7 +136,6 @@ def replace_tables(reader: DumpReader, replica: Replica) -> None:
         # What this dump has brought, or begun to, before a stop stays.
         if checkpoint not in (table.parameters.get(CHECKPOINT), table.parameters.get(BEGUN)):
             replica.metastore.drop_table(replica.names.target_database, name)
-    dumped_tables = reader.tables_anew()
     for dumped in sorted(dumped_tables, key=lambda entry: entry.table.is_any_view):
         _load_table(reader, replica, dumped)
 

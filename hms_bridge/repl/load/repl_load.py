@@ -51,6 +51,7 @@ from hms_bridge.repl.load.own_source import (
     refuse_own_source,
 )
 from hms_bridge.repl.load.replica import Replica, ReplicaNames
+from hms_bridge.repl.load.same_source import origin_note, require_same_source
 from hms_bridge.repl.remedies import begin_anew
 from hms_bridge.repl.target_objects import FIRST_INCREMENTAL_TABLES, last_event_of
 from hms_bridge.repl.verify import VerifyReport, verify_reader
@@ -198,6 +199,8 @@ class ReplLoad:
 
     def _plan(self, request: LoadRequest) -> LoadPlan:
         dump = self._newest(request)
+        reader = DumpReader(self._resolve, dump.paths, request.rules)
+        require_same_source(reader, self._replica(request).find_database())
         if dump.state is DumpState.LOADED:
             stands_at = self._stands_at(request)
             if stands_at is None:
@@ -211,7 +214,6 @@ class ReplLoad:
                     stands_at=stands_at,
                 )
             # Another replica loaded it, or this one was restored to an earlier state since.
-        reader = DumpReader(self._resolve, dump.paths, request.rules)
         if reader.source_database != request.names.source_database:
             raise ReplError(
                 f"{dump.paths.root} is a dump of {reader.source_database}, not of "
@@ -418,6 +420,7 @@ class ReplLoad:
             {
                 LAST_EVENT: str(plan.last_event_id),
                 TARGET_LAST_EVENT: str(self._target.get_current_event_id()),
+                **origin_note(reader),
             }
         )
 
@@ -436,6 +439,7 @@ class ReplLoad:
             {
                 LAST_EVENT: str(_reached(plan)),
                 TARGET_LAST_EVENT: str(self._target.get_current_event_id()),
+                **origin_note(reader),
                 FIRST_INCREMENTAL_PENDING: None,
                 FIRST_INCREMENTAL_TABLES: ",".join(sorted(reader.names_anew)) or None,
             }

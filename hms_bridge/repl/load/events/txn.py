@@ -247,16 +247,17 @@ def _is_gone(
 ) -> bool:
     """Whether the source dropped a partition while the transaction was open, or will before a
     bootstrap could dump it. Dumps of ours leave out what the source does not show; a real Hive
-    makes the partition anew, with rows. Raises ReplError where neither is told.
+    makes the partition anew, with rows. Raises ReplError where nothing is told: made anew, one that
+    somebody dropped here would lack the rows from before.
     """
-    if context.reader.has_manifest:
-        return False
     if context.replica.find_partition(table, part.name) is not None:
         return False
     key = partition_key(table.name, parse_partition_name(part.name))
     before = context.changes.last_change(key, event.id)
     after = context.changes.next_change(key, event.id)
     if before is ObjectChange.CREATED:
+        return False
+    if context.reader.has_manifest and (before or after):
         return False
     if before is ObjectChange.GONE and after is None:
         return True
