@@ -290,7 +290,9 @@ def _table_to_add_to(
     connection: Connection, key: tuple[str, str, str], lock: RowLock = RowLock.NONE
 ) -> StoredTable:
     stored = tables.find_table(connection, *key, lock)
-    if stored is None or not stored.table.is_partitioned:  # or dropped while its parts were read
+    if stored is not None and not stored.table.is_partitioned:
+        # Its row and its columns are two statements: one that was dropped in between seems to have
+        # no partition columns, and is not there at a second look.
         stored = tables.find_table(connection, *key, lock)
     if stored is None:
         raise NoSuchObjectError(
