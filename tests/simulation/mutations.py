@@ -149,7 +149,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="an abort is forgotten before its writer can know",
-        file="hms_bridge/txn/cleaning.py",
+        file="hms_bridge/txn/aborted_writes.py",
         old="    return work.now_ms - work.settings.compactor.abort_retention_ms\n",
         new="    return work.now_ms\n",
         test="tests/cleaner/test_late_writers.py::test_what_comes_late_is_aborted_and_goes",
