@@ -111,8 +111,8 @@ class AlterTableVerbs(VerbFamily):
 
     def _alter_with_move(self, alteration: _Alteration, wanted: Table, move: _Move) -> None:
         old_name = alteration.old_name
-        self._files.settle(move.source)
-        self._files.settle(move.target)
+        self._file_work.settle(move.source)
+        self._file_work.settle(move.target)
         context = ArchiveContext(
             cause=ArchiveCause.RENAME,
             location=move.source,
@@ -120,7 +120,7 @@ class AlterTableVerbs(VerbFamily):
             table=old_name[1],
         )
         altered = replace(wanted, storage=replace(wanted.storage, location=move.target))
-        with self._files.moved(
+        with self._file_work.moved(
             move.source, move.target, context=context, is_archived=move.is_archived
         ) as task:
             self._transactions.write(
@@ -230,7 +230,7 @@ class AlterTableVerbs(VerbFamily):
         connection, task = unit.connection, moved.task
         self._files.rule.require_alone(connection, Owner(table=stored.table), task.location)
         moves.require_no_new_writer(connection, stored.table, moved.plan.highest_write_id)
-        if stored.table.storage.location != task.location or not self._files.finish(unit, task):
+        if stored.table.storage.location != task.location or not self._file_work.finish(unit, task):
             raise MetaError(
                 f"{stored.table.full_name} was changed by someone else while its directory "
                 "was moved; try again"

@@ -85,7 +85,7 @@ class CleaningVerbs(VerbFamily):
         ):
             self._transactions.write(step)
         self._repeat(_purge_events)
-        self._files.resume()
+        self._file_work.resume()
 
     def _repeat(self, step: Callable[[UnitOfWork], int]) -> None:
         for _ in range(ROUNDS_MAX):

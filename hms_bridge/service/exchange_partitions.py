@@ -58,11 +58,11 @@ class ExchangePartitionVerbs(VerbFamily):
         plan = self._transactions.read(lambda c: self._plan(c, values, source, target))
         if plan.is_source_of_replication:
             self._files.require_archive(f"table {plan.source.table.full_name}")
-        self._files.settle(*(place for _, *both in plan.moves for place in both))
+        self._file_work.settle(*(place for _, *both in plan.moves for place in both))
         with ExitStack() as moves:  # what was moved first is put back last
             tasks = [
                 moves.enter_context(
-                    self._files.moved(
+                    self._file_work.moved(
                         place,
                         new_place,
                         context=ArchiveContext(
@@ -98,7 +98,7 @@ class ExchangePartitionVerbs(VerbFamily):
         plan = self._plan(unit.connection, values, source, target)
         is_same = [old.id for old, _ in plan.pairs] == [old.id for old, _ in planned.pairs]
         is_same &= plan.moves == planned.moves
-        if not is_same or not all(self._files.finish(unit, task) for task in moved):
+        if not is_same or not all(self._file_work.finish(unit, task) for task in moved):
             raise MetaError(
                 f"partitions of {source.database}.{source.table} were changed by someone else "
                 "while their directories were moved; try again"

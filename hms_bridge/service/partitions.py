@@ -91,9 +91,9 @@ class PartitionVerbs(VerbFamily):
     def _make_directories(self, table: Table, new: Iterable[Partition]) -> list[str]:
         given = [(p.storage.location, p) for p in new if p.storage.location is not None]
         places = [place for place, _ in given]
-        self._files.settle(*(place for place, p in given if not asks_to_keep(p.parameters)))
+        self._file_work.settle(*(place for place, p in given if not asks_to_keep(p.parameters)))
         for place in (place for place, p in given if asks_to_keep(p.parameters)):
-            self._files.keep(place)
+            self._file_work.keep(place)
         return [p for p in places if self._files.make_directory(p, is_external=table.is_external)]
 
     def _counted_anew(

@@ -80,7 +80,7 @@ class RenamePartitionVerbs(VerbFamily):
     def _rename_with_move(
         self, renaming: _Renaming, source: str, target: str, *, is_archived: bool
     ) -> None:
-        self._files.settle(source, target)
+        self._file_work.settle(source, target)
         context = ArchiveContext(
             cause=ArchiveCause.RENAME,
             location=source,
@@ -88,7 +88,9 @@ class RenamePartitionVerbs(VerbFamily):
             table=renaming.table_key[1],
             partition=renaming.old_name,
         )
-        with self._files.moved(source, target, context=context, is_archived=is_archived) as task:
+        with self._file_work.moved(
+            source, target, context=context, is_archived=is_archived
+        ) as task:
             self._transactions.write(lambda unit: self._rename(unit, renaming, task))
 
     def _rename(self, unit: UnitOfWork, renaming: _Renaming, move: FileTask | None) -> None:
@@ -116,7 +118,7 @@ class RenamePartitionVerbs(VerbFamily):
         partitions.update_partitions(unit.connection, stored, [(old, new)])
         if move is not None:
             is_same = old.partition.storage.location == move.location
-            if not is_same or not self._files.finish(unit, move):
+            if not is_same or not self._file_work.finish(unit, move):
                 raise MetaError(
                     f"partition {old.name} of {table.full_name} was changed by someone else while "
                     "its directory was moved; try again"

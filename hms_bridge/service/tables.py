@@ -61,9 +61,9 @@ class TableVerbs(VerbFamily):
         is_made, files = False, []
         if location is not None and not wanted.is_view:
             if is_kept:
-                self._files.keep(location)
+                self._file_work.keep(location)
             else:
-                self._files.settle(location)
+                self._file_work.settle(location)
             is_made = self._files.make_directory(location, is_external=wanted.is_external)
             counted = file_statistics.NO_FILES if is_made else self._files.count(location)
             parameters = file_statistics.of_created(wanted, counted, trusted_columns)
@@ -156,7 +156,7 @@ class TableVerbs(VerbFamily):
                 is_purge=is_purge,
             )
 
-        self._files.carry_out(self._transactions.write(work))
+        self._file_work.carry_out(self._transactions.write(work))
 
 
 def _already_exists(table: Table) -> AlreadyExistsError:

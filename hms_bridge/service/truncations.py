@@ -76,7 +76,7 @@ class TruncationVerbs(VerbFamily):
             self._files.require_archive(f"table {found.table.full_name}")
         roots = self._transactions.read(lambda c: self._roots_of(c, found))
         for place, partition in found.places:
-            self._files.empty(
+            self._file_work.empty(
                 place,
                 root=roots[place],
                 context=ArchiveContext(

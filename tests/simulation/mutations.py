@@ -104,7 +104,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="a drop deletes what came after it",
-        file="hms_bridge/service/warehouse_files.py",
+        file="hms_bridge/service/file_work.py",
         old="                    seen=task.seen,\n",
         new="",
         test="tests/service/test_bound_deletions.py::test_rows_written_after_a_drop_stay",
@@ -500,7 +500,7 @@ MUTATIONS = (
     Mutation(
         name="a partition comes where an old one is still being deleted",
         file="hms_bridge/service/partitions.py",
-        old="        self._files.settle("
+        old="        self._file_work.settle("
         "*(place for place, p in given if not asks_to_keep(p.parameters)))\n",
         new="",
         test="tests/simulation/test_found.py::"
@@ -620,7 +620,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="file work that lost its claim goes on",
-        file="hms_bridge/service/warehouse_files.py",
+        file="hms_bridge/service/file_work.py",
         old="                self._delete(task, partial(self._leases.check, task))\n",
         new="                self._delete(task)\n",
         test="tests/service/test_bound_deletions.py"
