@@ -78,7 +78,7 @@ _LOST = "another process took it over; this one changed nothing more"
 
 def _log_removal(decision: PurgeDecision, cmroot: str) -> None:
     item = decision.item
-    overridden = tuple(one for one in decision.holders if one not in decision.given_up)
+    overridden = tuple(holder for holder in decision.holders if holder not in decision.given_up)
     if overridden:
         _LOG.warning("purged %s although %s held it", item.name, overridden)
     tell(
@@ -181,11 +181,11 @@ class Purge:
         cmroot = self._archive.cmroot
         own_id = self._manifest.store_id(self._archive.new_token())
         others = holders_of_others(cmroot, own_id) if expired else ()
-        told = self._manifest.holders(cmroot.uri, [item.name for item in expired], now_ms)
+        in_manifest = self._manifest.holders(cmroot.uri, [item.name for item in expired], now_ms)
         known = {
-            item.name: (*told.get(item.name, ()), *others)
+            item.name: (*in_manifest.get(item.name, ()), *others)
             for item in expired
-            if others or item.name in told
+            if others or item.name in in_manifest
         }
         strays = [
             item

@@ -57,6 +57,7 @@ def evaluator_of(expression: Expression, places: Mapping[str, int]) -> Evaluate:
 
 
 def _constant(constant: Constant) -> ExpressionValue:
+    # The reader of partition values leaves them out, too.
     if kind_of(constant.type) == "char" and isinstance(constant.value, str):
         return constant.value.rstrip(" ")
     return constant.value
@@ -94,8 +95,8 @@ def _comparison(call: Call, operands: Sequence[Evaluate]) -> Evaluate:
     compare = _COMPARISONS[call.function]
 
     def evaluate(row: Row) -> ExpressionValue:
-        one, other = left(row), right(row)
-        return None if one is None or other is None else compare(key(one), key(other))
+        first, second = left(row), right(row)
+        return None if first is None or second is None else compare(key(first), key(second))
 
     return evaluate
 
@@ -105,10 +106,10 @@ def _not_distinct(call: Call, operands: Sequence[Evaluate]) -> Evaluate:
     key = _comparable(call.operands)
 
     def evaluate(row: Row) -> ExpressionValue:
-        one, other = left(row), right(row)
-        if one is None or other is None:
-            return one is other
-        return bool(key(one) == key(other))
+        first, second = left(row), right(row)
+        if first is None or second is None:
+            return first is second
+        return bool(key(first) == key(second))
 
     return evaluate
 
@@ -121,13 +122,13 @@ def _junction(call: Call, operands: Sequence[Evaluate]) -> Evaluate:
         is_null, undetermined = False, None
         for operand in operands:
             try:
-                found = operand(row)
+                answer = operand(row)
             except UndeterminedError as error:
                 undetermined = error
                 continue
-            if found is decisive:
+            if answer is decisive:
                 return decisive
-            is_null |= found is None
+            is_null |= answer is None
         if undetermined is not None:
             raise undetermined
         return None if is_null else not decisive
@@ -154,18 +155,18 @@ def _in(call: Call, operands: Sequence[Evaluate]) -> Evaluate:
     key = _comparable(call.operands)
     if all(isinstance(operand, Constant) for operand in call.operands[1:]):
         # Constants need no row: a list of thousands is read once, not for every partition.
-        found = [member(()) for member in operands[1:]]
-        members = frozenset(key(member) for member in found if member is not None)
-        return _in_constants(operands[0], key, members, has_null=None in found)
+        members_of_row = [member(()) for member in operands[1:]]
+        members = frozenset(key(member) for member in members_of_row if member is not None)
+        return _in_constants(operands[0], key, members, has_null=None in members_of_row)
 
     def evaluate(row: Row) -> ExpressionValue:
         value = operands[0](row)
         if value is None:
             return None
-        found = [member(row) for member in operands[1:]]
-        if any(member is not None and key(member) == key(value) for member in found):
+        members_of_row = [member(row) for member in operands[1:]]
+        if any(member is not None and key(member) == key(value) for member in members_of_row):
             return True
-        return None if None in found else False
+        return None if None in members_of_row else False
 
     return evaluate
 
@@ -228,15 +229,15 @@ def _between(call: Call, operands: Sequence[Evaluate]) -> Evaluate:
     def evaluate(row: Row) -> ExpressionValue:
         """GenericUDFBetween: NULL unless both bounds and the value are there, except that one
         below the lower bound is outside whatever the upper one is (not when negated)."""
-        found, least, most = value(row), low(row), high(row)
-        if found is None or least is None:
+        given, least, most = value(row), low(row), high(row)
+        if given is None or least is None:
             return None
-        is_above = above(found) >= above(least)
+        is_above = above(given) >= above(least)
         if not is_above and not is_negated:
             return False
         if most is None:
             return None
-        return (is_above and below(found) <= below(most)) is not is_negated
+        return (is_above and below(given) <= below(most)) is not is_negated
 
     return evaluate
 

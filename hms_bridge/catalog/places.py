@@ -93,14 +93,14 @@ def strangers(connection: Connection, wanted: Sequence[str], owner: Owner | None
             for candidate in tenants
             if not (is_all_inside and candidate.table_id == its_id and candidate.partition is None)
         ]
-    found = {}
+    owners = {}
     for place in wanted:
         for tenant in tenants:
             how = _how_in_the_way(tenant, place)
             if how is not None and (owner is None or not owner.has(tenant, place)):
-                found[place] = how
+                owners[place] = how
                 break
-    return found
+    return owners
 
 
 def holder(connection: Connection, wanted: Sequence[str]) -> Tenant | None:
@@ -138,14 +138,14 @@ def _how_in_the_way(tenant: Tenant, place: str) -> str | None:
 
 def databases_above(connection: Connection, wanted: Sequence[str]) -> dict[str, str]:
     """Of the places those that lie in the location of a database, and that."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for column in (DBS.c.DB_LOCATION_URI, DBS.c.DB_MANAGED_LOCATION_URI):
         for piece in batches(_texts_above(wanted)):
-            found |= dict.fromkeys(connection.scalars(select(column).where(column.in_(piece))))
+            names |= dict.fromkeys(connection.scalars(select(column).where(column.in_(piece))))
     return {
         place: above
         for place in wanted
-        if (above := next((directory for directory in found if is_inside(place, directory)), None))
+        if (above := next((directory for directory in names if is_inside(place, directory)), None))
         is not None
     }
 

@@ -194,13 +194,13 @@ def _chosen(store: LocalStore, names: Sequence[str]) -> list[ReplicationPolicy]:
     """Those that were named, or all that are not paused. Looked up anew for each pass."""
     if not names:
         return [policy for policy in store.policies.get_policies() if not policy.is_paused]
-    found = [store.policies.get_policy(name) for name in dict.fromkeys(names)]
-    for policy in found:
+    policies = [store.policies.get_policy(name) for name in dict.fromkeys(names)]
+    for policy in policies:
         if policy.is_paused:
             raise ConfigError(
                 f"policy {policy.name} is paused: hms-bridge repl policy resume {policy.name}"
             )
-    return found
+    return policies
 
 
 def _ran(runner: Runner, policy: ReplicationPolicy, news: CycleNews) -> dict[str, object]:

@@ -100,14 +100,14 @@ class CatalogClient:
             processorIdentifier=PROCESSOR,
         )
         full = join_catalog(catalog, database)
-        form, found = self._caller.call_first_known(
+        form, answer = self._caller.call_first_known(
             (
                 ("get_table_req", {"req": request}),
                 ("get_table", {"dbname": full, "tbl_name": name}),
             ),
             is_repeatable=True,
         )
-        return table_from_struct(found.table if form == "get_table_req" else found)
+        return table_from_struct(answer.table if form == "get_table_req" else answer)
 
     def get_tables(
         self,
@@ -143,7 +143,7 @@ class CatalogClient:
         )
         old = {"dbname": join_catalog(catalog, database), "tbl_names": list(names)}
         try:
-            form, found = self._caller.call_first_known(
+            form, answer = self._caller.call_first_known(
                 (
                     ("get_table_objects_by_name_req", {"req": request}),
                     ("get_table_objects_by_name", old),
@@ -152,7 +152,7 @@ class CatalogClient:
             )
         except NoSuchObjectError:
             return ()  # the database
-        structs = found.tables if form.endswith("_req") else found
+        structs = answer.tables if form.endswith("_req") else answer
         return tuple(table_from_struct(struct) for struct in structs)
 
     def alter_table(

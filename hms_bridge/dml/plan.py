@@ -131,6 +131,7 @@ def _plan_insert(
     require_known(table, constraints, (*given, *statement.partition))
     _require_counts(statement, table, given)
     source, views = rewrite_query(statement.source, tables)
+    # By place, as in Hive: what the source calls its columns means nothing.
     aliases = [f"c{at}" for at in range(len(given))]
     sources = {name: _column(alias) for name, alias in zip(given, aliases, strict=True)}
     constants = {
@@ -239,7 +240,8 @@ def _plan_update(
         _known(name, list(columns), f"column of {table.full_name}")
         if name in new:
             raise DmlError(f"column {name} is assigned twice")
-        new[name] = expression.copy()
+        new[name] = expression.copy()  # a node has one parent, and the statement stays as it is
+    # Two selects: the inner one names the new values, so that constraints read them by column.
     values = [_named(new.get(name, _column(name, statement.table.name)), name) for name in columns]
     rows, views = _rows_of(statement.table, values, statement.where, tables)
     casts = [_value(_column(name), column, table, constraints) for name, column in columns.items()]

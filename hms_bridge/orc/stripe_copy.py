@@ -86,9 +86,9 @@ def _bounds_of(tail: OrcTail, column: int) -> tuple[int, int] | None:
 
 
 def _stats_of(tail: OrcTail, layout: AcidLayout) -> AcidStats | None:
-    told = tail.user_metadata.get(STATS_METADATA)
-    if told is not None:
-        return AcidStats.parse(told, tail.path)
+    stored = tail.user_metadata.get(STATS_METADATA)
+    if stored is not None:
+        return AcidStats.parse(stored, tail.path)
     if not tail.row_count:
         return AcidStats()
     bounds = _bounds_of(tail, layout.operation)

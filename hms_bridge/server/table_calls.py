@@ -116,13 +116,13 @@ class TableCalls:
         """Names, types and comments over several databases."""
         catalog, pattern = split_catalog(args.db_patterns)
         types = frozenset(args.tbl_types or ())
-        found = []
+        metas = []
         for database in self._store.get_databases(pattern_of(pattern), catalog):
             names = self._store.get_tables(database, pattern_of(args.tbl_patterns), None, catalog)
             for table in self._store.get_tables_by_names(database, names, catalog):
                 if not types or table.type in types:
-                    found.append(_table_meta(table))
-        return found
+                    metas.append(_table_meta(table))
+        return metas
 
     @answers("get_table_names_by_filter")
     def get_table_names_by_filter(self, args: Struct) -> list[str]:
@@ -294,10 +294,10 @@ class TableCalls:
         return table
 
     def _readable(self, tables: Iterable[Table], capabilities: Struct | None) -> tuple[Table, ...]:
-        found = tuple(tables)
+        readable = tuple(tables)
         understood = () if capabilities is None else capabilities.values or ()
         if self._is_capability_checked and _INSERT_ONLY_TABLES not in understood:
-            for table in found:
+            for table in readable:
                 if table.is_insert_only:
                     raise MetaError(
                         f"{table.full_name} is an insert-only transactional table, and the "
@@ -305,7 +305,7 @@ class TableCalls:
                         "INSERT_ONLY_TABLES); use another client, or set "
                         "metastore.client.capability.check to false on the server"
                     )
-        return found
+        return readable
 
     def _alter(
         self,
@@ -338,8 +338,8 @@ def _with_access(table: Table, capabilities: Sequence[str] | None) -> Struct:
     struct: Any = table_to_struct(table)
     if capabilities and "OBJCAPABILITIES" not in table.parameters:
         struct.accessType = access_type(table, capabilities)
-    told: Struct = struct
-    return told
+    answer: Struct = struct
+    return answer
 
 
 def _table_meta(table: Table) -> Struct:

@@ -135,18 +135,18 @@ class AlterTableVerbs(VerbFamily):
 
         def work(connection: Connection) -> tuple[StoredTable, Database, Database, WriteId]:
             old = _require(tables.find_table(connection, *old_name, wanted.catalog_name), old_name)
-            found = [
+            from_database, to_database = (
                 databases.find_database(connection, name, wanted.catalog_name)
                 for name in (old_name[0], wanted.database_name)
-            ]
-            if found[0] is None or found[1] is None:
+            )
+            if from_database is None or to_database is None:
                 raise InvalidOperationError(
                     f"Unable to change partition or table. Database {wanted.database_name} "
                     "does not exist"
                 )
-            _check_name_is_free(connection, found[1].id, wanted)
+            _check_name_is_free(connection, to_database.id, wanted)
             highest = write_ids.get_max_allocated_write_id(connection, *old_name)
-            return old, found[0].database, found[1].database, highest
+            return old, from_database.database, to_database.database, highest
 
         stored, old_database, new_database, highest = self._transactions.read(work)
         old, source = stored.table, stored.table.storage.location

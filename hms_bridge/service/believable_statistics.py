@@ -41,14 +41,14 @@ def statistics_of_table(
 ) -> ObjectStatistics | None:
     """None if it has none. Whether they are compliant is told only to a query with a snapshot."""
     columns = [name.lower() for name in query.columns]
-    found = statistics.of_table(connection, stored, columns, query.engine)
-    if found is None or query.valid_write_ids is None:
-        return found
+    known = statistics.of_table(connection, stored, columns, query.engine)
+    if known is None or query.valid_write_ids is None:
+        return known
     table = stored.table
     is_compliant = not table.is_transactional or is_believable(
         table.parameters, table.write_id, query.valid_write_ids
     )
-    return replace(found, is_compliant=is_compliant)
+    return replace(known, is_compliant=is_compliant)
 
 
 def statistics_of_partitions(
@@ -60,9 +60,9 @@ def statistics_of_partitions(
     )
     keys = {state.id: name for name, state in states.items()}
     columns = [name.lower() for name in query.columns]
-    found = statistics.of_partitions(connection, keys, columns, query.engine)
+    known_by_name = statistics.of_partitions(connection, keys, columns, query.engine)
     if query.valid_write_ids is None:
-        return found
+        return known_by_name
     return {
         name: replace(
             known,
@@ -70,5 +70,5 @@ def statistics_of_partitions(
                 states[name].parameters, states[name].write_id, query.valid_write_ids
             ),
         )
-        for name, known in found.items()
+        for name, known in known_by_name.items()
     }

@@ -255,11 +255,11 @@ def _has_names_below(place: Location) -> bool:
 
 def visible_children(listing: Sequence[ListedFile]) -> dict[str, list[ListedFile]]:
     """What is directly in a listed directory and not hidden, each with its own listing."""
-    found: dict[str, list[ListedFile]] = {}
+    by_name: dict[str, list[ListedFile]] = {}
     for file in listing:
         name, _, below = file.path.partition("/")
         if name and not name.startswith(("_", ".")):
-            children = found.setdefault(name, [])
+            children = by_name.setdefault(name, [])
             if below or file.kind is not FileKind.DIRECTORY:
                 children.append(replace(file, path=below))
-    return found
+    return by_name

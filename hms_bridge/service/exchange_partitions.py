@@ -136,20 +136,20 @@ def _plan(
     into = _require(connection, target, "destination")
     out_of = _require(connection, source, "source")
     wanted = _values(out_of.table, values)
-    found = partitions.find_by_values(connection, out_of, wanted)
-    if not found:
+    moving = partitions.find_by_values(connection, out_of, wanted)
+    if not moving:
         shown = ", ".join(f"{key}={value}" for key, value in values.items())
         raise MetaError(
             f"No partition is found with the values {{{shown}}} for the table {source.table}"
         )
     _check_form(out_of.table, into.table)
-    existing = partitions.existing_names(connection, into, [partition.name for partition in found])
+    existing = partitions.existing_names(connection, into, [partition.name for partition in moving])
     if existing:
         raise MetaError(f"The partition {min(existing)} already exists in the table {target.table}")
     return _Exchange(
         source=out_of,
         target=into,
-        pairs=[(stored, _moved(stored, out_of.table, into.table)) for stored in found],
+        pairs=[(stored, _moved(stored, out_of.table, into.table)) for stored in moving],
         is_source_of_replication=_check_replication(connection, source, target),
     )
 

@@ -197,7 +197,7 @@ def _to_drop(
     *,
     is_if_exists: bool,
 ) -> Sequence[StoredPartition]:
-    found: dict[str, StoredPartition] = {}
+    dropped: dict[str, StoredPartition] = {}
     for wanted in conditions:
         chosen = _choose(connection, stored, wanted.condition, DEFAULT_PARTITION_VALUE)
         if chosen.is_uncertain:
@@ -210,8 +210,8 @@ def _to_drop(
         loaded = partitions.load_matches(connection, stored, chosen)
         for partition in loaded:
             _check_archive(partition.partition, wanted.archive_level)
-        found.update({partition.name: partition for partition in loaded})
-    return list(found.values())
+        dropped.update({partition.name: partition for partition in loaded})
+    return list(dropped.values())
 
 
 def _check_archive(partition: Partition, archive_level: int) -> None:

@@ -210,21 +210,25 @@ class PartitionVerbs(VerbFamily):
             name_of(stored.table, p.values): _complete(stored.table, p, self._roots, is_new=False)
             for p in wanted
         }
-        found = {p.name: p for p in partitions.find_by_names(unit.connection, stored, list(named))}
-        missing = [name for name in named if name not in found]
+        existing = {
+            p.name: p for p in partitions.find_by_names(unit.connection, stored, list(named))
+        }
+        missing = [name for name in named if name not in existing]
         if missing:
             values = ", ".join(named[missing[0]].values)
             raise NoSuchObjectError(f"alter is not possible: partition values=[{values}] missing")
         changes = [
             (
-                found[name],
+                existing[name],
                 altered_statistics.altered_partition(
                     unit.connection,
                     stored.table,
-                    found[name],
+                    existing[name],
                     _altered(
-                        found[name].partition,
-                        alteration.with_statistics(stored.table, found[name].partition, partition),
+                        existing[name].partition,
+                        alteration.with_statistics(
+                            stored.table, existing[name].partition, partition
+                        ),
                         unit.now_seconds,
                     ),
                     alteration.valid_write_ids,
@@ -266,15 +270,15 @@ class PartitionVerbs(VerbFamily):
 
         def work(unit: UnitOfWork) -> Sequence[FileTask]:
             stored = _table(unit.connection, key, RowLock.SHARED)
-            found = partitions.find_by_names(unit.connection, stored, names)
-            if len(found) < len(set(names)) and not is_if_exists:
-                missing = sorted(set(names) - {partition.name for partition in found})
+            doomed = partitions.find_by_names(unit.connection, stored, names)
+            if len(doomed) < len(set(names)) and not is_if_exists:
+                missing = sorted(set(names) - {partition.name for partition in doomed})
                 raise NoSuchObjectError(
                     f"Some partitions to drop are missing: {', '.join(missing[:5])} of "
                     f"{stored.table.full_name}"
                 )
             return self._drops.drop_partitions(
-                unit, stored, found, looked=looked, is_purge=is_purge
+                unit, stored, doomed, looked=looked, is_purge=is_purge
             )
 
         self._drops.carry_out(self._transactions.write(work))

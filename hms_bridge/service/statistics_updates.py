@@ -77,11 +77,11 @@ def _set_of_table(unit: UnitOfWork, stored: StoredTable, update: StatisticsUpdat
     after = replace(
         table, parameters=parameters, write_id=table.write_id if write_id is None else write_id
     )
-    told = ObjectStatistics(columns=columns, analyzed_seconds=unit.now_seconds)
+    current = ObjectStatistics(columns=columns, analyzed_seconds=unit.now_seconds)
     unit.events.append(
         object_events.table_statistics_updated(
             seen_table(after, update.valid_write_ids),
-            told,
+            current,
             unit.now_seconds,
             engine=update.engine,
             write_id=update.write_id,

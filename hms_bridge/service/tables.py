@@ -81,17 +81,17 @@ class TableVerbs(VerbFamily):
 
     def _database_for(self, table: Table) -> Database:
         """Its database; refused before a directory is made if the table is there already."""
-        found = self._transactions.read(
+        database, existing = self._transactions.read(
             lambda c: (
                 databases.find_database(c, table.database_name, table.catalog_name),
                 tables.find_table(c, table.database_name, table.name, table.catalog_name),
             )
         )
-        if found[0] is None:
+        if database is None:
             raise NoSuchObjectError(f"database {table.catalog_name}.{table.database_name}")
-        if found[1] is not None:
+        if existing is not None:
             raise _already_exists(table)
-        return found[0].database
+        return database.database
 
     def _with_location(self, table: Table, database: Database) -> Table:
         if table.is_view:

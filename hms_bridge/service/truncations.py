@@ -59,41 +59,41 @@ class TruncationVerbs(VerbFamily):
         InvalidOperationError for a view, or a transactional table without a write id."""
         key = (database.lower(), name.lower(), catalog.lower())
         given = WriteId(-1) if write_id is None else write_id
-        found = self._transactions.read(lambda c: _look_up(c, key, partition_names, given))
+        truncation = self._transactions.read(lambda c: _look_up(c, key, partition_names, given))
         self._transactions.read(
-            lambda c: require_definitions_open(c, key[0], f"truncate {found.table.full_name}")
+            lambda c: require_definitions_open(c, key[0], f"truncate {truncation.table.full_name}")
         )
-        if found.table.is_transactional:
-            self._transactions.read(lambda c: self._require_all_alone(c, found))
-            for place, _ in found.places:
+        if truncation.table.is_transactional:
+            self._transactions.read(lambda c: self._require_all_alone(c, truncation))
+            for place, _ in truncation.places:
                 self._files.add_truncated_base(place, given)
         elif is_data_deleted:
-            self._delete_data(found)
-        self._transactions.write(lambda unit: self._note_truncation(unit, found))
+            self._delete_data(truncation)
+        self._transactions.write(lambda unit: self._note_truncation(unit, truncation))
 
-    def _delete_data(self, found: _Truncation) -> None:
-        if found.database.is_replication_source:
-            self._files.require_archive(f"table {found.table.full_name}")
-        roots = self._transactions.read(lambda c: self._roots_of(c, found))
-        for place, partition in found.places:
+    def _delete_data(self, truncation: _Truncation) -> None:
+        if truncation.database.is_replication_source:
+            self._files.require_archive(f"table {truncation.table.full_name}")
+        roots = self._transactions.read(lambda c: self._roots_of(c, truncation))
+        for place, partition in truncation.places:
             self._file_work.empty(
                 place,
                 root=roots[place],
                 context=ArchiveContext(
                     cause=ArchiveCause.TRUNCATE,
                     location=place,
-                    database=found.table.database_name,
-                    table=found.table.name,
+                    database=truncation.table.database_name,
+                    table=truncation.table.name,
                     partition=partition,
                 ),
-                is_archived=found.database.is_replication_source,
+                is_archived=truncation.database.is_replication_source,
             )
 
-    def _roots_of(self, connection: Connection, found: _Truncation) -> dict[str, str]:
+    def _roots_of(self, connection: Connection, truncation: _Truncation) -> dict[str, str]:
         """The allowed root above each directory. Raises InvalidOperationError if one has none:
         the rows would stay."""
-        self._require_all_alone(connection, found)
-        wanted = [place for place, _ in found.places]
+        self._require_all_alone(connection, truncation)
+        wanted = [place for place, _ in truncation.places]
         roots = self._files.rule.roots_of(connection, wanted)
         for place in wanted:
             if place not in roots:
@@ -104,32 +104,32 @@ class TruncationVerbs(VerbFamily):
                 )
         return roots
 
-    def _require_all_alone(self, connection: Connection, found: _Truncation) -> None:
-        stored = tables.require_table(connection, *found.key)
-        is_whole = found.names is None or not stored.table.is_partitioned
-        names = None if is_whole else frozenset(found.names or ())
+    def _require_all_alone(self, connection: Connection, truncation: _Truncation) -> None:
+        stored = tables.require_table(connection, *truncation.key)
+        is_whole = truncation.names is None or not stored.table.is_partitioned
+        names = None if is_whole else frozenset(truncation.names or ())
         self._files.rule.require_alone(
             connection,
             Owner(table=stored.table, partitions=names),
-            *(place for place, _ in found.places),
+            *(place for place, _ in truncation.places),
             what="emptied",
         )
 
-    def _note_truncation(self, unit: UnitOfWork, found: _Truncation) -> None:
-        stored = tables.require_table(unit.connection, *found.key, RowLock.EXCLUSIVE)
+    def _note_truncation(self, unit: UnitOfWork, truncation: _Truncation) -> None:
+        stored = tables.require_table(unit.connection, *truncation.key, RowLock.EXCLUSIVE)
         if stored.table.is_partitioned:
-            some = _partitions(unit.connection, stored, found.names)
-            self._note_partitions(unit, stored.table, some, found.write_id)
+            some = _partitions(unit.connection, stored, truncation.names)
+            self._note_partitions(unit, stored.table, some, truncation.write_id)
             return
         emptied = replace(
             stored.table, parameters=file_statistics.of_nothing(stored.table.parameters)
         )
-        after = replace(emptied, write_id=max(found.write_id, emptied.write_id))
+        after = replace(emptied, write_id=max(truncation.write_id, emptied.write_id))
         tables.update_table(unit.connection, stored, after, stored.database_id)
         # The message has the table's old write id, and the statement's beside it.
         unit.events.append(
             events.table_altered(
-                emptied, emptied, unit.now_seconds, is_truncate=True, write_id=found.write_id
+                emptied, emptied, unit.now_seconds, is_truncate=True, write_id=truncation.write_id
             )
         )
 

@@ -99,7 +99,7 @@ def abort_txns(
 ) -> AbortOutcome:
     """Abort those that are open; the others are left as they are."""
     t = TXNS.c
-    found: dict[TxnId, TxnType] = {}
+    kinds: dict[TxnId, TxnType] = {}
     for some in batches(sorted(set(ids))):
         rows = work.connection.execute(
             select(t.TXN_ID, t.TXN_TYPE)
@@ -107,8 +107,8 @@ def abort_txns(
             .order_by(t.TXN_ID)
             .with_for_update()
         )
-        found.update((TxnId(txn_id), TxnType(kind or 0)) for txn_id, kind in rows)
-    return abort_open(work, found, reason=reason)
+        kinds.update((TxnId(txn_id), TxnType(kind or 0)) for txn_id, kind in rows)
+    return abort_open(work, kinds, reason=reason)
 
 
 def abort_open(

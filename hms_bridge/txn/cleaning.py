@@ -170,8 +170,8 @@ def mark_cleaned(work: Work, compaction: Compaction) -> None:
         completed = and_(completed, or_(_D.CTC_WRITEID <= highest, _D.CTC_WRITEID.is_(None)))
     connection.execute(delete(COMPLETED_TXN_COMPONENTS).where(completed))
     if highest is not None:
-        told = compaction.highest_write_id
-        highest = highest if told is None else min(highest, told)
+        reported = compaction.highest_write_id
+        highest = highest if reported is None else min(highest, reported)
         components = at_target(target)
         if is_dropped and target.partition is None:
             components = and_(_C.TC_DATABASE == target.database, _C.TC_TABLE == target.table)

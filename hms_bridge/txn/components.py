@@ -159,7 +159,7 @@ def track_unlocked(connection: Connection, txn_ids: Sequence[TxnId]) -> None:
     Called at their abort: files may lie there, and without a row the transaction would soon be
     forgotten, which makes them visible.
     """
-    told = exists().where(
+    has_component = exists().where(
         _T.TC_TXNID == _W.T2W_TXNID,
         _T.TC_DATABASE == _W.T2W_DATABASE,
         _T.TC_TABLE == _W.T2W_TABLE,
@@ -173,7 +173,7 @@ def track_unlocked(connection: Connection, txn_ids: Sequence[TxnId]) -> None:
             null(),
             literal(DataOperation.INSERT.stored),
             _W.T2W_WRITEID,
-        ).where(_W.T2W_TXNID.in_(some), ~told)
+        ).where(_W.T2W_TXNID.in_(some), ~has_component)
         rows = connection.execute(silent).all()
         if rows:
             names = [column.name for column in TXN_COMPONENTS.c]

@@ -161,7 +161,7 @@ def _lasting(connection: Connection, boundary: TxnId) -> set[int]:
     is_committed = and_(before.TXN_STATE == TxnState.COMMITTED.value, before.TXN_ID > 0)
     highest = select(func.max(before.TXN_ID)).where(is_committed)
     below = highest.where(before.TXN_ID < staying.TXN_ID).correlate(staying.TXN_ID.table)
-    found = connection.scalars(
+    txn_ids = connection.scalars(
         select(below.scalar_subquery()).where(
             staying.TXN_ID <= boundary,
             or_(
@@ -172,7 +172,7 @@ def _lasting(connection: Connection, boundary: TxnId) -> set[int]:
         )
     ).all()
     last = connection.scalar(highest.where(before.TXN_ID <= boundary))
-    return {txn_id for txn_id in (*found, last) if txn_id is not None}
+    return {txn_id for txn_id in (*txn_ids, last) if txn_id is not None}
 
 
 def settle_compactions(work: Work) -> tuple[Compaction, ...]:

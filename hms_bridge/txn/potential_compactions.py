@@ -35,7 +35,7 @@ def find_potential_compactions(
         .where(_D.CTC_TABLE.is_not(None))
         .group_by(_D.CTC_DATABASE, _D.CTC_TABLE, _D.CTC_PARTITION)
     )
-    found = {
+    potential = {
         Target(database, table, partition): PotentialCompaction(
             target=Target(database, table, partition),
             write_count=count,
@@ -45,6 +45,6 @@ def find_potential_compactions(
     }
     aborted = aborted_targets(work, aborted_threshold, aborted_time_threshold_ms)
     for target, (has_too_many, has_old, _) in aborted.items():
-        known = found.get(target) or PotentialCompaction(target=target)
-        found[target] = replace(known, has_too_many_aborts=has_too_many, has_old_abort=has_old)
-    return tuple(found.values())
+        known = potential.get(target) or PotentialCompaction(target=target)
+        potential[target] = replace(known, has_too_many_aborts=has_too_many, has_old_abort=has_old)
+    return tuple(potential.values())

@@ -138,7 +138,7 @@ def written_tables(
     connection: Connection, txn_ids: Sequence[TxnId]
 ) -> Mapping[TxnId, tuple[WrittenTable, ...]]:
     """The write ids that transactions have taken, by transaction; sorted by table."""
-    found: dict[TxnId, list[WrittenTable]] = {}
+    by_txn: dict[TxnId, list[WrittenTable]] = {}
     for some in batches(txn_ids):
         rows = connection.execute(
             select(_W.T2W_TXNID, _W.T2W_DATABASE, _W.T2W_TABLE, _W.T2W_WRITEID)
@@ -149,8 +149,8 @@ def written_tables(
             written = WrittenTable(
                 database_name=database, table_name=table, write_id=WriteId(write_id)
             )
-            found.setdefault(TxnId(txn_id), []).append(written)
-    return {txn_id: tuple(written) for txn_id, written in found.items()}
+            by_txn.setdefault(TxnId(txn_id), []).append(written)
+    return {txn_id: tuple(written) for txn_id, written in by_txn.items()}
 
 
 def is_open(connection: Connection, database: str, table: str, write_id: WriteId) -> bool:

@@ -210,8 +210,8 @@ MUTATIONS = (
     Mutation(
         name="an open first write is forgotten when it aborts during a pass",
         file="cleaner/handlers/acid_cleaning.py",
-        old="judged if told is None else min(told, judged)",
-        new="min(told or judged, judged)",
+        old="judged if reached is None else min(reached, judged)",
+        new="min(reached or judged, judged)",
         test=f"{_ABORTED}test_a_write_that_aborts_during_a_pass_keeps_its_record",
     ),
     Mutation(
@@ -323,9 +323,9 @@ MUTATIONS = (
         also=(
             Edit(
                 "changemanager/purge.py",
-                "        told = self._manifest.holders("
+                "        in_manifest = self._manifest.holders("
                 "cmroot.uri, [item.name for item in expired], now_ms)\n",
-                "        told = {}\n",
+                "        in_manifest = {}\n",
             ),
         ),
         test="tests/archive/test_sql_manifest.py::TestSqlManifest::test_a_cmroot_is_one_however_it_is_spelled",
@@ -439,7 +439,7 @@ MUTATIONS = (
     Mutation(
         name="readers and compactions pass delete events over",
         file="hms_bridge/rows/deletes.py",
-        old="                    found.append(between)\n",
+        old="                    rows.append(between)\n",
         new="                    continue\n",
         test="tests/rows/test_reader.py::test_deletes_over_many_stripes",
         is_simulated=True,

@@ -85,7 +85,7 @@ def differing(
 def _storage(storage: Storage, table: Table) -> dict[str, str]:
     """Of full ACID tables some metastores tell less: nothing uses the rest (Hive 4:
     ObjectStore.convertToStorageDescriptor)."""
-    told = {
+    compared = {
         "columns": _columns(storage.columns),
         "input format": storage.input_format or "",
         "output format": storage.output_format or "",
@@ -96,9 +96,9 @@ def _storage(storage: Storage, table: Table) -> dict[str, str]:
         "stored as subdirectories": str(storage.is_stored_as_subdirectories),
     }
     if table.is_full_acid:
-        return told
+        return compared
     return {
-        **told,
+        **compared,
         "sort columns": _sorted_by(storage.sort_columns),
         "skewed columns": ", ".join(storage.skew.columns),
         "skewed values": "; ".join(", ".join(values) for values in storage.skew.values),
