@@ -53,7 +53,6 @@ class CompactionCalls:
 
     @answers("find_next_compact")
     def find_next_compaction(self, args: Struct) -> Struct:
-        """Claim the next entry."""
         return _optional(self._store.find_next_compaction(given(args.workerId, "workerId"), ""))
 
     @answers("find_next_compact2")
@@ -75,7 +74,6 @@ class CompactionCalls:
 
     @answers("set_hadoop_jobid")
     def set_hadoop_job_id(self, args: Struct) -> None:
-        """Record a job."""
         job, number = given(args.jobId, "jobId"), given(args.cq_id, "cq_id")
         self._store.set_hadoop_job_id(job, CompactionId(number))
 
@@ -98,12 +96,10 @@ class CompactionCalls:
 
     @answers("mark_failed")
     def mark_failed(self, args: Struct) -> None:
-        """Failed."""
         self._store.mark_failed(_entry(args))
 
     @answers("mark_refused")
     def mark_refused(self, args: Struct) -> None:
-        """Refused."""
         self._store.mark_refused(_entry(args))
 
     @answers("abort_Compactions")

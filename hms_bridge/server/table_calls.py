@@ -53,7 +53,6 @@ class TableCalls:
 
     @answers("get_table")
     def get_table(self, args: Struct) -> Struct:
-        """One by name."""
         name = table_name(args.dbname, args.tbl_name)
         return table_to_struct(self._get(name, capabilities=None))
 
@@ -150,14 +149,12 @@ class TableCalls:
 
     @answers("get_fields_req")
     def get_fields_req(self, args: Struct) -> Struct:
-        """As get_fields."""
         request = given(args.req, "req")
         table = self._get_plain(table_name(request.dbName, request.tblName, request.catName))
         return hive.GetFieldsResponse(fields=columns_to_structs(table.storage.columns))
 
     @answers("get_schema_req")
     def get_schema_req(self, args: Struct) -> Struct:
-        """As get_schema."""
         request = given(args.req, "req")
         table = self._get_plain(table_name(request.dbName, request.tblName, request.catName))
         columns = (*table.storage.columns, *table.partition_columns)
@@ -165,7 +162,6 @@ class TableCalls:
 
     @answers("create_table", "create_table_with_environment_context")
     def create_table(self, args: Struct) -> None:
-        """Create one."""
         self._create(args.tbl, context_of(args))
 
     @answers("create_table_with_constraints")
@@ -190,7 +186,6 @@ class TableCalls:
 
     @answers("alter_table", "alter_table_with_environment_context")
     def alter_table(self, args: Struct) -> None:
-        """Replace one."""
         name = table_name(args.dbname, args.tbl_name)
         self._alter(name, args.new_tbl, environment_of(context_of(args)))
 
