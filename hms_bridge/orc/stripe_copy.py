@@ -182,8 +182,8 @@ def copy_stripes(volume: Volume, sources: Sequence[CopySource], sink: BinaryIO) 
     for source in ordered:
         with volume.open_input(source.tail.path) as file:
             statistics: Sequence[Any] = source.tail.stripe_statistics()
-            for stripe, told in zip(source.tail.stripes, statistics, strict=True):
-                assembler.append_raw(_chunks(file, stripe, source.tail.path), stripe, told)
+            for stripe, about in zip(source.tail.stripes, statistics, strict=True):
+                assembler.append_raw(_chunks(file, stripe, source.tail.path), stripe, about)
         keys += source.last_keys
         stats = stats.plus(source.stats or AcidStats())
     assembler.finish(

@@ -147,8 +147,10 @@ class ReplCompare:
                 why=_changed_since(changed or "a load"),
             )
             return
-        for what, one, other in unequal:
-            yield Finding(verdict=Verdict.DIFFERENT, what=what, source=one, replica=other)
+        for what, of_source, of_replica in unequal:
+            yield Finding(
+                verdict=Verdict.DIFFERENT, what=what, source=of_source, replica=of_replica
+            )
 
     def _functions(self, request: CompareRequest) -> Iterator[Finding]:
         functions = (
