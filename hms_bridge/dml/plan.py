@@ -25,6 +25,7 @@ from hms_bridge.errors import DmlError
 from hms_bridge.model.catalog import Column, Table
 from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.model.lock import DataOperation, LockType
+from hms_bridge.model.properties import BUCKETING_VERSION
 
 ROW_ID = "row__id"
 ROW_PARTITION = "row__partition"
@@ -172,7 +173,7 @@ def _require_counts(statement: Insert, table: Table, given: Sequence[str]) -> No
 def _require_known_buckets(table: Table) -> None:
     """A row in another bucket than Hive's would be missing from its joins of buckets. Without the
     property it is the first version (Hive: ``Utilities.getBucketingVersion``)."""
-    version = table.parameters.get("bucketing_version", "1")
+    version = table.parameters.get(BUCKETING_VERSION, "1")
     if table.storage.bucket_columns and version != "2":
         raise DmlError(
             f"{table.full_name} is CLUSTERED BY with bucketing_version {version}, whose buckets "

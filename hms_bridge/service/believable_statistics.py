@@ -11,6 +11,7 @@ from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.model.statistics import ObjectStatistics, StatisticsQuery, StatisticsUpdate
 from hms_bridge.model.statistics_state import is_believable
+from hms_bridge.model.target import TableName
 
 
 def require_table(
@@ -19,19 +20,19 @@ def require_table(
     lock: RowLock = RowLock.NONE,
 ) -> StoredTable:
     """The table of a request. Raises NoSuchObjectError."""
-    key = (named.database_name.lower(), named.table_name.lower(), named.catalog_name.lower())
+    key = TableName.lower(named.database_name, named.table_name, named.catalog_name)
     return require_named_table(connection, key, lock)
 
 
 def require_named_table(
-    connection: Connection, key: tuple[str, str, str], lock: RowLock = RowLock.NONE
+    connection: Connection, key: TableName, lock: RowLock = RowLock.NONE
 ) -> StoredTable:
-    """The table of a lower-case database, name and catalog. Raises NoSuchObjectError, in the words
+    """The table of a name in lower case. Raises NoSuchObjectError, in the words
     of Hive's calls of statistics."""
-    stored = tables.find_table(connection, *key, lock)
+    stored = tables.find_table(connection, *key.parts, lock)
     if stored is None:
         raise NoSuchObjectError(
-            f"Specified catalog.database.table does not exist : {key[2]}.{key[0]}.{key[1]}"
+            f"Specified catalog.database.table does not exist : {key.catalog}.{key}"
         )
     return stored
 

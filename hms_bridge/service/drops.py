@@ -19,6 +19,7 @@ from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import InvalidOperationError
 from hms_bridge.model.catalog import Database, Table
 from hms_bridge.model.properties import is_true
+from hms_bridge.model.target import TableName
 from hms_bridge.notification import events
 from hms_bridge.service.file_work import FileWork
 from hms_bridge.service.locations import parent
@@ -91,13 +92,13 @@ class Drops:
 
     def look_at_partitions(
         self,
-        key: tuple[str, str, str],
+        key: TableName,
         find: Callable[[Connection, StoredTable], Sequence[StoredPartition]],
     ) -> Looked:
         """What is in the directories of partitions that are about to be dropped."""
 
         def work(connection: Connection) -> list[str]:
-            stored = tables.require_table(connection, *key)
+            stored = tables.require_table(connection, *key.parts)
             if not has_own_files(stored.table):
                 return []
             return self._deletable(connection, list(_places(find(connection, stored))))

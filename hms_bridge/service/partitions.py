@@ -27,6 +27,7 @@ from hms_bridge.model.catalog import (
     asks_to_keep,
     without_keep_request,
 )
+from hms_bridge.model.target import TableName
 from hms_bridge.notification import events
 from hms_bridge.service import altered_statistics, file_statistics
 from hms_bridge.service.file_statistics import FileCount
@@ -39,7 +40,7 @@ from hms_bridge.service.unit_of_work import UnitOfWork
 class _Alteration:
     """What alter_partitions is to do; ``counts`` of files by values."""
 
-    key: tuple[str, str, str]
+    key: TableName
     wanted: Sequence[Partition]
     environment: Mapping[str, str]
     counts: Mapping[tuple[str, ...], FileCount | None]
@@ -66,7 +67,7 @@ class PartitionVerbs(VerbFamily):
         is_if_not_exists: bool = False,
         catalog: str = DEFAULT_CATALOG,
     ) -> tuple[Partition, ...]:
-        key = (database.lower(), table.lower(), catalog.lower())
+        key = TableName.lower(database, table, catalog)
         stored = self._transactions.read(lambda c: _table_to_add_to(c, key))
         wanted = _distinct(
             stored.table, [_complete(stored.table, p, self._roots, is_new=True) for p in partitions]
@@ -117,7 +118,7 @@ class PartitionVerbs(VerbFamily):
     def _insert(
         self,
         unit: UnitOfWork,
-        key: tuple[str, str, str],
+        key: TableName,
         wanted: Mapping[str, Partition],
         *,
         is_if_not_exists: bool,
@@ -169,7 +170,7 @@ class PartitionVerbs(VerbFamily):
         is_event_each: bool = False,
         valid_write_ids: str | None = None,
     ) -> None:
-        key = (database.lower(), table.lower(), catalog.lower())
+        key = TableName.lower(database, table, catalog)
         given = environment or {}
         alteration = _Alteration(
             key=key,
@@ -182,7 +183,7 @@ class PartitionVerbs(VerbFamily):
         self._transactions.write(lambda unit: self._alter_partitions(unit, alteration))
 
     def _count(
-        self, key: tuple[str, str, str], wanted: Sequence[Partition], environment: Mapping[str, str]
+        self, key: TableName, wanted: Sequence[Partition], environment: Mapping[str, str]
     ) -> Mapping[tuple[str, ...], FileCount | None]:
         """The files of those whose statistics are due, before the transaction."""
 
@@ -261,7 +262,7 @@ class PartitionVerbs(VerbFamily):
         is_purge: bool = False,
         is_if_exists: bool = False,
     ) -> None:
-        key = (database.lower(), table.lower(), catalog.lower())
+        key = TableName.lower(database, table, catalog)
         looked = None
         if is_data_deleted:
             looked = self._drops.look_at_partitions(
@@ -284,23 +285,21 @@ class PartitionVerbs(VerbFamily):
         self._drops.carry_out(self._transactions.write(work))
 
 
-def _table(
-    connection: Connection, key: tuple[str, str, str], lock: RowLock = RowLock.NONE
-) -> StoredTable:
-    return tables.require_table(connection, *key, lock)
+def _table(connection: Connection, key: TableName, lock: RowLock = RowLock.NONE) -> StoredTable:
+    return tables.require_table(connection, *key.parts, lock)
 
 
 def _table_to_add_to(
-    connection: Connection, key: tuple[str, str, str], lock: RowLock = RowLock.NONE
+    connection: Connection, key: TableName, lock: RowLock = RowLock.NONE
 ) -> StoredTable:
-    stored = tables.find_table(connection, *key, lock)
+    stored = tables.find_table(connection, *key.parts, lock)
     if stored is not None and not stored.table.is_partitioned:
         # Its row and its columns are two statements: one that was dropped in between seems to have
         # no partition columns, and is not there at a second look.
-        stored = tables.find_table(connection, *key, lock)
+        stored = tables.find_table(connection, *key.parts, lock)
     if stored is None:
         raise NoSuchObjectError(
-            f"Unable to add partitions because {key[2]}.{key[0]}.{key[1]} does not exist"
+            f"Unable to add partitions because {key.catalog}.{key} does not exist"
         )
     if not stored.table.is_partitioned:
         raise InvalidOperationError(

@@ -17,6 +17,7 @@ from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.model.statistics import AggregatedStatistics, ObjectStatistics, StatisticsQuery
 from hms_bridge.model.statistics_state import is_believable
+from hms_bridge.model.target import TableName
 from hms_bridge.notification import object_events
 from hms_bridge.service.believable_statistics import (
     require_named_table,
@@ -69,7 +70,7 @@ def _delete_column_statistics(
     catalog: str = DEFAULT_CATALOG,
 ) -> bool:
     names = [name.lower() for name in columns]
-    key = (database.lower(), table.lower(), catalog.lower())
+    key = TableName.lower(database, table, catalog)
     stored = require_named_table(unit.connection, key, RowLock.EXCLUSIVE)
     if stored.table.is_transactional:
         raise MetaError(
@@ -89,7 +90,7 @@ def _get_columns_with_statistics(
     partition_name: str | None = None,
     catalog: str = DEFAULT_CATALOG,
 ) -> tuple[str, ...]:
-    stored = require_named_table(connection, (database.lower(), table.lower(), catalog.lower()))
+    stored = require_named_table(connection, TableName.lower(database, table, catalog))
     return statistics.columns_with_statistics(connection, stored, partition_name)
 
 

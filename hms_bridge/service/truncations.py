@@ -20,6 +20,7 @@ from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.errors import InvalidOperationError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Table
 from hms_bridge.model.ids import WriteId
+from hms_bridge.model.target import TableName
 from hms_bridge.notification import events
 from hms_bridge.service import file_statistics
 from hms_bridge.service.deletion_rule import SETTING
@@ -33,7 +34,7 @@ from hms_bridge.txn import write_ids
 class _Truncation:
     """What to empty: a table, or those of its partitions."""
 
-    key: tuple[str, str, str]
+    key: TableName
     database: Database
     table: Table
     names: tuple[str, ...] | None
@@ -57,11 +58,13 @@ class TruncationVerbs(VerbFamily):
     ) -> None:
         """Empty a table, or some of its partitions. Raises NoSuchObjectError,
         InvalidOperationError for a view, or a transactional table without a write id."""
-        key = (database.lower(), name.lower(), catalog.lower())
+        key = TableName.lower(database, name, catalog)
         given = WriteId(-1) if write_id is None else write_id
         truncation = self._transactions.read(lambda c: _look_up(c, key, partition_names, given))
         self._transactions.read(
-            lambda c: require_definitions_open(c, key[0], f"truncate {truncation.table.full_name}")
+            lambda c: require_definitions_open(
+                c, key.database, f"truncate {truncation.table.full_name}"
+            )
         )
         if truncation.table.is_transactional:
             self._transactions.read(lambda c: self._require_all_alone(c, truncation))
@@ -105,7 +108,7 @@ class TruncationVerbs(VerbFamily):
         return roots
 
     def _require_all_alone(self, connection: Connection, truncation: _Truncation) -> None:
-        stored = tables.require_table(connection, *truncation.key)
+        stored = tables.require_table(connection, *truncation.key.parts)
         is_whole = truncation.names is None or not stored.table.is_partitioned
         names = None if is_whole else frozenset(truncation.names or ())
         self._files.rule.require_alone(
@@ -116,7 +119,7 @@ class TruncationVerbs(VerbFamily):
         )
 
     def _note_truncation(self, unit: UnitOfWork, truncation: _Truncation) -> None:
-        stored = tables.require_table(unit.connection, *truncation.key, RowLock.EXCLUSIVE)
+        stored = tables.require_table(unit.connection, *truncation.key.parts, RowLock.EXCLUSIVE)
         if stored.table.is_partitioned:
             some = _partitions(unit.connection, stored, truncation.names)
             self._note_partitions(unit, stored.table, some, truncation.write_id)
@@ -170,11 +173,11 @@ class TruncationVerbs(VerbFamily):
 
 def _look_up(
     connection: Connection,
-    key: tuple[str, str, str],
+    key: TableName,
     names: Sequence[str] | None,
     write_id: WriteId,
 ) -> _Truncation:
-    stored = tables.require_table(connection, *key)
+    stored = tables.require_table(connection, *key.parts)
     table, place = stored.table, stored.table.storage.location
     places: tuple[tuple[str, str | None], ...] = ((place, None),) if place else ()
     wanted = None if names is None else tuple(names)
@@ -187,7 +190,7 @@ def _look_up(
         )
     return _Truncation(
         key=key,
-        database=databases.require_database(connection, key[0], key[2]).database,
+        database=databases.require_database(connection, key.database, key.catalog).database,
         table=table,
         names=wanted,
         places=places,

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from hms_bridge.model.catalog import Column, Database, Partition, SortColumn, Storage, Table
+from hms_bridge.model.properties import DO_NOT_UPDATE
 from hms_bridge.model.statistics_state import ACCURATE
 from hms_bridge.repl.target_objects import replicated_parameters
 
@@ -18,7 +19,7 @@ Definition = Mapping[str, str]
 
 IGNORED_PROPERTIES: Final[Mapping[str, str]] = {
     ACCURATE: "a replica trusts no statistics that it did not count",
-    "DO_NOT_UPDATE_STATS": "asks the metastore to count no files, which a load does for itself",
+    DO_NOT_UPDATE: "asks the metastore to count no files, which a load does for itself",
     "STATS_GENERATED": "who counted the statistics",
     "STATS_GENERATED_VIA_STATS_TASK": "who counted the statistics",
     "numFiles": "counts files, which a compaction changes",
