@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
-from changemanager.archive import RecycleKind
 from changemanager.delete_protocol import DeleteProtocol
 from changemanager.errors import (
     ArchivedFileLostError,
@@ -27,6 +26,7 @@ from changemanager.filesystem.volume import FileKind
 from changemanager.lease import never_lost
 from changemanager.location import ListedFile, is_below, is_inside
 from changemanager.manifest import ArchiveContext
+from changemanager.recycle import RecycleKind
 from hms_bridge.archive import file_tasks
 from hms_bridge.archive.file_tasks import FileTask, FileTaskKind
 from hms_bridge.errors import InvalidOperationError, MetaError
