@@ -95,7 +95,11 @@ class PartitionVerbs(VerbFamily):
         self._file_work.settle(*(place for place, p in given if not asks_to_keep(p.parameters)))
         for place in (place for place, p in given if asks_to_keep(p.parameters)):
             self._file_work.keep(place)
-        return [p for p in places if self._files.make_directory(p, is_external=table.is_external)]
+        return [
+            place
+            for place in places
+            if self._files.make_directory(place, is_external=table.is_external)
+        ]
 
     def _counted_anew(
         self, table: Table, new: Mapping[str, Partition], made: Sequence[str]

@@ -114,8 +114,8 @@ def purge_history(work: Work) -> int:
     connection = work.connection
     rows = connection.execute(select(COMPLETED_COMPACTIONS)).mappings()
     ids = overtaken((from_history(row) for row in rows), work.now_ms)
-    for some in batches(ids):
-        connection.execute(delete(COMPLETED_COMPACTIONS).where(_H.CC_ID.in_(some)))
+    for batch in batches(ids):
+        connection.execute(delete(COMPLETED_COMPACTIONS).where(_H.CC_ID.in_(batch)))
     return len(ids)
 
 

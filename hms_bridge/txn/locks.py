@@ -200,8 +200,8 @@ def _enqueue(
         }
         for number, component in enumerate(components, start=1)
     ]
-    for some in batches(rows):
-        connection.execute(insert(HIVE_LOCKS), some)
+    for batch in batches(rows):
+        connection.execute(insert(HIVE_LOCKS), batch)
     if blocked:
         _record_blocker(connection, lock_id, blocked)
 

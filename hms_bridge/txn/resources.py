@@ -97,11 +97,11 @@ def forget_partitions(
         select(TXNS.c.TXN_ID).where(TXNS.c.TXN_STATE == TxnState.ABORTED.value)
     )
     for named in _FORGOTTEN:
-        for some in batches(names):
+        for batch in batches(names):
             gone = and_(
                 named.database == database.lower(),
                 named.name == table.lower(),
-                named.table.c[f"{named.prefix}_PARTITION"].in_(some),
+                named.table.c[f"{named.prefix}_PARTITION"].in_(batch),
             )
             if named.table is TXN_COMPONENTS:
                 gone = and_(gone, ~is_aborted)

@@ -97,7 +97,7 @@ MUTATIONS = (
     Mutation(
         name="what was forgotten counts as open when the clock is set back",
         file="hms_bridge/txn/housekeeping.py",
-        old=".where(_T.TXN_ID.in_(some)).values(TXN_STARTED=0)",
+        old=".where(_T.TXN_ID.in_(batch)).values(TXN_STARTED=0)",
         new=".where(_T.TXN_ID < 0).values(TXN_STARTED=0)",
         test=f"{_HOUSE}TestForgettingTxns::test_what_was_purged_is_not_open_when_the_clock_is_set_back",
         is_simulated=True,
