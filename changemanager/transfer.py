@@ -58,13 +58,13 @@ def copy_verified(
 
 def _require_checksum(written: Location, checksum: str) -> None:
     """The copy that was just written is whole; a damaged one is removed."""
-    checksum_written = written.checksum_like(checksum)
-    if checksum_written != checksum:
+    found = written.checksum_like(checksum)
+    if found != checksum:
         written.volume.remove_file(written.path)
         raise ChecksumMismatchError(
-            f"{written.uri} does not have the checksum of its source ({checksum_written}, "
-            f"not {checksum}); the copy was removed, the source is in its place: try again",
+            f"{written.uri} does not have the checksum of its source ({found}, not {checksum}); "
+            "the copy was removed, the source is in its place: try again",
             path=written.uri,
             expected=checksum,
-            found=checksum_written,
+            found=found,
         )

@@ -37,10 +37,10 @@ class ConstraintCalls:
         """Of one table."""
         request = given(args.request, "request")
         found = self._structs(request.catName, request.dbName, request.tblName)
-        by_field = {METHODS[kind].field: structs for kind, structs in found.items()}
+        told = {METHODS[kind].field: structs for kind, structs in found.items()}
         return hive.AllTableConstraintsResponse(
             allTableConstraints=hive.SQLAllTableConstraints(
-                primaryKeys=[], foreignKeys=[], uniqueConstraints=[], **by_field
+                primaryKeys=[], foreignKeys=[], uniqueConstraints=[], **told
             )
         )
 
