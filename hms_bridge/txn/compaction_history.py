@@ -256,7 +256,7 @@ def _matching(
 
 def _recency(entry: Compaction) -> tuple[int, int]:
     enqueued = entry.enqueued_ms or 0
-    # Not compacted yet: above all that is, in the order in which workers take it.
+    # Not compacted yet: above all that is, the oldest request first.
     if entry.ended_ms is None and entry.committed_ms is None:
         return (-(2**63), enqueued)
     latest = max(entry.ended_ms or 0, entry.started_ms or 0, entry.committed_ms or 0)

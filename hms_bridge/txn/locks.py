@@ -216,7 +216,7 @@ def _first_blocked(
     kinds = {kind.stored for _, target in targets for kind in BLOCKERS[target.type]}
     databases = sorted({target.scope.database or "" for _, target in targets})
     tables = sorted({target.scope.table for _, target in targets if target.scope.table})
-    # The database only narrows the rows down, by indexed columns; `blocks` decides.
+    # The database only narrows the rows down; `blocks` decides.
     here = [
         _L.HL_LOCK_EXT_ID < lock_id,
         _L.HL_DB.in_(databases),
