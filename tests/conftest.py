@@ -10,10 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from hms_bridge.backend.engine import Database
 
+# How long an example takes says more of what else the machine does than of the code.
+settings.register_profile("without deadlines", deadline=None)
+settings.load_profile("without deadlines")
 
 LONG = frozenset(
     (
