@@ -12,12 +12,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from enum import Enum
 
 from changemanager.clock import Clock
 from changemanager.config import ChangeManagerConfig
-from changemanager.containment import require_contained
+from changemanager.containment import require_contained, require_outside
 from changemanager.durable import settle_names
 from changemanager.errors import (
     ArchiveCollisionError,
@@ -26,19 +24,11 @@ from changemanager.errors import (
     ChangeManagerError,
     DirectoryChangedError,
     LeaseLostError,
-    PathNotContainedError,
 )
 from changemanager.filesystem.volume import FileKind, Placement
 from changemanager.journal import tell
 from changemanager.lease import never_lost
-from changemanager.location import (
-    ListedFile,
-    Location,
-    Resolver,
-    is_within,
-    list_tree,
-    parse_uri,
-)
+from changemanager.location import ListedFile, Location, Resolver, is_within, list_tree, parse_uri
 from changemanager.manifest import (
     ArchiveContext,
     ArchivedFile,
@@ -48,6 +38,7 @@ from changemanager.manifest import (
     ReservedFile,
 )
 from changemanager.plausible_time import stamp_ms
+from changemanager.recycle import KeptFile, RecycleKind, RecyclePlan, RecycleReport, plan_recycle
 from changemanager.transfer import copy_verified, give_new_name
 from changemanager.uri import archive_name
 
@@ -58,76 +49,6 @@ REMAIN_IN_TRASH = "user.remain-in-trash"
 
 
 _LOG = logging.getLogger(__name__)
-
-
-class RecycleKind(Enum):
-    """Whether the source stays."""
-
-    MOVE = "move"
-    COPY = "copy"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RecyclePlan:
-    """What a recycle would archive. Paths are relative to `source` (empty: a plain file)."""
-
-    source: str
-    kind: RecycleKind
-    is_remaining_in_trash: bool
-    files: tuple[ListedFile, ...]
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes that would be archived."""
-        return sum(file.size_bytes for file in self.files)
-
-
-def plan_recycle(
-    source: str, listing: Sequence[ListedFile], *, kind: RecycleKind, is_purge: bool
-) -> RecyclePlan:
-    """Choose the files of a listing that the archive keeps. Raises PathNotContainedError.
-
-    Hive tags what was moved without PURGE, so that its purge goes to the trash.
-    """
-    for file in listing:
-        if file.kind not in {FileKind.FILE, FileKind.DIRECTORY}:
-            raise PathNotContainedError(
-                f"{source}/{file.path} is a symbolic link or a special file; remove it by hand, "
-                "then try again",
-                source,
-            )
-    return RecyclePlan(
-        source=source,
-        kind=kind,
-        is_remaining_in_trash=kind is RecycleKind.MOVE and not is_purge,
-        files=tuple(file for file in listing if file.kind is FileKind.FILE and not file.is_hidden),
-    )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class KeptFile:
-    """One file that is in the archive now. `placement` is None if its content was there before."""
-
-    file: IntentFile
-    placement: Placement | None
-
-    @property
-    def is_new(self) -> bool:
-        """Whether the archive grew by it."""
-        return self.placement is not None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RecycleReport:
-    """What a recycle did."""
-
-    plan: RecyclePlan
-    kept: tuple[KeptFile, ...]
-
-    @property
-    def archived_count(self) -> int:
-        """Files newly archived: what Hive's recycle returns."""
-        return sum(kept.is_new for kept in self.kept)
 
 
 class ChangeManager:
@@ -469,13 +390,3 @@ def directory_below(file: Location, table: str | None) -> str:
         return ""
     above, outer = parse_uri(file.parent.uri).path, parse_uri(table).path
     return above[len(outer) :].strip("/") if is_within(above, outer) else ""
-
-
-def require_outside(inner: Location, outer: Location) -> None:
-    """Two directories of one file system that do not hold each other."""
-    if is_within(inner.path, outer.path) or is_within(outer.path, inner.path):
-        raise PathNotContainedError(
-            f"{inner.uri} and {outer.uri} must not hold one another: Hive's purge lists the cmroot "
-            "and stops at directories",
-            inner.uri,
-        )

@@ -56,13 +56,13 @@ def holders_of_strays(
 ) -> Mapping[str, tuple[str, ...]]:
     """Who holds files without origins, by name; ``originals`` says where they came from; pure."""
     live = [pin for pin in pins if pin.database is not None and pin.is_live(now_ms)]
-    found = {}
+    by_name = {}
     for item in items:
         owner = owner_of(originals.get(item.name))
         holders = sorted(pin.holder for pin in live if _may_hold(pin, owner, item.clock_ms))
         if holders:
-            found[item.name] = tuple(holders)
-    return found
+            by_name[item.name] = tuple(holders)
+    return by_name
 
 
 def _may_hold(pin: Pin, owner: tuple[str, str] | None, clock_ms: int | None) -> bool:

@@ -26,14 +26,14 @@ def outlived(
     now_ms: int,
 ) -> Mapping[str, Mapping[str, Outlived]]:
     """Of expired items: which of their holders hold them no more, and why, by name; pure."""
-    found: dict[str, dict[str, Outlived]] = {}
+    by_name: dict[str, dict[str, Outlived]] = {}
     for pin in pins:
         if pin.kind not in _KINDS:
             continue
         held = [item for item in items if pin.holder in holders.get(item.name, ())]
         for name, reason in _outlived_of(pin, held, budget, now_ms):
-            found.setdefault(name, {})[pin.holder] = Outlived(pin.created_at_ms, reason)
-    return found
+            by_name.setdefault(name, {})[pin.holder] = Outlived(pin.created_at_ms, reason)
+    return by_name
 
 
 def _outlived_of(

@@ -38,3 +38,13 @@ def require_contained(victim: Location, root: Location, spared: Sequence[Locatio
         real_place = place.volume.real_path(place.path)
         if is_within(real, real_place) or is_within(real_place, real):
             raise refuse(f"{place.uri} keeps archived files and is never a victim")
+
+
+def require_outside(inner: Location, outer: Location) -> None:
+    """Two directories of one file system that do not hold each other."""
+    if is_within(inner.path, outer.path) or is_within(outer.path, inner.path):
+        raise PathNotContainedError(
+            f"{inner.uri} and {outer.uri} must not hold one another: Hive's purge lists the cmroot "
+            "and stops at directories",
+            inner.uri,
+        )

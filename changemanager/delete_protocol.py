@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from changemanager.archive import ChangeManager, KeptFile, RecycleKind, plan_recycle
+from changemanager.archive import ChangeManager
 from changemanager.clock import Clock
 from changemanager.containment import require_contained
 from changemanager.durable import settle_names
@@ -42,6 +42,7 @@ from changemanager.manifest import (
     IntentFile,
     IntentState,
 )
+from changemanager.recycle import KeptFile, RecycleKind, plan_recycle
 from changemanager.seen import files_as_seen, names_only
 
 _LOG = logging.getLogger(__name__)

@@ -244,16 +244,16 @@ class Fsck:
 
     def _elsewhere(self, names: Collection[str]) -> Mapping[str, ArchiveEntry]:
         """Rows of archives that have not these files (any more): this one was moved here."""
-        found: dict[str, ArchiveEntry] = {}
+        entries: dict[str, ArchiveEntry] = {}
         if not names:
-            return found
+            return entries
         for root in self._manifest.roots():
             if root in spellings(self._archive.cmroot.uri):
                 continue
             for name, entry in self._manifest.entries(root, names).items():
                 if entry.state is EntryState.ARCHIVED and self._is_at(root, name) is not True:
-                    found[name] = entry
-        return found
+                    entries[name] = entry
+        return entries
 
     def _is_at(self, root: str, name: str) -> bool | None:
         """Whether another archive has a file; None if it cannot be looked at (it is gone, too?)."""

@@ -17,8 +17,8 @@ def tell(logger: logging.Logger, deed: str, **facts: Fact) -> None:
     if not logger.isEnabledFor(logging.INFO):
         return
     known = {name: value for name, value in facts.items() if value is not None}
-    told = " ".join(f"{name}={_text(value)}" for name, value in known.items())
-    logger.info("%s %s", deed, told, extra={"deed": deed, "facts": known})
+    text = " ".join(f"{name}={_text(value)}" for name, value in known.items())
+    logger.info("%s %s", deed, text, extra={"deed": deed, "facts": known})
 
 
 def _text(value: Fact) -> str:

@@ -35,7 +35,8 @@ from changemanager.retention import (
     take_inventory,
 )
 from changemanager.sharing import holders_of_others
-from changemanager.transfer import PART_PREFIX, give_new_name
+from changemanager.transfer import PART_PREFIX
+from changemanager.trash import empty_trash, move_to_trash, trash_place
 from changemanager.uri import parse_archive_name
 
 _LOG = logging.getLogger(__name__)
@@ -77,7 +78,7 @@ _LOST = "another process took it over; this one changed nothing more"
 
 def _log_removal(decision: PurgeDecision, cmroot: str) -> None:
     item = decision.item
-    overridden = tuple(one for one in decision.holders if one not in decision.given_up)
+    overridden = tuple(holder for holder in decision.holders if holder not in decision.given_up)
     if overridden:
         _LOG.warning("purged %s although %s held it", item.name, overridden)
     tell(
@@ -180,11 +181,11 @@ class Purge:
         cmroot = self._archive.cmroot
         own_id = self._manifest.store_id(self._archive.new_token())
         others = holders_of_others(cmroot, own_id) if expired else ()
-        told = self._manifest.holders(cmroot.uri, [item.name for item in expired], now_ms)
+        in_manifest = self._manifest.holders(cmroot.uri, [item.name for item in expired], now_ms)
         known = {
-            item.name: (*told.get(item.name, ()), *others)
+            item.name: (*in_manifest.get(item.name, ()), *others)
             for item in expired
-            if others or item.name in told
+            if others or item.name in in_manifest
         }
         strays = [
             item
@@ -255,7 +256,7 @@ class Purge:
             forgotten=tuple(done[Disposition.FORGET]),
             failed=tuple(failed),
             freed_bytes=freed_bytes,
-            emptied=self._empty_trash(plan.now_ms),
+            emptied=empty_trash(self._archive, plan.now_ms),
             given_up=given_up,
         )
 
@@ -368,9 +369,9 @@ class Purge:
             if not self._is_held(claim):
                 put_back(aside, place)
                 return _LOST
-            trash = self._trash_place
+            trash = trash_place(self._archive)
             if disposition is Disposition.TRASH and trash is not None:
-                self._move_to_trash(aside, trash.child(claim.name))
+                move_to_trash(aside, trash.child(claim.name), self._archive.new_token)
             else:
                 aside.volume.remove_file(aside.path)
         except (OSError, ChangeManagerError):
@@ -378,42 +379,7 @@ class Purge:
             raise
         return None
 
-    @property
-    def _trash_place(self) -> Location | None:
-        """As Hadoop's trash: the cmroot's own path below the trash directory."""
-        trash = self._archive.trash
-        return None if trash is None else trash.child(self._archive.cmroot.path.strip("/"))
-
-    def _empty_trash(self, now_ms: int) -> tuple[str, ...]:
-        """Delete what this purge moved there and nobody took out again in time."""
-        place, config = self._trash_place, self._archive.config
-        if place is None or place.status() is None:
-            return ()
-        retain_ms = config.retain_ms + config.trash_retain_ms
-        gone = []
-        for status in place.volume.children(place.path):
-            # It is the trash of Hadoop: what people moved there is not ours to delete.
-            is_ours = status.kind is FileKind.FILE and parse_archive_name(status.name) is not None
-            if not is_ours or status.mtime_ms is None:
-                continue
-            if is_expired(status.mtime_ms, now_ms, retain_ms):
-                with suppress(FileNotFoundError):
-                    place.volume.remove_file(place.child(status.name).path)
-                gone.append(status.name)
-                tell(_LOG, "left the trash", name=status.name, trash=place.uri)
-        return tuple(gone)
-
     def _is_held(self, claim: _Claim) -> bool:
         return self._manifest.holds_purge(
             claim.cmroot, claim.name, owner=claim.owner, now_ms=self._clock.now_ms()
         )
-
-    def _move_to_trash(self, aside: Location, target: Location) -> None:
-        target.volume.make_directory(target.parent.path)
-        status = target.status()
-        if status is None:
-            give_new_name(aside, target, aside.checksum(), self._archive.new_token)
-        elif target.checksum_like(aside.checksum()) != aside.checksum():
-            raise FileExistsError(f"{target.uri} is there with other content; move it away")
-        if aside.status() is not None:
-            aside.volume.remove_file(aside.path)

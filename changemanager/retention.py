@@ -237,11 +237,11 @@ class _Rules:
 def _ends(
     decisions: Sequence[PurgeDecision], outlived: Mapping[str, Mapping[str, Outlived]]
 ) -> tuple[PinEnd, ...]:
-    found = []
+    ends = []
     for holder in sorted({holder for decision in decisions for holder in decision.given_up}):
         items = [decision.item for decision in decisions if holder in decision.given_up]
         why = outlived[items[0].name][holder]
-        found.append(
+        ends.append(
             PinEnd(
                 holder=holder,
                 created_at_ms=why.created_at_ms,
@@ -250,7 +250,7 @@ def _ends(
                 size_bytes=sum(item.size_bytes for item in items if item.is_present),
             )
         )
-    return tuple(found)
+    return tuple(ends)
 
 
 def is_interrupted(item: ArchivedItem) -> bool:

@@ -231,16 +231,16 @@ def describe_schema(url: str) -> dict[str, object]:
     _require_file(url)
     database = open_database(shareable_url(url))
     try:
-        found = schema_info(database)
+        schema = schema_info(database)
     finally:
         database.close()
     return {
         "database": database.name,
-        "version": found.version,
-        "usable": found.next_step is None,
-        "next step": found.next_step or "none",
-        "missing tables": list(found.missing_tables),
-        "missing columns": list(found.missing_columns),
+        "version": schema.version,
+        "usable": schema.next_step is None,
+        "next step": schema.next_step or "none",
+        "missing tables": list(schema.missing_tables),
+        "missing columns": list(schema.missing_columns),
     }
 
 

@@ -10,10 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from hms_bridge.backend.engine import Database
 
+# How long an example takes says more of what else the machine does than of the code.
+settings.register_profile("without deadlines", deadline=None)
+settings.load_profile("without deadlines")
 
 LONG = frozenset(
     (
@@ -31,6 +35,7 @@ LONG = frozenset(
         "cli/test_logs.py",
         "cli/test_output.py",
         "cli/test_repl_options.py",
+        "cli/test_repl_policies.py",
         "clients",
         "compaction/test_golden_compaction.py",
         "compaction/test_power_loss.py",
@@ -38,6 +43,10 @@ LONG = frozenset(
         "conformance/test_thrift_metastore.py",
         "orc/test_round_trip.py",
         "orc/test_stripe_copy.py",
+        "repl/test_compare.py",
+        "repl/test_compare_faults.py",
+        "repl/test_compare_kinds.py",
+        "repl/test_compare_simulated.py",
         "repl/test_discard.py",
         "repl/test_dump_crash.py",
         "repl/test_dump_manifest.py",

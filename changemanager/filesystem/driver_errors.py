@@ -22,8 +22,8 @@ def _of_one_family(path: str) -> Iterator[None]:
     except (OSError, TypeError, AttributeError, NameError, AssertionError):
         raise  # of the file system's family already, or nothing that it said
     except Exception as error:
-        told = f"the file system failed: {type(error).__name__}: {error}"
-        raise OSError(errno.EIO, told, path) from error
+        message = f"the file system failed: {type(error).__name__}: {error}"
+        raise OSError(errno.EIO, message, path) from error
 
 
 class ObjectStoreDriver:

@@ -111,15 +111,15 @@ class PlainVolume:
         """Everything below a prefix in one listing."""
         self.fs.invalidate_cache(path)
         own = path.strip("/")
-        found = []
+        files = []
         for info in self.fs.find(path, withdirs=True, detail=True).values():
             below = info["name"].strip("/")[len(own) + 1 :]
             status = self._status_of(info)
             if below:
-                found.append(replace(status, name=below))
+                files.append(replace(status, name=below))
             elif status.kind is not FileKind.DIRECTORY:
                 raise NotADirectoryError(errno.ENOTDIR, "is a file", path)
-        return tuple(found)
+        return tuple(files)
 
     def real_path(self, path: str) -> str:
         """The path itself: there are no links."""

@@ -61,15 +61,15 @@ def s3_options(hadoop: HadoopConfig) -> Mapping[str, Any]:
         "token": hadoop.get("fs.s3a.session.token") or None,
         "endpoint_url": _endpoint(hadoop),
     }
-    found = {name: value for name, value in options.items() if value is not None}
+    known = {name: value for name, value in options.items() if value is not None}
     if hadoop.get("fs.s3a.aws.credentials.provider").endswith(_ANONYMOUS):
-        found["anon"] = True
+        known["anon"] = True
     region = hadoop.get("fs.s3a.endpoint.region")
     if region:
-        found["client_kwargs"] = {"region_name": region}
+        known["client_kwargs"] = {"region_name": region}
     style = {"addressing_style": "path"} if hadoop.flag(_PATH_STYLE, default=False) else {}
-    found["config_kwargs"] = {**_TIMES_SECONDS, **({"s3": style} if style else {})}
-    return found
+    known["config_kwargs"] = {**_TIMES_SECONDS, **({"s3": style} if style else {})}
+    return known
 
 
 def _endpoint(hadoop: HadoopConfig) -> str | None:

@@ -246,8 +246,8 @@ def require_done(answer: requests.Response, path: str) -> None:
     if answer.status_code < 400:
         return
     try:
-        told = answer.json()["RemoteException"]
-        kind, sentence = str(told["exception"]), str(told["message"])
+        refused = answer.json()["RemoteException"]
+        kind, sentence = str(refused["exception"]), str(refused["message"])
     except (ValueError, KeyError, TypeError):
         kind, sentence = "HTTP", f"{answer.url.partition('?')[0]}: status {answer.status_code}"
     raise refusal(kind, sentence, path)

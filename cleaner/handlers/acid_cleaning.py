@@ -111,8 +111,8 @@ class AcidCleaning:
         Without its abort record a write id counts as committed (HIVE-24481; docs/hive/compaction.md
         §18). So does one that the list of write ids, which ends at `judged`, did not know.
         """
-        told = entry.highest_write_id  # 0: below the table's first write, which is open
-        highest = judged if told is None else min(told, judged)
+        reached = entry.highest_write_id  # 0: below the table's first write, which is open
+        highest = judged if reached is None else min(reached, judged)
         if after.has_uncompacted_aborts:
             forgettable = after.forgettable_write_ids
             if forgettable:

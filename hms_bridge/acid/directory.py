@@ -260,9 +260,9 @@ def _is_companion(
 
 def _is_twin(directory: ListedDirectory, other: ListedDirectory) -> bool:
     """Whether two deltas (insert and delete events) are of one range and statement."""
-    one, two = directory.name, other.name
-    return not two.is_base and (one.min_write_id, one.max_write_id, one.statement_id) == (
-        two.min_write_id,
-        two.max_write_id,
-        two.statement_id,
+    mine, theirs = directory.name, other.name
+    return not theirs.is_base and (mine.min_write_id, mine.max_write_id, mine.statement_id) == (
+        theirs.min_write_id,
+        theirs.max_write_id,
+        theirs.statement_id,
     )

@@ -311,10 +311,10 @@ def _by_removable_path(listing: DirectoryListing) -> dict[str, list[ListedFile]]
     """Original files under what can be deleted at once: their topmost directory, or themselves."""
     foreign = {path.partition("/")[0] for path in listing.hidden}
     foreign |= {file.path.partition("/")[0] for file in listing.unknown}
-    found: dict[str, list[ListedFile]] = {}
+    files_below: dict[str, list[ListedFile]] = {}
     for file in listing.originals:
         top, _, below = file.path.partition("/")
         # A directory that holds something else, too, must not go as a whole.
         path = top if below and top not in foreign else file.path
-        found.setdefault(path, []).append(file)
-    return found
+        files_below.setdefault(path, []).append(file)
+    return files_below

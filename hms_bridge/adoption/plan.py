@@ -101,22 +101,22 @@ def plan_adoption(
 
     Raises AcidFormatError for a directory that holds no ACID table, or contradicts the request.
     """
-    found = [root for root in roots if root.has_data]
-    if not found:
+    with_data = [root for root in roots if root.has_data]
+    if not with_data:
         raise AcidFormatError(
             "no base, delta or original file below this directory: it is no ACID table's; "
             "give the table's own directory",
             request.location,
         )
     keys = _partition_keys(request.location, roots)
-    columns = request.columns or _columns(request.location, found)
+    columns = request.columns or _columns(request.location, with_data)
     table = _table(request, columns, keys)
-    listings = [root.listing for root in found]
+    listings = [root.listing for root in with_data]
     check_columns(table)
     check_buckets(table, listings)
     partitions = _partitions(request, roots, table)
     check_partition_values(table, partitions)
-    names = [directory.name for root in found for directory in root.listing.directories]
+    names = [directory.name for root in with_data for directory in root.listing.directories]
     highest = max([WriteId(0), *(name.max_write_id for name in names)])
     write_ids = _write_ids(request, table.full_name, highest)
     check_write_ids(table, write_ids, listings)
@@ -126,7 +126,7 @@ def plan_adoption(
         partitions=partitions,
         write_ids=write_ids,
         visibility_txn_ids=tuple(sorted({n.visibility_txn_id for n in names} - {TxnId(0)})),
-        partitions_with_aborts=_with_aborts(table, partitions, found, write_ids),
+        partitions_with_aborts=_with_aborts(table, partitions, with_data, write_ids),
         warnings=doubts(
             given=request.valid_write_ids,
             table_name=table.full_name,

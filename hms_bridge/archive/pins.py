@@ -123,7 +123,7 @@ def holders(
             select(HMSB_ARCHIVE_PIN).where(is_live, _PIN.DB_NAME.is_not(None))
         )
     ]
-    found: dict[str, set[str]] = defaultdict(set)
+    holders_by_name: dict[str, set[str]] = defaultdict(set)
     for piece in batches_of_names(names):
         by_name = connection.execute(
             select(_NAME.NAME, _PIN.HOLDER)
@@ -131,13 +131,15 @@ def holders(
             .where(_NAME.NAME.in_(piece), is_live)
         )
         for name, holder in by_name:
-            found[name].add(holder)
+            holders_by_name[name].add(holder)
         for name, intent_id in _open_intents(connection, cmroot, piece):
-            found[name].add(f"intent:{intent_id}")
+            holders_by_name[name].add(f"intent:{intent_id}")
         if of_databases:
             for name, entry in entries(connection, cmroot, piece).items():
-                found[name] |= {pin.holder for pin in of_databases if pin.holds(name, entry)}
-    return {name: tuple(sorted(who)) for name, who in found.items() if who}
+                holders_by_name[name] |= {
+                    pin.holder for pin in of_databases if pin.holds(name, entry)
+                }
+    return {name: tuple(sorted(who)) for name, who in holders_by_name.items() if who}
 
 
 def _open_intents(

@@ -239,7 +239,7 @@ def entries(
         rows = list(connection.execute(select(HMSB_ARCHIVED_FILE).where(is_wanted)))
         origins = _origins(connection, _ORIGIN.CMROOT_DIGEST == digest(cmroot))
         return {row.NAME: _entry(row, origins) for row in rows}
-    found: dict[str, ArchiveEntry] = {}
+    by_name: dict[str, ArchiveEntry] = {}
     for piece in batches_of_names(names):
         rows = list(
             connection.execute(select(HMSB_ARCHIVED_FILE).where(in_root, _FILE.NAME.in_(piece)))
@@ -248,8 +248,8 @@ def entries(
             connection,
             (_ORIGIN.CMROOT_DIGEST == digest(cmroot)) & _ORIGIN.NAME.in_(piece),
         )
-        found.update({row.NAME: _entry(row, origins) for row in rows})
-    return found
+        by_name.update({row.NAME: _entry(row, origins) for row in rows})
+    return by_name
 
 
 def archived_below(connection: Connection, cmroot: str, directory: str) -> tuple[ArchiveEntry, ...]:
@@ -272,14 +272,14 @@ def archived_below(connection: Connection, cmroot: str, directory: str) -> tuple
 def _origins(
     connection: Connection, condition: ColumnElement[bool]
 ) -> Mapping[str, list[ArchiveOrigin]]:
-    found: dict[str, list[ArchiveOrigin]] = defaultdict(list)
+    origins: dict[str, list[ArchiveOrigin]] = defaultdict(list)
     rows = connection.execute(
         select(HMSB_ARCHIVE_ORIGIN)
         .where(condition)
         .order_by(_ORIGIN.ARCHIVED_AT_MS, _ORIGIN.ORIGIN_DIGEST)
     )
     for row in rows:
-        found[row.NAME].append(
+        origins[row.NAME].append(
             ArchiveOrigin(
                 uri=row.URI,
                 directory=row.DIRECTORY,
@@ -287,7 +287,7 @@ def _origins(
                 archived_at_ms=row.ARCHIVED_AT_MS,
             )
         )
-    return found
+    return origins
 
 
 def _entry(

@@ -14,11 +14,11 @@ def store_id(connection: Connection, new_id: str) -> str:
     """The id; ``new_id`` becomes it if there is none yet."""
     hold_archive(connection)
     p = METASTORE_DB_PROPERTIES.c
-    found = connection.scalar(select(p.PROPERTY_VALUE).where(p.PROPERTY_KEY == _KEY))
-    if found is None:
+    stored = connection.scalar(select(p.PROPERTY_VALUE).where(p.PROPERTY_KEY == _KEY))
+    if stored is None:
         connection.execute(
             insert(METASTORE_DB_PROPERTIES).values(
                 PROPERTY_KEY=_KEY, PROPERTY_VALUE=new_id, DESCRIPTION="id of the database"
             )
         )
-    return new_id if found is None else str(found)
+    return new_id if stored is None else str(stored)

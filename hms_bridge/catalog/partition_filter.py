@@ -21,6 +21,7 @@ from hms_bridge.model.partition_name import unescape
 
 FILTER_LENGTH_MAX = 1_000_000
 DEPTH_MAX = 200
+"""Far below where Python's own stack would end, which takes the whole call with it."""
 
 Value: TypeAlias = str | Decimal | date | datetime
 
@@ -58,6 +59,7 @@ class Junction:
 
 Node: TypeAlias = Comparison | Not | Junction
 
+# The order counts: 2024-01-02 is a date before it is a number and what is left of it.
 _TOKEN = re.compile(
     r"""\s*(?:
         (?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
@@ -172,7 +174,7 @@ class _Parser:
         operator = self._take("a comparison")
         mirrored = _MIRRORED.get("!=" if operator.text == "<>" else operator.text)
         if mirrored is None:
-            self._next -= 1
+            self._next -= 1  # so that the error names this token, not the one after it
             raise self._error("a comparison")
         column = self._take("a partition column")
         if column.kind not in ("word", "quoted"):
@@ -215,6 +217,7 @@ class _Parser:
         return self._literal(self._take("a constant"))
 
     def _is_typed_literal(self, token: _Token) -> bool:
+        # A column may be called date: only the constant after it makes it a keyword.
         following = self._peek()
         return (
             token.word in ("date", "timestamp")

@@ -178,13 +178,13 @@ def read_timestamp(text: str) -> tuple[int, ...] | None:
     rest = plain[_DAY.match(plain).end() :]  # type: ignore[union-attr]
     if not rest:
         return (*day, 0, 0, 0, 0)
-    found = _TIME.fullmatch(rest)
-    if found is None:
+    clock_time = _TIME.fullmatch(rest)
+    if clock_time is None:
         raise UndeterminedError(f"'{text[:100]}' as a timestamp")
-    hour, minute, second = (int(part) for part in found.groups()[:3])
+    hour, minute, second = (int(part) for part in clock_time.groups()[:3])
     if hour > 23 or minute > 59 or second > 59:
         raise UndeterminedError(f"'{text[:100]}' as a timestamp")
-    return (*day, hour, minute, second, int((found[4] or "").ljust(9, "0")))
+    return (*day, hour, minute, second, int((clock_time[4] or "").ljust(9, "0")))
 
 
 def cast_of(source: str, target: str) -> Cast:
@@ -225,15 +225,15 @@ def _truncating_reader(bits: int) -> Read:
     """A text as an integer: what follows the point is left (Hive's LazyInteger)."""
 
     def read(text: str) -> ExpressionValue:
-        found = _TRUNCATED.fullmatch(text.strip(_SPACE))
-        if found is None:
+        match = _TRUNCATED.fullmatch(text.strip(_SPACE))
+        if match is None:
             return None
-        if not found[2]:
-            if "." not in found.string:
+        if not match[2]:
+            if "." not in match.string:
                 return None
-            if len(found.string.lstrip("+-")) == 1:
+            if len(match.string.lstrip("+-")) == 1:
                 raise UndeterminedError(f"'{text}' as a number")
-        number = int(f"{found[1]}{found[2] or 0}")
+        number = int(f"{match[1]}{match[2] or 0}")
         return number if _is_within(number, bits) else None
 
     return read

@@ -100,15 +100,15 @@ def existing_names(
 def _ids_of_names(
     connection: Connection, stored: StoredTable, names: Collection[str]
 ) -> Mapping[str, int]:
-    found: dict[str, int] = {}
+    ids: dict[str, int] = {}
     for piece in batches(list(dict.fromkeys(names))):
         rows = connection.execute(
             select(PARTITIONS.c.PART_NAME, PARTITIONS.c.PART_ID).where(
                 PARTITIONS.c.TBL_ID == stored.id, PARTITIONS.c.PART_NAME.in_(piece)
             )
         )
-        found.update({row.PART_NAME: row.PART_ID for row in rows})
-    return found
+        ids.update({row.PART_NAME: row.PART_ID for row in rows})
+    return ids
 
 
 def find_all(
@@ -178,13 +178,13 @@ def matches(
         if len(texts) <= REQUIRED_VALUES_MAX:
             is_value = and_(values.c.PART_ID == PARTITIONS.c.PART_ID, values.c.INTEGER_IDX == place)
             query = query.join(values, is_value).where(values.c.PART_KEY_VAL.in_(sorted(texts)))
-    found, is_uncertain = [], False
+    selected, is_uncertain = [], False
     for name, key in connection.execute(query):
         is_chosen = verdict(_values_in(name))
         is_uncertain |= is_chosen is None
         if is_chosen is not False:
-            found.append((name, key))
-    return Matches(found=sorted(found), is_uncertain=is_uncertain)
+            selected.append((name, key))
+    return Matches(found=sorted(selected), is_uncertain=is_uncertain)
 
 
 def load_matches(
@@ -378,7 +378,7 @@ def locations(connection: Connection, stored: StoredTable) -> Mapping[str, str]:
 
 def delete_all_of(connection: Connection, stored: StoredTable) -> Mapping[str, str]:
     """Remove every partition of a table; the locations that they had, by name."""
-    found = locations(connection, stored)
+    places = locations(connection, stored)
     rows = connection.execute(
         select(PARTITIONS.c.PART_ID, PARTITIONS.c.SD_ID, SDS.c.SERDE_ID, SDS.c.CD_ID)
         .outerjoin(SDS, PARTITIONS.c.SD_ID == SDS.c.SD_ID)
@@ -389,4 +389,4 @@ def delete_all_of(connection: Connection, stored: StoredTable) -> Mapping[str, s
         connection.execute(delete(PARTITIONS).where(PARTITIONS.c.PART_ID.in_(piece)))
     keys = [key for row in rows if (key := storage_key(row)) is not None]
     delete_storages(connection, keys)
-    return found
+    return places

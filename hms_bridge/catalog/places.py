@@ -79,6 +79,16 @@ def user_of(connection: Connection, place: str) -> str | None:
 def strangers(connection: Connection, wanted: Sequence[str], owner: Owner | None) -> dict[str, str]:
     """Of the places those that are not the owner's alone, and why: someone else lies there, below
     or above, in any database or catalog. Databases may lie above: they hold tables."""
+    tenants = _tenants_near(connection, wanted, owner)
+    reasons = {place: _stranger_at(place, tenants, owner) for place in wanted}
+    return {place: reason for place, reason in reasons.items() if reason is not None}
+
+
+def _tenants_near(
+    connection: Connection, wanted: Sequence[str], owner: Owner | None
+) -> list[Tenant]:
+    """Who lies below or above the places. Those inside of the owner are asked for once, by the
+    owner's own place: there may be thousands of them."""
     home = owner.table.storage.location if owner else None
     inside = {place for place in wanted if home and is_inside(place, home)}
     looked = {home, *wanted} - inside if home and inside else set(wanted)
@@ -86,21 +96,23 @@ def strangers(connection: Connection, wanted: Sequence[str], owner: Owner | None
         *(candidate for place in sorted(looked) for candidate in _below(connection, place, owner))
     ]
     tenants += _above(connection, wanted)
-    if owner is not None:  # it holds what is inside of it; thousands of places ask only once
-        its_id, is_all_inside = owner.table.id, len(inside) == len(wanted)
-        tenants = [
-            candidate
-            for candidate in tenants
-            if not (is_all_inside and candidate.table_id == its_id and candidate.partition is None)
-        ]
-    found = {}
-    for place in wanted:
-        for tenant in tenants:
-            how = _how_in_the_way(tenant, place)
-            if how is not None and (owner is None or not owner.has(tenant, place)):
-                found[place] = how
-                break
-    return found
+    if owner is None or len(inside) < len(wanted):
+        return tenants
+    # What all of the places lie in is the owner itself: it is none of its own strangers.
+    return [
+        candidate
+        for candidate in tenants
+        if candidate.table_id != owner.table.id or candidate.partition is not None
+    ]
+
+
+def _stranger_at(place: str, tenants: Sequence[Tenant], owner: Owner | None) -> str | None:
+    """How the first tenant that is not the owner's is in the way."""
+    for tenant in tenants:
+        how = _how_in_the_way(tenant, place)
+        if how is not None and (owner is None or not owner.has(tenant, place)):
+            return how
+    return None
 
 
 def holder(connection: Connection, wanted: Sequence[str]) -> Tenant | None:
@@ -138,14 +150,14 @@ def _how_in_the_way(tenant: Tenant, place: str) -> str | None:
 
 def databases_above(connection: Connection, wanted: Sequence[str]) -> dict[str, str]:
     """Of the places those that lie in the location of a database, and that."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for column in (DBS.c.DB_LOCATION_URI, DBS.c.DB_MANAGED_LOCATION_URI):
         for piece in batches(_texts_above(wanted)):
-            found |= dict.fromkeys(connection.scalars(select(column).where(column.in_(piece))))
+            names |= dict.fromkeys(connection.scalars(select(column).where(column.in_(piece))))
     return {
         place: above
         for place in wanted
-        if (above := next((directory for directory in found if is_inside(place, directory)), None))
+        if (above := next((directory for directory in names if is_inside(place, directory)), None))
         is not None
     }
 

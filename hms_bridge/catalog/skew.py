@@ -20,7 +20,7 @@ STRING_LIST_SEQUENCE = "org.apache.hadoop.hive.metastore.model.MStringList"
 
 def load_skew(connection: Connection, columns: Mapping[int, Sequence[str]]) -> Mapping[int, Skew]:
     """The skew of storage descriptors whose skewed columns are known, by SD_ID."""
-    found: dict[int, Skew] = {}
+    skews: dict[int, Skew] = {}
     for piece in batches(list(columns)):
         values = connection.execute(
             select(t.SKEWED_VALUES.c.SD_ID_OID, t.SKEWED_VALUES.c.STRING_LIST_ID_EID)
@@ -36,16 +36,16 @@ def load_skew(connection: Connection, columns: Mapping[int, Sequence[str]]) -> M
         ).all()
         lists = _string_lists(connection, {row[1] for row in (*values, *locations)})
         for key in piece:
-            found[key] = Skew(
+            skews[key] = Skew(
                 columns=tuple(columns[key]),
                 values=tuple(lists[row[1]] for row in values if row[0] == key),
                 locations={lists[row[1]]: row[2] or "" for row in locations if row[0] == key},
             )
-    return found
+    return skews
 
 
 def _string_lists(connection: Connection, keys: Collection[int]) -> Mapping[int, tuple[str, ...]]:
-    found: dict[int, list[str]] = defaultdict(list)
+    texts: dict[int, list[str]] = defaultdict(list)
     table = t.SKEWED_STRING_LIST_VALUES
     for piece in batches(sorted(keys)):
         rows = connection.execute(
@@ -54,8 +54,8 @@ def _string_lists(connection: Connection, keys: Collection[int]) -> Mapping[int,
             .order_by(table.c.INTEGER_IDX)
         )
         for key, value in rows:
-            found[key].append(value or "")
-    return {key: tuple(found.get(key, ())) for key in keys}
+            texts[key].append(value or "")
+    return {key: tuple(texts.get(key, ())) for key in keys}
 
 
 def insert_skew(connection: Connection, storage_id: int, skew: Skew) -> None:

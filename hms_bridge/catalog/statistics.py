@@ -166,7 +166,7 @@ def _find(
     connection: Connection, table: Table, keys: Sequence[int], columns: Sequence[str], engine: str
 ) -> dict[int, dict[str, Row[Any]]]:
     owner = table.c[_KEYS[table]]
-    found: dict[int, dict[str, Row[Any]]] = {}
+    rows: dict[int, dict[str, Row[Any]]] = {}
     selected = [c for c in table.c if c.name not in ("BIT_VECTOR", "HISTOGRAM") and _is_kept(c)]
     for names in batches(list(dict.fromkeys(columns))):
         for piece in batches(keys):
@@ -174,8 +174,8 @@ def _find(
                 owner.in_(piece), table.c.ENGINE == engine, table.c.COLUMN_NAME.in_(names)
             )
             for row in connection.execute(query):
-                found.setdefault(row._mapping[owner.name], {})[row.COLUMN_NAME] = row
-    return found
+                rows.setdefault(row._mapping[owner.name], {})[row.COLUMN_NAME] = row
+    return rows
 
 
 def _is_kept(column: Any) -> bool:

@@ -48,13 +48,13 @@ def partition_states(
     connection: Connection, stored: StoredTable, names: Collection[str], lock: RowLock
 ) -> dict[str, PartitionState]:
     """Those that exist, by name, sorted."""
-    found: dict[str, PartitionState] = {}
+    states: dict[str, PartitionState] = {}
     for piece in batches(sorted(set(names))):
         where = and_(PARTITIONS.c.TBL_ID == stored.id, PARTITIONS.c.PART_NAME.in_(piece))
         hold(connection, PARTITIONS.c.PART_ID, where, lock)
         keys = list(connection.scalars(select(PARTITIONS.c.PART_ID).where(where)))
-        found |= {state.name: state for state in _states(connection, keys)}
-    return dict(sorted(found.items()))
+        states |= {state.name: state for state in _states(connection, keys)}
+    return dict(sorted(states.items()))
 
 
 def put_partition_states(
@@ -104,7 +104,7 @@ def put_table_state(
 
 
 def _states(connection: Connection, keys: Sequence[int]) -> list[PartitionState]:
-    found = []
+    states = []
     of_key = PARTITION_PARAMS.c.PART_ID == PARTITIONS.c.PART_ID
     for piece in batches(keys):
         rows = connection.execute(
@@ -117,7 +117,7 @@ def _states(connection: Connection, keys: Sequence[int]) -> list[PartitionState]
             .outerjoin(PARTITION_PARAMS, and_(of_key, PARTITION_PARAMS.c.PARAM_KEY == ACCURATE))
             .where(PARTITIONS.c.PART_ID.in_(piece))
         )
-        found += [
+        states += [
             PartitionState(
                 id=row.PART_ID,
                 name=row.PART_NAME,
@@ -126,4 +126,4 @@ def _states(connection: Connection, keys: Sequence[int]) -> list[PartitionState]
             )
             for row in rows
         ]
-    return found
+    return states

@@ -149,12 +149,12 @@ def _sources(connection: Connection, key: int) -> tuple[SourceTable, ...]:
         .where(_U.MV_CREATION_METADATA_ID == key)
         .order_by(DBS.c.NAME, TBLS.c.TBL_NAME)
     ).all()
-    found: list[SourceTable] = []
+    sources: list[SourceTable] = []
     for row in rows:
         tables_found: Sequence[StoredTable] = tables.find_tables(
             connection, row.NAME, [row.TBL_NAME], row.CTLG_NAME
         )
-        found += [
+        sources += [
             SourceTable(
                 table=stored.table,
                 inserted=row.INSERTED_COUNT,
@@ -163,4 +163,4 @@ def _sources(connection: Connection, key: int) -> tuple[SourceTable, ...]:
             )
             for stored in tables_found
         ]
-    return tuple(found)
+    return tuple(sources)

@@ -82,8 +82,8 @@ def logging_options(command: Callable[..., object]) -> Callable[..., object]:
         *args: object, log_format: str, log_level: str | None, **kwargs: object
     ) -> object:
         context = click.get_current_context(silent=True)
-        told = context.find_root().obj if context is not None else None
-        is_verbose = bool((told or {}).get("verbose"))
+        group_options = context.find_root().obj if context is not None else None
+        is_verbose = bool((group_options or {}).get("verbose"))
         with logs(log_level or ("debug" if is_verbose else "info"), log_format):
             return command(*args, **kwargs)
 

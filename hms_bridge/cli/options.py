@@ -145,9 +145,9 @@ def _metastore_of(settings: Settings, path: Path | None, assignments: tuple[str,
 
 def _say_once(text: str) -> None:
     """``txns abort`` reads the settings twice: for ``txns``, and for itself."""
-    told: set[str] = click.get_current_context().meta.setdefault("hms_bridge.told", set())
-    if text not in told:
-        told.add(text)
+    said: set[str] = click.get_current_context().meta.setdefault("hms_bridge.told", set())
+    if text not in said:
+        said.add(text)
         say(text)
 
 

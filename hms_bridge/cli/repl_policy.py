@@ -133,7 +133,7 @@ def list_policies(metastore_url: str, output_format: str, settings: Settings) ->
 
     with connected_locally(metastore_url, settings, is_created=False) as store:
         found = store.policies.get_policies()
-    print_rows([_row(one) for one in found], _COLUMNS, output_format)
+    print_rows([_row(policy) for policy in found], _COLUMNS, output_format)
     say(counted(len(found), "policy", "policies"))
 
 

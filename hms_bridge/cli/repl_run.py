@@ -194,11 +194,11 @@ def _chosen(store: LocalStore, names: Sequence[str]) -> list[ReplicationPolicy]:
     for a paused one that was named."""
     if not names:
         return [policy for policy in store.policies.get_policies() if not policy.is_paused]
-    found = [store.policies.get_policy(name) for name in dict.fromkeys(names)]
-    for policy in found:
+    policies = [store.policies.get_policy(name) for name in dict.fromkeys(names)]
+    for policy in policies:
         if policy.is_paused:
             raise ConfigError(_paused_text(policy))
-    return found
+    return policies
 
 
 def _chosen_anew(

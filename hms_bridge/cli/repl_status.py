@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from changemanager.clock import span_text
 from hms_bridge.cli.options import format_option, metastore_option, settings_options
 from hms_bridge.cli.output import print_record, say, size_text, time_text
 from hms_bridge.cli.sides import source_side
@@ -187,13 +188,8 @@ def behind_text(backlog: Backlog) -> str:
 
 
 def duration_text(seconds: int | None) -> str | None:
-    """The two largest units: ``9 d 23 h``."""
+    """As :func:`span_text`, but for what is known in whole seconds; may be negative."""
     if seconds is None:
         return None
-    parts: list[str] = []
-    left = abs(seconds)
-    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
-        count, left = divmod(left, size)
-        if count or parts or unit == "s":
-            parts.append(f"{count} {unit}")
-    return ("-" if seconds < 0 else "") + " ".join(parts[:2])
+    text = f"{abs(seconds)} s" if abs(seconds) < 60 else span_text(abs(seconds) * 1000)
+    return f"-{text}" if seconds < 0 else text

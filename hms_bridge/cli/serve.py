@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import threading
-import time
-from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from importlib.metadata import entry_points
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -19,6 +15,7 @@ import click
 from hms_bridge.cli.logs import logging_options
 from hms_bridge.cli.options import database_option, settings_options
 from hms_bridge.cli.output import say
+from hms_bridge.cli.serve_daemons import AskedDaemons, start_daemons
 from hms_bridge.cli.serve_metrics import counted_calls, metrics_served
 from hms_bridge.cli.spark_options import spark_options
 from hms_bridge.config.settings import (
@@ -29,18 +26,12 @@ from hms_bridge.config.settings import (
     WAREHOUSE,
     Settings,
 )
-from hms_bridge.periodic import PeriodicTask
 from hms_bridge.spark.request import SparkRequest
 
 if TYPE_CHECKING:
     from hms_bridge.connect import LocalStore
     from hms_bridge.server.dispatch import CallWatch
     from hms_bridge.server.serve import MetastoreServer
-
-_LOG = logging.getLogger(__name__)
-_HOUSEKEEPING_SECONDS = 10.0
-_WORKER_POLL_SECONDS = 1.0
-_STOP_SECONDS = 30.0
 
 
 @click.command()
@@ -89,6 +80,12 @@ def serve(
     from hms_bridge.config.jdbc import url_without_password
     from hms_bridge.connect import absolute_location, connected_locally
 
+    asked = AskedDaemons(
+        is_worker=is_worker,
+        is_initiator=is_initiator,
+        is_cleaner=is_cleaner,
+        pool_name=pool_name,
+    )
     if warehouse is not None:
         place = absolute_location(warehouse, settings.hadoop)
         settings = replace(settings, warehouse=place)
@@ -102,18 +99,7 @@ def serve(
         _stop_on_signals(stopping)
         server.start()
         stack.callback(server.stop)
-        tasks = _daemons(
-            store,
-            stack,
-            is_worker=is_worker,
-            is_initiator=is_initiator,
-            is_cleaner=is_cleaner,
-            pool_name=pool_name,
-            spark=spark,
-        )
-        stack.callback(_stop_tasks, tasks)
-        for task in tasks:
-            task.start()
+        start_daemons(store, stack, asked, spark)
         stack.enter_context(metrics_served(store, metrics_port, calls))
         _stop_on_signals(stopping)  # Spark's session takes Ctrl-C for itself
         _say_places(settings)
@@ -180,15 +166,6 @@ def _client_config(settings: Settings) -> dict[str, str]:
     return {name: text for key, text in answers.items() for name in key.names}
 
 
-def _stop_tasks(tasks: Sequence[PeriodicTask]) -> None:
-    """All at once, else each that hangs would have its own time to wait for."""
-    deadline = time.monotonic() + _STOP_SECONDS
-    for task in tasks:
-        task.ask_to_stop()
-    for task in tasks:
-        task.stop(max(0.0, deadline - time.monotonic()))
-
-
 def _stop_on_signals(stopping: threading.Event) -> None:
     """The first one stops in order; a second one, at once: whatever is cut off can be gone on
     with, as after a kill."""
@@ -200,66 +177,3 @@ def _stop_on_signals(stopping: threading.Event) -> None:
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
-
-
-def _daemons(
-    store: LocalStore,
-    stack: ExitStack,
-    *,
-    is_worker: bool,
-    is_initiator: bool,
-    is_cleaner: bool,
-    pool_name: str | None,
-    spark: SparkRequest,
-) -> list[PeriodicTask]:
-    settings = store.settings.compactor
-    tasks = [PeriodicTask("housekeeping", store.metastore.run_housekeeping, _HOUSEKEEPING_SECONDS)]
-    if is_worker or settings.worker_threads > 0:
-        from hms_bridge.cli.worker import spark_workers
-
-        workers = stack.enter_context(
-            spark_workers(
-                store.metastore,
-                store.settings,
-                spark,
-                count=max(1, settings.worker_threads),
-                pool_name=pool_name,
-            )
-        )
-        tasks += [
-            PeriodicTask(f"worker-{number}", worker.run_until_idle, _WORKER_POLL_SECONDS)
-            for number, worker in enumerate(workers)
-        ]
-    if is_initiator or settings.is_initiator_on:
-        from hms_bridge.cli.initiator import make_initiator
-
-        interval = settings.check_interval_ms / 1000
-        tasks.append(PeriodicTask("initiator", make_initiator(store).run_once, interval))
-    if is_cleaner or settings.is_cleaner_on:
-        interval = settings.cleaner_interval_ms / 1000
-        for point in entry_points(group="hms_bridge.daemons"):
-            tasks.append(PeriodicTask(point.name, point.load()(store), interval))
-        if store.settings.archive.is_enabled:
-            interval = store.settings.archive.interval_ms / 1000
-            tasks.append(PeriodicTask("purge", _purge(store), interval))
-    return tasks
-
-
-def _purge(store: LocalStore) -> Callable[[], object]:
-    """A purge of the archive; pins of loaded dumps go first."""
-    from changemanager.errors import ClockDoubtError
-    from changemanager.purge import Purge
-    from hms_bridge.repl.pinned_dumps import release_loaded_dumps
-
-    job = Purge(store.archive(), store.manifest, store.clock)
-
-    def purge() -> object:
-        release_loaded_dumps(store.resolver, store.manifest)
-        job.settle()
-        try:
-            return job.run(job.plan())
-        except ClockDoubtError as error:
-            _LOG.warning("%s", error)
-            return None
-
-    return purge

@@ -107,8 +107,8 @@ def check(
             is_checked=False,
         )
         try:
-            found = look_at_executors(session)
-            lacking = [f"{executor.host}: {text}" for executor in found for text in executor.lacks]
+            looked = look_at_executors(session)
+            lacking = [f"{executor.host}: {text}" for executor in looked for text in executor.lacks]
             if locations and not lacking:
                 seen = look_at_locations(session, file_systems(settings), locations)
                 lacking += [f"{host}: {uri}: {wrong}" for host, uri, wrong in seen if wrong]
@@ -125,7 +125,7 @@ def check(
                 for name, (theirs, ours) in differing_versions(executor).items()
             ],
         }
-        for executor in found
+        for executor in looked
     ]
     print_rows(rows, _COLUMNS, output_format)
     if lacking:

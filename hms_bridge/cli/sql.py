@@ -87,16 +87,16 @@ def sql(
 
 
 def _statements(texts: Sequence[str], path: Path | None) -> list[str]:
-    found = list(texts)
+    statements = list(texts)
     if path is not None:
-        found.append(_read(path))
-    if not found and sys.stdin.isatty():
+        statements.append(_read(path))
+    if not statements and sys.stdin.isatty():
         raise click.UsageError("give statements with -e or --file, or on standard input")
-    if not found:
-        found.append(sys.stdin.read())
-    if not any(text.strip() for text in found):
+    if not statements:
+        statements.append(sys.stdin.read())
+    if not any(text.strip() for text in statements):
         raise click.UsageError("there is no statement in what was given")
-    return found
+    return statements
 
 
 def _read(path: Path) -> str:

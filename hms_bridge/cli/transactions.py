@@ -114,15 +114,15 @@ def abort(
     with connected(metastore_url, settings, is_created=False) as metastore:
         states = {txn.id: txn.state for txn in metastore.get_open_txns_info()}
         wanted = [TxnId(number) for number in dict.fromkeys(ids)]
-        found = [txn_id for txn_id in wanted if states.get(txn_id) is TxnState.OPEN]
-        if not is_dry_run and found:
-            metastore.abort_txns(found, AbortReason.QUERY)
+        open_ids = [txn_id for txn_id in wanted if states.get(txn_id) is TxnState.OPEN]
+        if not is_dry_run and open_ids:
+            metastore.abort_txns(open_ids, AbortReason.QUERY)
     for txn_id in wanted:
         if states.get(txn_id) is TxnState.ABORTED:
             say(f"transaction {txn_id} is aborted already")
     verb = "would abort" if is_dry_run else "aborted"
-    numbers = f": {', '.join(map(str, found))}" if found else ""
-    say(f"{verb} {counted(len(found), 'transaction')}{numbers}")
+    numbers = f": {', '.join(map(str, open_ids))}" if open_ids else ""
+    say(f"{verb} {counted(len(open_ids), 'transaction')}{numbers}")
     unknown = [txn_id for txn_id in wanted if txn_id not in states]
     if unknown:
         raise NoSuchTxnError(

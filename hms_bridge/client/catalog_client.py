@@ -1,4 +1,4 @@
-"""Databases, tables and partitions over thrift."""
+"""Databases and tables over thrift."""
 
 from __future__ import annotations
 
@@ -7,26 +7,20 @@ from contextlib import contextmanager
 from typing import Any
 
 from hms_bridge.client.caller import Caller
-from hms_bridge.client.capabilities import (
-    PROCESSOR,
-    PROCESSOR_CAPABILITIES,
-    client_capabilities,
-)
+from hms_bridge.client.capabilities import PROCESSOR, PROCESSOR_CAPABILITIES, client_capabilities
 from hms_bridge.errors import (
     InvalidObjectError,
     InvalidOperationError,
     MetaError,
     NoSuchObjectError,
 )
-from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Partition, Table
+from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Table
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.properties import IF_PURGE
 from hms_bridge.wire.catalog_names import join_catalog
 from hms_bridge.wire.convert_catalog import (
     database_from_struct,
     database_to_struct,
-    partition_from_struct,
-    partition_to_struct,
     table_from_struct,
     table_to_struct,
     trusted_columns_to_struct,
@@ -34,11 +28,10 @@ from hms_bridge.wire.convert_catalog import (
 from hms_bridge.wire.structs import Struct, hive
 
 _ALL = "*"
-_SHORT_MAX = 32767
 
 
 class CatalogClient:
-    """CatalogStore over thrift, for Hive 2.3 to 4.x."""
+    """What CatalogStore has of databases and tables; all of it asks Hive 2.3 to 4.x."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
@@ -107,14 +100,14 @@ class CatalogClient:
             processorIdentifier=PROCESSOR,
         )
         full = join_catalog(catalog, database)
-        form, found = self._caller.call_first_known(
+        form, answer = self._caller.call_first_known(
             (
                 ("get_table_req", {"req": request}),
                 ("get_table", {"dbname": full, "tbl_name": name}),
             ),
             is_repeatable=True,
         )
-        return table_from_struct(found.table if form == "get_table_req" else found)
+        return table_from_struct(answer.table if form == "get_table_req" else answer)
 
     def get_tables(
         self,
@@ -150,7 +143,7 @@ class CatalogClient:
         )
         old = {"dbname": join_catalog(catalog, database), "tbl_names": list(names)}
         try:
-            form, found = self._caller.call_first_known(
+            form, answer = self._caller.call_first_known(
                 (
                     ("get_table_objects_by_name_req", {"req": request}),
                     ("get_table_objects_by_name", old),
@@ -159,7 +152,7 @@ class CatalogClient:
             )
         except NoSuchObjectError:
             return ()  # the database
-        structs = found.tables if form.endswith("_req") else found
+        structs = answer.tables if form.endswith("_req") else answer
         return tuple(table_from_struct(struct) for struct in structs)
 
     def alter_table(
@@ -171,7 +164,7 @@ class CatalogClient:
         environment: Mapping[str, str] | None = None,
         valid_write_ids: str | None = None,
     ) -> None:
-        struct, context = table_to_struct(table), _context(environment)
+        struct, context = table_to_struct(table), context_of(environment)
         request = hive.AlterTableRequest(
             catName=table.catalog_name,
             dbName=database,
@@ -187,9 +180,9 @@ class CatalogClient:
             "dbname": join_catalog(table.catalog_name, database),
             "tbl_name": name,
             "new_tbl": struct,
-            "environment_context": context or _context({}),
+            "environment_context": context or context_of({}),
         }
-        with self._missing_table_reported(database, name, table.catalog_name):
+        with self.missing_table_reported(database, name, table.catalog_name):
             self._caller.call_first_known(
                 (
                     ("alter_table_req", {"req": request}),
@@ -206,7 +199,7 @@ class CatalogClient:
         is_data_deleted: bool = True,
         is_purge: bool = False,
     ) -> None:
-        context = _purge_context(is_purge) or _context({})
+        context = purge_context(is_purge) or context_of({})
         old = {
             "dbname": join_catalog(catalog, database),
             "name": name,
@@ -247,7 +240,7 @@ class CatalogClient:
             partNames=names,
             writeId=write_id,
             validWriteIdList=valid_write_ids,
-            environmentContext=_context(
+            environmentContext=context_of(
                 {"truncateSkipDataDeletion": str(not is_data_deleted).lower()}
             ),
         )
@@ -261,189 +254,8 @@ class CatalogClient:
             self.get_table(database, name, catalog)  # says so if that is the reason
             raise
 
-    def add_partitions(
-        self,
-        database: str,
-        table: str,
-        partitions: Sequence[Partition],
-        *,
-        is_if_not_exists: bool = False,
-        catalog: str = DEFAULT_CATALOG,
-    ) -> tuple[Partition, ...]:
-        request = hive.AddPartitionsRequest(
-            dbName=database,
-            tblName=table,
-            parts=[partition_to_struct(partition) for partition in partitions],
-            ifNotExists=is_if_not_exists,
-            needResult=True,
-            catName=catalog,
-        )
-        with self._missing_table_reported(database, table, catalog):
-            found = self._caller.call("add_partitions_req", request=request)
-        return _partitions(found.partitions or (), database, table, catalog)
-
-    def get_partition(
-        self, database: str, table: str, values: Sequence[str], catalog: str = DEFAULT_CATALOG
-    ) -> Partition:
-        found = self._read("get_partition", catalog, database, table, part_vals=list(values))
-        return partition_from_struct(found, database, table, catalog)
-
-    def get_partition_names(
-        self, database: str, table: str, max_parts: int = -1, catalog: str = DEFAULT_CATALOG
-    ) -> tuple[str, ...]:
-        limit = _short(max_parts)
-        found = self._read("get_partition_names", catalog, database, table, max_parts=limit)
-        if not found:
-            self.get_table(database, table, catalog)  # Hive answers nothing for unknown ones
-        return tuple(_first(sorted(found), max_parts))
-
-    def get_partitions(
-        self, database: str, table: str, max_parts: int = -1, catalog: str = DEFAULT_CATALOG
-    ) -> tuple[Partition, ...]:
-        limit = _short(max_parts)
-        found = self._read("get_partitions", catalog, database, table, max_parts=limit)
-        return _partitions(_first(found, max_parts), database, table, catalog)
-
-    def get_partitions_by_names(
-        self, database: str, table: str, names: Sequence[str], catalog: str = DEFAULT_CATALOG
-    ) -> tuple[Partition, ...]:
-        with self._missing_table_reported(database, table, catalog):
-            found = self._read(
-                "get_partitions_by_names", catalog, database, table, names=list(names)
-            )
-        if not found:
-            self.get_table(database, table, catalog)
-        return _partitions(found, database, table, catalog)
-
-    def get_partitions_by_values(
-        self,
-        database: str,
-        table: str,
-        prefix: Sequence[str],
-        max_parts: int = -1,
-        catalog: str = DEFAULT_CATALOG,
-    ) -> tuple[Partition, ...]:
-        if not prefix:
-            return self.get_partitions(database, table, max_parts, catalog)
-        found = self._read(
-            "get_partitions_ps",
-            catalog,
-            database,
-            table,
-            part_vals=list(prefix),
-            max_parts=_short(max_parts),
-        )
-        return _partitions(_first(found, max_parts), database, table, catalog)
-
-    def get_partitions_by_filter(
-        self,
-        database: str,
-        table: str,
-        filter_text: str,
-        max_parts: int = -1,
-        catalog: str = DEFAULT_CATALOG,
-    ) -> tuple[Partition, ...]:
-        found = self._read(
-            "get_partitions_by_filter",
-            catalog,
-            database,
-            table,
-            filter=filter_text,
-            max_parts=_short(max_parts),
-        )
-        return _partitions(_first(found, max_parts), database, table, catalog)
-
-    def alter_partitions(
-        self,
-        database: str,
-        table: str,
-        partitions: Sequence[Partition],
-        *,
-        environment: Mapping[str, str] | None = None,
-        catalog: str = DEFAULT_CATALOG,
-        is_event_each: bool = False,
-        valid_write_ids: str | None = None,
-    ) -> None:
-        """Raises NoSuchObjectError. With ``is_event_each``, each is a call of its own."""
-        if is_event_each and len(partitions) > 1:
-            for partition in partitions:
-                self.alter_partitions(
-                    database,
-                    table,
-                    [partition],
-                    environment=environment,
-                    catalog=catalog,
-                    is_event_each=True,
-                    valid_write_ids=valid_write_ids,
-                )
-            return
-        structs = [partition_to_struct(partition) for partition in partitions]
-        context = _context(environment)
-        write_ids = {partition.write_id for partition in partitions}
-        request = hive.AlterPartitionsRequest(
-            catName=catalog,
-            dbName=database,
-            tableName=table,
-            partitions=structs,
-            environmentContext=context,
-            writeId=write_ids.pop() if len(write_ids) == 1 else None,
-            validWriteIdList=valid_write_ids,
-        )
-        old = {
-            "db_name": join_catalog(catalog, database),
-            "tbl_name": table,
-            "new_parts": structs,
-            "environment_context": context or _context({}),
-        }
-        calls: tuple[tuple[str, dict[str, Any]], ...] = (
-            ("alter_partitions_req", {"req": request}),
-            ("alter_partitions_with_environment_context", old),
-        )
-        if is_event_each and structs:
-            single = {**old, "new_part": structs[0]}
-            del single["new_parts"]
-            calls = (("alter_partition_with_environment_context", single),)
-        try:
-            self._caller.call_first_known(calls)
-        except InvalidOperationError:
-            for partition in partitions:
-                self.get_partition(database, table, partition.values, catalog)
-            raise
-
-    def drop_partitions(
-        self,
-        database: str,
-        table: str,
-        names: Sequence[str],
-        *,
-        catalog: str = DEFAULT_CATALOG,
-        is_data_deleted: bool = True,
-        is_purge: bool = False,
-        is_if_exists: bool = False,
-    ) -> None:
-        request = hive.DropPartitionsRequest(
-            dbName=database,
-            tblName=table,
-            parts=hive.RequestPartsSpec(names=list(names)),
-            deleteData=is_data_deleted,
-            ifExists=is_if_exists,
-            environmentContext=_purge_context(is_purge),
-            needResult=False,
-            catName=catalog,
-        )
-        self._caller.call("drop_partitions_req", req=request)
-
-    def _read(self, name: str, catalog: str, database: str, table: str, **others: Any) -> Any:
-        return self._caller.call(
-            name,
-            is_repeatable=True,
-            db_name=join_catalog(catalog, database),
-            tbl_name=table,
-            **others,
-        )
-
     @contextmanager
-    def _missing_table_reported(self, database: str, table: str, catalog: str) -> Iterator[None]:
+    def missing_table_reported(self, database: str, table: str, catalog: str) -> Iterator[None]:
         """Where a method can only say "invalid", find out whether the table is missing."""
         try:
             yield
@@ -452,26 +264,13 @@ class CatalogClient:
             raise
 
 
-def _context(environment: Mapping[str, str] | None) -> Struct | None:
+def context_of(environment: Mapping[str, str] | None) -> Struct | None:
+    """What a caller says besides; None for nothing."""
     if environment is None:
         return None
     return hive.EnvironmentContext(properties=dict(environment))
 
 
-def _purge_context(is_purge: bool) -> Struct | None:
-    return _context({IF_PURGE: "TRUE"}) if is_purge else None
-
-
-def _partitions(
-    structs: Sequence[Struct], database: str, table: str, catalog: str
-) -> tuple[Partition, ...]:
-    return tuple(partition_from_struct(s, database, table, catalog) for s in structs)
-
-
-def _short(max_parts: int) -> int:
-    """The wire has 16 bits for it; more is asked as all, and cut here."""
-    return max_parts if 0 <= max_parts <= _SHORT_MAX else -1
-
-
-def _first(found: Sequence[Any], max_parts: int) -> Sequence[Any]:
-    return found if max_parts < 0 else found[:max_parts]
+def purge_context(is_purge: bool) -> Struct | None:
+    """That files are not to be moved to the trash."""
+    return context_of({IF_PURGE: "TRUE"}) if is_purge else None

@@ -102,7 +102,7 @@ class MaterializedViewClient:
         self, creation: CreationMetadata, valid_txns: ValidTxnList
     ) -> MaterializationChanges | None:
         try:
-            found = self._caller.call(
+            answer = self._caller.call(
                 "get_materialization_invalidation_info",
                 is_repeatable=True,
                 creation_metadata=creation_to_struct(creation),
@@ -113,8 +113,8 @@ class MaterializedViewClient:
                 return None
             raise
         return MaterializationChanges(
-            has_updates_or_deletes=bool(found.sourceTablesUpdateDeleteModified),
-            has_compactions=bool(found.sourceTablesCompacted),
+            has_updates_or_deletes=bool(answer.sourceTablesUpdateDeleteModified),
+            has_compactions=bool(answer.sourceTablesCompacted),
         )
 
     def lock_materialization_rebuild(self, database: str, view: str, txn_id: TxnId) -> bool:

@@ -7,7 +7,7 @@ from hms_bridge.client.catalog_client import CatalogClient
 
 
 class PlaceClient(CatalogClient):
-    """CatalogStore, and PlaceStore by means of it."""
+    """PlaceStore, by means of the tables that the catalog lists."""
 
     def find_holder(self, location: str, database: str) -> str | None:
         for table in self.get_tables_by_names(database, self.get_tables(database)):

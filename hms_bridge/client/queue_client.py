@@ -65,17 +65,17 @@ class CompactionClient:
         request = hive.FindNextCompactRequest(
             workerId=worker_id, workerVersion=worker_version, poolName=pool_name
         )
-        _, found = self._caller.call_first_known(
+        _, entry = self._caller.call_first_known(
             (
                 ("find_next_compact2", {"rqst": request}),
                 ("find_next_compact", {"workerId": worker_id}),
             )
         )
-        if found.ci is None:
+        if entry.ci is None:
             return None
-        if found.ci.workerId is None:
-            found.ci.workerId = worker_id
-        return convert_compaction.compaction_info_from_struct(found.ci)
+        if entry.ci.workerId is None:
+            entry.ci.workerId = worker_id
+        return convert_compaction.compaction_info_from_struct(entry.ci)
 
     def update_compactor_state(self, compaction: Compaction, txn_id: TxnId) -> None:
         struct = convert_compaction.compaction_info_to_struct(compaction)

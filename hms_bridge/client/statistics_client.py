@@ -43,15 +43,15 @@ class StatisticsClient:
         }
         if query.partition_names is None:
             of_table = hive.TableStatsRequest(**more)
-            found = self._caller.call(
+            answer = self._caller.call(
                 "get_table_statistics_req", is_repeatable=True, request=of_table
             )
-            return (_object(found.tableStats, None),) if found.tableStats else ()
+            return (_object(answer.tableStats, None),) if answer.tableStats else ()
         request = hive.PartitionsStatsRequest(partNames=list(query.partition_names), **more)
-        found = self._caller.call(
+        answer = self._caller.call(
             "get_partitions_statistics_req", is_repeatable=True, request=request
         )
-        return tuple(_object(structs, name) for name, structs in sorted(found.partStats.items()))
+        return tuple(_object(structs, name) for name, structs in sorted(answer.partStats.items()))
 
     def get_aggregated_statistics(self, query: StatisticsQuery) -> AggregatedStatistics:
         request = hive.PartitionsStatsRequest(

@@ -8,6 +8,7 @@ from hms_bridge.client.addresses import parse_addresses
 from hms_bridge.client.caller import Caller, CallSettings
 from hms_bridge.client.constraint_client import ConstraintClient
 from hms_bridge.client.object_client import FunctionClient, MaterializedViewClient
+from hms_bridge.client.partition_client import PartitionClient
 from hms_bridge.client.place_client import PlaceClient
 from hms_bridge.client.queue_client import CompactionClient, NotificationClient
 from hms_bridge.client.statistics_client import StatisticsClient
@@ -17,6 +18,7 @@ from hms_bridge.clock import Clock, SystemClock
 
 class ThriftMetastoreClient(
     PlaceClient,
+    PartitionClient,
     TransactionClient,
     LockClient,
     CompactionClient,

@@ -50,14 +50,14 @@ class TransactionClient:
     def get_open_txns(self, excluded_types: frozenset[TxnType] = _READ_ONLY) -> OpenTxns:
         """Open and aborted transactions; thrift does not tell their types."""
         if excluded_types == _READ_ONLY:
-            found = self._caller.call("get_open_txns", is_repeatable=True)
+            answer = self._caller.call("get_open_txns", is_repeatable=True)
         else:
             numbers = sorted(int(txn_type) for txn_type in excluded_types)
             request = hive.GetOpenTxnsRequest(excludeTxnTypes=numbers)
-            found = self._caller.call(
+            answer = self._caller.call(
                 "get_open_txns_req", is_repeatable=True, getOpenTxnsRequest=request
             )
-        return convert_txn.open_txns_from_struct(found)
+        return convert_txn.open_txns_from_struct(answer)
 
     def get_open_txns_info(self) -> tuple[TxnInfo, ...]:
         found = self._caller.call("get_open_txns_info", is_repeatable=True)

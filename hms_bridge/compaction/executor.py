@@ -38,13 +38,13 @@ class Verification:
     @property
     def difference(self) -> str | None:
         """What does not agree; None if all does."""
-        for what, wanted, found in (
+        for what, wanted, counted in (
             ("rows", self.rows, self.written_rows),
             ("delete events", self.deletes, self.written_deletes),
         ):
-            if wanted.count != found.count:
-                return f"a reader sees {wanted.count} {what} in the inputs, {found.count} written"
-            if wanted.checksum != found.checksum:
+            if wanted.count != counted.count:
+                return f"a reader sees {wanted.count} {what} in the inputs, {counted.count} written"
+            if wanted.checksum != counted.checksum:
                 which = "values" if self.mode is VerifyMode.FULL else "identifiers"
                 return f"the {wanted.count} {what} that were written have other {which}"
         return None

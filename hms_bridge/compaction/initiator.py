@@ -83,15 +83,17 @@ class Initiator:
         """One pass: plan what has changed since the last one, and carry it out."""
         is_full = self._pass_count % _FULL_PASS_EVERY == 0
         self._pass_count += 1
-        found = self._potential()
+        candidates = self._potential()
         known = frozenset() if is_full else self._settled
-        plan = self._plan(tuple(potential for potential in found if potential not in known))
+        plan = self._plan(tuple(potential for potential in candidates if potential not in known))
         outcomes = self.run(plan)
         settled = {
             decision.target for decision in plan.decisions if decision.verdict is Verdict.NOTHING
         }
         self._settled = frozenset(
-            potential for potential in found if potential in known or potential.target in settled
+            potential
+            for potential in candidates
+            if potential in known or potential.target in settled
         )
         return outcomes
 

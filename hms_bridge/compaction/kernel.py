@@ -154,6 +154,7 @@ def _key_range(
 ) -> tuple[tuple[int, int, int] | None, tuple[int, int, int]]:
     """First and last key of a file; no first one for a file without rows."""
     nothing = (0, 0, 0)
+    # A file from before the table was ACID has no keys: rows are counted, over the files before it.
     if file.raw is not None:
         tail = read_tail(volume, file.path)
         before = sum(read_tail(volume, path).row_count for path in file.raw.preceding)

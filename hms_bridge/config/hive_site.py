@@ -69,14 +69,14 @@ def read_hadoop_site(environment: Mapping[str, str]) -> dict[str, str]:
         return {}
     if not Path(folder).is_dir():
         raise ConfigError(f"HADOOP_CONF_DIR is {folder}, which is no directory; mend or unset it")
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     final: set[str] = set()
     for name in ("core-site.xml", "hdfs-site.xml"):
         path = Path(folder) / name
         if path.exists():
-            _read_into(found, final, path)
+            _read_into(values, final, path)
     system = {f"env.{name}": value for name, value in environment.items()}
-    return {name: substitute(value, found, system) for name, value in found.items()}
+    return {name: substitute(value, values, system) for name, value in values.items()}
 
 
 def substitute(text: str, values: Mapping[str, str], system: Mapping[str, str]) -> str:

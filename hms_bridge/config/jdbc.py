@@ -80,8 +80,8 @@ def database_url(connection: JdbcConnection) -> str:
     at = f"{who}@" if user else ""
     name = quote(unquote(place["name"]), safe="")
     query = _query_of(kind, given)
-    told = f"?{urlencode(query)}" if query else ""
-    return f"{_OURS[kind]}://{at}{place['hosts'] or 'localhost'}/{name}{told}"
+    parameters = f"?{urlencode(query)}" if query else ""
+    return f"{_OURS[kind]}://{at}{place['hosts'] or 'localhost'}/{name}{parameters}"
 
 
 def _query_of(kind: str, given: Mapping[str, str]) -> Query:

@@ -194,14 +194,14 @@ class GivenValues:
 
 def parse_web_addresses(text: str) -> Mapping[str, str]:
     """Read ``AUTHORITY=HOST:PORT`` pairs, comma-separated. Raises ConfigError."""
-    found: dict[str, str] = {}
+    addresses: dict[str, str] = {}
     for pair in (part.strip() for part in text.split(",") if part.strip()):
         name, separator, address = (part.strip() for part in pair.partition("="))
         host, _, port = address.rpartition(":")
         if not (separator and name and host and port.isdecimal()) or "/" in pair:
             raise ConfigError(f"write AUTHORITY=HOST:PORT, comma-separated, not '{pair}'")
-        found[name] = address
-    return found
+        addresses[name] = address
+    return addresses
 
 
 _KINDS: Mapping[Callable[[GivenValues, Key], Any], str] = {

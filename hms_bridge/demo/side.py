@@ -38,7 +38,7 @@ class Side:
     def rows(self, database: str) -> dict[str, list[Row]]:
         """All rows of all tables with their ROW__IDs, read from the files by our own reader."""
         metastore = self.store.metastore
-        found = {}
+        by_table = {}
         for name in metastore.get_tables(database):
             table = metastore.get_table(database, name)
             txns = current_snapshot(metastore)
@@ -47,13 +47,13 @@ class Side:
             splits = plan_scan(
                 metastore, self.store.resolver, table, txns=txns, write_ids=write_ids
             )
-            found[name] = sorted(
+            by_table[name] = sorted(
                 json.dumps(row, sort_keys=True, default=str)
                 for split in splits
                 for batch in read_scan_split(self.store.resolver, split, columns, has_row_ids=True)
                 for row in batch.to_pylist()
             )
-        return found
+        return by_table
 
 
 def open_side(name: str, folder: Path, dumps: Path, spark: Any, clock: Clock) -> Side:
@@ -80,12 +80,12 @@ def open_side(name: str, folder: Path, dumps: Path, spark: Any, clock: Clock) ->
 
 def differences(left: dict[str, list[Row]], right: dict[str, list[Row]]) -> Sequence[str]:
     """What differs between two sides, in words; nothing if they are equal."""
-    found = []
+    lines = []
     for name in sorted({*left, *right}):
         mine, other = left.get(name), right.get(name)
         if mine is None or other is None:
-            found.append(f"table {name} is on one side only")
+            lines.append(f"table {name} is on one side only")
         elif mine != other:
             lost, extra = set(mine) - set(other), set(other) - set(mine)
-            found.append(f"table {name}: {len(lost)} rows missing, {len(extra)} too many")
-    return found
+            lines.append(f"table {name}: {len(lost)} rows missing, {len(extra)} too many")
+    return lines

@@ -176,9 +176,9 @@ class Story:
             plan = look(request, self._source.store.resolver)
             adopt(plan, metastore, user=getpass.getuser(), host=socket.gethostname())
             rows = len(self._source.rows(DATABASE)[table.name])
-            told = len((HIVE_TABLES / table.name / "rows.jsonl").read_text().splitlines())
+            row_count = len((HIVE_TABLES / table.name / "rows.jsonl").read_text().splitlines())
             self._check(
-                rows == told,
+                rows == row_count,
                 f"{table.name}: {len(plan.partitions) or 'no'} partitions, "
                 f"{rows} rows as Hive read them",
             )
@@ -250,14 +250,14 @@ class Story:
 
     def _targets(self) -> list[Target]:
         metastore = self._source.store.metastore
-        found: list[Target] = []
+        targets: list[Target] = []
         for table in TABLES:
             if table.partition_types:
                 names = metastore.get_partition_names(DATABASE, table.name)
-                found += [Target(DATABASE, table.name, name) for name in names]
+                targets += [Target(DATABASE, table.name, name) for name in names]
             else:
-                found.append(Target(DATABASE, table.name))
-        return found
+                targets.append(Target(DATABASE, table.name))
+        return targets
 
     def _clean(self) -> None:
         """Passes of the cleaner until nothing waits: a compaction that committed less than a

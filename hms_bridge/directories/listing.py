@@ -106,7 +106,7 @@ class _Look:
             raise _no_directory(self._root) from error
 
     def _walked(self) -> list[tuple[str, FileStatus]]:
-        found: list[tuple[str, FileStatus]] = []
+        files: list[tuple[str, FileStatus]] = []
         pending = [""]
         while pending:
             above = pending.pop()
@@ -122,10 +122,10 @@ class _Look:
                 path = f"{above}/{status.name}"
                 if status.kind is FileKind.LINK and not is_hidden(status.name):
                     raise _link(self._root + path)
-                found.append((path[1:], status))
+                files.append((path[1:], status))
                 if status.kind is FileKind.DIRECTORY and not is_hidden(status.name):
                     pending.append(path)
-        return found
+        return files
 
     def _refuse_link_to_nothing(self, path: str) -> None:
         """The root may be a link; one whose target is away (not mounted) is no empty table."""

@@ -136,13 +136,13 @@ def _column_name(item: exp.Expr) -> str:
 
 
 def _partition(clause: exp.Expr | None) -> dict[str, str | None]:
-    found: dict[str, str | None] = {}
+    values: dict[str, str | None] = {}
     for item in clause.expressions if clause is not None else ():
         name, value = _partition_value(item)
-        if name in found:
+        if name in values:
             raise DmlError(f"partition column {name} is named twice")
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 def _partition_value(item: exp.Expr) -> tuple[str, str | None]:

@@ -25,6 +25,7 @@ from hms_bridge.errors import DmlError
 from hms_bridge.model.catalog import Column, Table
 from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.model.lock import DataOperation, LockType
+from hms_bridge.model.properties import BUCKETING_VERSION
 
 ROW_ID = "row__id"
 ROW_PARTITION = "row__partition"
@@ -131,6 +132,7 @@ def _plan_insert(
     require_known(table, constraints, (*given, *statement.partition))
     _require_counts(statement, table, given)
     source, views = rewrite_query(statement.source, tables)
+    # By place, as in Hive: what the source calls its columns means nothing.
     aliases = [f"c{at}" for at in range(len(given))]
     sources = {name: _column(alias) for name, alias in zip(given, aliases, strict=True)}
     constants = {
@@ -171,7 +173,7 @@ def _require_counts(statement: Insert, table: Table, given: Sequence[str]) -> No
 def _require_known_buckets(table: Table) -> None:
     """A row in another bucket than Hive's would be missing from its joins of buckets. Without the
     property it is the first version (Hive: ``Utilities.getBucketingVersion``)."""
-    version = table.parameters.get("bucketing_version", "1")
+    version = table.parameters.get(BUCKETING_VERSION, "1")
     if table.storage.bucket_columns and version != "2":
         raise DmlError(
             f"{table.full_name} is CLUSTERED BY with bucketing_version {version}, whose buckets "
@@ -239,7 +241,8 @@ def _plan_update(
         _known(name, list(columns), f"column of {table.full_name}")
         if name in new:
             raise DmlError(f"column {name} is assigned twice")
-        new[name] = expression.copy()
+        new[name] = expression.copy()  # a node has one parent, and the statement stays as it is
+    # Two selects: the inner one names the new values, so that constraints read them by column.
     values = [_named(new.get(name, _column(name, statement.table.name)), name) for name in columns]
     rows, views = _rows_of(statement.table, values, statement.where, tables)
     casts = [_value(_column(name), column, table, constraints) for name, column in columns.items()]

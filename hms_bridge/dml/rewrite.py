@@ -68,18 +68,18 @@ def _name_of(table: exp.Table) -> NameAsWritten:
 
 
 def _use_views(tree: exp.Expr, tables: Mapping[NameAsWritten, Table]) -> tuple[SourceView, ...]:
-    found = [
+    named = [
         (node, tables[_name_of(node)])
         for node in tree.find_all(exp.Table)
         if _name_of(node) in tables
     ]
-    used = used_names(tree, found)
-    views = {table.full_name: _view(table, used[table.full_name]) for _, table in found}
+    used = used_names(tree, named)
+    views = {table.full_name: _view(table, used[table.full_name]) for _, table in named}
     identified = {name for name, view in views.items() if view.has_row_ids}
     if identified:
         # While the tables still have the names by which it finds them.
         _hide_row_ids_from_stars(tree, tables, identified)
-    for node, table in found:
+    for node, table in named:
         alias = node.alias or node.name
         database = node.db
         view_name = views[table.full_name].view_name

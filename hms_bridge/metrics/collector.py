@@ -69,14 +69,14 @@ class FigureCollector(Collector):
     def _samples(self) -> list[Sample]:
         deadline = time.monotonic() + self._timeout_seconds
         asked = {figure.name: self._asked(figure) for figure in self._figures}
-        found: list[Sample] = []
+        samples: list[Sample] = []
         for name, inquiry in asked.items():
             if inquiry is None:
-                found += self._failed(name, "an earlier scrape's question is not answered yet")
+                samples += self._failed(name, "an earlier scrape's question is not answered yet")
             else:
                 inquiry.thread.join(max(0.0, deadline - time.monotonic()))
-                found += self._answer(inquiry)
-        return found + [FIGURE_FAILURES.at(n, name) for name, n in self._failures.items()]
+                samples += self._answer(inquiry)
+        return samples + [FIGURE_FAILURES.at(n, name) for name, n in self._failures.items()]
 
     def _asked(self, figure: Figure) -> _Inquiry | None:
         slow = self._slow.pop(figure.name, None)

@@ -96,18 +96,20 @@ _FAMILIES: dict[str, Callable[..., Any]] = {
 
 def families(samples: Iterable[Sample]) -> list[Family]:
     """Samples by metric, in the order in which metrics come first."""
-    found: dict[Metric, Any] = {}
+    by_metric: dict[Metric, Any] = {}
     for sample in samples:
         metric, value = sample.metric, sample.value
-        if metric not in found:
+        if metric not in by_metric:
             kind = _FAMILIES[metric.type]
-            found[metric] = kind(metric.name, metric.doc, labels=metric.labels, unit=metric.unit)
-        family = found[metric]
+            by_metric[metric] = kind(
+                metric.name, metric.doc, labels=metric.labels, unit=metric.unit
+            )
+        family = by_metric[metric]
         if isinstance(value, Spread):
             family.add_metric(sample.labels, value.series, value.sum)
         else:
             family.add_metric(sample.labels, value)
-    return list(found.values())
+    return list(by_metric.values())
 
 
 def openmetrics_text(samples: Sequence[Sample]) -> bytes:

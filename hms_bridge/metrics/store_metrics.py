@@ -89,8 +89,11 @@ def txn_samples(found: TxnFigures) -> list[Sample]:
     """Of transactions."""
     kinds = (("own", found.own), ("replayed", found.replayed))
     return [
-        *(OPEN_TXNS.at(one.count, origin) for origin, one in kinds),
-        *(OLDEST_OPEN_TXN_AGE.at(one.oldest_age_ms / 1000, origin) for origin, one in kinds),
+        *(OPEN_TXNS.at(open_txns.count, origin) for origin, open_txns in kinds),
+        *(
+            OLDEST_OPEN_TXN_AGE.at(open_txns.oldest_age_ms / 1000, origin)
+            for origin, open_txns in kinds
+        ),
         ABORTED_TXNS.at(found.aborted_count),
     ]
 

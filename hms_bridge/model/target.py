@@ -25,6 +25,16 @@ class TableName:
             raise MetaError(f"'{full_name}' is no table name; write it as database.table")
         return cls(database, table)
 
+    @classmethod
+    def lower(cls, database: str, table: str, catalog: str = DEFAULT_CATALOG) -> TableName:
+        """As the catalog has names: in lower case."""
+        return cls(database.lower(), table.lower(), catalog.lower())
+
+    @property
+    def parts(self) -> tuple[str, str, str]:
+        """Database, table, catalog: in the order in which they are asked for."""
+        return (self.database, self.table, self.catalog)
+
     def __str__(self) -> str:
         """``database.table``, as write-id lists name it."""
         return f"{self.database}.{self.table}"

@@ -111,8 +111,8 @@ def _add_event(connection: Connection, txn_id: int, event: WriteEvent, now_secon
         _ROW.WNL_TABLE == event.target.table,
         _ROW.WNL_PARTITION == event.partition,
     )
-    found = connection.execute(select(_ROW.WNL_FILES).where(key).with_for_update()).first()
-    if found is None:
+    row = connection.execute(select(_ROW.WNL_FILES).where(key).with_for_update()).first()
+    if row is None:
         connection.execute(
             insert(TXN_WRITE_NOTIFICATION_LOG).values(
                 WNL_ID=next_sequence_values(connection, WRITE_LOG_SEQUENCE, 1),
@@ -128,7 +128,7 @@ def _add_event(connection: Connection, txn_id: int, event: WriteEvent, now_secon
             )
         )
         return
-    known = split_uris(found.WNL_FILES or "")
+    known = split_uris(row.WNL_FILES or "")
     new = [file for file in event.files if file not in known]
     connection.execute(
         update(TXN_WRITE_NOTIFICATION_LOG)

@@ -86,9 +86,9 @@ def _bounds_of(tail: OrcTail, column: int) -> tuple[int, int] | None:
 
 
 def _stats_of(tail: OrcTail, layout: AcidLayout) -> AcidStats | None:
-    told = tail.user_metadata.get(STATS_METADATA)
-    if told is not None:
-        return AcidStats.parse(told, tail.path)
+    stored = tail.user_metadata.get(STATS_METADATA)
+    if stored is not None:
+        return AcidStats.parse(stored, tail.path)
     if not tail.row_count:
         return AcidStats()
     bounds = _bounds_of(tail, layout.operation)
@@ -182,8 +182,8 @@ def copy_stripes(volume: Volume, sources: Sequence[CopySource], sink: BinaryIO) 
     for source in ordered:
         with volume.open_input(source.tail.path) as file:
             statistics: Sequence[Any] = source.tail.stripe_statistics()
-            for stripe, told in zip(source.tail.stripes, statistics, strict=True):
-                assembler.append_raw(_chunks(file, stripe, source.tail.path), stripe, told)
+            for stripe, about in zip(source.tail.stripes, statistics, strict=True):
+                assembler.append_raw(_chunks(file, stripe, source.tail.path), stripe, about)
         keys += source.last_keys
         stats = stats.plus(source.stats or AcidStats())
     assembler.finish(

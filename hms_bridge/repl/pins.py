@@ -62,7 +62,7 @@ def given_up_text(pin: Pin, database: str) -> str:
     if pin.given_up is None:
         return ""
     when = datetime.fromtimestamp(pin.given_up.at_ms / 1000, UTC).isoformat(" ", "seconds")
-    told = f"{pin.holder} was given up at {when} (hms.bridge.repl.archive.budget)"
+    event = f"{pin.holder} was given up at {when} (hms.bridge.repl.archive.budget)"
     if pin.kind is PinKind.POLICY:
         ends = (
             "files that the next dump may name are purged; that dump says which it lacks, and ends "
@@ -70,7 +70,7 @@ def given_up_text(pin: Pin, database: str) -> str:
         )
     else:
         ends = "files that the dump names are purged: 'repl verify' lists them"
-    return f"{told}: {pin.given_up.reason}; {ends}. {begin_anew(database)}"
+    return f"{event}: {pin.given_up.reason}; {ends}. {begin_anew(database)}"
 
 
 def given_up_of(manifest: ArchivePins | None, database: str) -> str:

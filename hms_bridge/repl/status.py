@@ -177,6 +177,7 @@ class ReplStatus:
             events_expire_in_seconds=self._seconds_until(
                 _sum(oldest_ms, _events_kept_ms(request, source, pins))
             ),
+            # What is pinned does not expire; its budget is the limit then.
             archive_expires_in_seconds=None if is_pinned else self._seconds_until(expiry_ms),
             budget_ends_in_seconds=self._seconds_until(self._budget_ends_ms(request, own_pins)),
             missing_files=missing,
@@ -204,6 +205,7 @@ class ReplStatus:
         source = self._source
         if source is None or loaded is None or current is None:
             return None, None
+        # A dump that is not loaded has what the log may have lost: only what comes after it counts.
         newest = next((dump for dump in dumps if dump.metadata is not None), None)
         dumped = _dumped_until(dumps) or loaded
         try:

@@ -62,7 +62,7 @@ class DeleteEvents:
         if first < self._asked:
             self._rewind()
         self._asked = first
-        found = []
+        rows = []
         for file in files:
             if file.path not in self._files:
                 self._files[file.path] = self._open(file)
@@ -79,8 +79,8 @@ class DeleteEvents:
                     continue
                 between = keys_between(keys, first, last)
                 if len(between[0]):
-                    found.append(between)
-        return concat_keys(found) if found else None
+                    rows.append(between)
+        return concat_keys(rows) if rows else None
 
     def _rewind(self) -> None:
         for delete_file in self._files.values():

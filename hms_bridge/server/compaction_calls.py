@@ -53,7 +53,6 @@ class CompactionCalls:
 
     @answers("find_next_compact")
     def find_next_compaction(self, args: Struct) -> Struct:
-        """Claim the next entry."""
         return _optional(self._store.find_next_compaction(given(args.workerId, "workerId"), ""))
 
     @answers("find_next_compact2")
@@ -75,7 +74,6 @@ class CompactionCalls:
 
     @answers("set_hadoop_jobid")
     def set_hadoop_job_id(self, args: Struct) -> None:
-        """Record a job."""
         job, number = given(args.jobId, "jobId"), given(args.cq_id, "cq_id")
         self._store.set_hadoop_job_id(job, CompactionId(number))
 
@@ -98,12 +96,10 @@ class CompactionCalls:
 
     @answers("mark_failed")
     def mark_failed(self, args: Struct) -> None:
-        """Failed."""
         self._store.mark_failed(_entry(args))
 
     @answers("mark_refused")
     def mark_refused(self, args: Struct) -> None:
-        """Refused."""
         self._store.mark_refused(_entry(args))
 
     @answers("abort_Compactions")
@@ -126,7 +122,7 @@ class CompactionCalls:
         """The newest finished compaction of a table, or of each of its partitions."""
         request = given(args.rqst, "rqst")
         wanted = frozenset(request.partitionnames or ())
-        found = self._store.show_compactions(
+        entries = self._store.show_compactions(
             ShowCompactionsRequest(
                 scope=Scope(
                     given_name(request.dbname, "dbname"), given_name(request.tablename, "tablename")
@@ -134,7 +130,7 @@ class CompactionCalls:
             )
         )
         newest: dict[str | None, Compaction] = {}
-        for compaction in sorted(found, key=lambda entry: entry.id):
+        for compaction in sorted(entries, key=lambda entry: entry.id):
             is_new = compaction.id > (request.lastCompactionId or 0)
             if (
                 compaction.state in _DONE
@@ -216,13 +212,13 @@ class NotificationCalls:
     def fire_event(self, args: Struct) -> Struct:
         """Log that files came into tables that are not transactional."""
         request = given(args.rqst, "rqst")
-        told = convert_event.insert_notifications_from_struct(request)
-        if not told:
+        insertions = convert_event.insert_notifications_from_struct(request)
+        if not insertions:
             raise MetaError(
                 "fire_listener_event tells of inserted files only here; events of a refresh are "
                 "not written"
             )
-        return hive.FireEventResponse(eventIds=list(self._store.fire_inserts(told)))
+        return hive.FireEventResponse(eventIds=list(self._store.fire_inserts(insertions)))
 
     @answers("get_all_write_event_info")
     def get_write_events(self, args: Struct) -> list[Struct]:

@@ -45,7 +45,6 @@ class DatabaseCalls:
 
     @answers("create_database")
     def create_database(self, args: Struct) -> None:
-        """Create one."""
         self._store.create_database(received_database(given(args.database, "database")))
 
     @answers("create_database_req")
@@ -67,7 +66,6 @@ class DatabaseCalls:
 
     @answers("get_database")
     def get_database(self, args: Struct) -> Struct:
-        """One by name."""
         catalog, name = split_catalog(given(args.name, "name"))
         return database_to_struct(self._store.get_database(name or "", catalog))
 
@@ -97,7 +95,6 @@ class DatabaseCalls:
 
     @answers("get_all_databases")
     def get_all_databases(self, _: Struct) -> list[str]:
-        """All names."""
         return list(self._store.get_databases())
 
     @answers("alter_database")
@@ -113,7 +110,6 @@ class DatabaseCalls:
 
     @answers("drop_database")
     def drop_database(self, args: Struct) -> None:
-        """Drop it."""
         catalog, name = split_catalog(given(args.name, "name"))
         self._store.drop_database(
             name or "",

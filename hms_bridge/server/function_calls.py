@@ -19,12 +19,10 @@ class FunctionCalls:
 
     @answers("create_function")
     def create_function(self, args: Struct) -> None:
-        """Create one."""
         self._store.create_function(function_from_struct(given(args.func, "func")))
 
     @answers("alter_function")
     def alter_function(self, args: Struct) -> None:
-        """Replace one."""
         catalog, database = split_catalog(given(args.dbName, "dbName"))
         function = function_from_struct(given(args.newFunc, "newFunc"))
         name = given_name(args.funcName, "funcName")
@@ -32,14 +30,12 @@ class FunctionCalls:
 
     @answers("drop_function")
     def drop_function(self, args: Struct) -> None:
-        """Drop one."""
         catalog, database = split_catalog(given(args.dbName, "dbName"))
         name = given_name(args.funcName, "funcName")
         self._store.drop_function(database or "", name, catalog)
 
     @answers("get_function")
     def get_function(self, args: Struct) -> Struct:
-        """One by name."""
         catalog, database = split_catalog(given(args.dbName, "dbName"))
         name = given_name(args.funcName, "funcName")
         return function_to_struct(self._store.get_function(database or "", name, catalog))

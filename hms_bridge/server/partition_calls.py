@@ -27,13 +27,11 @@ class PartitionCalls:
 
     @answers("get_partition", "get_partition_with_auth")
     def get_partition(self, args: Struct) -> Struct:
-        """One by its values."""
         name = table_name(args.db_name, args.tbl_name)
         return partition_to_struct(self._get(name, args.part_vals))
 
     @answers("get_partition_req")
     def get_partition_req(self, args: Struct) -> Struct:
-        """One by its values."""
         request = given(args.req, "req")
         name = table_name(request.dbName, request.tblName, request.catName)
         found = self._get(name, request.partVals)
@@ -44,7 +42,6 @@ class PartitionCalls:
 
     @answers("get_partition_by_name")
     def get_partition_by_name(self, args: Struct) -> Struct:
-        """One by its name."""
         name = table_name(args.db_name, args.tbl_name)
         text = given(args.part_name, "part_name")
         found = self._store.get_partitions_by_names(

@@ -38,7 +38,6 @@ class PartitionChangeCalls:
 
     @answers("add_partition", "add_partition_with_environment_context")
     def add_partition(self, args: Struct) -> Struct:
-        """Add one."""
         struct = given(args.new_part, "new_part")
         name = table_name(struct.dbName, struct.tableName, struct.catName)
         return partition_to_struct(self._add(name, [struct])[0])

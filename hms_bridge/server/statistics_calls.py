@@ -143,7 +143,7 @@ class StatisticsCalls:
         )
 
     def _one(self, name: TableName, column: str, partition: str | None) -> Struct:
-        found = self._store.get_column_statistics(
+        statistics = self._store.get_column_statistics(
             StatisticsQuery(
                 database_name=name.database,
                 table_name=name.table,
@@ -152,13 +152,13 @@ class StatisticsCalls:
                 partition_names=None if partition is None else (partition,),
             )
         )
-        if not found:
+        if not statistics:
             raise NoSuchObjectError(
                 f"Statistics for dbName={name.database}, tableName={name.table}, "
                 f"columnName={column} is not available"
             )
         return convert_statistics.object_to_struct(
-            found[0],
+            statistics[0],
             database=name.database,
             table=name.table,
             catalog=name.catalog,

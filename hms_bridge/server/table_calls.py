@@ -53,7 +53,6 @@ class TableCalls:
 
     @answers("get_table")
     def get_table(self, args: Struct) -> Struct:
-        """One by name."""
         name = table_name(args.dbname, args.tbl_name)
         return table_to_struct(self._get(name, capabilities=None))
 
@@ -116,13 +115,13 @@ class TableCalls:
         """Names, types and comments over several databases."""
         catalog, pattern = split_catalog(args.db_patterns)
         types = frozenset(args.tbl_types or ())
-        found = []
+        metas = []
         for database in self._store.get_databases(pattern_of(pattern), catalog):
             names = self._store.get_tables(database, pattern_of(args.tbl_patterns), None, catalog)
             for table in self._store.get_tables_by_names(database, names, catalog):
                 if not types or table.type in types:
-                    found.append(_table_meta(table))
-        return found
+                    metas.append(_table_meta(table))
+        return metas
 
     @answers("get_table_names_by_filter")
     def get_table_names_by_filter(self, args: Struct) -> list[str]:
@@ -150,14 +149,12 @@ class TableCalls:
 
     @answers("get_fields_req")
     def get_fields_req(self, args: Struct) -> Struct:
-        """As get_fields."""
         request = given(args.req, "req")
         table = self._get_plain(table_name(request.dbName, request.tblName, request.catName))
         return hive.GetFieldsResponse(fields=columns_to_structs(table.storage.columns))
 
     @answers("get_schema_req")
     def get_schema_req(self, args: Struct) -> Struct:
-        """As get_schema."""
         request = given(args.req, "req")
         table = self._get_plain(table_name(request.dbName, request.tblName, request.catName))
         columns = (*table.storage.columns, *table.partition_columns)
@@ -165,7 +162,6 @@ class TableCalls:
 
     @answers("create_table", "create_table_with_environment_context")
     def create_table(self, args: Struct) -> None:
-        """Create one."""
         self._create(args.tbl, context_of(args))
 
     @answers("create_table_with_constraints")
@@ -190,7 +186,6 @@ class TableCalls:
 
     @answers("alter_table", "alter_table_with_environment_context")
     def alter_table(self, args: Struct) -> None:
-        """Replace one."""
         name = table_name(args.dbname, args.tbl_name)
         self._alter(name, args.new_tbl, environment_of(context_of(args)))
 
@@ -294,10 +289,10 @@ class TableCalls:
         return table
 
     def _readable(self, tables: Iterable[Table], capabilities: Struct | None) -> tuple[Table, ...]:
-        found = tuple(tables)
+        readable = tuple(tables)
         understood = () if capabilities is None else capabilities.values or ()
         if self._is_capability_checked and _INSERT_ONLY_TABLES not in understood:
-            for table in found:
+            for table in readable:
                 if table.is_insert_only:
                     raise MetaError(
                         f"{table.full_name} is an insert-only transactional table, and the "
@@ -305,7 +300,7 @@ class TableCalls:
                         "INSERT_ONLY_TABLES); use another client, or set "
                         "metastore.client.capability.check to false on the server"
                     )
-        return found
+        return readable
 
     def _alter(
         self,
@@ -338,8 +333,8 @@ def _with_access(table: Table, capabilities: Sequence[str] | None) -> Struct:
     struct: Any = table_to_struct(table)
     if capabilities and "OBJCAPABILITIES" not in table.parameters:
         struct.accessType = access_type(table, capabilities)
-    told: Struct = struct
-    return told
+    answer: Struct = struct
+    return answer
 
 
 def _table_meta(table: Table) -> Struct:

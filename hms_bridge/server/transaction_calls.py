@@ -21,7 +21,6 @@ class TransactionCalls:
 
     @answers("open_txns")
     def open_txns(self, args: Struct) -> Struct:
-        """Open some."""
         request = convert_txn.open_request_from_struct(given(args.rqst, "rqst"))
         return hive.OpenTxnsResponse(txn_ids=list(self._store.open_txns(request)))
 
@@ -52,13 +51,11 @@ class TransactionCalls:
 
     @answers("commit_txn")
     def commit_txn(self, args: Struct) -> None:
-        """Commit one."""
         request = convert_txn.commit_request_from_struct(given(args.rqst, "rqst"))
         self._store.commit_txn(request)
 
     @answers("abort_txn")
     def abort_txn(self, args: Struct) -> None:
-        """Abort one."""
         self._store.abort_txn(convert_txn.abort_request_from_struct(given(args.rqst, "rqst")))
 
     @answers("abort_txns")
@@ -175,19 +172,16 @@ class LockCalls:
 
     @answers("lock")
     def lock(self, args: Struct) -> Struct:
-        """Ask for locks."""
         request = convert_lock.lock_request_from_struct(given(args.rqst, "rqst"))
         return convert_lock.lock_response_to_struct(self._store.lock(request))
 
     @answers("check_lock")
     def check_lock(self, args: Struct) -> Struct:
-        """Ask again."""
         lock_id = LockId(given(given(args.rqst, "rqst").lockid, "lockid"))
         return convert_lock.lock_response_to_struct(self._store.check_lock(lock_id))
 
     @answers("unlock")
     def unlock(self, args: Struct) -> None:
-        """Give locks back."""
         self._store.unlock(LockId(given(given(args.rqst, "rqst").lockid, "lockid")))
 
     @answers("show_locks")

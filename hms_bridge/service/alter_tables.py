@@ -21,6 +21,7 @@ from hms_bridge.errors import InvalidOperationError, MetaError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Partition, Table
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.properties import is_true
+from hms_bridge.model.target import TableName
 from hms_bridge.notification import events
 from hms_bridge.service import altered_statistics, file_statistics, moves
 from hms_bridge.service.foundation import VerbFamily, normal_table, with_ddl_time
@@ -57,7 +58,7 @@ class _Moved:
 class _Alteration:
     """What to change: the table's name till now, and what the statement says of itself."""
 
-    old_name: tuple[str, str]
+    old_name: TableName
     is_cascade: bool
     valid_write_ids: str | None
 
@@ -75,13 +76,13 @@ class AlterTableVerbs(VerbFamily):
         valid_write_ids: str | None = None,
     ) -> None:
         wanted = normal_table(table)
-        old_name = (database.lower(), name.lower())
+        old_name = TableName.lower(database, name, wanted.catalog_name)
         alteration = _Alteration(
             old_name=old_name,
             is_cascade=(environment or {}).get(CASCADE, "").lower() == "true",
             valid_write_ids=valid_write_ids,
         )
-        if old_name == (wanted.database_name, wanted.name):
+        if old_name == _name_of(wanted):
             counted = self._with_file_statistics(wanted, environment or {})
             self._transactions.write(lambda unit: self._alter(unit, alteration, counted))
             return
@@ -111,16 +112,16 @@ class AlterTableVerbs(VerbFamily):
 
     def _alter_with_move(self, alteration: _Alteration, wanted: Table, move: _Move) -> None:
         old_name = alteration.old_name
-        self._files.settle(move.source)
-        self._files.settle(move.target)
+        self._file_work.settle(move.source)
+        self._file_work.settle(move.target)
         context = ArchiveContext(
             cause=ArchiveCause.RENAME,
             location=move.source,
-            database=old_name[0],
-            table=old_name[1],
+            database=old_name.database,
+            table=old_name.table,
         )
         altered = replace(wanted, storage=replace(wanted.storage, location=move.target))
-        with self._files.moved(
+        with self._file_work.moved(
             move.source, move.target, context=context, is_archived=move.is_archived
         ) as task:
             self._transactions.write(
@@ -129,24 +130,26 @@ class AlterTableVerbs(VerbFamily):
                 )
             )
 
-    def _move_for(self, old_name: tuple[str, str], wanted: Table) -> _Move | None:
+    def _move_for(self, old_name: TableName, wanted: Table) -> _Move | None:
         """Whether the directory follows the name: managed tables at their default place do
         (HiveAlterHandler.alterTable). Also refuses early what the transaction will refuse."""
 
         def work(connection: Connection) -> tuple[StoredTable, Database, Database, WriteId]:
-            old = _require(tables.find_table(connection, *old_name, wanted.catalog_name), old_name)
-            found = [
+            old = _require(tables.find_table(connection, *old_name.parts), old_name)
+            from_database, to_database = (
                 databases.find_database(connection, name, wanted.catalog_name)
-                for name in (old_name[0], wanted.database_name)
-            ]
-            if found[0] is None or found[1] is None:
+                for name in (old_name.database, wanted.database_name)
+            )
+            if from_database is None or to_database is None:
                 raise InvalidOperationError(
                     f"Unable to change partition or table. Database {wanted.database_name} "
                     "does not exist"
                 )
-            _check_name_is_free(connection, found[1].id, wanted)
-            highest = write_ids.get_max_allocated_write_id(connection, *old_name)
-            return old, found[0].database, found[1].database, highest
+            _check_name_is_free(connection, to_database.id, wanted)
+            highest = write_ids.get_max_allocated_write_id(
+                connection, old_name.database, old_name.table
+            )
+            return old, from_database.database, to_database.database, highest
 
         stored, old_database, new_database, highest = self._transactions.read(work)
         old, source = stored.table, stored.table.storage.location
@@ -181,12 +184,12 @@ class AlterTableVerbs(VerbFamily):
     ) -> None:
         connection, old_name = unit.connection, alteration.old_name
         stored = _require(
-            tables.find_table(connection, *old_name, wanted.catalog_name, RowLock.EXCLUSIVE),
+            tables.find_table(connection, *old_name.parts, RowLock.EXCLUSIVE),
             old_name,
         )
         stored = view_creation.with_creation(connection, stored)
         new_database = stored.database_id
-        if old_name != (wanted.database_name, wanted.name):
+        if old_name != _name_of(wanted):
             found = databases.require_database(
                 connection, wanted.database_name, wanted.catalog_name, RowLock.SHARED
             )
@@ -212,7 +215,7 @@ class AlterTableVerbs(VerbFamily):
         if alteration.is_cascade and stored.table.storage.columns != after.storage.columns:
             changes = _cascade_columns(unit, stored, after)
         if stored.table.is_in_txn_tables:
-            resources.rename_table(connection, old_name, (after.database_name, after.name))
+            resources.rename_table(connection, old_name, _name_of(after))
         unit.events.append(events.table_altered(stored.table, after, unit.now_seconds))
         # Hive tells of no partition here: its replicas keep the old columns there.
         if self._settings.events.is_alter_partitions_one_event:
@@ -230,7 +233,7 @@ class AlterTableVerbs(VerbFamily):
         connection, task = unit.connection, moved.task
         self._files.rule.require_alone(connection, Owner(table=stored.table), task.location)
         moves.require_no_new_writer(connection, stored.table, moved.plan.highest_write_id)
-        if stored.table.storage.location != task.location or not self._files.finish(unit, task):
+        if stored.table.storage.location != task.location or not self._file_work.finish(unit, task):
             raise MetaError(
                 f"{stored.table.full_name} was changed by someone else while its directory "
                 "was moved; try again"
@@ -272,9 +275,13 @@ def _cascade_columns(
     return changes
 
 
-def _require(stored: StoredTable | None, name: tuple[str, str]) -> StoredTable:
+def _name_of(table: Table) -> TableName:
+    return TableName(table.database_name, table.name, table.catalog_name)
+
+
+def _require(stored: StoredTable | None, name: TableName) -> StoredTable:
     if stored is None:
-        raise InvalidOperationError(f"{DEFAULT_CATALOG}.{name[0]}.{name[1]} table not found")
+        raise InvalidOperationError(f"{DEFAULT_CATALOG}.{name} table not found")
     return stored
 
 

@@ -21,7 +21,7 @@ from hms_bridge.model.statistics_state import (
     without_columns,
     without_trust,
 )
-from hms_bridge.service.statistics import require_told_change
+from hms_bridge.service.statistics_updates import require_told_change
 
 
 def altered_table(

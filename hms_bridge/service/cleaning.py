@@ -17,11 +17,13 @@ from hms_bridge.service.aborts import log_abort
 from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.unit_of_work import UnitOfWork, reads, writes
 from hms_bridge.txn import (
+    aborted_writes,
     cleaning,
     compaction_history,
     compaction_queue,
     housekeeping,
     open_txns,
+    potential_compactions,
     valid_write_ids,
 )
 
@@ -41,13 +43,13 @@ class CleaningVerbs(VerbFamily):
     """The CleaningStore."""
 
     find_ready_to_clean = reads(cleaning.find_ready_to_clean)
-    find_ready_to_clean_aborts = reads(cleaning.find_ready_to_clean_aborts)
+    find_ready_to_clean_aborts = reads(aborted_writes.find_ready_to_clean_aborts)
     readers = reads(cleaning.readers)
-    find_potential_compactions = reads(cleaning.find_potential_compactions)
+    find_potential_compactions = reads(potential_compactions.find_potential_compactions)
     mark_cleaning_started = writes(cleaning.mark_cleaning_started)
     mark_cleaning_postponed = writes(cleaning.mark_cleaning_postponed)
     retry_failed_cleanings = writes(cleaning.retry_failed_cleanings)
-    forget_aborted_components = writes(cleaning.forget_aborted_components)
+    forget_aborted_components = writes(aborted_writes.forget_aborted_components)
     aborted_since = reads(sql(valid_write_ids.aborted_since))
     find_moves = reads(sql(_find_moves))
     min_open_txn_watermark = reads(open_txns.min_open_txn_watermark)
@@ -83,7 +85,7 @@ class CleaningVerbs(VerbFamily):
         ):
             self._transactions.write(step)
         self._repeat(_purge_events)
-        self._files.resume()
+        self._file_work.resume()
 
     def _repeat(self, step: Callable[[UnitOfWork], int]) -> None:
         for _ in range(ROUNDS_MAX):

@@ -46,7 +46,7 @@ class DatabaseVerbs(VerbFamily):
             raise AlreadyExistsError(f"Database {wanted.name} already exists")
         places = {location, self._roots.managed_location(wanted)}
         for place in sorted(places):
-            self._files.settle(place, is_below_left=True)
+            self._file_work.settle(place, is_below_left=True)
         made = [place for place in sorted(places) if self._files.make_directory(place)]
         try:
             self._transactions.write(lambda unit: _insert_database(unit, wanted))
@@ -118,7 +118,7 @@ class DatabaseVerbs(VerbFamily):
             )
 
         database, tasks = self._transactions.write(work)
-        self._files.carry_out(tasks)
+        self._file_work.carry_out(tasks)
         if is_data_deleted:
             # Files that no table of the database owned are not ours to delete.
             for place in self._directories_of(database):

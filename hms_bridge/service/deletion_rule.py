@@ -34,14 +34,14 @@ class DeletionRule:
     def roots_of(self, connection: Connection, wanted: Sequence[str]) -> dict[str, str]:
         """Of the places those that lie below an allowed root, and that."""
         fixed = (self.roots.managed, self.roots.external, *self.roots.others)
-        found = {
+        roots = {
             place: root
             for place in wanted
             if (root := next((allowed for allowed in fixed if is_inside(place, allowed)), None))
             is not None
         }
-        outside = [place for place in wanted if place not in found]
-        return found | (places.databases_above(connection, outside) if outside else {})
+        outside = [place for place in wanted if place not in roots]
+        return roots | (places.databases_above(connection, outside) if outside else {})
 
     def verdicts(
         self, connection: Connection, wanted: Sequence[str], owner: Owner | None = None
@@ -65,13 +65,13 @@ class DeletionRule:
         """The table or partition with which a place may be deleted, because it lies in its
         directory; links on the way to either are followed."""
         real = self.real_place(place)
-        found = places.holder(connection, [place, real])
-        if found is None and parse_uri(real).file_system[0] == "file":
+        owner = places.holder(connection, [place, real])
+        if owner is None and parse_uri(real).file_system[0] == "file":
             local = places.on_local_disks(connection)
-            found = next(
+            owner = next(
                 (tenant for tenant in local if is_below(real, self.real_place(tenant.place))), None
             )
-        return None if found is None else places.shown(connection, found)
+        return None if owner is None else places.shown(connection, owner)
 
     def require_alone(
         self, connection: Connection, owner: Owner, *directories: str, what: str = "moved"

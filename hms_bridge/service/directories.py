@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from changemanager.durable import settle_names
 from changemanager.errors import LocationError
@@ -250,3 +251,15 @@ def _has_names_below(place: Location) -> bool:
         return bool(place.volume.children(place.path))
     except FileNotFoundError:
         return False
+
+
+def visible_children(listing: Sequence[ListedFile]) -> dict[str, list[ListedFile]]:
+    """What is directly in a listed directory and not hidden, each with its own listing."""
+    by_name: dict[str, list[ListedFile]] = {}
+    for file in listing:
+        name, _, below = file.path.partition("/")
+        if name and not name.startswith(("_", ".")):
+            children = by_name.setdefault(name, [])
+            if below or file.kind is not FileKind.DIRECTORY:
+                children.append(replace(file, path=below))
+    return by_name

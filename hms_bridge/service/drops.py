@@ -19,7 +19,9 @@ from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import InvalidOperationError
 from hms_bridge.model.catalog import Database, Table
 from hms_bridge.model.properties import is_true
+from hms_bridge.model.target import TableName
 from hms_bridge.notification import events
+from hms_bridge.service.file_work import FileWork
 from hms_bridge.service.locations import parent
 from hms_bridge.service.unit_of_work import Transactions, UnitOfWork
 from hms_bridge.service.warehouse_files import WarehouseFiles
@@ -35,9 +37,12 @@ class Drops:
     """First look at what is there, then drop the rows inside the verb's transaction, then carry
     out the tasks that it returned."""
 
-    def __init__(self, transactions: Transactions, files: WarehouseFiles) -> None:
+    def __init__(
+        self, transactions: Transactions, files: WarehouseFiles, file_work: FileWork
+    ) -> None:
         self._transactions = transactions
         self._files = files
+        self._file_work = file_work
 
     def drop_table(
         self,
@@ -87,13 +92,13 @@ class Drops:
 
     def look_at_partitions(
         self,
-        key: tuple[str, str, str],
+        key: TableName,
         find: Callable[[Connection, StoredTable], Sequence[StoredPartition]],
     ) -> Looked:
         """What is in the directories of partitions that are about to be dropped."""
 
         def work(connection: Connection) -> list[str]:
-            stored = tables.require_table(connection, *key)
+            stored = tables.require_table(connection, *key.parts)
             if not has_own_files(stored.table):
                 return []
             return self._deletable(connection, list(_places(find(connection, stored))))
@@ -170,7 +175,7 @@ class Drops:
                 _LOG.warning("%s is dropped, its files stay: %s", place, verdict.refusal)
                 continue
             tasks.append(
-                self._files.deletion(
+                self._file_work.deletion(
                     place,
                     root=verdict.root,
                     # It may have got its place since then; what is there now is of this commit.
@@ -202,7 +207,7 @@ class Drops:
     def carry_out(self, tasks: Sequence[FileTask]) -> None:
         """Carry out the tasks of dropped partitions; the directories that lay above nothing else
         go with them, up to the table's (``DropPartitionsHandler.PathAndDepth``)."""
-        self._files.carry_out(tasks)
+        self._file_work.carry_out(tasks)
         above = {
             place
             for task in tasks

@@ -58,11 +58,11 @@ class ExchangePartitionVerbs(VerbFamily):
         plan = self._transactions.read(lambda c: self._plan(c, values, source, target))
         if plan.is_source_of_replication:
             self._files.require_archive(f"table {plan.source.table.full_name}")
-        self._files.settle(*(place for _, *both in plan.moves for place in both))
+        self._file_work.settle(*(place for _, *both in plan.moves for place in both))
         with ExitStack() as moves:  # what was moved first is put back last
             tasks = [
                 moves.enter_context(
-                    self._files.moved(
+                    self._file_work.moved(
                         place,
                         new_place,
                         context=ArchiveContext(
@@ -98,7 +98,7 @@ class ExchangePartitionVerbs(VerbFamily):
         plan = self._plan(unit.connection, values, source, target)
         is_same = [old.id for old, _ in plan.pairs] == [old.id for old, _ in planned.pairs]
         is_same &= plan.moves == planned.moves
-        if not is_same or not all(self._files.finish(unit, task) for task in moved):
+        if not is_same or not all(self._file_work.finish(unit, task) for task in moved):
             raise MetaError(
                 f"partitions of {source.database}.{source.table} were changed by someone else "
                 "while their directories were moved; try again"
@@ -136,20 +136,20 @@ def _plan(
     into = _require(connection, target, "destination")
     out_of = _require(connection, source, "source")
     wanted = _values(out_of.table, values)
-    found = partitions.find_by_values(connection, out_of, wanted)
-    if not found:
+    moving = partitions.find_by_values(connection, out_of, wanted)
+    if not moving:
         shown = ", ".join(f"{key}={value}" for key, value in values.items())
         raise MetaError(
             f"No partition is found with the values {{{shown}}} for the table {source.table}"
         )
     _check_form(out_of.table, into.table)
-    existing = partitions.existing_names(connection, into, [partition.name for partition in found])
+    existing = partitions.existing_names(connection, into, [partition.name for partition in moving])
     if existing:
         raise MetaError(f"The partition {min(existing)} already exists in the table {target.table}")
     return _Exchange(
         source=out_of,
         target=into,
-        pairs=[(stored, _moved(stored, out_of.table, into.table)) for stored in found],
+        pairs=[(stored, _moved(stored, out_of.table, into.table)) for stored in moving],
         is_source_of_replication=_check_replication(connection, source, target),
     )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from hms_bridge.catalog.limits import check_database, check_table
 from hms_bridge.model.catalog import Column, Database, Partition, Storage, Table
 from hms_bridge.service.drops import Drops
+from hms_bridge.service.file_work import FileWork
 from hms_bridge.service.locations import WarehouseRoots
 from hms_bridge.service.unit_of_work import Transactions, Verbs
 from hms_bridge.service.warehouse_files import WarehouseFiles
@@ -18,6 +19,7 @@ class Foundation:
 
     transactions: Transactions
     files: WarehouseFiles
+    file_work: FileWork
     drops: Drops
     roots: WarehouseRoots
 
@@ -29,6 +31,7 @@ class VerbFamily(Verbs):
     def __init__(self, foundation: Foundation) -> None:
         super().__init__(foundation.transactions)
         self._files = foundation.files
+        self._file_work = foundation.file_work
         self._drops = foundation.drops
         self._settings = foundation.transactions.settings
         self._clock = foundation.transactions.clock

@@ -32,8 +32,8 @@ def _create_function(unit: UnitOfWork, function: Function) -> None:
     complete = replace(wanted, create_time=unit.now_seconds)
     functions.insert_function(unit.connection, database.id, complete)
     # The event has the name as it was sent, as Hive's does.
-    told = replace(complete, name=function.name)
-    unit.events.append(object_events.function_created(told, unit.now_seconds))
+    as_sent = replace(complete, name=function.name)
+    unit.events.append(object_events.function_created(as_sent, unit.now_seconds))
 
 
 def _alter_function(

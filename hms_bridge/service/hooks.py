@@ -92,7 +92,7 @@ def named_hooks(
     loaded = zip(names, load_hooks(names), strict=True)
     given = ((f"{type(hook).__module__}:{type(hook).__qualname__}", hook) for hook in hooks)
     seen: Counter[str] = Counter()
-    found = []
+    registered = []
     for name, hook in (*loaded, *given):
         seen[name] += 1
         unique = name if seen[name] == 1 else f"{name}#{seen[name]}"
@@ -100,8 +100,8 @@ def named_hooks(
             raise ConfigError(
                 f"event hook '{unique}': a name has at most {NAME_LENGTH_MAX} characters"
             )
-        found.append((unique, hook))
-    return tuple(found)
+        registered.append((unique, hook))
+    return tuple(registered)
 
 
 def _load_hook(name: str) -> EventHook:

@@ -8,6 +8,7 @@ from hms_bridge.catalog import tables, view_creation
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.errors import InvalidOperationError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, CreationMetadata, Table
+from hms_bridge.model.target import TableName
 from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.unit_of_work import UnitOfWork, reads, writes
 from hms_bridge.txn import materialization
@@ -20,8 +21,8 @@ def _update_creation_metadata(
     creation: CreationMetadata,
     catalog: str = DEFAULT_CATALOG,
 ) -> None:
-    key = (database.lower(), view.lower(), catalog.lower())
-    table = tables.require_table(unit.connection, *key, RowLock.EXCLUSIVE).table
+    key = TableName.lower(database, view, catalog)
+    table = tables.require_table(unit.connection, *key.parts, RowLock.EXCLUSIVE).table
     if not table.is_materialized_view:
         raise InvalidOperationError(f"{table.full_name} is no materialized view")
     view_creation.put_creation(unit.connection, table, creation, unit.clock.now_ms())

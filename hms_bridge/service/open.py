@@ -20,6 +20,7 @@ from hms_bridge.service.archive_manifest import SqlArchiveManifest
 from hms_bridge.service.archiving import Archiving
 from hms_bridge.service.directories import Directories
 from hms_bridge.service.drops import Drops
+from hms_bridge.service.file_work import FileWork
 from hms_bridge.service.foundation import Foundation
 from hms_bridge.service.hook_positions import StoredPositions
 from hms_bridge.service.hooks import EventHook, HookDispatcher, named_hooks
@@ -112,16 +113,29 @@ def _assembled(
         clock=transactions.clock,
         new_id=make_token,
     )
+    directories = directories or Directories(resolver)
+    protocol = archiving.delete_protocol()
     files = WarehouseFiles(
         transactions=transactions,
         roots=roots,
-        directories=directories or Directories(resolver),
+        directories=directories,
         is_known=resolver.has,
-        protocol=archiving.delete_protocol(),
+        archive=protocol.archive,
+    )
+    file_work = FileWork(
+        transactions=transactions,
+        files=files,
+        directories=directories,
+        protocol=protocol,
         new_id=make_token,
     )
-    drops = Drops(transactions, files)
-    foundation = Foundation(transactions=transactions, files=files, drops=drops, roots=roots)
+    foundation = Foundation(
+        transactions=transactions,
+        files=files,
+        file_work=file_work,
+        drops=Drops(transactions, files, file_work),
+        roots=roots,
+    )
     return MetastoreService(foundation, manifest)
 
 

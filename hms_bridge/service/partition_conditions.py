@@ -21,6 +21,7 @@ from hms_bridge.catalog.value_rows import rows_of_keys, rows_of_names
 from hms_bridge.errors import MetaError, NoSuchObjectError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, DEFAULT_PARTITION_VALUE, Partition
 from hms_bridge.model.expression import Condition, ConditionToDrop, FilterText, Unread
+from hms_bridge.model.target import TableName
 from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.partition_queries import require_named
 from hms_bridge.service.unit_of_work import UnitOfWork, reads
@@ -138,7 +139,7 @@ class PartitionConditionVerbs(VerbFamily):
 
         Raises NoSuchObjectError if one selects nothing, MetaError if one cannot be decided.
         """
-        key = (database.lower(), table.lower(), catalog.lower())
+        key = TableName.lower(database, table, catalog)
         looked = None
         if is_data_deleted:
             looked = self._drops.look_at_partitions(
@@ -146,7 +147,7 @@ class PartitionConditionVerbs(VerbFamily):
             )
 
         def work(unit: UnitOfWork) -> tuple[Sequence[FileTask], tuple[Partition, ...]]:
-            stored = tables.require_table(unit.connection, *key, RowLock.SHARED)
+            stored = tables.require_table(unit.connection, *key.parts, RowLock.SHARED)
             found = _to_drop(unit.connection, stored, conditions, is_if_exists=is_if_exists)
             tasks = self._drops.drop_partitions(
                 unit, stored, found, looked=looked, is_purge=is_purge
@@ -197,7 +198,7 @@ def _to_drop(
     *,
     is_if_exists: bool,
 ) -> Sequence[StoredPartition]:
-    found: dict[str, StoredPartition] = {}
+    dropped: dict[str, StoredPartition] = {}
     for wanted in conditions:
         chosen = _choose(connection, stored, wanted.condition, DEFAULT_PARTITION_VALUE)
         if chosen.is_uncertain:
@@ -210,8 +211,8 @@ def _to_drop(
         loaded = partitions.load_matches(connection, stored, chosen)
         for partition in loaded:
             _check_archive(partition.partition, wanted.archive_level)
-        found.update({partition.name: partition for partition in loaded})
-    return list(found.values())
+        dropped.update({partition.name: partition for partition in loaded})
+    return list(dropped.values())
 
 
 def _check_archive(partition: Partition, archive_level: int) -> None:

@@ -27,6 +27,7 @@ from hms_bridge.model.catalog import (
     asks_to_keep,
     without_keep_request,
 )
+from hms_bridge.model.target import TableName
 from hms_bridge.notification import events
 from hms_bridge.service import altered_statistics, file_statistics
 from hms_bridge.service.file_statistics import FileCount
@@ -39,7 +40,7 @@ from hms_bridge.service.unit_of_work import UnitOfWork
 class _Alteration:
     """What alter_partitions is to do; ``counts`` of files by values."""
 
-    key: tuple[str, str, str]
+    key: TableName
     wanted: Sequence[Partition]
     environment: Mapping[str, str]
     counts: Mapping[tuple[str, ...], FileCount | None]
@@ -66,7 +67,7 @@ class PartitionVerbs(VerbFamily):
         is_if_not_exists: bool = False,
         catalog: str = DEFAULT_CATALOG,
     ) -> tuple[Partition, ...]:
-        key = (database.lower(), table.lower(), catalog.lower())
+        key = TableName.lower(database, table, catalog)
         stored = self._transactions.read(lambda c: _table_to_add_to(c, key))
         wanted = _distinct(
             stored.table, [_complete(stored.table, p, self._roots, is_new=True) for p in partitions]
@@ -91,10 +92,14 @@ class PartitionVerbs(VerbFamily):
     def _make_directories(self, table: Table, new: Iterable[Partition]) -> list[str]:
         given = [(p.storage.location, p) for p in new if p.storage.location is not None]
         places = [place for place, _ in given]
-        self._files.settle(*(place for place, p in given if not asks_to_keep(p.parameters)))
+        self._file_work.settle(*(place for place, p in given if not asks_to_keep(p.parameters)))
         for place in (place for place, p in given if asks_to_keep(p.parameters)):
-            self._files.keep(place)
-        return [p for p in places if self._files.make_directory(p, is_external=table.is_external)]
+            self._file_work.keep(place)
+        return [
+            place
+            for place in places
+            if self._files.make_directory(place, is_external=table.is_external)
+        ]
 
     def _counted_anew(
         self, table: Table, new: Mapping[str, Partition], made: Sequence[str]
@@ -117,7 +122,7 @@ class PartitionVerbs(VerbFamily):
     def _insert(
         self,
         unit: UnitOfWork,
-        key: tuple[str, str, str],
+        key: TableName,
         wanted: Mapping[str, Partition],
         *,
         is_if_not_exists: bool,
@@ -169,7 +174,7 @@ class PartitionVerbs(VerbFamily):
         is_event_each: bool = False,
         valid_write_ids: str | None = None,
     ) -> None:
-        key = (database.lower(), table.lower(), catalog.lower())
+        key = TableName.lower(database, table, catalog)
         given = environment or {}
         alteration = _Alteration(
             key=key,
@@ -182,7 +187,7 @@ class PartitionVerbs(VerbFamily):
         self._transactions.write(lambda unit: self._alter_partitions(unit, alteration))
 
     def _count(
-        self, key: tuple[str, str, str], wanted: Sequence[Partition], environment: Mapping[str, str]
+        self, key: TableName, wanted: Sequence[Partition], environment: Mapping[str, str]
     ) -> Mapping[tuple[str, ...], FileCount | None]:
         """The files of those whose statistics are due, before the transaction."""
 
@@ -210,21 +215,25 @@ class PartitionVerbs(VerbFamily):
             name_of(stored.table, p.values): _complete(stored.table, p, self._roots, is_new=False)
             for p in wanted
         }
-        found = {p.name: p for p in partitions.find_by_names(unit.connection, stored, list(named))}
-        missing = [name for name in named if name not in found]
+        existing = {
+            p.name: p for p in partitions.find_by_names(unit.connection, stored, list(named))
+        }
+        missing = [name for name in named if name not in existing]
         if missing:
             values = ", ".join(named[missing[0]].values)
             raise NoSuchObjectError(f"alter is not possible: partition values=[{values}] missing")
         changes = [
             (
-                found[name],
+                existing[name],
                 altered_statistics.altered_partition(
                     unit.connection,
                     stored.table,
-                    found[name],
+                    existing[name],
                     _altered(
-                        found[name].partition,
-                        alteration.with_statistics(stored.table, found[name].partition, partition),
+                        existing[name].partition,
+                        alteration.with_statistics(
+                            stored.table, existing[name].partition, partition
+                        ),
                         unit.now_seconds,
                     ),
                     alteration.valid_write_ids,
@@ -257,7 +266,7 @@ class PartitionVerbs(VerbFamily):
         is_purge: bool = False,
         is_if_exists: bool = False,
     ) -> None:
-        key = (database.lower(), table.lower(), catalog.lower())
+        key = TableName.lower(database, table, catalog)
         looked = None
         if is_data_deleted:
             looked = self._drops.look_at_partitions(
@@ -266,35 +275,35 @@ class PartitionVerbs(VerbFamily):
 
         def work(unit: UnitOfWork) -> Sequence[FileTask]:
             stored = _table(unit.connection, key, RowLock.SHARED)
-            found = partitions.find_by_names(unit.connection, stored, names)
-            if len(found) < len(set(names)) and not is_if_exists:
-                missing = sorted(set(names) - {partition.name for partition in found})
+            doomed = partitions.find_by_names(unit.connection, stored, names)
+            if len(doomed) < len(set(names)) and not is_if_exists:
+                missing = sorted(set(names) - {partition.name for partition in doomed})
                 raise NoSuchObjectError(
                     f"Some partitions to drop are missing: {', '.join(missing[:5])} of "
                     f"{stored.table.full_name}"
                 )
             return self._drops.drop_partitions(
-                unit, stored, found, looked=looked, is_purge=is_purge
+                unit, stored, doomed, looked=looked, is_purge=is_purge
             )
 
         self._drops.carry_out(self._transactions.write(work))
 
 
-def _table(
-    connection: Connection, key: tuple[str, str, str], lock: RowLock = RowLock.NONE
-) -> StoredTable:
-    return tables.require_table(connection, *key, lock)
+def _table(connection: Connection, key: TableName, lock: RowLock = RowLock.NONE) -> StoredTable:
+    return tables.require_table(connection, *key.parts, lock)
 
 
 def _table_to_add_to(
-    connection: Connection, key: tuple[str, str, str], lock: RowLock = RowLock.NONE
+    connection: Connection, key: TableName, lock: RowLock = RowLock.NONE
 ) -> StoredTable:
-    stored = tables.find_table(connection, *key, lock)
-    if stored is None or not stored.table.is_partitioned:  # or dropped while its parts were read
-        stored = tables.find_table(connection, *key, lock)
+    stored = tables.find_table(connection, *key.parts, lock)
+    if stored is not None and not stored.table.is_partitioned:
+        # Its row and its columns are two statements: one that was dropped in between seems to have
+        # no partition columns, and is not there at a second look.
+        stored = tables.find_table(connection, *key.parts, lock)
     if stored is None:
         raise NoSuchObjectError(
-            f"Unable to add partitions because {key[2]}.{key[0]}.{key[1]} does not exist"
+            f"Unable to add partitions because {key.catalog}.{key} does not exist"
         )
     if not stored.table.is_partitioned:
         raise InvalidOperationError(

@@ -17,6 +17,7 @@ from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import InvalidOperationError, MetaError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Partition, Table
 from hms_bridge.model.ids import WriteId
+from hms_bridge.model.target import TableName
 from hms_bridge.notification import events
 from hms_bridge.service import file_statistics, moves
 from hms_bridge.service.file_statistics import FileCount
@@ -31,7 +32,7 @@ class _Renaming:
     """One partition under its old name, and what it becomes; the table's highest write id before
     anything is moved."""
 
-    table_key: tuple[str, str, str]
+    table_key: TableName
     highest_write_id: WriteId
     old_name: str
     wanted: Partition
@@ -54,7 +55,7 @@ class RenamePartitionVerbs(VerbFamily):
 
         Raises InvalidOperationError if it is not there, or the new values are taken.
         """
-        key = (database.lower(), table.lower(), catalog.lower())
+        key = TableName.lower(database, table, catalog)
         stored, old, is_source, highest = self._transactions.read(
             lambda c: _look_up(c, key, values)
         )
@@ -80,19 +81,21 @@ class RenamePartitionVerbs(VerbFamily):
     def _rename_with_move(
         self, renaming: _Renaming, source: str, target: str, *, is_archived: bool
     ) -> None:
-        self._files.settle(source, target)
+        self._file_work.settle(source, target)
         context = ArchiveContext(
             cause=ArchiveCause.RENAME,
             location=source,
-            database=renaming.table_key[0],
-            table=renaming.table_key[1],
+            database=renaming.table_key.database,
+            table=renaming.table_key.table,
             partition=renaming.old_name,
         )
-        with self._files.moved(source, target, context=context, is_archived=is_archived) as task:
+        with self._file_work.moved(
+            source, target, context=context, is_archived=is_archived
+        ) as task:
             self._transactions.write(lambda unit: self._rename(unit, renaming, task))
 
     def _rename(self, unit: UnitOfWork, renaming: _Renaming, move: FileTask | None) -> None:
-        stored = tables.require_table(unit.connection, *renaming.table_key, RowLock.SHARED)
+        stored = tables.require_table(unit.connection, *renaming.table_key.parts, RowLock.SHARED)
         table = stored.table
         old = _require_old(unit.connection, stored, renaming.old_name)
         _require_free(unit.connection, stored, renaming.wanted)
@@ -116,7 +119,7 @@ class RenamePartitionVerbs(VerbFamily):
         partitions.update_partitions(unit.connection, stored, [(old, new)])
         if move is not None:
             is_same = old.partition.storage.location == move.location
-            if not is_same or not self._files.finish(unit, move):
+            if not is_same or not self._file_work.finish(unit, move):
                 raise MetaError(
                     f"partition {old.name} of {table.full_name} was changed by someone else while "
                     "its directory was moved; try again"
@@ -129,12 +132,12 @@ class RenamePartitionVerbs(VerbFamily):
 
 
 def _look_up(
-    connection: Connection, key: tuple[str, str, str], values: Sequence[str]
+    connection: Connection, key: TableName, values: Sequence[str]
 ) -> tuple[StoredTable, StoredPartition, bool, WriteId]:
-    stored = tables.require_table(connection, *key)
+    stored = tables.require_table(connection, *key.parts)
     old = _require_old(connection, stored, name_of(stored.table, values))
-    database = databases.require_database(connection, key[0], key[2]).database
-    highest = write_ids.get_max_allocated_write_id(connection, key[0], key[1])
+    database = databases.require_database(connection, key.database, key.catalog).database
+    highest = write_ids.get_max_allocated_write_id(connection, key.database, key.table)
     return stored, old, database.is_replication_source, highest
 
 

@@ -61,9 +61,9 @@ class TableVerbs(VerbFamily):
         is_made, files = False, []
         if location is not None and not wanted.is_view:
             if is_kept:
-                self._files.keep(location)
+                self._file_work.keep(location)
             else:
-                self._files.settle(location)
+                self._file_work.settle(location)
             is_made = self._files.make_directory(location, is_external=wanted.is_external)
             counted = file_statistics.NO_FILES if is_made else self._files.count(location)
             parameters = file_statistics.of_created(wanted, counted, trusted_columns)
@@ -81,17 +81,17 @@ class TableVerbs(VerbFamily):
 
     def _database_for(self, table: Table) -> Database:
         """Its database; refused before a directory is made if the table is there already."""
-        found = self._transactions.read(
+        database, existing = self._transactions.read(
             lambda c: (
                 databases.find_database(c, table.database_name, table.catalog_name),
                 tables.find_table(c, table.database_name, table.name, table.catalog_name),
             )
         )
-        if found[0] is None:
+        if database is None:
             raise NoSuchObjectError(f"database {table.catalog_name}.{table.database_name}")
-        if found[1] is not None:
+        if existing is not None:
             raise _already_exists(table)
-        return found[0].database
+        return database.database
 
     def _with_location(self, table: Table, database: Database) -> Table:
         if table.is_view:
@@ -156,7 +156,7 @@ class TableVerbs(VerbFamily):
                 is_purge=is_purge,
             )
 
-        self._files.carry_out(self._transactions.write(work))
+        self._file_work.carry_out(self._transactions.write(work))
 
 
 def _already_exists(table: Table) -> AlreadyExistsError:

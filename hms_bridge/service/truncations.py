@@ -20,6 +20,7 @@ from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.errors import InvalidOperationError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Table
 from hms_bridge.model.ids import WriteId
+from hms_bridge.model.target import TableName
 from hms_bridge.notification import events
 from hms_bridge.service import file_statistics
 from hms_bridge.service.deletion_rule import SETTING
@@ -33,7 +34,7 @@ from hms_bridge.txn import write_ids
 class _Truncation:
     """What to empty: a table, or those of its partitions."""
 
-    key: tuple[str, str, str]
+    key: TableName
     database: Database
     table: Table
     names: tuple[str, ...] | None
@@ -57,43 +58,45 @@ class TruncationVerbs(VerbFamily):
     ) -> None:
         """Empty a table, or some of its partitions. Raises NoSuchObjectError,
         InvalidOperationError for a view, or a transactional table without a write id."""
-        key = (database.lower(), name.lower(), catalog.lower())
+        key = TableName.lower(database, name, catalog)
         given = WriteId(-1) if write_id is None else write_id
-        found = self._transactions.read(lambda c: _look_up(c, key, partition_names, given))
+        truncation = self._transactions.read(lambda c: _look_up(c, key, partition_names, given))
         self._transactions.read(
-            lambda c: require_definitions_open(c, key[0], f"truncate {found.table.full_name}")
+            lambda c: require_definitions_open(
+                c, key.database, f"truncate {truncation.table.full_name}"
+            )
         )
-        if found.table.is_transactional:
-            self._transactions.read(lambda c: self._require_all_alone(c, found))
-            for place, _ in found.places:
+        if truncation.table.is_transactional:
+            self._transactions.read(lambda c: self._require_all_alone(c, truncation))
+            for place, _ in truncation.places:
                 self._files.add_truncated_base(place, given)
         elif is_data_deleted:
-            self._delete_data(found)
-        self._transactions.write(lambda unit: self._note_truncation(unit, found))
+            self._delete_data(truncation)
+        self._transactions.write(lambda unit: self._note_truncation(unit, truncation))
 
-    def _delete_data(self, found: _Truncation) -> None:
-        if found.database.is_replication_source:
-            self._files.require_archive(f"table {found.table.full_name}")
-        roots = self._transactions.read(lambda c: self._roots_of(c, found))
-        for place, partition in found.places:
-            self._files.empty(
+    def _delete_data(self, truncation: _Truncation) -> None:
+        if truncation.database.is_replication_source:
+            self._files.require_archive(f"table {truncation.table.full_name}")
+        roots = self._transactions.read(lambda c: self._roots_of(c, truncation))
+        for place, partition in truncation.places:
+            self._file_work.empty(
                 place,
                 root=roots[place],
                 context=ArchiveContext(
                     cause=ArchiveCause.TRUNCATE,
                     location=place,
-                    database=found.table.database_name,
-                    table=found.table.name,
+                    database=truncation.table.database_name,
+                    table=truncation.table.name,
                     partition=partition,
                 ),
-                is_archived=found.database.is_replication_source,
+                is_archived=truncation.database.is_replication_source,
             )
 
-    def _roots_of(self, connection: Connection, found: _Truncation) -> dict[str, str]:
+    def _roots_of(self, connection: Connection, truncation: _Truncation) -> dict[str, str]:
         """The allowed root above each directory. Raises InvalidOperationError if one has none:
         the rows would stay."""
-        self._require_all_alone(connection, found)
-        wanted = [place for place, _ in found.places]
+        self._require_all_alone(connection, truncation)
+        wanted = [place for place, _ in truncation.places]
         roots = self._files.rule.roots_of(connection, wanted)
         for place in wanted:
             if place not in roots:
@@ -104,32 +107,32 @@ class TruncationVerbs(VerbFamily):
                 )
         return roots
 
-    def _require_all_alone(self, connection: Connection, found: _Truncation) -> None:
-        stored = tables.require_table(connection, *found.key)
-        is_whole = found.names is None or not stored.table.is_partitioned
-        names = None if is_whole else frozenset(found.names or ())
+    def _require_all_alone(self, connection: Connection, truncation: _Truncation) -> None:
+        stored = tables.require_table(connection, *truncation.key.parts)
+        is_whole = truncation.names is None or not stored.table.is_partitioned
+        names = None if is_whole else frozenset(truncation.names or ())
         self._files.rule.require_alone(
             connection,
             Owner(table=stored.table, partitions=names),
-            *(place for place, _ in found.places),
+            *(place for place, _ in truncation.places),
             what="emptied",
         )
 
-    def _note_truncation(self, unit: UnitOfWork, found: _Truncation) -> None:
-        stored = tables.require_table(unit.connection, *found.key, RowLock.EXCLUSIVE)
+    def _note_truncation(self, unit: UnitOfWork, truncation: _Truncation) -> None:
+        stored = tables.require_table(unit.connection, *truncation.key.parts, RowLock.EXCLUSIVE)
         if stored.table.is_partitioned:
-            some = _partitions(unit.connection, stored, found.names)
-            self._note_partitions(unit, stored.table, some, found.write_id)
+            some = _partitions(unit.connection, stored, truncation.names)
+            self._note_partitions(unit, stored.table, some, truncation.write_id)
             return
         emptied = replace(
             stored.table, parameters=file_statistics.of_nothing(stored.table.parameters)
         )
-        after = replace(emptied, write_id=max(found.write_id, emptied.write_id))
+        after = replace(emptied, write_id=max(truncation.write_id, emptied.write_id))
         tables.update_table(unit.connection, stored, after, stored.database_id)
         # The message has the table's old write id, and the statement's beside it.
         unit.events.append(
             events.table_altered(
-                emptied, emptied, unit.now_seconds, is_truncate=True, write_id=found.write_id
+                emptied, emptied, unit.now_seconds, is_truncate=True, write_id=truncation.write_id
             )
         )
 
@@ -170,11 +173,11 @@ class TruncationVerbs(VerbFamily):
 
 def _look_up(
     connection: Connection,
-    key: tuple[str, str, str],
+    key: TableName,
     names: Sequence[str] | None,
     write_id: WriteId,
 ) -> _Truncation:
-    stored = tables.require_table(connection, *key)
+    stored = tables.require_table(connection, *key.parts)
     table, place = stored.table, stored.table.storage.location
     places: tuple[tuple[str, str | None], ...] = ((place, None),) if place else ()
     wanted = None if names is None else tuple(names)
@@ -187,7 +190,7 @@ def _look_up(
         )
     return _Truncation(
         key=key,
-        database=databases.require_database(connection, key[0], key[2]).database,
+        database=databases.require_database(connection, key.database, key.catalog).database,
         table=table,
         names=wanted,
         places=places,

@@ -45,12 +45,12 @@ def _last_cause(lines: list[str]) -> str | None:
     """The deepest cause; where one above it ends in its words and says more, that one."""
     causes = [line.removeprefix(_CAUSED_BY) for line in lines if line.startswith(_CAUSED_BY)]
     lost = (_LOST.search(line) for line in lines)
-    told = [match[1] for match in lost if match]
+    reasons = [match[1] for match in lost if match]
     if not causes:
-        return told[-1] if told else None
+        return reasons[-1] if reasons else None
     last = causes[-1]
     words = last.partition(": ")[2] or last
-    return max((cause for cause in [*told, *causes] if cause.endswith(words)), key=len)
+    return max((cause for cause in [*reasons, *causes] if cause.endswith(words)), key=len)
 
 
 def _end_of_traceback(lines: list[str]) -> str | None:

@@ -34,9 +34,9 @@ def find_java_home() -> Path:
             seen.append(f"{home} (Java {found})")
             if least <= found <= most:
                 return home
-    told = f"found only {', '.join(seen)}" if seen else "found none"
+    which = f"found only {', '.join(seen)}" if seen else "found none"
     raise ConfigError(
-        f"Spark needs Java {least} to {most}: {told}; install one "
+        f"Spark needs Java {least} to {most}: {which}; install one "
         "(Debian, Ubuntu: apt-get install openjdk-17-jre-headless) or set JAVA_HOME"
     )
 

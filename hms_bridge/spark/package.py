@@ -107,13 +107,13 @@ def _walk(folder: Traversable, path: str) -> Iterator[tuple[str, Traversable]]:
 
 
 def _write_environment(target: Path) -> tuple[str, ...]:
-    found = _closure()
+    distributions = _closure()
     with tarfile.open(target, "w:gz", compresslevel=4) as archive:
         _add_text(archive, "bin/python", _launcher(), mode=0o755)
-        for packed in found:
+        for packed in distributions:
             for path, source in _files_of(packed):
                 archive.add(source, f"packages/{path}", recursive=False, filter=_plain)
-    return tuple(f"{packed.metadata['Name']}=={packed.version}" for packed in found)
+    return tuple(f"{packed.metadata['Name']}=={packed.version}" for packed in distributions)
 
 
 def _launcher() -> str:
@@ -140,22 +140,22 @@ def _plain(info: tarfile.TarInfo) -> tarfile.TarInfo:
 
 def _closure() -> tuple[Distribution, ...]:
     """The distributions and all that they require here, each once, by name."""
-    found: dict[str, Distribution] = {}
+    distributions: dict[str, Distribution] = {}
     pending = list(MODULES.values())
     pending += [name for name in OPTIONAL_DISTRIBUTIONS if _is_installed(name)]
     while pending:
         name = canonicalize_name(pending.pop())
-        if name in found:
+        if name in distributions:
             continue
         try:
-            found[name] = distribution(name)
+            distributions[name] = distribution(name)
         except PackageNotFoundError as error:
             raise ConfigError(
                 f"{name} is not installed here, and executors need it; install hms-bridge with "
                 "its dependencies"
             ) from error
-        pending += _required(found[name].requires or ())
-    return tuple(found[name] for name in sorted(found))
+        pending += _required(distributions[name].requires or ())
+    return tuple(distributions[name] for name in sorted(distributions))
 
 
 def _is_installed(name: str) -> bool:

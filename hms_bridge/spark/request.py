@@ -58,15 +58,15 @@ def read_properties(path: Path) -> dict[str, str]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"--spark-properties: cannot read {path}: {error}") from error
-    found = {}
+    properties = {}
     for number, line in enumerate(lines, start=1):
         if not line.strip() or line.lstrip().startswith(("#", "!")):
             continue
         match = _PROPERTY.fullmatch(line)
         if match is None or not _KEY.fullmatch(match[1]):
             raise ConfigError(f"{path}, line {number}: '{line.strip()}' is no setting of Spark")
-        found[match[1]] = match[2]
-    return found
+        properties[match[1]] = match[2]
+    return properties
 
 
 def _assignment(text: str) -> tuple[str, str]:

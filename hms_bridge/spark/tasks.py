@@ -121,15 +121,15 @@ class LocationTask:
 
 
 def _report(files: Iterator[EventFile]) -> Iterator[pa.RecordBatch]:
-    found = list(files)
+    reported = list(files)
     yield pa.record_batch(
         [
-            pa.array([file.partition for file in found], pa.string()),
-            pa.array([file.path for file in found], pa.string()),
-            pa.array([file.bucket_id for file in found], pa.int32()),
-            pa.array([file.row_count for file in found], pa.int64()),
-            pa.array([file.size_bytes for file in found], pa.int64()),
-            pa.array([str(file.key_sum) for file in found], pa.string()),
+            pa.array([file.partition for file in reported], pa.string()),
+            pa.array([file.path for file in reported], pa.string()),
+            pa.array([file.bucket_id for file in reported], pa.int32()),
+            pa.array([file.row_count for file in reported], pa.int64()),
+            pa.array([file.size_bytes for file in reported], pa.int64()),
+            pa.array([str(file.key_sum) for file in reported], pa.string()),
         ],
         names=["partition", "path", "bucket", "row_count", "size_bytes", "key_sum"],
     )

@@ -99,16 +99,16 @@ def abort_txns(
 ) -> AbortOutcome:
     """Abort those that are open; the others are left as they are."""
     t = TXNS.c
-    found: dict[TxnId, TxnType] = {}
-    for some in batches(sorted(set(ids))):
+    kinds: dict[TxnId, TxnType] = {}
+    for batch in batches(sorted(set(ids))):
         rows = work.connection.execute(
             select(t.TXN_ID, t.TXN_TYPE)
-            .where(t.TXN_ID.in_(some), t.TXN_STATE == TxnState.OPEN.value)
+            .where(t.TXN_ID.in_(batch), t.TXN_STATE == TxnState.OPEN.value)
             .order_by(t.TXN_ID)
             .with_for_update()
         )
-        found.update((TxnId(txn_id), TxnType(kind or 0)) for txn_id, kind in rows)
-    return abort_open(work, found, reason=reason)
+        kinds.update((TxnId(txn_id), TxnType(kind or 0)) for txn_id, kind in rows)
+    return abort_open(work, kinds, reason=reason)
 
 
 def abort_open(
@@ -125,8 +125,8 @@ def abort_open(
     connection = work.connection
     ids = tuple(found)
     track_unlocked(connection, ids)
-    for some in batches(ids):
-        _end_open(work, some, reason)
+    for batch in batches(ids):
+        _end_open(work, batch, reason)
     written = written_tables(connection, ids)
     broken = forget_targets(connection, ids) if not is_by_replication else ()
     aborted = tuple(

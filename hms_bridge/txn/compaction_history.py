@@ -114,8 +114,8 @@ def purge_history(work: Work) -> int:
     connection = work.connection
     rows = connection.execute(select(COMPLETED_COMPACTIONS)).mappings()
     ids = overtaken((from_history(row) for row in rows), work.now_ms)
-    for some in batches(ids):
-        connection.execute(delete(COMPLETED_COMPACTIONS).where(_H.CC_ID.in_(some)))
+    for batch in batches(ids):
+        connection.execute(delete(COMPLETED_COMPACTIONS).where(_H.CC_ID.in_(batch)))
     return len(ids)
 
 
@@ -148,6 +148,7 @@ def _end(work: Work, compaction: Compaction, state: CompactionState) -> Compacti
     connection = work.connection
     row = _lock_queued(connection, compaction.id)
     if row is None:
+        # Told twice: the answer to the first time was lost.
         if _is_ended(connection, compaction.id, state):
             return None
         raise _unknown(compaction.id)
@@ -255,6 +256,7 @@ def _matching(
 
 def _recency(entry: Compaction) -> tuple[int, int]:
     enqueued = entry.enqueued_ms or 0
+    # Not compacted yet: above all that is, the oldest request first.
     if entry.ended_ms is None and entry.committed_ms is None:
         return (-(2**63), enqueued)
     latest = max(entry.ended_ms or 0, entry.started_ms or 0, entry.committed_ms or 0)

@@ -66,14 +66,14 @@ def enqueue(work: Work, request: CompactionRequest) -> CompactionResponse:
     hold(connection, Mutex.COMPACTION_SCHEDULER)
     target = lower_target(request.target)
     require_fitting(target)
-    found = _scheduled(work, target)
-    if found is not None:
+    known = _scheduled(work, target)
+    if known is not None:
         return CompactionResponse(
             id=None,
             is_accepted=False,
             state=CompactionState.REFUSED.word,
             error_message=(
-                f"Compaction is already scheduled with state='{found.state.word}' and id={found.id}"
+                f"Compaction is already scheduled with state='{known.state.word}' and id={known.id}"
             ),
         )
     compaction_id = next_compaction_id(connection)
@@ -301,12 +301,12 @@ def is_lost(row: Compaction, claim: Compaction) -> bool:
 
     Only what the worker tells is compared: those of a real Hive tell neither id nor time.
     """
-    told = (
+    pairs = (
         (claim.worker_id, row.worker_id),
         (claim.started_ms or None, row.started_ms),
         (claim.txn_id, row.txn_id if row.txn_id is not None else claim.txn_id),
     )
-    return any(mine is not None and mine != theirs for mine, theirs in told)
+    return any(mine is not None and mine != theirs for mine, theirs in pairs)
 
 
 def at_queue(target: Target) -> ColumnElement[bool]:

@@ -11,6 +11,9 @@ from hms_bridge.model.ids import CompactionId, TxnId, WriteId
 from hms_bridge.model.property_text import parse_properties
 from hms_bridge.model.target import Target
 
+FETCH_MAX = 1000
+"""How many targets one query hands out (Hive's metastore.compactor.fetch.size)."""
+
 _STATES = {state.stored: state for state in CompactionState}
 _TYPES = {kind.stored: kind for kind in CompactionType}
 _SHARED = tuple(

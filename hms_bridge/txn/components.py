@@ -140,11 +140,11 @@ def give_write_ids(
         .where(_W.T2W_TXNID == _T.TC_TXNID, _W.T2W_DATABASE == database, _W.T2W_TABLE == table)
         .scalar_subquery()
     )
-    for some in batches(txn_ids):
+    for batch in batches(txn_ids):
         connection.execute(
             update(TXN_COMPONENTS)
             .where(
-                _T.TC_TXNID.in_(some),
+                _T.TC_TXNID.in_(batch),
                 _T.TC_DATABASE == database,
                 _T.TC_TABLE == table,
                 _T.TC_OPERATION_TYPE != DataOperation.COMPACT.stored,
@@ -159,13 +159,13 @@ def track_unlocked(connection: Connection, txn_ids: Sequence[TxnId]) -> None:
     Called at their abort: files may lie there, and without a row the transaction would soon be
     forgotten, which makes them visible.
     """
-    told = exists().where(
+    has_component = exists().where(
         _T.TC_TXNID == _W.T2W_TXNID,
         _T.TC_DATABASE == _W.T2W_DATABASE,
         _T.TC_TABLE == _W.T2W_TABLE,
         _T.TC_OPERATION_TYPE != DataOperation.COMPACT.stored,
     )
-    for some in batches(txn_ids):
+    for batch in batches(txn_ids):
         silent = select(
             _W.T2W_TXNID,
             _W.T2W_DATABASE,
@@ -173,7 +173,7 @@ def track_unlocked(connection: Connection, txn_ids: Sequence[TxnId]) -> None:
             null(),
             literal(DataOperation.INSERT.stored),
             _W.T2W_WRITEID,
-        ).where(_W.T2W_TXNID.in_(some), ~told)
+        ).where(_W.T2W_TXNID.in_(batch), ~has_component)
         rows = connection.execute(silent).all()
         if rows:
             names = [column.name for column in TXN_COMPONENTS.c]
@@ -206,8 +206,8 @@ def forget_aborted(
         )
         done = or_(_T.TC_WRITEID <= highest_write_id, and_(_T.TC_WRITEID.is_(None), ~later))
         connection.execute(delete(TXN_COMPONENTS).where(mine, done))
-    for some in batches(write_ids or ()):
-        connection.execute(delete(TXN_COMPONENTS).where(mine, _T.TC_WRITEID.in_(some)))
+    for batch in batches(write_ids or ()):
+        connection.execute(delete(TXN_COMPONENTS).where(mine, _T.TC_WRITEID.in_(batch)))
 
 
 def is_aborted_before(before_ms: int) -> ColumnElement[bool]:

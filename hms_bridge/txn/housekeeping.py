@@ -139,8 +139,8 @@ def forget_txns(work: Work) -> int:
     marked = connection.scalars(
         select(_T.TXN_ID).where(_T.TXN_ID < boundary, is_committed, _T.TXN_STARTED == 0)
     ).all()
-    for some in batches(sorted(lasting.difference(marked))):
-        connection.execute(update(TXNS).where(_T.TXN_ID.in_(some)).values(TXN_STARTED=0))
+    for batch in batches(sorted(lasting.difference(marked))):
+        connection.execute(update(TXNS).where(_T.TXN_ID.in_(batch)).values(TXN_STARTED=0))
     is_forgettable = and_(
         _T.TXN_ID < boundary,
         ~exists().where(TXN_COMPONENTS.c.TC_TXNID == _T.TXN_ID),
@@ -149,8 +149,8 @@ def forget_txns(work: Work) -> int:
     is_aborted = _T.TXN_STATE == TxnState.ABORTED.value
     has_gone = or_(is_aborted, and_(is_committed, _T.TXN_STARTED != 0))
     count = connection.execute(delete(TXNS).where(is_forgettable, has_gone)).rowcount
-    for some in batches(sorted(set(marked) - lasting)):
-        gone = and_(is_forgettable, is_committed, _T.TXN_ID.in_(some))
+    for batch in batches(sorted(set(marked) - lasting)):
+        gone = and_(is_forgettable, is_committed, _T.TXN_ID.in_(batch))
         count += connection.execute(delete(TXNS).where(gone)).rowcount
     return count
 
@@ -161,7 +161,7 @@ def _lasting(connection: Connection, boundary: TxnId) -> set[int]:
     is_committed = and_(before.TXN_STATE == TxnState.COMMITTED.value, before.TXN_ID > 0)
     highest = select(func.max(before.TXN_ID)).where(is_committed)
     below = highest.where(before.TXN_ID < staying.TXN_ID).correlate(staying.TXN_ID.table)
-    found = connection.scalars(
+    txn_ids = connection.scalars(
         select(below.scalar_subquery()).where(
             staying.TXN_ID <= boundary,
             or_(
@@ -172,7 +172,7 @@ def _lasting(connection: Connection, boundary: TxnId) -> set[int]:
         )
     ).all()
     last = connection.scalar(highest.where(before.TXN_ID <= boundary))
-    return {txn_id for txn_id in (*found, last) if txn_id is not None}
+    return {txn_id for txn_id in (*txn_ids, last) if txn_id is not None}
 
 
 def settle_compactions(work: Work) -> tuple[Compaction, ...]:
@@ -260,7 +260,7 @@ def _lowest_staying(connection: Connection, bound: TxnId) -> Mapping[tuple[str, 
 
 def _states(connection: Connection, ids: list[TxnId]) -> dict[TxnId, TxnState]:
     states: dict[TxnId, TxnState] = {}
-    for some in batches(ids):
-        rows = connection.execute(select(_T.TXN_ID, _T.TXN_STATE).where(_T.TXN_ID.in_(some)))
+    for batch in batches(ids):
+        rows = connection.execute(select(_T.TXN_ID, _T.TXN_STATE).where(_T.TXN_ID.in_(batch)))
         states.update((TxnId(txn_id), TxnState(state)) for txn_id, state in rows)
     return states

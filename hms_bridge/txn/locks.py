@@ -56,6 +56,8 @@ def lock(work: Work, request: LockRequest) -> LockResponse:
     components = tuple(_lower(component) for component in request.components)
     for wanted in components:
         require_fitting(wanted.scope)
+    # Before an id is taken: who waits for the transaction's row must not hold the counter, which
+    # everybody needs.
     if request.txn_id:
         lock_open_txn(connection, request.txn_id)
         track_locked(connection, request.txn_id, components)
@@ -83,6 +85,7 @@ def check_lock(work: Work, lock_id: LockId) -> LockResponse:
     if not rows:
         raise NoSuchLockError(f"No such lock lockid:{lock_id}")
     txn_id = TxnId(rows[0].HL_TXNID)
+    # Also while it waits: a client that asks is alive.
     if txn_id:
         heartbeat_txn(work, txn_id)
     else:
@@ -197,8 +200,8 @@ def _enqueue(
         }
         for number, component in enumerate(components, start=1)
     ]
-    for some in batches(rows):
-        connection.execute(insert(HIVE_LOCKS), some)
+    for batch in batches(rows):
+        connection.execute(insert(HIVE_LOCKS), batch)
     if blocked:
         _record_blocker(connection, lock_id, blocked)
 
@@ -213,12 +216,14 @@ def _first_blocked(
     kinds = {kind.stored for _, target in targets for kind in BLOCKERS[target.type]}
     databases = sorted({target.scope.database or "" for _, target in targets})
     tables = sorted({target.scope.table for _, target in targets if target.scope.table})
+    # The database only narrows the rows down; `blocks` decides.
     here = [
         _L.HL_LOCK_EXT_ID < lock_id,
         _L.HL_DB.in_(databases),
         _L.HL_LOCK_TYPE.in_(sorted(kinds)),
     ]
     if txn_id:
+        # A transaction never waits for itself.
         here.append(_L.HL_TXNID != txn_id)
     if not any(target.is_whole_database for _, target in targets):
         here.append(or_(_L.HL_TABLE.is_(None), _L.HL_TABLE.in_(tables)))
@@ -241,6 +246,7 @@ def _acquire(connection: Connection, lock_id: LockId, now: int, *, is_in_txn: bo
         .values(
             HL_LOCK_STATE=LockState.ACQUIRED.stored,
             HL_ACQUIRED_AT=now,
+            # Those of a transaction live by its heartbeat.
             HL_LAST_HEARTBEAT=0 if is_in_txn else now,
             HL_BLOCKEDBY_EXT_ID=None,
             HL_BLOCKEDBY_INT_ID=None,

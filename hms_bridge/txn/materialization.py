@@ -99,12 +99,16 @@ def changes_since(
 
 def _seen(creation: CreationMetadata) -> ValidTxnWriteIdList | None:
     try:
-        told = json.loads(creation.snapshot or "")
+        stored = json.loads(creation.snapshot or "")
     except json.JSONDecodeError:
         return ValidTxnWriteIdList.parse(creation.snapshot) if creation.snapshot else None
-    if not isinstance(told, dict) or told.get("tableSnapshots") or not told.get("validTxnList"):
+    if (
+        not isinstance(stored, dict)
+        or stored.get("tableSnapshots")
+        or not stored.get("validTxnList")
+    ):
         return None
-    return ValidTxnWriteIdList.parse(told["validTxnList"])
+    return ValidTxnWriteIdList.parse(stored["validTxnList"])
 
 
 def _lowest_open(ids: ValidWriteIdList) -> int | None:

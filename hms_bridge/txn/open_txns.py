@@ -223,10 +223,13 @@ def _insert(work: Work, request: OpenTxnsRequest, count: int) -> tuple[TxnId, ..
 
 def _remember_history(connection: Connection, ids: Sequence[TxnId], min_open: TxnId) -> None:
     """A transaction must not find write ids purged that were open when it began."""
-    for some in batches(ids):
+    for batch in batches(ids):
         connection.execute(
             insert(MIN_HISTORY_LEVEL),
-            [{"MHL_TXNID": txn_id, "MHL_MIN_OPEN_TXNID": min(min_open, ids[0])} for txn_id in some],
+            [
+                {"MHL_TXNID": txn_id, "MHL_MIN_OPEN_TXNID": min(min_open, ids[0])}
+                for txn_id in batch
+            ],
         )
 
 

@@ -87,7 +87,7 @@ def locked_without_txn(
         .where(_L.HL_TXNID == 0, _L.HL_DB.in_(databases))
         .order_by(_L.HL_LOCK_EXT_ID)
     ).all()
-    found: dict[int, tuple[int, ...]] = {}
+    by_entry: dict[int, tuple[int, ...]] = {}
     for entry in entries:
         until_ms = (entry.committed_ms or 0) + LOCK_AFTER_SNAPSHOT_MS
         mine = [
@@ -102,5 +102,5 @@ def locked_without_txn(
             and (lock.HL_ACQUIRED_AT is None or lock.HL_ACQUIRED_AT <= until_ms)
         ]
         if mine:
-            found[entry.id] = tuple(dict.fromkeys(mine))
-    return found
+            by_entry[entry.id] = tuple(dict.fromkeys(mine))
+    return by_entry

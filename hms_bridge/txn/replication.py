@@ -33,10 +33,10 @@ def mapped_pairs(
 ) -> dict[TxnId, TxnId]:
     """Our transactions by the source's ids; those without one are left out."""
     pairs: dict[TxnId, TxnId] = {}
-    for some in batches(sources):
+    for batch in batches(sources):
         rows = connection.execute(
             select(_R.RTM_SRC_TXN_ID, _R.RTM_TARGET_TXN_ID)
-            .where(_R.RTM_REPL_POLICY == policy, _R.RTM_SRC_TXN_ID.in_(some))
+            .where(_R.RTM_REPL_POLICY == policy, _R.RTM_SRC_TXN_ID.in_(batch))
             .with_for_update()
         )
         pairs.update((TxnId(source), TxnId(target)) for source, target in rows)
@@ -68,8 +68,8 @@ def map_source_txns(
         {"RTM_REPL_POLICY": policy, "RTM_SRC_TXN_ID": source, "RTM_TARGET_TXN_ID": target}
         for source, target in zip(sources, targets, strict=True)
     ]
-    for some in batches(rows):
-        connection.execute(insert(REPL_TXN_MAP), some)
+    for batch in batches(rows):
+        connection.execute(insert(REPL_TXN_MAP), batch)
 
 
 def replays_into(connection: Connection, database: str) -> tuple[TxnId, ...]:
@@ -100,8 +100,8 @@ def forget_targets(connection: Connection, targets: Sequence[TxnId]) -> tuple[st
     A database replicated under such a policy has lost a transaction and cannot go on.
     """
     policies: set[str] = set()
-    for some in batches(targets):
-        here = _R.RTM_TARGET_TXN_ID.in_(some)
+    for batch in batches(targets):
+        here = _R.RTM_TARGET_TXN_ID.in_(batch)
         found = connection.execute(select(_R.RTM_REPL_POLICY).where(here)).scalars().all()
         if found:
             policies.update(found)

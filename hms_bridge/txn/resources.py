@@ -26,6 +26,7 @@ from hms_bridge.backend.schema.txn_tables import (
     TXNS,
     WRITE_SET,
 )
+from hms_bridge.model.target import TableName
 from hms_bridge.model.txn import TxnState
 
 
@@ -96,27 +97,28 @@ def forget_partitions(
         select(TXNS.c.TXN_ID).where(TXNS.c.TXN_STATE == TxnState.ABORTED.value)
     )
     for named in _FORGOTTEN:
-        for some in batches(names):
+        for batch in batches(names):
             gone = and_(
                 named.database == database.lower(),
                 named.name == table.lower(),
-                named.table.c[f"{named.prefix}_PARTITION"].in_(some),
+                named.table.c[f"{named.prefix}_PARTITION"].in_(batch),
             )
             if named.table is TXN_COMPONENTS:
                 gone = and_(gone, ~is_aborted)
             connection.execute(delete(named.table).where(gone))
 
 
-def rename_table(connection: Connection, old: tuple[str, str], new: tuple[str, str]) -> None:
-    """The table has another name, or lies in another database: (database, table) each."""
-    before, after = _lower(old), _lower(new)
+def rename_table(connection: Connection, old: TableName, new: TableName) -> None:
+    """The table has another name, or lies in another database."""
+    before = TableName.lower(old.database, old.table)
+    after = TableName.lower(new.database, new.table)
     if before == after:
         return
     for named in _RENAMED:
         connection.execute(
             update(named.table)
-            .where(named.database == before[0], named.name == before[1])
-            .values({named.database: after[0], named.name: after[1]})
+            .where(named.database == before.database, named.name == before.table)
+            .values({named.database: after.database, named.name: after.table})
         )
 
 
@@ -131,7 +133,3 @@ def rename_partition(connection: Connection, database: str, table: str, old: str
             connection.execute(
                 update(named.table).where(here, partition == old).values({partition: new})
             )
-
-
-def _lower(name: tuple[str, str]) -> tuple[str, str]:
-    return name[0].lower(), name[1].lower()

@@ -75,8 +75,8 @@ def repl_table_write_id_state(work: Work, state: TableWriteIdState) -> AppliedSt
     if not aborted_ids:
         return AppliedState()
     opened: list[TxnId] = []
-    for some in batches(aborted_ids, work.settings.txn.open_batch_max):
-        opened += _own(work, state, some)
+    for batch in batches(aborted_ids, work.settings.txn.open_batch_max):
+        opened += _own(work, state, batch)
     committed = _highest_committed(valid)
     if committed is not None:
         # Transaction 0 counts as committed everywhere.

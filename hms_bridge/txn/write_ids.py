@@ -138,19 +138,19 @@ def written_tables(
     connection: Connection, txn_ids: Sequence[TxnId]
 ) -> Mapping[TxnId, tuple[WrittenTable, ...]]:
     """The write ids that transactions have taken, by transaction; sorted by table."""
-    found: dict[TxnId, list[WrittenTable]] = {}
-    for some in batches(txn_ids):
+    by_txn: dict[TxnId, list[WrittenTable]] = {}
+    for batch in batches(txn_ids):
         rows = connection.execute(
             select(_W.T2W_TXNID, _W.T2W_DATABASE, _W.T2W_TABLE, _W.T2W_WRITEID)
-            .where(_W.T2W_TXNID.in_(some))
+            .where(_W.T2W_TXNID.in_(batch))
             .order_by(_W.T2W_DATABASE, _W.T2W_TABLE)
         )
         for txn_id, database, table, write_id in rows:
             written = WrittenTable(
                 database_name=database, table_name=table, write_id=WriteId(write_id)
             )
-            found.setdefault(TxnId(txn_id), []).append(written)
-    return {txn_id: tuple(written) for txn_id, written in found.items()}
+            by_txn.setdefault(TxnId(txn_id), []).append(written)
+    return {txn_id: tuple(written) for txn_id, written in by_txn.items()}
 
 
 def is_open(connection: Connection, database: str, table: str, write_id: WriteId) -> bool:
@@ -176,7 +176,7 @@ def put_write_ids(
     connection: Connection, database: str, table: str, pairs: Sequence[TxnToWriteId]
 ) -> None:
     """Write down who got which id; the caller holds the counter."""
-    for some in batches(pairs):
+    for batch in batches(pairs):
         connection.execute(
             insert(TXN_TO_WRITE_ID),
             [
@@ -186,7 +186,7 @@ def put_write_ids(
                     "T2W_TABLE": table,
                     "T2W_WRITEID": pair.write_id,
                 }
-                for pair in some
+                for pair in batch
             ],
         )
 
@@ -195,11 +195,11 @@ def _require_writers(connection: Connection, txn_ids: Sequence[TxnId], target: s
     """Lock the transactions' rows: one that ends meanwhile would write unseen."""
     t = TXNS.c
     open_ids: set[int] = set()
-    for some in batches(txn_ids):
+    for batch in batches(txn_ids):
         rows = connection.execute(
             select(t.TXN_ID)
             .where(
-                t.TXN_ID.in_(some),
+                t.TXN_ID.in_(batch),
                 t.TXN_STATE == TxnState.OPEN.value,
                 (t.TXN_TYPE.is_(None)) | (t.TXN_TYPE != int(TxnType.READ_ONLY)),
             )
@@ -218,9 +218,9 @@ def _require_writers(connection: Connection, txn_ids: Sequence[TxnId], target: s
 
 
 def _take_back(connection: Connection, txn_ids: Sequence[TxnId], database: str, table: str) -> None:
-    for some in batches(txn_ids):
+    for batch in batches(txn_ids):
         connection.execute(
-            delete(TXN_TO_WRITE_ID).where(of_table(database, table), _W.T2W_TXNID.in_(some))
+            delete(TXN_TO_WRITE_ID).where(of_table(database, table), _W.T2W_TXNID.in_(batch))
         )
 
 
@@ -228,10 +228,10 @@ def _held(
     connection: Connection, txn_ids: Sequence[TxnId], database: str, table: str
 ) -> dict[TxnId, WriteId]:
     held: dict[TxnId, WriteId] = {}
-    for some in batches(txn_ids):
+    for batch in batches(txn_ids):
         rows = connection.execute(
             select(_W.T2W_TXNID, _W.T2W_WRITEID).where(
-                of_table(database, table), _W.T2W_TXNID.in_(some)
+                of_table(database, table), _W.T2W_TXNID.in_(batch)
             )
         )
         held.update((TxnId(txn_id), WriteId(write_id)) for txn_id, write_id in rows)

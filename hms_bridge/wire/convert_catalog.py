@@ -25,6 +25,7 @@ from hms_bridge.model.catalog import (
     Table,
     TableType,
 )
+from hms_bridge.model.properties import EXTERNAL
 from hms_bridge.wire.catalog_names import split_catalog
 from hms_bridge.wire.fields import (
     Entry,
@@ -95,7 +96,7 @@ def _finish_table(values: Values) -> None:
 def _implied_type(values: Values) -> TableType:
     if values["view_original_text"] or values["view_expanded_text"]:
         return TableType.VIRTUAL_VIEW
-    if values["parameters"].get("EXTERNAL", "").lower() == "true":
+    if values["parameters"].get(EXTERNAL, "").lower() == "true":
         return TableType.EXTERNAL_TABLE
     return TableType.MANAGED_TABLE
 

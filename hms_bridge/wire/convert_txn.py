@@ -79,8 +79,8 @@ def operation(attribute: str, none: DataOperation | None = None) -> Entry:
     """What is done. None for unset and for UNSET: the client told nothing; ``none`` is sent for
     it."""
     known = {kind.number: kind for kind in DataOperation if kind is not DataOperation.COMPACT}
-    told = member(attribute, {**known, _UNSET: None, None: None}, "data operation")
-    return Entry(attribute, told.read, lambda kind: getattr(kind or none, "number", None))
+    entry = member(attribute, {**known, _UNSET: None, None: None}, "data operation")
+    return Entry(attribute, entry.read, lambda kind: getattr(kind or none, "number", None))
 
 
 def agent(attribute: str) -> Entry:

@@ -58,18 +58,18 @@ class KryoInput:
     def varint(self, first_bits: int = 7, first: int | None = None, bits: int = 32) -> int:
         """Seven bits a byte, lowest first; at most ``bits``."""
         byte = self.byte() if first is None else first
-        found = byte & ((1 << first_bits) - 1)
+        number = byte & ((1 << first_bits) - 1)
         shift, is_more = first_bits, bool(byte >> first_bits & 1)
         while is_more:
             if shift >= bits:
                 raise self.error("a number that is too long")
             byte = self.byte()
             if shift == 56:  # the ninth byte of a long is whole
-                found |= byte << shift
+                number |= byte << shift
                 break
-            found |= (byte & 0x7F) << shift
+            number |= (byte & 0x7F) << shift
             shift, is_more = shift + 7, byte >= 0x80
-        return found & ((1 << bits) - 1)
+        return number & ((1 << bits) - 1)
 
     def flag_varint(self) -> tuple[bool, int]:
         """The highest bit of the first byte is a flag."""

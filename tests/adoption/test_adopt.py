@@ -29,7 +29,7 @@ from hms_bridge.model.ids import TxnId
 from hms_bridge.model.target import Scope
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.rows.scan import plan_scan, read_scan_split
-from hms_bridge.service.warehouse_files import WarehouseFiles
+from hms_bridge.service.file_work import FileWork
 from hms_bridge.session.transaction import current_snapshot
 from tests.conformance.objects import abort, open_txn, write_id
 from tests.support.golden import OWN
@@ -330,7 +330,7 @@ def dropped(store: LocalStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     copied(PLAIN, place)
     carry_out(planned(place), store)
     with monkeypatch.context() as patched:
-        patched.setattr(WarehouseFiles, "carry_out", lambda *_: None)
+        patched.setattr(FileWork, "carry_out", lambda *_: None)
         store.metastore.drop_database("d", is_cascade=True)
     return place
 

@@ -74,3 +74,15 @@ def test_nothing_is_left_for_later_or_tied_to_one_machine() -> None:
 def test_golden_data_stays_small() -> None:
     size = sum(path.stat().st_size for path in (ROOT / "tests/golden").rglob("*") if path.is_file())
     assert size <= 15 * 1024 * 1024
+
+
+def test_what_a_quick_run_leaves_out_is_there() -> None:
+    tree = ast.parse((ROOT / "tests/conftest.py").read_text())
+    (long,) = (
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "LONG"
+    )
+    names = [node.value for node in ast.walk(long) if isinstance(node, ast.Constant)]
+    assert names
+    assert [name for name in names if not (ROOT / "tests" / name).exists()] == []

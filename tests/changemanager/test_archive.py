@@ -9,13 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from changemanager.archive import (
-    ORIGINAL_LOCATION,
-    REMAIN_IN_TRASH,
-    RecycleKind,
-    RecycleReport,
-    plan_recycle,
-)
+from changemanager.archive import ORIGINAL_LOCATION, REMAIN_IN_TRASH
 from changemanager.checksum import composite_checksum
 from changemanager.errors import (
     ArchiveBusyError,
@@ -28,6 +22,7 @@ from changemanager.errors import (
 from changemanager.filesystem.volume import FileKind, Placement
 from changemanager.location import FsspecResolver, ListedFile, list_tree
 from changemanager.manifest import EntryState
+from changemanager.recycle import RecycleKind, RecycleReport, plan_recycle
 from changemanager.uri import archive_name
 from tests.support.archive_world import ArchiveWorld, context
 from tests.support.faults import FarVolume, LinklessVolume

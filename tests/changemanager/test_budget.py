@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from changemanager.archive import RecycleKind
 from changemanager.budget import budget_ends_ms
 from changemanager.checksum import composite_checksum
 from changemanager.config import PinBudget
 from changemanager.manifest import Pin, PinKind
 from changemanager.purge import PurgeReport
+from changemanager.recycle import RecycleKind
 from changemanager.retention import Disposition
 from changemanager.uri import archive_name
 from tests.support.archive_world import ArchiveWorld, context

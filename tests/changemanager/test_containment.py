@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from changemanager.archive import RecycleKind
 from changemanager.config import ChangeManagerConfig
 from changemanager.containment import require_contained
 from changemanager.errors import LocationError, PathNotContainedError
 from changemanager.location import FsspecResolver
+from changemanager.recycle import RecycleKind
 from tests.support.archive_world import ArchiveWorld, context
 
 RESOLVE = FsspecResolver()

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from changemanager.archive import RecycleKind
 from changemanager.aside import aside_name
 from changemanager.checksum import composite_checksum, plain_checksum
 from changemanager.fsck import FindingKind, Fsck
 from changemanager.manifest import LEASE_MS, EntryState, Pin, PinKind
+from changemanager.recycle import RecycleKind
 from changemanager.retention import Disposition
 from changemanager.uri import archive_name
 from tests.support.archive_manifest import InMemoryManifest

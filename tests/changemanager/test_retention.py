@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import pytest
 
-from changemanager.archive import ORIGINAL_LOCATION, REMAIN_IN_TRASH, RecycleKind
+from changemanager.archive import ORIGINAL_LOCATION, REMAIN_IN_TRASH
 from changemanager.aside import ASIDE_PREFIX
 from changemanager.checksum import composite_checksum, plain_checksum
 from changemanager.errors import ArchiveBusyError, ChangeManagerConfigError, ClockDoubtError
@@ -26,6 +26,7 @@ from changemanager.manifest import (
 )
 from changemanager.plausible_time import clock_doubt
 from changemanager.purge import PurgeReport
+from changemanager.recycle import RecycleKind
 from changemanager.retention import (
     ArchivedItem,
     Disposition,

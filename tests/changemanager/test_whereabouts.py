@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from changemanager.archive import RecycleKind
 from changemanager.checksum import ChecksumLayout, composite_checksum, plain_checksum
 from changemanager.location import FsspecResolver
+from changemanager.recycle import RecycleKind
 from changemanager.uri import EncodedUri, archive_name, decode_uri, encode_uri
 from changemanager.whereabouts import LocatedFile, Whereabouts, locate
 from tests.support.archive_world import ArchiveWorld, context

@@ -309,6 +309,22 @@ def test_values_that_there_are_not(metastore: MetastoreService) -> None:
         with pytest.raises(MetaError, match=why):
             metastore.get_partition_values("db", table, keys, filter_text=text)
     assert metastore.get_partition_values("db", "u", ["n"]) == ()
-    for text in ("", "n = 1"):
-        with pytest.raises(NoSuchObjectError, match="none"):
-            metastore.get_partition_values("db", "none", ["n"], filter_text=text)
+
+
+@pytest.mark.parametrize(
+    ("keys", "text", "error", "why"),
+    [
+        ([], "n =", MetaError, "no key of partitions is asked for"),
+        (["n"], "n =", MetaError, "filter"),
+        (["n"], "zz = 1", NoSuchObjectError, "none"),
+        (["zz"], "", NoSuchObjectError, "none"),
+        (["n"], "n = 1", NoSuchObjectError, "none"),
+    ],
+)
+def test_what_of_several_things_is_wrong_with_values_is_told(
+    metastore: MetastoreService, keys: list[str], text: str, error: type[Exception], why: str
+) -> None:
+    """First what needs no table: that a key is asked for, and the filter's syntax."""
+    with pytest.raises(error, match=why) as raised:
+        metastore.get_partition_values("db", "none", keys, filter_text=text)
+    assert type(raised.value) is error

@@ -99,14 +99,14 @@ MUTATIONS = (
     Mutation(
         name="what was forgotten counts as open when the clock is set back",
         file="hms_bridge/txn/housekeeping.py",
-        old=".where(_T.TXN_ID.in_(some)).values(TXN_STARTED=0)",
+        old=".where(_T.TXN_ID.in_(batch)).values(TXN_STARTED=0)",
         new=".where(_T.TXN_ID < 0).values(TXN_STARTED=0)",
         test=f"{_HOUSE}TestForgettingTxns::test_what_was_purged_is_not_open_when_the_clock_is_set_back",
         is_simulated=True,
     ),
     Mutation(
         name="a drop deletes what came after it",
-        file="hms_bridge/service/warehouse_files.py",
+        file="hms_bridge/service/file_work.py",
         old="                    seen=task.seen,\n",
         new="",
         test="tests/service/test_bound_deletions.py::test_rows_written_after_a_drop_stay",
@@ -151,7 +151,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="an abort is forgotten before its writer can know",
-        file="hms_bridge/txn/cleaning.py",
+        file="hms_bridge/txn/aborted_writes.py",
         old="    return work.now_ms - work.settings.compactor.abort_retention_ms\n",
         new="    return work.now_ms\n",
         test="tests/cleaner/test_late_writers.py::test_what_comes_late_is_aborted_and_goes",
@@ -211,8 +211,8 @@ MUTATIONS = (
     Mutation(
         name="an open first write is forgotten when it aborts during a pass",
         file="cleaner/handlers/acid_cleaning.py",
-        old="judged if told is None else min(told, judged)",
-        new="min(told or judged, judged)",
+        old="judged if reached is None else min(reached, judged)",
+        new="min(reached or judged, judged)",
         test=f"{_ABORTED}test_a_write_that_aborts_during_a_pass_keeps_its_record",
     ),
     Mutation(
@@ -324,9 +324,9 @@ MUTATIONS = (
         also=(
             Edit(
                 "changemanager/purge.py",
-                "        told = self._manifest.holders("
+                "        in_manifest = self._manifest.holders("
                 "cmroot.uri, [item.name for item in expired], now_ms)\n",
-                "        told = {}\n",
+                "        in_manifest = {}\n",
             ),
         ),
         test="tests/archive/test_sql_manifest.py::TestSqlManifest::test_a_cmroot_is_one_however_it_is_spelled",
@@ -438,7 +438,7 @@ MUTATIONS = (
     Mutation(
         name="readers and compactions pass delete events over",
         file="hms_bridge/rows/deletes.py",
-        old="                    found.append(between)\n",
+        old="                    rows.append(between)\n",
         new="                    continue\n",
         test="tests/rows/test_reader.py::test_deletes_over_many_stripes",
         is_simulated=True,
@@ -499,7 +499,7 @@ MUTATIONS = (
     Mutation(
         name="a partition comes where an old one is still being deleted",
         file="hms_bridge/service/partitions.py",
-        old="        self._files.settle("
+        old="        self._file_work.settle("
         "*(place for place, p in given if not asks_to_keep(p.parameters)))\n",
         new="",
         test="tests/simulation/test_found.py::"
@@ -624,7 +624,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="file work that lost its claim goes on",
-        file="hms_bridge/service/warehouse_files.py",
+        file="hms_bridge/service/file_work.py",
         old="                self._delete(task, partial(self._leases.check, task))\n",
         new="                self._delete(task)\n",
         test="tests/service/test_bound_deletions.py"

@@ -18,7 +18,7 @@ from hms_bridge.model.compaction import (
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.lock import DataOperation
 from hms_bridge.model.txn import TxnType
-from hms_bridge.txn import cleaning
+from hms_bridge.txn import aborted_writes, cleaning, potential_compactions
 from tests.support.txn_world import TxnWorld, component
 
 DAY_MS = 24 * 3_600_000
@@ -33,12 +33,12 @@ def _written(world: TxnWorld, count: int = 2, **more: object) -> int:
 
 
 def _aborts(world: TxnWorld) -> list[Compaction]:
-    return list(world.do(lambda c: cleaning.find_ready_to_clean_aborts(world.work(c))))
+    return list(world.do(lambda c: aborted_writes.find_ready_to_clean_aborts(world.work(c))))
 
 
 def _potential(world: TxnWorld, threshold: int = 1000, age_ms: int = -1) -> set[tuple[object, ...]]:
     found: tuple[PotentialCompaction, ...] = world.do(
-        lambda c: cleaning.find_potential_compactions(world.work(c), threshold, age_ms)
+        lambda c: potential_compactions.find_potential_compactions(world.work(c), threshold, age_ms)
     )
     return {
         (one.target.table, one.target.partition, one.has_too_many_aborts, one.has_old_abort)
@@ -227,7 +227,7 @@ class TestCleaned:
         world.abort_many([txn_id for txn_id, _ in pairs[:2]])
         mine = world.compacted(9)
         ids = [write_id for _, write_id in pairs[1:]]
-        world.do(lambda c: cleaning.forget_aborted_components(world.work(c), mine, ids))
+        world.do(lambda c: aborted_writes.forget_aborted_components(world.work(c), mine, ids))
         assert {row["TC_TXNID"] for row in world.rows(TXN_COMPONENTS)} == {
             pairs[0][0],
             pairs[2][0],

@@ -10,6 +10,7 @@ from hms_bridge.backend.schema.txn_tables import (
     WRITE_SET,
 )
 from hms_bridge.model.lock import DataOperation
+from hms_bridge.model.target import TableName
 from hms_bridge.txn import resources
 from tests.support.txn_world import TxnWorld
 
@@ -86,7 +87,7 @@ def test_a_dropped_database(world: TxnWorld) -> None:
 
 def test_a_renamed_table(world: TxnWorld) -> None:
     _fill(world)
-    world.do(lambda c: resources.rename_table(c, ("DB", "T"), ("New", "V")))
+    world.do(lambda c: resources.rename_table(c, TableName("DB", "T"), TableName("New", "V")))
     for table in (*FORGOTTEN, *WRITE_IDS, *LEFT):
         assert _names(world, "_TABLE", table) == {"u", "v"}, table.name
     assert _names(world, "_DATABASE", *FORGOTTEN) == {"db", "new"}
@@ -103,6 +104,6 @@ def test_a_renamed_partition(world: TxnWorld) -> None:
 def test_another_case_is_no_other_name(world: TxnWorld) -> None:
     _fill(world)
     before = world.rows(TXN_COMPONENTS)
-    world.do(lambda c: resources.rename_table(c, ("db", "t"), ("DB", "T")))
+    world.do(lambda c: resources.rename_table(c, TableName("db", "t"), TableName("DB", "T")))
     world.do(lambda c: resources.rename_partition(c, "db", "t", "p=1", "p=1"))
     assert world.rows(TXN_COMPONENTS) == before

@@ -65,14 +65,14 @@ def install(database: Database) -> SchemaInfo:
 
     Raises BackendError for a database that holds a schema which is too old.
     """
-    found = schema_info(database)
-    if found.version is not None:
-        _refuse_old(found.version, database.name)
+    schema = schema_info(database)
+    if schema.version is not None:
+        _refuse_old(schema.version, database.name)
     with database.transaction(write=True) as connection:
         TABLES.create_all(connection)
         put_seeds(connection)
-    if found.missing_tables:
-        _log.info("%s: made %d tables of the schema", database.name, len(found.missing_tables))
+    if schema.missing_tables:
+        _log.info("%s: made %d tables of the schema", database.name, len(schema.missing_tables))
     return check_schema(database)
 
 
@@ -102,24 +102,24 @@ def check_schema(database: Database) -> SchemaInfo:
 
     Raises BackendError if it is not there, too old, or incomplete.
     """
-    found = schema_info(database)
-    if found.version is None:
+    schema = schema_info(database)
+    if schema.version is None:
         raise BackendError(
             f"{database.name} holds no metastore schema; run 'hms-bridge schema init'"
         )
-    _refuse_old(found.version, database.name)
-    if found.is_complete:
-        return found
+    _refuse_old(schema.version, database.name)
+    if schema.is_complete:
+        return schema
     ours = {name for name in TABLES.tables if name.startswith("HMSB_")}
-    if not found.missing_columns and ours == set(found.missing_tables):
+    if not schema.missing_columns and ours == set(schema.missing_tables):
         raise BackendError(
-            f"{database.name}: the database of a real Hive (schema {found.version}), without "
+            f"{database.name}: the database of a real Hive (schema {schema.version}), without "
             "tables of ours. Use its metastore: --metastore thrift://HOST:9083. Only if "
             "the database is to be ours, too, 'hms-bridge schema init' adds "
-            f"{', '.join(found.missing_tables[:2])} …"
+            f"{', '.join(schema.missing_tables[:2])} …"
         )
     raise BackendError(
-        f"{database.name}: schema {found.version} lacks {_shorten(found)}; 'hms-bridge schema "
+        f"{database.name}: schema {schema.version} lacks {_shorten(schema)}; 'hms-bridge schema "
         "init' adds missing tables, Hive's 'schematool -upgradeSchema' missing columns"
     )
 

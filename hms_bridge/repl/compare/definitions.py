@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from hms_bridge.model.catalog import Column, Database, Partition, SortColumn, Storage, Table
+from hms_bridge.model.properties import DO_NOT_UPDATE
 from hms_bridge.model.statistics_state import ACCURATE
 from hms_bridge.repl.target_objects import replicated_parameters
 
@@ -18,7 +19,7 @@ Definition = Mapping[str, str]
 
 IGNORED_PROPERTIES: Final[Mapping[str, str]] = {
     ACCURATE: "a replica trusts no statistics that it did not count",
-    "DO_NOT_UPDATE_STATS": "asks the metastore to count no files, which a load does for itself",
+    DO_NOT_UPDATE: "asks the metastore to count no files, which a load does for itself",
     "STATS_GENERATED": "who counted the statistics",
     "STATS_GENERATED_VIA_STATS_TASK": "who counted the statistics",
     "numFiles": "counts files, which a compaction changes",
@@ -85,7 +86,7 @@ def differing(
 def _storage(storage: Storage, table: Table) -> dict[str, str]:
     """Of full ACID tables some metastores tell less: nothing uses the rest (Hive 4:
     ObjectStore.convertToStorageDescriptor)."""
-    told = {
+    compared = {
         "columns": _columns(storage.columns),
         "input format": storage.input_format or "",
         "output format": storage.output_format or "",
@@ -96,9 +97,9 @@ def _storage(storage: Storage, table: Table) -> dict[str, str]:
         "stored as subdirectories": str(storage.is_stored_as_subdirectories),
     }
     if table.is_full_acid:
-        return told
+        return compared
     return {
-        **told,
+        **compared,
         "sort columns": _sorted_by(storage.sort_columns),
         "skewed columns": ", ".join(storage.skew.columns),
         "skewed values": "; ".join(", ".join(values) for values in storage.skew.values),

@@ -137,7 +137,7 @@ class CompareReport:
 
     def of(self, verdict: Verdict) -> tuple[Finding, ...]:
         """All findings of a kind."""
-        return tuple(one for one in self.findings if one.verdict is verdict)
+        return tuple(finding for finding in self.findings if finding.verdict is verdict)
 
     @property
     def exit_code(self) -> int:

@@ -32,24 +32,27 @@ def judge(
         *_definitions(name, None, source.definition, replica.definition),
         *_missing_partitions(name, source, replica, circumstances),
     ]
-    for part in common:
+    for part in common:  # "" is a table without partitions
         findings += _place(name, part or None, source.places[part], replica.places[part])
+    # Last: what the files say decides what an id means whose end nobody remembers.
     findings += _write_ids(name, source, replica, circumstances, findings)
     compared = _compared(source, common)
-    if not any(one.verdict in (Verdict.DIFFERENT, Verdict.UNDECIDED) for one in findings):
+    is_equal = not any(
+        finding.verdict in (Verdict.DIFFERENT, Verdict.UNDECIDED) for finding in findings
+    )
+    if is_equal:
         what = _what_is_equal(source, common, compared)
         findings.insert(0, Finding(verdict=Verdict.EQUAL, table=name, what=what))
     return tuple(findings), compared
 
 
 def _compared(source: DescribedTable, common: list[str]) -> Compared:
-    found = [place.found for part in common if (place := source.places[part])]
-    rows = [place.rows for part in common if (place := source.places[part])]
+    places = [source.places[part] for part in common]
     return Compared(
         tables=1,
         partitions=sum(part != "" for part in common),
-        files=sum(len(one.files) for one in found if one is not None),
-        rows=sum(seen.count for seen in rows if seen is not None),
+        files=sum(len(place.found.files) for place in places if place.found is not None),
+        rows=sum(place.rows.count for place in places if place.rows is not None),
     )
 
 
@@ -216,7 +219,7 @@ def _write_ids(
             source=seen_text(ours),
             replica=seen_text(theirs),
         )
-    elif unlike and any(one.verdict is Verdict.LAID_OUT for one in findings):
+    elif unlike and any(finding.verdict is Verdict.LAID_OUT for finding in findings):
         yield Finding(
             verdict=Verdict.UNDECIDED,
             table=table,

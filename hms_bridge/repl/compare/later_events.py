@@ -128,6 +128,7 @@ class LaterEvents:
 
     def write_ids(self, after: EventId) -> LaterWriteIds:
         """What a reader of the tables, by their names now, does not see at an event."""
+        # Only the newest answer is kept: every event that was read since makes older ones wrong.
         key = (after, self.until)
         if key not in self._known:
             self._known = {key: self._write_ids(after)}
@@ -143,7 +144,8 @@ class LaterEvents:
                     unknown.append(commit.txn_id)
                 self._sort_in(self._allocations.get(commit.txn_id, ()), committed)
         for allocations in self._allocations.values():
-            self._sort_in((one for one in allocations if one.event_id > after), given)
+            later = (allocation for allocation in allocations if allocation.event_id > after)
+            self._sort_in(later, given)
         return LaterWriteIds(
             given={name: frozenset(ids) for name, ids in given.items()},
             committed={name: frozenset(ids) for name, ids in committed.items()},
@@ -151,10 +153,10 @@ class LaterEvents:
         )
 
     def _sort_in(self, allocations: Iterable[_Allocation], into: dict[str, set[WriteId]]) -> None:
-        for one in allocations:
-            name = self._names.name_now(one.table, one.event_id)
+        for allocation in allocations:
+            name = self._names.name_now(allocation.table, allocation.event_id)
             if name is not None:
-                into.setdefault(name, set()).add(one.write_id)
+                into.setdefault(name, set()).add(allocation.write_id)
 
     def _looks_back(self, txn_id: TxnId) -> bool:
         """Whether all is known that a transaction was given, also before this log begins."""
@@ -181,6 +183,7 @@ class LaterEvents:
 
     def _note(self, event: NotificationEvent) -> None:
         where = f"event {event.id} ({event.type})"
+        # Transactions are of no database; of everything else only the database's own counts.
         if event.type == EventType.ALLOC_WRITE_ID.value:
             self._allocate(event.id, AllocWriteIdPayload.parse(message_json(event), where))
         elif event.type == EventType.OPEN_TXN.value:

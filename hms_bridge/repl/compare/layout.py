@@ -7,6 +7,7 @@ which a compactor may have made, covers its write ids.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hms_bridge.acid.names import DirectoryName
@@ -30,10 +31,9 @@ def unequal_files(source: FoundFiles, replica: FoundFiles) -> tuple[FilePair, ..
     pairs = []
     for path in sorted({*ours, *theirs}):
         one, other = ours.get(path), theirs.get(path)
-        if one is not None and other is not None and _is_same(one, other):
-            continue
-        is_explained = _is_explained(one, other, source, replica)
-        pairs.append(FilePair(source=one, replica=other, is_explained=is_explained))
+        if one is None or other is None or not _is_same(one, other):
+            is_explained = _is_explained(one, other, source, replica)
+            pairs.append(FilePair(source=one, replica=other, is_explained=is_explained))
     return tuple(pairs)
 
 
@@ -44,22 +44,42 @@ def _is_same(one: FoundFile, other: FoundFile) -> bool:
 def _is_explained(
     one: FoundFile | None, other: FoundFile | None, source: FoundFiles, replica: FoundFiles
 ) -> bool:
+    """Whether a compaction may be why a file of the source, or the replica's, is not on both."""
     file = one or other
     if file is None:
         return True
-    names = {directory.name for directory in source.directories}
-    shared = {directory.name: directory for directory in replica.directories} if names else {}
-    in_both = shared.get(file.directory.name) if file.directory is not None else None
-    if in_both is not None and in_both.name in names:
+    shared = _shared_directory(file, source, replica)
+    if shared is not None:
         # What a load brought is a copy; what was compacted there need not be.
-        return in_both.is_own
+        return shared.is_own
     if one is not None and other is not None:
         return False
-    across = replica if other is None else source
-    beside = {directory.name for directory in (source if other is None else replica).directories}
-    others = [directory for directory in across.directories if directory.name not in beside]
-    if any(directory.is_compacted and _covers(directory, file) for directory in others):
-        return True
+    here, across = (source, replica) if other is None else (replica, source)
+    beside = {directory.name for directory in here.directories}
+    only_across = [directory for directory in across.directories if directory.name not in beside]
+    return _was_taken_up(file, only_across) or _took_up(file, across, only_across)
+
+
+def _shared_directory(
+    file: FoundFile, source: FoundFiles, replica: FoundFiles
+) -> FoundDirectory | None:
+    """A file's directory as the replica has it, if both have it."""
+    if file.directory is None:
+        return None
+    name = file.directory.name
+    if not any(directory.name == name for directory in source.directories):
+        return None
+    by_name = {directory.name: directory for directory in replica.directories}
+    return by_name.get(name)
+
+
+def _was_taken_up(file: FoundFile, only_across: Sequence[FoundDirectory]) -> bool:
+    """Whether a compaction of the other side may have its rows."""
+    return any(directory.is_compacted and _covers(directory, file) for directory in only_across)
+
+
+def _took_up(file: FoundFile, across: FoundFiles, only_across: Sequence[FoundDirectory]) -> bool:
+    """Whether it is of a compaction, which may have rows that the other side has elsewhere."""
     made = file.directory
     if made is None or not made.is_compacted:
         return False
@@ -67,7 +87,7 @@ def _is_explained(
         return True
     has_originals = any(found.directory is None for found in across.files)
     return (has_originals and made.name.is_base) or any(
-        _overlap(made.name, directory.name) for directory in others
+        _overlap(made.name, directory.name) for directory in only_across
     )
 
 

@@ -147,8 +147,10 @@ class ReplCompare:
                 why=_changed_since(changed or "a load"),
             )
             return
-        for what, one, other in unequal:
-            yield Finding(verdict=Verdict.DIFFERENT, what=what, source=one, replica=other)
+        for what, of_source, of_replica in unequal:
+            yield Finding(
+                verdict=Verdict.DIFFERENT, what=what, source=of_source, replica=of_replica
+            )
 
     def _functions(self, request: CompareRequest) -> Iterator[Finding]:
         functions = (
@@ -196,17 +198,17 @@ class ReplCompare:
             newest = self._target.get_current_event_id()
             here = LaterEvents(self._target, request.target_name, newest)
             try:
-                found = TableComparison(sides, log, stands_at, request.depth).run(name)
+                outcome = TableComparison(sides, log, stands_at, request.depth).run(name)
             except (FileNotFoundError, NoSuchObjectError):
                 continue
             log.read_on()
             here.read_on()
             has_moved = self._stands_at(request) != stands_at or here.table_change(name, newest)
-            if found is None or has_moved:
+            if outcome is None or has_moved:
                 continue
             changed = log.table_change(name, stands_at)
             if changed is None:
-                return found
+                return outcome
             return (_undecided(name, _changed_since(changed)),), Compared()
         why = "a load is at work, or was stopped before its end; load to its end, compare again"
         return (_undecided(name, why),), Compared()

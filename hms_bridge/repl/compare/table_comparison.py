@@ -116,6 +116,7 @@ class TableComparison:
         if (last_event_of(replica.parameters) or 0) > self._event_id:
             return None
         with ExitStack() as stack:
+            # Before anything is listed: cleaners wait for readers that are registered (I3).
             for metastore, table in (
                 (self._sides.source, source),
                 (self._sides.target, replica),
@@ -133,6 +134,7 @@ class TableComparison:
     def _compare(self, source: Table, replica: Table) -> tuple[tuple[Finding, ...], Compared]:
         ours = _snapshot(self._sides.source, source)
         theirs = _snapshot(self._sides.target, replica)
+        # After the snapshot: whatever it shows, the log has by now.
         self._log.read_on()
         later = self._log.write_ids(self._event_id)
         if ours.write_ids is not None and later.unknown_txns:
@@ -150,39 +152,39 @@ class TableComparison:
                 ours.write_ids, later=later.of(source.name), replica=theirs.write_ids
             )
             ours = replace(ours, write_ids=at_event)
-        one = _side(self._sides.source, ours)
-        other = _side(self._sides.target, theirs)
-        places = self._places(one, other)
+        source_side = _side(self._sides.source, ours)
+        replica_side = _side(self._sides.target, theirs)
+        places = self._places(source_side, replica_side)
         self._log.read_on()  # a partition may have come since
         return judge(
             source.name,
-            _described(one, {part: pair[0] for part, pair in places.items()}),
-            _described(other, {part: pair[1] for part, pair in places.items()}),
+            _described(source_side, {part: pair[0] for part, pair in places.items()}),
+            _described(replica_side, {part: pair[1] for part, pair in places.items()}),
             Circumstances(
                 changed_partitions=self._log.partition_changes(source.name, self._event_id),
-                forgotten=_forgotten(one, other),
+                forgotten=_forgotten(source_side, replica_side),
             ),
         )
 
-    def _places(self, one: _Side, other: _Side) -> dict[str, _Pair]:
+    def _places(self, source: _Side, replica: _Side) -> dict[str, _Pair]:
         """What both have. Rows are read one place after the other: memory stays flat."""
-        common = sorted(one.partitions.keys() & other.partitions.keys())
-        has_files = not (one.table.is_any_view or one.table.is_external)
+        common = sorted(source.partitions.keys() & replica.partitions.keys())
+        has_files = not (source.table.is_any_view or source.table.is_external)
         if not has_files:
-            return {part: (one.place(part), other.place(part)) for part in common}
-        found: dict[str, _Pair] = {}
+            return {part: (source.place(part), replica.place(part)) for part in common}
+        pairs: dict[str, _Pair] = {}
         with FilePool() as pool:
-            looked = pool.each(lambda part: self._look(one, other, part), common)
+            looked = pool.each(lambda part: self._look(source, replica, part), common)
             for part, (ours, theirs) in zip(common, looked, strict=True):
                 can_be_read = isinstance(ours, ReadPlace) and isinstance(theirs, ReadPlace)
-                found[part] = (
-                    self._described(one, part, ours, can_be_read=can_be_read),
-                    self._described(other, part, theirs, can_be_read=can_be_read),
+                pairs[part] = (
+                    self._described(source, part, ours, can_be_read=can_be_read),
+                    self._described(replica, part, theirs, can_be_read=can_be_read),
                 )
-        return found
+        return pairs
 
-    def _look(self, one: _Side, other: _Side, part: str) -> tuple[_Listed, _Listed]:
-        ours, theirs = self._listed(one, part), self._listed(other, part)
+    def _look(self, source: _Side, replica: _Side, part: str) -> tuple[_Listed, _Listed]:
+        ours, theirs = self._listed(source, part), self._listed(replica, part)
         if isinstance(ours, _NotListed) or isinstance(theirs, _NotListed):
             return ours, theirs
         has_own = all(
@@ -283,14 +285,14 @@ def _described(side: _Side, places: Mapping[str, DescribedPlace]) -> DescribedTa
     )
 
 
-def _forgotten(one: _Side, other: _Side) -> frozenset[WriteId]:
+def _forgotten(source: _Side, replica: _Side) -> frozenset[WriteId]:
     """Of the write ids that one side alone shows, those that no transaction there has any more."""
-    ours, theirs = one.snapshot.write_ids, other.snapshot.write_ids
+    ours, theirs = source.snapshot.write_ids, replica.snapshot.write_ids
     if ours is None or theirs is None:
         return frozenset()
     return frozenset(
         write_id
         for write_id in seen_on_one_side(ours, theirs)
-        for side in [one if ours.is_valid(write_id) else other]
+        for side in [source if ours.is_valid(write_id) else replica]
         if has_no_owner(side.metastore, side.table.full_name, write_id)
     )

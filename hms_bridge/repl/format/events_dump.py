@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from hms_bridge.errors import ReplError
 from hms_bridge.model.ids import EventId
+from hms_bridge.repl.format.side_texts import parsing
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,7 +29,7 @@ class EventsDump:
     @classmethod
     def parse(cls, text: str, path: str = "_events_dump") -> EventsDump:
         """Read the file's text (a bare number too, as early versions wrote). Raises ReplError."""
-        try:
+        with parsing("JSON object with lastReplId", path, "dump again"):
             fields = json.loads(text)
             if isinstance(fields, int):
                 fields = {"lastReplId": fields}
@@ -38,7 +38,3 @@ class EventsDump:
                 event_count=int(fields.get("eventsDumpedCount", 0)),
                 is_batched=bool(fields.get("eventsBatched", False)),
             )
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            raise ReplError(
-                f"{path}: no JSON object with lastReplId; it is damaged: dump again"
-            ) from None

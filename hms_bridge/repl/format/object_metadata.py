@@ -13,6 +13,7 @@ from typing import Any
 
 from hms_bridge.errors import ReplError
 from hms_bridge.model.ids import EventId
+from hms_bridge.model.properties import LAST_EVENT
 
 _VERSION = "0.2"
 _BOOTSTRAP_EVENT = "replv2"
@@ -53,7 +54,7 @@ class TableMetadata:
             "version": _VERSION,
             "repl.scope": spec.scope,
             "repl.event.id": _BOOTSTRAP_EVENT if spec.event_id is None else str(spec.event_id),
-            "repl.last.id": str(spec.last_event_id),
+            LAST_EVENT: str(spec.last_event_id),
             "repl.noop": _boolean(spec.is_noop),
             "repl.is.replace": _boolean(spec.is_replace),
         }
@@ -77,7 +78,7 @@ class TableMetadata:
             spec=ReplicationSpec(
                 scope=_optional(fields, "repl.scope", path) or "none",
                 event_id=None if event in (None, _BOOTSTRAP_EVENT) else EventId(_int(event, path)),
-                last_event_id=EventId(_int(_optional(fields, "repl.last.id", path) or "0", path)),
+                last_event_id=EventId(_int(_optional(fields, LAST_EVENT, path) or "0", path)),
                 is_replace=_is_true(fields, "repl.is.replace", path),
                 is_noop=_is_true(fields, "repl.noop", path),
                 valid_write_ids=_optional(fields, "repl.valid.writeid.list", path),

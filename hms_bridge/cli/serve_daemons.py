@@ -1,0 +1,107 @@
+"""What ``hms-bridge serve`` does beside answering calls: housekeeping, and what it is asked for."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
+
+from hms_bridge.periodic import PeriodicTask
+from hms_bridge.spark.request import SparkRequest
+
+if TYPE_CHECKING:
+    from hms_bridge.connect import LocalStore
+
+_LOG = logging.getLogger(__name__)
+_HOUSEKEEPING_SECONDS = 10.0
+_WORKER_POLL_SECONDS = 1.0
+_STOP_SECONDS = 30.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AskedDaemons:
+    """Which daemons the command line asks for; the settings may ask for more."""
+
+    is_worker: bool
+    is_initiator: bool
+    is_cleaner: bool
+    pool_name: str | None
+
+
+def start_daemons(
+    store: LocalStore, stack: ExitStack, asked: AskedDaemons, spark: SparkRequest
+) -> None:
+    """Start them; they stop when the stack is left."""
+    tasks = _tasks(store, stack, asked, spark)
+    stack.callback(_stop_tasks, tasks)
+    for task in tasks:
+        task.start()
+
+
+def _tasks(
+    store: LocalStore, stack: ExitStack, asked: AskedDaemons, spark: SparkRequest
+) -> list[PeriodicTask]:
+    settings = store.settings.compactor
+    tasks = [PeriodicTask("housekeeping", store.metastore.run_housekeeping, _HOUSEKEEPING_SECONDS)]
+    if asked.is_worker or settings.worker_threads > 0:
+        from hms_bridge.cli.worker import spark_workers
+
+        workers = stack.enter_context(
+            spark_workers(
+                store.metastore,
+                store.settings,
+                spark,
+                count=max(1, settings.worker_threads),
+                pool_name=asked.pool_name,
+            )
+        )
+        tasks += [
+            PeriodicTask(f"worker-{number}", worker.run_until_idle, _WORKER_POLL_SECONDS)
+            for number, worker in enumerate(workers)
+        ]
+    if asked.is_initiator or settings.is_initiator_on:
+        from hms_bridge.cli.initiator import make_initiator
+
+        interval = settings.check_interval_ms / 1000
+        tasks.append(PeriodicTask("initiator", make_initiator(store).run_once, interval))
+    if asked.is_cleaner or settings.is_cleaner_on:
+        interval = settings.cleaner_interval_ms / 1000
+        for point in entry_points(group="hms_bridge.daemons"):
+            tasks.append(PeriodicTask(point.name, point.load()(store), interval))
+        if store.settings.archive.is_enabled:
+            interval = store.settings.archive.interval_ms / 1000
+            tasks.append(PeriodicTask("purge", _purge(store), interval))
+    return tasks
+
+
+def _purge(store: LocalStore) -> Callable[[], object]:
+    """A purge of the archive; pins of loaded dumps go first."""
+    from changemanager.errors import ClockDoubtError
+    from changemanager.purge import Purge
+    from hms_bridge.repl.pinned_dumps import release_loaded_dumps
+
+    job = Purge(store.archive(), store.manifest, store.clock)
+
+    def purge() -> object:
+        release_loaded_dumps(store.resolver, store.manifest)
+        job.settle()
+        try:
+            return job.run(job.plan())
+        except ClockDoubtError as error:
+            _LOG.warning("%s", error)
+            return None
+
+    return purge
+
+
+def _stop_tasks(tasks: Sequence[PeriodicTask]) -> None:
+    """All at once, else each that hangs would have its own time to wait for."""
+    deadline = time.monotonic() + _STOP_SECONDS
+    for task in tasks:
+        task.ask_to_stop()
+    for task in tasks:
+        task.stop(max(0.0, deadline - time.monotonic()))
