@@ -35,3 +35,8 @@ def open_to_writers(database: str) -> str:
 def open_to_definitions(database: str) -> str:
     """How an admin lets others define what a replica holds; a real Hive's REPL LOAD needs it."""
     return f"'repl open {database} --definitions', as for REPL LOAD of a real Hive"
+
+
+def lift_fence(policy: str) -> str:
+    """How an admin gives a fenced source back to its writers."""
+    return f"'repl promote {policy} --cancel', as long as its replica was not promoted"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from hms_bridge.errors import ReplError
@@ -31,6 +31,20 @@ BEGUN = "hms.bridge.repl.begun"
 OPENED = "hms.bridge.replica.open"
 """Of ours, on a replica's database: ``false`` where only loads change it, ``definitions`` where
 others may define what it holds, ``true`` where they may write too (service/replica_gate.py)."""
+
+FENCED = "hms.bridge.repl.fenced"
+"""Of ours, on a source's database: which policy hands it over. Nobody but loads changes it."""
+
+HANDOVER = "hms.bridge.repl.handover"
+"""Of ours, on a database that takes its source's place, or has (handover/record.py)."""
+
+DIVERGED = "hms.bridge.repl.diverged"
+"""Of ours, on a former source: names of tables that changed on both sides, or only here, and so are
+right only when a dump has brought them whole; ``*`` for all."""
+
+ALL_DIVERGED = "*"
+_VALUE_LENGTH_MAX = 3500
+"""Of a property's value; Hive's DATABASE_PARAMS has place for 4000."""
 
 BOOTSTRAP_STATE_PREFIX = "bootstrap.dump.state."
 
@@ -60,13 +74,15 @@ _SOURCE_PROPERTIES = frozenset(
         TARGET_LAST_EVENT,
         INCOMPATIBLE,
         OPENED,
+        FENCED,
+        HANDOVER,
+        DIVERGED,
     }
 )
 _TARGET_PROPERTIES = _SOURCE_PROPERTIES | {
     LAST_EVENT,
     "repl.failover.endpoint",
     "repl.background.enable",
-    OPENED,
     "hive.repl.is.custom.db.loc",
     "hive.repl.is.custom.db.managedloc",
 }
@@ -85,6 +101,23 @@ def is_replica(parameters: Mapping[str, str]) -> bool:
     """Whether a load made the database; Hive writes and empties the property so
     (ReplConst.TARGET_OF_REPLICATION)."""
     return parameters.get(TARGET_FOR, "").strip().lower() not in ("", "false")
+
+
+def is_fenced(database: Database) -> bool:
+    """Whether a source is handed over to its replica, or was."""
+    return bool(database.parameters.get(FENCED, "").strip())
+
+
+def diverged_tables(database: Database, tables: Iterable[str]) -> frozenset[str]:
+    """The names in :data:`DIVERGED`; ``tables`` are those of the database."""
+    text = database.parameters.get(DIVERGED, "")
+    return frozenset(tables if text == ALL_DIVERGED else filter(None, text.split(",")))
+
+
+def diverged_text(names: Collection[str]) -> str | None:
+    """The property's value; None for none. What no metastore's column takes stands for all."""
+    text = ",".join(sorted(names))
+    return ALL_DIVERGED if len(text) > _VALUE_LENGTH_MAX else text or None
 
 
 def last_event_of(parameters: Mapping[str, str]) -> EventId | None:

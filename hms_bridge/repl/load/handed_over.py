@@ -1,0 +1,31 @@
+"""Loads into a database that changes places with its source, or did."""
+
+from __future__ import annotations
+
+from hms_bridge.errors import ReplError
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.catalog import Database
+from hms_bridge.repl.format.reader import DumpReader
+from hms_bridge.repl.load.replica import ReplicaNames
+from hms_bridge.repl.remedies import bring_anew
+from hms_bridge.repl.target_objects import HANDOVER, diverged_tables
+
+
+def require_whole(
+    names: ReplicaNames, reader: DumpReader, database: Database, target: Metastore
+) -> None:
+    """Raises ReplError for a replica that is being promoted, and where a dump does not bring those
+    tables whole that a former source has otherwise."""
+    if HANDOVER in database.parameters:
+        raise ReplError(
+            f"database {database.name} is being promoted: 'repl promote' again, which goes on; "
+            "nothing is loaded into it any more"
+        )
+    diverged = diverged_tables(database, target.get_tables(database.name))
+    lacking = sorted(diverged - reader.names_anew)
+    if lacking:
+        raise ReplError(
+            f"{', '.join(lacking)} of database {database.name} changed here alone when it was a "
+            f"source, and {reader.paths.root} does not bring that whole: 'repl failback' does. "
+            + bring_anew(names.source_database, sorted(diverged), names.target_database)
+        )

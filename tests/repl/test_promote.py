@@ -1,0 +1,242 @@
+"""A replica takes its source's place: planned, and because the source is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hms_bridge.errors import MetaError, ReplError
+from hms_bridge.model.compaction import CompactionRequest, CompactionType
+from hms_bridge.model.target import Target
+from hms_bridge.model.txn import TxnState
+from hms_bridge.repl.handover.promote import Promotion
+from hms_bridge.repl.handover.promote_plan import PromoteStep
+from hms_bridge.repl.handover.record import Handover
+from tests.support.handover_world import POLICY, Sites
+from tests.support.world import World
+
+
+@pytest.fixture
+def sites(fast_folder: Path) -> Iterator[Sites]:
+    """A source with two tables that its replica has, too."""
+    made = Sites(fast_folder)
+    for name in ("t", "u"):
+        made.main.create_table(name)
+        made.main.insert(name, (1, "a"), (2, "b"))
+    made.replicate()
+    yield made
+    made.close()
+
+
+def ids(world: World, table: str = "t") -> list[int]:
+    return [row["id"] for row in world.rows(table)]
+
+
+def open_txns(world: World) -> list[int]:
+    found = world.metastore.get_open_txns_info()
+    return [txn.id for txn in found if txn.state is TxnState.OPEN]
+
+
+def state(world: World) -> dict[str, str]:
+    return dict(world.metastore.get_database(POLICY).parameters)
+
+
+def test_a_planned_switch_loses_no_commit(sites: Sites) -> None:
+    sites.main.insert("t", (3, "c"))
+    plan = sites.promote(is_planned=True)
+    assert plan.behind is not None
+    assert plan.behind.commits == 1
+    assert ids(sites.dr) == [1, 2, 3]
+    sites.dr.insert("t", (4, "d"))
+    assert ids(sites.dr) == [1, 2, 3, 4]
+    assert ids(sites.main) == [1, 2, 3]
+
+
+def test_nobody_writes_to_a_fenced_source(sites: Sites) -> None:
+    """As in a replica: no write ids, no definitions, no compactions that people ask for."""
+    sites.promote(is_planned=True)
+    main = sites.main.metastore
+    with pytest.raises(MetaError, match="is fenced .*'repl promote sales --cancel'"):
+        sites.main.insert("t", (9, "z"))
+    with pytest.raises(MetaError, match="create_table new: database sales is fenced"):
+        sites.main.create_table("new")
+    with pytest.raises(MetaError, match="drop_table"):
+        main.drop_table(POLICY, "t")
+    refused = main.compact(CompactionRequest(target=Target(POLICY, "t"), type=CompactionType.MAJOR))
+    assert not refused.is_accepted
+    assert "is fenced" in str(refused.error_message)
+    automatic = CompactionRequest(
+        target=Target(POLICY, "t"), type=CompactionType.MAJOR, is_automatic=True
+    )
+    assert main.compact(automatic).is_accepted
+
+
+def test_a_planned_switch_waits_for_open_transactions(sites: Sites) -> None:
+    """What they had begun is committed, and comes along."""
+    writer = sites.main.begin()
+    writer.lock("t")
+    writer.insert("t", [(3, "c")])
+    sleep = sites.clock.sleep_seconds
+
+    def commits(seconds: float) -> None:
+        sleep(seconds)
+        assert "hms.bridge.repl.fenced" in state(sites.main)
+        if open_txns(sites.main):
+            writer.commit()
+
+    sites.clock.sleep_seconds = commits  # type: ignore[method-assign]
+    sites.promote(is_planned=True)
+    assert ids(sites.dr) == [1, 2, 3]
+
+
+def test_a_transaction_that_does_not_end_gives_the_source_back(sites: Sites) -> None:
+    writer = sites.main.begin()
+    writer.lock("t")
+    writer.insert("t", [(3, "c")])
+    before = state(sites.dr)
+    with pytest.raises(ReplError, match="still written to: transactions .*--abort-writers"):
+        sites.promote(is_planned=True)
+    assert state(sites.dr) == before
+    writer.commit()
+    sites.main.insert("t", (4, "d"))
+    sites.replicate()
+    sites.assert_same()
+
+
+def test_open_transactions_are_aborted_where_that_is_asked_for(sites: Sites) -> None:
+    writer = sites.main.begin()
+    writer.insert("t", [(3, "c")])
+    other = sites.main.open()
+    sites.promote(is_planned=True, is_abort_allowed=True)
+    assert ids(sites.dr) == [1, 2]
+    assert open_txns(sites.main) == [other]
+
+
+def test_a_lost_source_is_not_waited_for(sites: Sites) -> None:
+    """What it had begun is ended; and its replica is one no more."""
+    long = sites.main.begin()
+    long.insert("t", [(3, "lost")])
+    sites.replicate()
+    assert len(open_txns(sites.dr)) == 1
+    sites.main.insert("u", (3, "never replicated"))
+    sites.lose_main()
+    sites.promote(is_source_lost=True)
+    assert open_txns(sites.dr) == []
+    assert ids(sites.dr, "u") == [1, 2]
+    sites.dr.insert("t", (5, "new"))
+    sites.dr.create_table("v")
+    found = state(sites.dr)
+    assert found["repl.source.for"] == POLICY
+    assert not {"repl.target.for", "repl.last.id", "hms.bridge.replica.open"} & found.keys()
+    assert sites.policy.is_paused
+
+
+def test_it_is_a_source_that_keeps_what_the_way_back_needs(sites: Sites) -> None:
+    """From the first write on: files in the archive, events in the log."""
+    sites.promote(is_planned=True)
+    holders = [pin.holder for pin in sites.dr.metastore.manifest.pins()]
+    assert holders == ["policy:sales"]
+    sites.dr.insert("t", (3, "c"))
+    assert sites.dr.archived() == {}
+    sites.dr.compact("t")
+    assert sites.dr.clean() > 0
+    assert sites.dr.archived()
+    handover = Handover.of(sites.dr.metastore.get_database(POLICY))
+    assert handover is not None
+    assert handover.is_pure
+
+
+def test_a_source_that_comes_back_is_fenced(sites: Sites) -> None:
+    writer = sites.main.begin()
+    writer.insert("t", [(3, "c")])
+    sites.lose_main()
+    sites.promote(is_source_lost=True)
+    sites.find_main()
+    plan = sites.promote()
+    assert plan.steps == (PromoteStep.FENCE, PromoteStep.ABORT_WRITERS)
+    assert open_txns(sites.main) == []
+    with pytest.raises(MetaError, match="is fenced"):
+        sites.main.insert("t", (9, "z"))
+    assert sites.promote().steps == ()
+
+
+def test_a_fence_can_be_lifted_before_and_not_after(sites: Sites) -> None:
+    promotion = Promotion(sites.sides())
+    assert promotion.cancel() is False
+    sites.main.metastore.alter_database(
+        POLICY, with_fence(sites.main.metastore.get_database(POLICY))
+    )
+    assert promotion.cancel() is True
+    sites.main.insert("t", (3, "c"))
+    sites.promote(is_planned=True)
+    with pytest.raises(ReplError, match=r"there would be two sources.*'repl failback sales'"):
+        promotion.cancel()
+
+
+def with_fence(database):
+    from hms_bridge.repl.target_objects import FENCED, with_parameters
+
+    return with_parameters(database, {FENCED: POLICY})
+
+
+def test_a_replica_with_a_dump_that_waits_is_refused_by_name(sites: Sites) -> None:
+    sites.main.insert("t", (3, "c"))
+    sites.dump()
+    sites.lose_main()
+    with pytest.raises(ReplError, match="is not loaded: .*'repl load sales'.*--leave-dump"):
+        sites.promote(is_source_lost=True)
+    plan = sites.promote(is_source_lost=True, is_dump_left=True)
+    assert plan.left is not None
+    assert ids(sites.dr) == [1, 2]
+
+
+def test_a_source_out_of_reach_is_refused_unless_it_is_given_up(sites: Sites) -> None:
+    before = state(sites.dr)
+    sites.lose_main()
+    for given in ({}, {"is_planned": True}):
+        with pytest.raises(ReplError, match="cannot be reached .*does not answer"):
+            sites.promote(**given)
+    sites.find_main()
+    with pytest.raises(ReplError, match="can be reached, so it is fenced"):
+        sites.promote(is_source_lost=True)
+    assert state(sites.dr) == before
+
+
+def test_two_sources_are_refused(sites: Sites) -> None:
+    from hms_bridge.repl.own_part import plan_end, run_end
+
+    run_end(sites.dr.metastore, plan_end(sites.dr.metastore, POLICY))
+    with pytest.raises(ReplError, match="holds no whole replica: .*'repl run sales'"):
+        sites.promote()
+    database = sites.dr.metastore.get_database(POLICY)
+    database.parameters["repl.source.for"] = "other"
+    sites.dr.metastore.alter_database(POLICY, database)
+    with pytest.raises(ReplError, match="no replica but a source .*there would be two"):
+        sites.promote()
+
+
+def test_a_plan_changes_nothing(sites: Sites) -> None:
+    sites.main.insert("t", (3, "c"))
+    before = state(sites.main), state(sites.dr)
+    plan = Promotion(sites.sides()).plan(sites.promote_request(is_planned=True))
+    assert plan.steps[0] is PromoteStep.FENCE
+    assert plan.steps[-1] is PromoteStep.OPEN
+    assert (state(sites.main), state(sites.dr)) == before
+
+
+def test_nothing_is_loaded_into_a_replica_that_is_being_promoted(sites: Sites) -> None:
+    from hms_bridge.repl.handover import promote
+
+    def dies(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(promote, "ensure_beginning", dies)
+        with pytest.raises(KeyboardInterrupt):
+            sites.promote()
+    with pytest.raises(ReplError, match="fenced|being promoted"):
+        sites.replicate()
+    sites.promote()
+    sites.dr.insert("t", (3, "c"))
