@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from hms_bridge.errors import ReplError
@@ -40,11 +40,7 @@ HANDOVER = "hms.bridge.repl.handover"
 
 DIVERGED = "hms.bridge.repl.diverged"
 """Of ours, on a former source: names of tables that changed on both sides, or only here, and so are
-right only when a dump has brought them whole; ``*`` for all."""
-
-ALL_DIVERGED = "*"
-_VALUE_LENGTH_MAX = 3500
-"""Of a property's value; Hive's DATABASE_PARAMS has place for 4000."""
+right only when a dump has brought them whole."""
 
 BOOTSTRAP_STATE_PREFIX = "bootstrap.dump.state."
 
@@ -108,16 +104,9 @@ def is_fenced(database: Database) -> bool:
     return bool(database.parameters.get(FENCED, "").strip())
 
 
-def diverged_tables(database: Database, tables: Iterable[str]) -> frozenset[str]:
-    """The names in :data:`DIVERGED`; ``tables`` are those of the database."""
-    text = database.parameters.get(DIVERGED, "")
-    return frozenset(tables if text == ALL_DIVERGED else filter(None, text.split(",")))
-
-
-def diverged_text(names: Collection[str]) -> str | None:
-    """The property's value; None for none. What no metastore's column takes stands for all."""
-    text = ",".join(sorted(names))
-    return ALL_DIVERGED if len(text) > _VALUE_LENGTH_MAX else text or None
+def diverged_tables(database: Database) -> frozenset[str]:
+    """The names in :data:`DIVERGED`."""
+    return frozenset(filter(None, database.parameters.get(DIVERGED, "").split(",")))
 
 
 def last_event_of(parameters: Mapping[str, str]) -> EventId | None:

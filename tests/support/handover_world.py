@@ -14,6 +14,8 @@ from hms_bridge.repl.cycles.cycle import OpenCycle
 from hms_bridge.repl.dump.plan import DumpRequest
 from hms_bridge.repl.dump.repl_dump import ReplDump
 from hms_bridge.repl.dump.snapshot_wait import WaitRules
+from hms_bridge.repl.handover.failback import Failback
+from hms_bridge.repl.handover.failback_plan import FailbackPlan, FailbackRequest
 from hms_bridge.repl.handover.promote import Promotion
 from hms_bridge.repl.handover.promote_plan import PromotePlan, PromoteRequest
 from hms_bridge.repl.handover.sides import OpenSides, Side
@@ -39,6 +41,7 @@ class Sites:
         self.main = self._site(MAIN, urls[0], {"repl.source.for": POLICY})
         self.dr = self._site(DR, urls[1], None)
         self.root = folder / "dumps"
+        self._names = 0
         self.is_main_reachable = True
         self.dr.metastore.policies.add_policies(
             [
@@ -50,6 +53,11 @@ class Sites:
                 )
             ]
         )
+
+    def new_name(self) -> str:
+        """Of a dump; never the same twice."""
+        self._names += 1
+        return f"dump{self._names:04d}"
 
     def _site(self, name: str, url: str | None, parameters: dict[str, str] | None) -> World:
         below = self.folder / name
@@ -67,6 +75,20 @@ class Sites:
     def close(self) -> None:
         self.main.close()
         self.dr.close()
+
+    def __enter__(self) -> Sites:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def with_tables(self) -> Sites:
+        """Two tables that both sites have."""
+        for name in ("t", "u"):
+            self.main.create_table(name)
+            self.main.insert(name, (1, "a"), (2, "b"))
+        self.replicate()
+        return self
 
     def site(self, side: PolicySide) -> World:
         return self.main if side.metastore == MAIN else self.dr
@@ -90,7 +112,7 @@ class Sites:
             policies=wrap(self.dr.metastore.policies),
             open_cycle=lambda one: self._cycle(one, wrap, watched),
             clock=self.clock,
-            new_name=self.dr.token,
+            new_name=self.new_name,
             user="ann",
             host="here",
             lease=LEASE,
@@ -112,7 +134,7 @@ class Sites:
         manifest = source.metastore.manifest
         self.clock.advance_ms(1000)
         yield OpenCycle(
-            dumper=ReplDump(wrap(source.metastore), resolve, self.clock, source.token, manifest),
+            dumper=ReplDump(wrap(source.metastore), resolve, self.clock, self.new_name, manifest),
             loader=ReplLoad(wrap(target.metastore), watch(target.resolve), clock=self.clock),
             dump=DumpRequest(
                 root=policy.root,
@@ -146,6 +168,10 @@ class Sites:
             is_abort_allowed=given.pop("is_abort_allowed", False),
         )
         return PromoteRequest(policy=self.policy, wait=wait, **given)
+
+    def failback(self, sides: OpenSides | None = None, **given: Any) -> FailbackPlan:
+        request = FailbackRequest(policy=self.policy, **given)
+        return Failback(sides or self.sides()).run(request)
 
     def lose_main(self) -> None:
         self.is_main_reachable = False

@@ -13,14 +13,14 @@ from changemanager.errors import ChangeManagerError
 from hms_bridge.errors import HmsBridgeError, ReplError
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.properties import SOURCE_FOR
-from hms_bridge.model.replication import CycleOutcome, CycleResult
 from hms_bridge.model.txn import AbortReason
+from hms_bridge.repl.cycles.cycle import OpenCycle
 from hms_bridge.repl.dump.backlog import find_backlog
 from hms_bridge.repl.dump.beginning import ensure_beginning
 from hms_bridge.repl.dump.event_source import EventRange
 from hms_bridge.repl.dump.snapshot_wait import try_snapshot
 from hms_bridge.repl.dump.tables import transactional_names
-from hms_bridge.repl.format.directories import DumpState, list_dumps, newest_finished
+from hms_bridge.repl.format.directories import DumpState, list_dumps
 from hms_bridge.repl.format.layout import DumpPaths, database_directory
 from hms_bridge.repl.handover.look import look_at_replica, look_at_source
 from hms_bridge.repl.handover.promote_plan import (
@@ -33,11 +33,12 @@ from hms_bridge.repl.handover.record import Handover, is_being_promoted, is_prom
 from hms_bridge.repl.handover.sides import (
     OpenSides,
     Side,
+    abort_writers,
     fence,
     lift_fence,
     require_upheld,
 )
-from hms_bridge.repl.own_part import PROPERTIES, open_replays, open_writers
+from hms_bridge.repl.own_part import PROPERTIES, open_replays
 from hms_bridge.repl.pins import DumpPins
 from hms_bridge.repl.target_objects import HANDOVER, OPENED, is_fenced, last_event_of
 
@@ -110,14 +111,14 @@ class Promotion:
         if PromoteStep.FENCE in steps:
             fence(self._sides, source)
         if PromoteStep.ABORT_WRITERS in steps:
-            _abort_writers(source)
+            abort_writers(source)
         if PromoteStep.REPLICATE not in steps:
             return
         try:
             if not plan.request.is_quiet:
                 require_upheld(self._sides, source)
             self._drain(plan.request, source)
-            self._replicate()
+            self._sides.replicate(self._sides.policy, OpenCycle.run)
             self._require_all(source)
         except (HmsBridgeError, ChangeManagerError, OSError):
             lift_fence(source)
@@ -138,7 +139,7 @@ class Promotion:
                 clock.sleep_seconds(min(rules.poll_seconds, left_seconds))
             elif rules.is_abort_allowed and not has_aborted:
                 source.metastore.abort_txns(writers.txn_ids, AbortReason.REPL_DEFAULT)
-                _abort_writers(source)
+                abort_writers(source)
                 has_aborted = True
             else:
                 raise ReplError(
@@ -146,21 +147,6 @@ class Promotion:
                     "writers have it again. Wait longer (--wait), or have them aborted "
                     "(--abort-writers)"
                 )
-
-    def _replicate(self) -> None:
-        """A cycle, of which history tells."""
-        sides = self._sides
-        name = sides.policy.name
-        number = sides.policies.begin_cycle(name, sides.host)
-        result = CycleResult(outcome=CycleOutcome.INTERRUPTED)
-        try:
-            with sides.open_cycle(sides.policy) as cycle:
-                result = cycle.run()
-        except HmsBridgeError as error:
-            result = CycleResult(outcome=CycleOutcome.FAILED, message=str(error))
-            raise
-        finally:
-            sides.policies.end_cycle(name, number, result)
 
     def _require_all(self, source: Side) -> None:
         """Raises ReplError if the source has anything that the replica lacks."""
@@ -233,9 +219,3 @@ class Promotion:
             f"{policy.root}, must be within reach; then 'repl promote {policy.name}' again, which "
             "goes on from where it stands"
         )
-
-
-def _abort_writers(source: Side) -> None:
-    writers = open_writers(source.metastore, source.database_name)
-    if writers:
-        source.metastore.abort_txns(writers, AbortReason.REPL_DEFAULT)

@@ -38,8 +38,8 @@ class PromoteRequest:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SourceState:
     """What the source shows. ``backlog``: what its replica lacks, None where the log cannot tell
-    (``gap`` says why). ``writers``: open transactions with write ids of the database; ``in_the_way``
-    tells of them, and of locks, in words."""
+    (``gap`` says why). ``writers``: open transactions with write ids of the database;
+    ``in_the_way`` tells of them, and of locks, in words."""
 
     database: Database
     backlog: Backlog | None
@@ -50,8 +50,8 @@ class SourceState:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReplicaState:
-    """What the replica shows. ``replays``: open transactions of the source. ``half_brought``: tables
-    that a load has begun to bring whole. ``waiting``: a dump that is not loaded."""
+    """What the replica shows. ``replays``: open transactions of the source. ``half_brought``:
+    tables that a load has begun to bring whole. ``waiting``: a dump that is not loaded."""
 
     database: Database
     replays: tuple[TxnId, ...] = ()
@@ -247,8 +247,8 @@ def _plan_failover(
     if replica.waiting is not None and not request.is_dump_left:
         raise ReplError(
             f"{replica.waiting} is not loaded: the replica would lack what it brings. "
-            f"'repl load {request.policy.source.database}' with the replica's --metastore loads it; "
-            "if its files cannot be had: --leave-dump"
+            f"'repl load {request.policy.source.database}' with the replica's --metastore loads "
+            "it; if its files cannot be had: --leave-dump"
         )
     is_behind = source is not None and (source.backlog is None or source.backlog.oldest_ms)
     notes = (

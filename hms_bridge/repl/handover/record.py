@@ -18,9 +18,10 @@ from hms_bridge.repl.target_objects import HANDOVER, is_replica
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Handover:
     """``source_event``: up to here the database has what its source had; ``own_event``: the event
-    of its own metastore that belongs to it, None until the promotion has come so far. ``beginning``:
-    the dump of nothing from which dumps the other way go on; ``last_dump``: the newest of the
-    source's. ``is_pure``: nobody but loads could change the database meanwhile.
+    of its own metastore that belongs to it, None until the promotion has come so far.
+
+    ``beginning``: the dump of nothing from which dumps the other way go on; ``last_dump``: the
+    newest of the source's that was loaded. ``is_pure``: nobody but loads could change the database.
     """
 
     policy: str

@@ -1,4 +1,4 @@
-"""What a promotion or a failback works with: both sides of a policy, and where policies are kept."""
+"""What a promotion or a failback works with: both sides of a policy, and where it is kept."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from changemanager.location import Resolver
 from changemanager.manifest import ArchivePins
 from hms_bridge.clock import Clock
-from hms_bridge.errors import MetaError, ReplError
+from hms_bridge.errors import HmsBridgeError, MetaError, ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Database, Table
-from hms_bridge.model.replication import ReplicationPolicy
+from hms_bridge.model.replication import CycleOutcome, CycleResult, ReplicationPolicy
 from hms_bridge.model.txn import AbortReason, AllocateWriteIdsRequest, OpenTxnsRequest
 from hms_bridge.policy_store import PolicyStore
 from hms_bridge.repl.cycles.cycle import OpenCycle
 from hms_bridge.repl.lease import Lease, LeaseKind, LeaseRequest, LeaseRules, held_lease
+from hms_bridge.repl.own_part import open_writers
 from hms_bridge.repl.target_objects import FENCED, with_parameters
 
 
@@ -50,8 +51,9 @@ class Side:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OpenSides:
-    """``source`` None: it cannot be reached, and ``unreachable`` says why. ``keeper``: the metastore
-    in whose database ``policies`` are. ``open_cycle`` opens the sides of a policy for a cycle."""
+    """``source`` None: it cannot be reached, and ``unreachable`` says why. ``keeper``: the
+    metastore in whose database ``policies`` are. ``open_cycle`` opens the sides of a policy for a
+    cycle."""
 
     policy: ReplicationPolicy
     source: Side | None
@@ -79,6 +81,21 @@ class OpenSides:
         return held_lease(
             side.metastore, self.clock, self._lease_request(LeaseKind.LOAD, side.database_name)
         )
+
+    def replicate(
+        self, policy: ReplicationPolicy, work: Callable[[OpenCycle], CycleResult]
+    ) -> None:
+        """A cycle, which history keeps. Raises what ``work`` raises."""
+        number = self.policies.begin_cycle(policy.name, self.host)
+        result = CycleResult(outcome=CycleOutcome.INTERRUPTED)
+        try:
+            with self.open_cycle(policy) as cycle:
+                result = work(cycle)
+        except HmsBridgeError as error:
+            result = CycleResult(outcome=CycleOutcome.FAILED, message=str(error))
+            raise
+        finally:
+            self.policies.end_cycle(policy.name, number, result)
 
     def _lease_request(self, kind: LeaseKind, name: str) -> LeaseRequest:
         return LeaseRequest(
@@ -123,3 +140,10 @@ def require_upheld(sides: OpenSides, side: Side) -> None:
         "is written there while the replica takes over would be lost to it. Stop its writers, then "
         f"'repl promote {sides.policy.name} --planned --source-is-quiet'"
     )
+
+
+def abort_writers(side: Side) -> None:
+    """End the open transactions of clients that have write ids of a side's database."""
+    writers = open_writers(side.metastore, side.database_name)
+    if writers:
+        side.metastore.abort_txns(writers, AbortReason.REPL_DEFAULT)

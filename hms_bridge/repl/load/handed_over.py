@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hms_bridge.errors import ReplError
-from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Database
 from hms_bridge.repl.format.reader import DumpReader
 from hms_bridge.repl.load.replica import ReplicaNames
@@ -11,9 +10,7 @@ from hms_bridge.repl.remedies import bring_anew
 from hms_bridge.repl.target_objects import HANDOVER, diverged_tables
 
 
-def require_whole(
-    names: ReplicaNames, reader: DumpReader, database: Database, target: Metastore
-) -> None:
+def require_whole(names: ReplicaNames, reader: DumpReader, database: Database) -> None:
     """Raises ReplError for a replica that is being promoted, and where a dump does not bring those
     tables whole that a former source has otherwise."""
     if HANDOVER in database.parameters:
@@ -21,7 +18,7 @@ def require_whole(
             f"database {database.name} is being promoted: 'repl promote' again, which goes on; "
             "nothing is loaded into it any more"
         )
-    diverged = diverged_tables(database, target.get_tables(database.name))
+    diverged = diverged_tables(database)
     lacking = sorted(diverged - reader.names_anew)
     if lacking:
         raise ReplError(

@@ -360,7 +360,7 @@ class ReplLoad:
                 "there, so later events do not fit. "
                 + begin_anew(request.names.source_database, target)
             )
-        require_whole(request.names, reader, database, self._target)
+        require_whole(request.names, reader, database)
         first = reader.metadata.from_event_id
         # Hive does not ask (docs/hive/replication.md §18). What lies before is passed over.
         if first > stands_at:
