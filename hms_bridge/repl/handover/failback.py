@@ -79,6 +79,7 @@ class Failback:
                     plan = replace(now, steps=plan.steps, aborted=plan.aborted)
                     _become_replica(plan, ways)
                 if FailbackStep.DROP in plan.steps:
+                    _release_pins(ways.old)
                     with self._sides.alone_with_loads(ways.old) as lease:
                         self._drop(plan, ways, lease.check)
                 self._sides.policies.add_policies([ways.way_back], is_replacing=True)
@@ -168,7 +169,6 @@ def _become_replica(plan: FailbackPlan, ways: _Ways) -> None:
     }
     database = altered_database(old.database(), ways.new.database())
     old.metastore.alter_database(old.database_name, with_parameters(database, changes))
-    _release_pins(old)
 
 
 def _release_pins(side: Side) -> None:

@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from changemanager.errors import ChangeManagerError
 from hms_bridge.errors import HmsBridgeError, ReplError
-from hms_bridge.model.ids import EventId
+from hms_bridge.model.ids import EventId, TxnId
 from hms_bridge.model.properties import SOURCE_FOR
-from hms_bridge.model.txn import AbortReason
+from hms_bridge.model.txn import AbortReason, AbortTxnRequest, TxnType
 from hms_bridge.repl.cycles.cycle import OpenCycle
 from hms_bridge.repl.dump.backlog import find_backlog
 from hms_bridge.repl.dump.beginning import ensure_beginning
@@ -22,6 +22,7 @@ from hms_bridge.repl.dump.snapshot_wait import try_snapshot
 from hms_bridge.repl.dump.tables import transactional_names
 from hms_bridge.repl.format.directories import DumpState, list_dumps
 from hms_bridge.repl.format.layout import DumpPaths, database_directory
+from hms_bridge.repl.format.replays import Replays
 from hms_bridge.repl.handover.look import look_at_replica, look_at_source
 from hms_bridge.repl.handover.promote_plan import (
     PromotePlan,
@@ -38,6 +39,7 @@ from hms_bridge.repl.handover.sides import (
     lift_fence,
     require_upheld,
 )
+from hms_bridge.repl.load.replica import replay_policy
 from hms_bridge.repl.own_part import PROPERTIES, open_replays
 from hms_bridge.repl.pins import DumpPins
 from hms_bridge.repl.target_objects import HANDOVER, OPENED, is_fenced, last_event_of
@@ -166,10 +168,7 @@ class Promotion:
         sides, target = self._sides, self._target
         handover = self._begin()
         sides.policies.set_paused(plan.request.policy.name, is_paused=True)
-        replays = open_replays(target.metastore, target.database_name)
-        check_lease()
-        if replays:
-            target.metastore.abort_txns(replays, AbortReason.REPL_DEFAULT)
+        self._end_replays(check_lease)
         DumpPins(manifest=target.manifest, clock=sides.clock, database=target.database_name).begin()
         own_event = ensure_beginning(
             target.metastore,
@@ -205,6 +204,29 @@ class Promotion:
         # Closed from here on, whoever was let in before.
         target.set_parameters({HANDOVER: handover.format(), OPENED: "false"})
         return handover
+
+    def _end_replays(self, check_lease: Callable[[], None]) -> None:
+        """End what loads left open: what has write ids here, and what has none but which the dumps
+        tell of; it would keep the cleaner waiting for days."""
+        target, policy = self._target, self._sides.policy
+        replays = open_replays(target.metastore, target.database_name)
+        check_lease()
+        if replays:
+            target.metastore.abort_txns(replays, AbortReason.REPL_DEFAULT)
+        known: set[TxnId] = set()
+        for dump in list_dumps(target.resolve, policy.root, policy.source.database):
+            if dump.metadata is not None:
+                known |= Replays.read(target.resolve, dump.paths).all
+        for txn_id in sorted(known):
+            check_lease()
+            target.metastore.abort_txn(
+                AbortTxnRequest(
+                    txn_id=txn_id,
+                    repl_policy=replay_policy(target.database_name),
+                    type=TxnType.REPL_CREATED,
+                    reason=AbortReason.REPL_DEFAULT,
+                )
+            )
 
     def _later_than_all(self) -> int:
         target, policy = self._target, self._sides.policy

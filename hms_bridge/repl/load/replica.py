@@ -49,7 +49,12 @@ class ReplicaNames:
     @property
     def policy(self) -> str:
         """The name under which Hive maps the source's transactions to the target's."""
-        return f"{self.target_database}.*"
+        return replay_policy(self.target_database)
+
+
+def replay_policy(database: str) -> str:
+    """The name under which transactions of a replica's source are mapped to its own."""
+    return f"{database}.*"
 
 
 class Replica:
