@@ -22,10 +22,11 @@ from hms_bridge.cli.output import print_record, say
 from hms_bridge.cli.sides import side_settings, side_url, source_side
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings
-from hms_bridge.errors import HmsBridgeError
-from hms_bridge.model.replication import PolicySide
+from hms_bridge.errors import HmsBridgeError, NoSuchObjectError
+from hms_bridge.model.replication import PolicySide, ReplicationPolicy
 
 if TYPE_CHECKING:
+    from hms_bridge.connect import LocalStore
     from hms_bridge.repl.handover.failback_plan import FailbackPlan
     from hms_bridge.repl.handover.promote_plan import PromotePlan
     from hms_bridge.repl.handover.sides import OpenSides, Side
@@ -111,6 +112,8 @@ def promote(
         raise click.UsageError("--planned loses nothing: it needs the source, and loads each dump")
     if (wait is not None or is_abort_allowed or is_quiet) and not is_planned:
         raise click.UsageError("--wait, --abort-writers and --source-is-quiet are for --planned")
+    if is_cancelled and (is_planned or is_source_lost or is_dump_left or is_dry_run):
+        raise click.UsageError("--cancel lifts the fence, and does nothing else")
     with _opened(policy, metastore_url, settings) as sides:
         promotion = Promotion(sides)
         if is_cancelled:
@@ -219,7 +222,7 @@ def _opened(name: str, store_url: str, settings: Settings) -> Iterator[OpenSides
 
     with ExitStack() as stack:
         store = stack.enter_context(connected_locally(store_url, settings, is_created=False))
-        policy = store.policies.get_policy(name)
+        policy = _policy(store, name)
         source, unreachable = None, ""
         try:
             source = stack.enter_context(_side(policy.source, store_url))
@@ -241,6 +244,16 @@ def _opened(name: str, store_url: str, settings: Settings) -> Iterator[OpenSides
             lease=lease_rules(settings),
             tell=say,
         )
+
+
+def _policy(store: LocalStore, name: str) -> ReplicationPolicy:
+    try:
+        return store.policies.get_policy(name)
+    except NoSuchObjectError as error:
+        raise NoSuchObjectError(
+            f"{error}. Sides change places by a policy; keep one first: 'repl policy add {name} "
+            "--source URL --root DIR', with the settings of both sides"
+        ) from error
 
 
 @contextmanager

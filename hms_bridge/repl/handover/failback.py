@@ -32,7 +32,6 @@ from hms_bridge.repl.own_part import PROPERTIES
 from hms_bridge.repl.pins import dump_holder, policy_holder
 from hms_bridge.repl.target_objects import (
     DIVERGED,
-    HANDOVER,
     OPENED,
     altered_database,
     diverged_tables,
@@ -84,7 +83,6 @@ class Failback:
                         self._drop(plan, ways, lease.check)
                 self._sides.policies.add_policies([ways.way_back], is_replacing=True)
                 self._replicate(plan, ways)
-                ways.new.set_parameters({HANDOVER: None})
                 return plan
         except (OSError, ChangeManagerError) as error:
             raise self._unreachable(error) from error

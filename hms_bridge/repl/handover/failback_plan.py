@@ -69,10 +69,9 @@ class FailbackStep(Enum):
     DROP = "drop its tables that the other side never had"
     TURN = "turn the policy around"
     REPLICATE = "dump there and load here: the difference, and the tables that come whole"
-    FORGET = "end the handover"
 
 
-_ON = (FailbackStep.DROP, FailbackStep.TURN, FailbackStep.REPLICATE, FailbackStep.FORGET)
+_ON = (FailbackStep.DROP, FailbackStep.TURN, FailbackStep.REPLICATE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,7 +98,7 @@ def plan_failback(request: FailbackRequest, old: OldSource, new: NewSource) -> F
         return FailbackPlan(
             request=request,
             handover=handover,
-            steps=(FailbackStep.TURN, FailbackStep.REPLICATE, FailbackStep.FORGET),
+            steps=(FailbackStep.TURN, FailbackStep.REPLICATE),
             reason="the former source has no such database: it comes as a whole",
             is_bootstrap=True,
         )
@@ -109,7 +108,7 @@ def plan_failback(request: FailbackRequest, old: OldSource, new: NewSource) -> F
             request=request,
             handover=handover,
             steps=_ON,
-            reason="goes on with a failback that was stopped",
+            reason="is the replica already; brings what is left, and what is new",
             whole=tuple(sorted(names & new.known)),
             dropped=tuple(sorted(names - new.known)),
             is_bootstrap=last_event_of(old.database.parameters) is None,
