@@ -12,6 +12,7 @@ import pytest
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import ArchiveSettings
 from hms_bridge.errors import MetaError
+from hms_bridge.model.catalog import Database
 from tests.support.databases import sqlite_file
 from tests.support.documents import blocks
 from tests.support.golden import CHECKOUT
@@ -33,7 +34,7 @@ class Runbook:
         program.write_text(f'#!/bin/sh\nexec {" ".join(command())} "$@"\n')
         program.chmod(0o755)
         self.main, self.dr = self._site("main"), self._site("dr")
-        self.main.metastore.create_database(sales())
+        self.main.metastore.create_database(Database(name="sales"))
         self.texts = {block.info: block.text for block in blocks(PAGE)}
         self.environment = process_environment(
             {
@@ -89,12 +90,6 @@ class Runbook:
         assert self.dr.metastore.get_tables("sales") == self.main.metastore.get_tables("sales")
         for name in self.main.metastore.get_tables("sales"):
             assert self.dr.rows(name) == self.main.rows(name), name
-
-
-def sales():
-    from hms_bridge.model.catalog import Database
-
-    return Database(name="sales")
 
 
 @pytest.fixture

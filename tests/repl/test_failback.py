@@ -12,7 +12,7 @@ from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from hms_bridge.model.target import Target
 from hms_bridge.repl.handover.failback import Failback
 from hms_bridge.repl.handover.failback_plan import FailbackRequest, FailbackStep
-from hms_bridge.repl.own_part import Access, set_access
+from hms_bridge.repl.own_part import Access, plan_end, run_end, set_access
 from tests.support.handover_world import MAIN, POLICY, Sites
 from tests.support.world import World
 
@@ -156,6 +156,20 @@ def test_one_that_committed_after_the_handover_is_a_loss(sites: Sites) -> None:
     assert ids(sites.main) == [1, 2]
 
 
+def test_one_that_committed_after_the_handover_is_a_loss_though_unreported(sites: Sites) -> None:
+    """Its client told the metastore nothing of its files: the log from before tells of its id."""
+    writer = sites.main.begin()
+    writer.is_reporting = False
+    writer.insert("t", [(3, "c")])
+    sites.replicate()
+    sites.lose_main()
+    sites.promote(is_source_lost=True)
+    writer.commit()
+    sites.find_main()
+    with pytest.raises(ReplError, match="t: 1 commit or change"):
+        sites.failback()
+
+
 def test_tables_that_went_on_either_side(sites: Sites) -> None:
     sites.main.create_table("w")
     sites.main.insert("w", (1, "w"))
@@ -189,7 +203,7 @@ def test_no_load_takes_such_a_table_for_what_it_is_not(sites: Sites) -> None:
     sites.assert_same()
 
 
-def stops(*args, **kwargs):
+def stops(*args: object, **kwargs: object) -> None:
     raise KeyboardInterrupt
 
 
@@ -235,8 +249,6 @@ def test_a_replica_that_was_open_to_others_comes_whole(sites: Sites) -> None:
 
 
 def test_a_site_that_lost_everything_gets_everything(sites: Sites) -> None:
-    from hms_bridge.repl.own_part import plan_end, run_end
-
     sites.lose_main()
     sites.promote(is_source_lost=True)
     run_end(sites.main.metastore, plan_end(sites.main.metastore, POLICY))

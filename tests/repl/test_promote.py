@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hms_bridge.errors import MetaError, ReplError
+from hms_bridge.model.catalog import Database
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
+from hms_bridge.model.replication import ReplicationPolicy
 from hms_bridge.model.target import Target
 from hms_bridge.model.txn import TxnState
+from hms_bridge.repl.cycles.cycle import OpenCycle
+from hms_bridge.repl.handover import promote
 from hms_bridge.repl.handover.promote import Promotion
 from hms_bridge.repl.handover.promote_plan import PromoteStep
 from hms_bridge.repl.handover.record import Handover
+from hms_bridge.repl.handover.sides import OpenSides
+from hms_bridge.repl.own_part import Access, plan_end, run_end, set_access
+from hms_bridge.repl.target_objects import FENCED, with_parameters
 from tests.support.handover_world import POLICY, Sites
 from tests.support.world import World
 
@@ -21,13 +31,8 @@ from tests.support.world import World
 @pytest.fixture
 def sites(fast_folder: Path) -> Iterator[Sites]:
     """A source with two tables that its replica has, too."""
-    made = Sites(fast_folder)
-    for name in ("t", "u"):
-        made.main.create_table(name)
-        made.main.insert(name, (1, "a"), (2, "b"))
-    made.replicate()
-    yield made
-    made.close()
+    with Sites(fast_folder) as made:
+        yield made.with_tables()
 
 
 def ids(world: World, table: str = "t") -> list[int]:
@@ -175,9 +180,7 @@ def test_a_fence_can_be_lifted_before_and_not_after(sites: Sites) -> None:
         promotion.cancel()
 
 
-def with_fence(database):
-    from hms_bridge.repl.target_objects import FENCED, with_parameters
-
+def with_fence(database: Database) -> Database:
     return with_parameters(database, {FENCED: POLICY})
 
 
@@ -205,8 +208,6 @@ def test_a_source_out_of_reach_is_refused_unless_it_is_given_up(sites: Sites) ->
 
 
 def test_two_sources_are_refused(sites: Sites) -> None:
-    from hms_bridge.repl.own_part import plan_end, run_end
-
     run_end(sites.dr.metastore, plan_end(sites.dr.metastore, POLICY))
     with pytest.raises(ReplError, match="holds no whole replica: .*'repl run sales'"):
         sites.promote()
@@ -226,17 +227,80 @@ def test_a_plan_changes_nothing(sites: Sites) -> None:
     assert (state(sites.main), state(sites.dr)) == before
 
 
-def test_nothing_is_loaded_into_a_replica_that_is_being_promoted(sites: Sites) -> None:
-    from hms_bridge.repl.handover import promote
-
-    def dies(*args, **kwargs):
-        raise KeyboardInterrupt
-
+def test_a_replica_that_is_being_promoted_is_changed_by_nobody(sites: Sites) -> None:
+    """Neither by loads, nor by those who were let in before: what comes next is its own."""
+    set_access(sites.dr.metastore, POLICY, Access.WRITES)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(promote, "ensure_beginning", dies)
         with pytest.raises(KeyboardInterrupt):
             sites.promote()
-    with pytest.raises(ReplError, match="fenced|being promoted"):
+    with pytest.raises(ReplError, match="is being promoted: 'repl promote' again"):
         sites.replicate()
+    with pytest.raises(MetaError, match="is a replica"):
+        sites.dr.insert("t", (3, "c"))
     sites.promote()
     sites.dr.insert("t", (3, "c"))
+
+
+def dies(*args: object, **kwargs: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_what_has_no_write_ids_is_ended_too(sites: Sites) -> None:
+    """A transaction of the source that was open and had not written keeps no cleaner waiting."""
+    sites.main.open()
+    sites.main.insert("t", (3, "c"))
+    sites.replicate()
+    assert len(open_txns(sites.dr)) == 1
+    sites.lose_main()
+    sites.promote(is_source_lost=True)
+    assert open_txns(sites.dr) == []
+
+
+class Heedless:
+    """A source's metastore that knows nothing of fences, as Hive's."""
+
+    def __init__(self, metastore: Any) -> None:
+        self._metastore = metastore
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._metastore, name)
+
+    def alter_database(self, name: str, database: Database) -> None:
+        parameters = {key: text for key, text in database.parameters.items() if key != FENCED}
+        self._metastore.alter_database(name, replace(database, parameters=parameters))
+
+
+def heedless(sites: Sites) -> OpenSides:
+    found = sites.sides()
+    assert found.source is not None
+    side = replace(found.source, metastore=Heedless(sites.main.metastore))
+    return replace(found, source=side)
+
+
+def test_a_metastore_that_heeds_no_fence_is_found_out(sites: Sites) -> None:
+    with pytest.raises(ReplError, match="heeds no fence .*--source-is-quiet"):
+        sites.promote(heedless(sites), is_planned=True)
+    assert open_txns(sites.main) == []
+    sites.replicate()
+    sites.assert_same()
+    sites.promote(heedless(sites), is_planned=True, is_quiet=True)
+    sites.dr.insert("t", (3, "c"))
+
+
+def test_a_commit_that_gets_past_the_fence_is_found_before_the_replica_takes_over(
+    sites: Sites,
+) -> None:
+    """Whoever said that the source is quiet may be wrong."""
+    found = heedless(sites)
+
+    @contextmanager
+    def busy_cycle(policy: ReplicationPolicy) -> Iterator[OpenCycle]:
+        with sites.sides().open_cycle(policy) as cycle:
+            yield cycle
+            sites.main.insert("t", (3, "c"))
+
+    with pytest.raises(ReplError, match=r"changed though it is fenced \(1 commits"):
+        sites.promote(replace(found, open_cycle=busy_cycle), is_planned=True, is_quiet=True)
+    sites.replicate()
+    sites.assert_same()

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tests.simulation.handover_mutations import HANDOVER
+
 
 @dataclass(frozen=True, slots=True)
 class Edit:
@@ -732,4 +734,5 @@ MUTATIONS = (
             ),
         ),
     ),
+    *(Mutation(**told) for told in HANDOVER),
 )

@@ -41,11 +41,6 @@ class Divergence:
         """Tables that the new source has to bring whole, as far as they are known."""
         return self.used | self.lost.keys()
 
-    @property
-    def is_loss(self) -> bool:
-        """Whether going back gives something up."""
-        return bool(self.lost or self.others or self.unknown)
-
 
 class _Finder:
     def __init__(self, store: Metastore, database: str) -> None:

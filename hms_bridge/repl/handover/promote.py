@@ -13,7 +13,7 @@ from changemanager.errors import ChangeManagerError
 from hms_bridge.errors import HmsBridgeError, ReplError
 from hms_bridge.model.ids import EventId, TxnId
 from hms_bridge.model.properties import SOURCE_FOR
-from hms_bridge.model.txn import AbortReason, AbortTxnRequest, TxnType
+from hms_bridge.model.txn import AbortReason
 from hms_bridge.repl.cycles.cycle import OpenCycle
 from hms_bridge.repl.dump.backlog import find_backlog
 from hms_bridge.repl.dump.beginning import ensure_beginning
@@ -39,7 +39,7 @@ from hms_bridge.repl.handover.sides import (
     lift_fence,
     require_upheld,
 )
-from hms_bridge.repl.load.replica import replay_policy
+from hms_bridge.repl.load.replica import abort_replay
 from hms_bridge.repl.own_part import PROPERTIES, open_replays
 from hms_bridge.repl.pins import DumpPins
 from hms_bridge.repl.target_objects import HANDOVER, OPENED, is_fenced, last_event_of
@@ -219,14 +219,7 @@ class Promotion:
                 known |= Replays.read(target.resolve, dump.paths).all
         for txn_id in sorted(known):
             check_lease()
-            target.metastore.abort_txn(
-                AbortTxnRequest(
-                    txn_id=txn_id,
-                    repl_policy=replay_policy(target.database_name),
-                    type=TxnType.REPL_CREATED,
-                    reason=AbortReason.REPL_DEFAULT,
-                )
-            )
+            abort_replay(target.metastore, target.database_name, txn_id)
 
     def _later_than_all(self) -> int:
         target, policy = self._target, self._sides.policy

@@ -13,12 +13,13 @@ from hms_bridge.errors import HmsBridgeError, MetaError, ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Database, Table
 from hms_bridge.model.replication import CycleOutcome, CycleResult, ReplicationPolicy
-from hms_bridge.model.txn import AbortReason, AllocateWriteIdsRequest, OpenTxnsRequest
+from hms_bridge.model.txn import AbortReason, AllocateWriteIdsRequest
 from hms_bridge.policy_store import PolicyStore
 from hms_bridge.repl.cycles.cycle import OpenCycle
 from hms_bridge.repl.lease import Lease, LeaseKind, LeaseRequest, LeaseRules, held_lease
 from hms_bridge.repl.own_part import open_writers
 from hms_bridge.repl.target_objects import FENCED, with_parameters
+from hms_bridge.session.transaction import Client, open_transaction
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -120,26 +121,27 @@ def lift_fence(side: Side) -> None:
 
 def require_upheld(sides: OpenSides, side: Side) -> None:
     """Raises ReplError if the metastore of a fenced source gives write ids all the same, as Hive's
-    does. Tried with a transaction that is aborted at once."""
+    does. Tried with a transaction of its own."""
     table = next((table for table in side.tables() if table.is_transactional), None)
     if table is None:
         return
-    (txn_id,) = side.metastore.open_txns(OpenTxnsRequest(user=sides.user, host=sides.host))
-    try:
-        side.metastore.allocate_table_write_ids(
-            AllocateWriteIdsRequest(
-                database_name=side.database_name, table_name=table.name, txn_ids=(txn_id,)
+    client, is_upheld = Client(user=sides.user, host=sides.host), False
+    with open_transaction(side.metastore, client, abort_reason=AbortReason.REPL_DEFAULT) as opened:
+        try:
+            side.metastore.allocate_table_write_ids(
+                AllocateWriteIdsRequest(
+                    database_name=side.database_name, table_name=table.name, txn_ids=(opened.id,)
+                )
             )
-        )
-    except MetaError:
-        return
-    finally:
-        side.metastore.abort_txns([txn_id], AbortReason.REPL_DEFAULT)
-    raise ReplError(
-        f"the metastore of database {side.database_name} heeds no fence (a Hive's does not): what "
-        "is written there while the replica takes over would be lost to it. Stop its writers, then "
-        f"'repl promote {sides.policy.name} --planned --source-is-quiet'"
-    )
+        except MetaError:
+            is_upheld = True
+        if not is_upheld:
+            raise ReplError(
+                f"the metastore of database {side.database_name} heeds no fence (a Hive's does "
+                "not): what is written there while the replica takes over would be lost to it. "
+                f"Stop its writers, then 'repl promote {sides.policy.name} --planned "
+                "--source-is-quiet'"
+            )
 
 
 def abort_writers(side: Side) -> None:
