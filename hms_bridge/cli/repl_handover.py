@@ -110,8 +110,8 @@ def promote(
 
     if is_planned and (is_source_lost or is_dump_left):
         raise click.UsageError("--planned loses nothing: it needs the source, and loads each dump")
-    if (wait is not None or is_abort_allowed or is_quiet) and not is_planned:
-        raise click.UsageError("--wait, --abort-writers and --source-is-quiet are for --planned")
+    if (wait is not None or is_abort_allowed) and not is_planned:
+        raise click.UsageError("--wait and --abort-writers are for --planned")
     if is_cancelled and (is_planned or is_source_lost or is_dump_left or is_dry_run):
         raise click.UsageError("--cancel lifts the fence, and does nothing else")
     with _opened(policy, metastore_url, settings) as sides:

@@ -110,20 +110,21 @@ class Promotion:
         source, steps = self._sides.source, plan.steps
         if source is None:
             return
-        if PromoteStep.FENCE in steps:
+        is_first = PromoteStep.FENCE in steps
+        if is_first:
             fence(self._sides, source)
-        if PromoteStep.ABORT_WRITERS in steps:
-            abort_writers(source)
-        if PromoteStep.REPLICATE not in steps:
-            return
         try:
-            if not plan.request.is_quiet:
+            if (is_first or PromoteStep.REPLICATE in steps) and not plan.request.is_quiet:
                 require_upheld(self._sides, source)
-            self._drain(plan.request, source)
-            self._sides.replicate(self._sides.policy, OpenCycle.run)
-            self._require_all(source)
+            if PromoteStep.ABORT_WRITERS in steps:
+                abort_writers(source)
+            if PromoteStep.REPLICATE in steps:
+                self._drain(plan.request, source)
+                self._sides.replicate(self._sides.policy, OpenCycle.run)
+                self._require_all(source)
         except (HmsBridgeError, ChangeManagerError, OSError):
-            lift_fence(source)
+            if Handover.of(self._target.database()) is None:
+                lift_fence(source)
             raise
 
     def _drain(self, request: PromoteRequest, source: Side) -> None:

@@ -1,7 +1,7 @@
 """What a database that takes its source's place remembers of it, as a property (HANDOVER).
 
 Hive keeps the same pair of events, `repl.last.id` and `repl.target.last.id`, for its optimised
-bootstrap (docs/hive/replication.md §14; OptimisedBootstrapUtils.getEventAckFilePath).
+bootstrap (docs/hive/replication.md §29).
 """
 
 from __future__ import annotations

@@ -139,8 +139,8 @@ def require_upheld(sides: OpenSides, side: Side) -> None:
             raise ReplError(
                 f"the metastore of database {side.database_name} heeds no fence (a Hive's does "
                 "not): what is written there while the replica takes over would be lost to it. "
-                f"Stop its writers, then 'repl promote {sides.policy.name} --planned "
-                "--source-is-quiet'"
+                f"Stop its writers, then 'repl promote {sides.policy.name}' as before, with "
+                "--source-is-quiet"
             )
 
 
