@@ -99,6 +99,11 @@ def is_replica(parameters: Mapping[str, str]) -> bool:
     return parameters.get(TARGET_FOR, "").strip().lower() not in ("", "false")
 
 
+def has_taken_over(parameters: Mapping[str, str]) -> bool:
+    """Whether a database was a replica and has taken its source's place."""
+    return HANDOVER in parameters and not is_replica(parameters)
+
+
 def is_fenced(database: Database) -> bool:
     """Whether a source is handed over to its replica, or was."""
     return bool(database.parameters.get(FENCED, "").strip())

@@ -23,6 +23,7 @@ from hms_bridge.repl.handover.promote_plan import PromoteStep
 from hms_bridge.repl.handover.record import Handover
 from hms_bridge.repl.handover.sides import OpenSides
 from hms_bridge.repl.own_part import Access, plan_end, run_end, set_access
+from hms_bridge.repl.status import ReplStatus, StatusRequest
 from hms_bridge.repl.target_objects import FENCED, with_parameters
 from tests.support.handover_world import POLICY, Sites
 from tests.support.world import World
@@ -234,12 +235,35 @@ def test_a_replica_that_is_being_promoted_is_changed_by_nobody(sites: Sites) -> 
         patch.setattr(promote, "ensure_beginning", dies)
         with pytest.raises(KeyboardInterrupt):
             sites.promote()
-    with pytest.raises(ReplError, match="is being promoted: 'repl promote' again"):
+    with pytest.raises(ReplError, match="is being promoted: 'repl promote POLICY' again"):
         sites.replicate()
     with pytest.raises(MetaError, match="is a replica"):
         sites.dr.insert("t", (3, "c"))
     sites.promote()
     sites.dr.insert("t", (3, "c"))
+
+
+def test_nobody_is_told_to_drop_what_took_the_sources_place(sites: Sites) -> None:
+    """Not by a dump of the former source, which knows nothing of it yet, nor by a load or status:
+    to all of them the two seem to be of different logs."""
+    sites.lose_main()
+    sites.promote(is_source_lost=True)
+    sites.find_main()
+    sites.main.insert("t", (3, "c"))
+    with sites.sides().open_cycle(sites.policy) as cycle:
+        with pytest.raises(ReplError, match="is handed over .*'repl failback POLICY'") as dumped:
+            cycle.plan()
+        with pytest.raises(ReplError, match="has taken its source's place.*failback") as loaded:
+            cycle.loader.plan(cycle.load)
+    status = ReplStatus(
+        sites.dr.resolve,
+        sites.clock,
+        source=sites.main.metastore,
+        target=sites.dr.metastore,
+    ).look(StatusRequest(root=str(sites.root), source_database=POLICY))
+    (told,) = status.troubles
+    for text in (str(dumped.value), str(loaded.value), told):
+        assert "DROP" not in text
 
 
 def dies(*args: object, **kwargs: object) -> None:

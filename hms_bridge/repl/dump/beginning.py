@@ -54,7 +54,7 @@ def ensure_beginning(
     write_plain(texts, paths, plain_places(source, resolve, tables))
     write_origin(source, texts, paths, event_id, event_id)
     progress = EventsDump(last_event_id=event_id, event_count=0, is_batched=False)
-    texts.write({paths.events_dump: progress.format()})
+    texts.write({paths.events_dump: progress.format(), paths.beginning: f"{database}\n"})
     texts.write_metadata(DumpType.INCREMENTAL, database, cm_root, event_id, event_id)
     mark = FinishMark(manifest_digest=texts.manifest(0), time_ms=time_ms)
     # Before the finish marker: no load ever takes it for one that waits.

@@ -6,18 +6,25 @@ from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import Database
 from hms_bridge.repl.format.reader import DumpReader
 from hms_bridge.repl.load.replica import ReplicaNames
-from hms_bridge.repl.remedies import bring_anew
-from hms_bridge.repl.target_objects import HANDOVER, diverged_tables
+from hms_bridge.repl.remedies import bring_anew, taken_over
+from hms_bridge.repl.target_objects import HANDOVER, diverged_tables, has_taken_over
+
+
+def refuse_successor(database: Database | None) -> None:
+    """Raises ReplError for a replica that takes its source's place, or has."""
+    if database is None or HANDOVER not in database.parameters:
+        return
+    if has_taken_over(database.parameters):
+        raise ReplError(taken_over(database.name))
+    raise ReplError(
+        f"database {database.name} is being promoted: 'repl promote POLICY' again, which goes on; "
+        "nothing is loaded into it any more"
+    )
 
 
 def require_whole(names: ReplicaNames, reader: DumpReader, database: Database) -> None:
-    """Raises ReplError for a replica that is being promoted, and where a dump does not bring those
-    tables whole that a former source has otherwise."""
-    if HANDOVER in database.parameters:
-        raise ReplError(
-            f"database {database.name} is being promoted: 'repl promote' again, which goes on; "
-            "nothing is loaded into it any more"
-        )
+    """Raises ReplError where a dump does not bring those tables whole that a former source has
+    otherwise."""
     diverged = diverged_tables(database)
     lacking = sorted(diverged - reader.names_anew)
     if lacking:

@@ -41,7 +41,7 @@ from hms_bridge.repl.load.bootstrap import (
 )
 from hms_bridge.repl.load.copy import CopyReport
 from hms_bridge.repl.load.external import copy_external, require_there
-from hms_bridge.repl.load.handed_over import require_whole
+from hms_bridge.repl.load.handed_over import refuse_successor, require_whole
 from hms_bridge.repl.load.incremental import IncrementalPlan, plan_incremental, replay
 from hms_bridge.repl.load.own_source import (
     METASTORE_HINT,
@@ -197,6 +197,7 @@ class ReplLoad:
             raise _unreachable(plan.request, error) from error
 
     def _plan(self, request: LoadRequest) -> LoadPlan:
+        refuse_successor(self._replica(request).find_database())
         dump = self._newest(request)
         if dump.state is DumpState.LOADED:
             stands_at = self._stands_at(request)
