@@ -27,6 +27,7 @@ from hms_bridge.repl.target_objects import (
     FIRST_INCREMENTAL_TABLES,
     HANDOVER,
     OPENED,
+    WAS_OPEN,
     is_replica,
     with_parameters,
 )
@@ -39,6 +40,7 @@ PROPERTIES = (
     HANDOVER,
     DIVERGED,
     OPENED,
+    WAS_OPEN,
     LAST_EVENT,
     TARGET_LAST_EVENT,
     CHECKPOINT,
@@ -67,7 +69,10 @@ def set_access(metastore: Metastore, name: str, access: Access) -> None:
     database = metastore.get_database(name)
     if not is_replica(database.parameters):
         raise ReplError(f"database {database.name} is no replica; others may change it anyway")
-    metastore.alter_database(name, with_parameters(database, {OPENED: access.value}))
+    changes: dict[str, str | None] = {OPENED: access.value}
+    if access is not Access.NOTHING:
+        changes[WAS_OPEN] = "true"
+    metastore.alter_database(name, with_parameters(database, changes))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

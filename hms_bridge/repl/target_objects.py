@@ -32,6 +32,10 @@ OPENED = "hms.bridge.replica.open"
 """Of ours, on a replica's database: ``false`` where only loads change it, ``definitions`` where
 others may define what it holds, ``true`` where they may write too (service/replica_gate.py)."""
 
+WAS_OPEN = "hms.bridge.replica.was.open"
+"""Of ours, on a replica's database: others were let in once, so it may differ from its source in
+ways that no event tells."""
+
 FENCED = "hms.bridge.repl.fenced"
 """Of ours, on a source's database: which policy hands it over. Nobody but loads changes it."""
 
@@ -70,6 +74,7 @@ _SOURCE_PROPERTIES = frozenset(
         TARGET_LAST_EVENT,
         INCOMPATIBLE,
         OPENED,
+        WAS_OPEN,
         FENCED,
         HANDOVER,
         DIVERGED,

@@ -241,6 +241,7 @@ def test_a_source_restored_from_a_backup_comes_whole(sites: Sites) -> None:
 def test_a_replica_that_was_open_to_others_comes_whole(sites: Sites) -> None:
     set_access(sites.dr.metastore, POLICY, Access.WRITES)
     sites.dr.insert("u", (7, "by hand"))
+    set_access(sites.dr.metastore, POLICY, Access.NOTHING)
     sites.promote(is_planned=True)
     plan = sites.failback()
     assert plan.whole == ("t", "u")
@@ -261,6 +262,21 @@ def test_a_site_that_lost_everything_gets_everything(sites: Sites) -> None:
     sites.dr.insert("t", (3, "c"))
     sites.replicate()
     sites.assert_same()
+
+
+def test_both_sides_may_have_names_of_their_own(fast_folder: Path) -> None:
+    with Sites(fast_folder, name_at_dr="sales_dr") as sites:
+        sites.with_tables().main.insert("t", (3, "only here"))
+        sites.lose_main()
+        sites.promote(is_source_lost=True)
+        sites.dr.insert("u", (3, "c"))
+        sites.find_main()
+        sites.failback(is_discarded=True)
+        sites.assert_same()
+        sites.promote(is_planned=True)
+        sites.main.insert("t", (4, "d"))
+        sites.failback()
+        sites.assert_same()
 
 
 def test_bad_states_are_refused_by_name(sites: Sites) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hms_bridge.errors import MetaError, ReplError
+from hms_bridge.errors import BusyError, MetaError, ReplError
 from hms_bridge.model.catalog import Database
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from hms_bridge.model.replication import ReplicationPolicy
@@ -21,7 +21,8 @@ from hms_bridge.repl.handover import promote
 from hms_bridge.repl.handover.promote import Promotion
 from hms_bridge.repl.handover.promote_plan import PromoteStep
 from hms_bridge.repl.handover.record import Handover
-from hms_bridge.repl.handover.sides import OpenSides
+from hms_bridge.repl.handover.sides import OpenSides, Side
+from hms_bridge.repl.lease import Lease
 from hms_bridge.repl.own_part import Access, plan_end, run_end, set_access
 from hms_bridge.repl.status import ReplStatus, StatusRequest
 from hms_bridge.repl.target_objects import FENCED, with_parameters
@@ -206,6 +207,35 @@ def test_a_source_out_of_reach_is_refused_unless_it_is_given_up(sites: Sites) ->
     with pytest.raises(ReplError, match="can be reached, so it is fenced"):
         sites.promote(is_source_lost=True)
     assert state(sites.dr) == before
+
+
+def test_a_load_at_work_leaves_the_source_to_its_writers(sites: Sites) -> None:
+    """It is refused, and nothing is fenced."""
+    sides = sites.sides()
+
+    def is_busy(side: Side) -> AbstractContextManager[Lease]:
+        raise BusyError("another load is at work")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(OpenSides, "alone_with_loads", lambda _, side: is_busy(side))
+        with pytest.raises(BusyError):
+            sites.promote(sides)
+    sites.main.insert("t", (3, "c"))
+
+
+def test_dumps_that_are_lost_with_the_source(sites: Sites) -> None:
+    sites.lose_main()
+    (sites.folder / "dumps").rename(sites.folder / "gone")
+    (sites.folder / "dumps").write_text("the disk is broken")
+    with pytest.raises(ReplError, match="within reach.*another root"):
+        sites.promote(is_source_lost=True)
+    moved = replace(sites.policy, root=str(sites.folder / "elsewhere"))
+    sites.dr.metastore.policies.add_policies([moved], is_replacing=True)
+    sites.promote(is_source_lost=True)
+    sites.dr.insert("t", (3, "c"))
+    sites.find_main()
+    sites.failback()
+    sites.assert_same()
 
 
 def test_two_sources_are_refused(sites: Sites) -> None:

@@ -42,8 +42,8 @@ HANDOVER: tuple[dict[str, Any], ...] = (
     {
         "name": "a promotion that fails leaves its source fenced",
         "file": f"{_ROOM}promote.py",
-        "old": "                lift_fence(source)\n            raise\n",
-        "new": "                pass\n            raise\n",
+        "old": "                    self._give_back()\n",
+        "new": "",
         "test": f"{_PROMOTE}test_a_transaction_that_does_not_end_gives_the_source_back",
     },
     {

@@ -33,13 +33,19 @@ MAIN, DR = "main", "dr"
 
 class Sites:
     """Database ``sales`` at two sites, each with a warehouse and an archive; the policy is kept at
-    ``dr``."""
+    ``dr``, where the database may have another name."""
 
-    def __init__(self, folder: Path, *, urls: tuple[str | None, str | None] = (None, None)) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        urls: tuple[str | None, str | None] = (None, None),
+        name_at_dr: str = POLICY,
+    ) -> None:
         self.folder = folder
         self.clock = SimulatedClock(1_790_000_000_000)
-        self.main = self._site(MAIN, urls[0], {"repl.source.for": POLICY})
-        self.dr = self._site(DR, urls[1], None)
+        self.main = self._site(MAIN, urls[0], POLICY, {"repl.source.for": POLICY})
+        self.dr = self._site(DR, urls[1], name_at_dr, None)
         self.root = folder / "dumps"
         self._names = 0
         self.is_main_reachable = True
@@ -49,7 +55,7 @@ class Sites:
                     name=POLICY,
                     root=str(self.root),
                     source=PolicySide(metastore=MAIN, database=POLICY),
-                    target=PolicySide(database=POLICY),
+                    target=PolicySide(database=name_at_dr),
                 )
             ]
         )
@@ -59,14 +65,16 @@ class Sites:
         self._names += 1
         return f"dump{self._names:04d}"
 
-    def _site(self, name: str, url: str | None, parameters: dict[str, str] | None) -> World:
+    def _site(
+        self, name: str, url: str | None, database: str, parameters: dict[str, str] | None
+    ) -> World:
         below = self.folder / name
         below.mkdir(exist_ok=True)
         return World(
             below,
             url=url or sqlite_file(below, "metastore.db3"),
             clock=self.clock,
-            database=POLICY,
+            database=database,
             has_database=parameters is not None,
             parameters=parameters,
             archive=ArchiveSettings(root=str(below / "cmroot")),
@@ -121,7 +129,7 @@ class Sites:
     def _side(self, world: World, wrap: Any, watch: Any) -> Side:
         return Side(
             metastore=wrap(world.metastore),
-            database_name=POLICY,
+            database_name=world.database,
             resolve=watch(world.resolve),
             manifest=world.metastore.manifest,
             cm_root=f"file:{world.cmroot}",
@@ -138,13 +146,18 @@ class Sites:
             loader=ReplLoad(wrap(target.metastore), watch(target.resolve), clock=self.clock),
             dump=DumpRequest(
                 root=policy.root,
-                database=POLICY,
+                database=source.database,
                 cm_root=f"file:{source.cmroot}",
                 policy=policy.name,
                 wait=WaitRules(timeout_seconds=10, poll_seconds=1),
                 lease=LEASE,
             ),
-            load=LoadRequest(root=policy.root, source_database=POLICY, lease=LEASE),
+            load=LoadRequest(
+                root=policy.root,
+                source_database=source.database,
+                target_database=target.database,
+                lease=LEASE,
+            ),
             release=lambda: release_loaded_dumps(source.resolve, manifest),
         )
 
@@ -181,9 +194,10 @@ class Sites:
 
     def assert_same(self) -> None:
         """I1, I11: both sites have the same tables, rows, row ids and write ids."""
-        tables = self.main.metastore.get_tables(POLICY)
-        assert self.dr.metastore.get_tables(POLICY) == tables
+        main, dr = self.main, self.dr
+        tables = main.metastore.get_tables(main.database)
+        assert dr.metastore.get_tables(dr.database) == tables
         for name in tables:
-            assert self.dr.rows(name) == self.main.rows(name), name
-            highest = self.main.metastore.get_max_allocated_write_id(POLICY, name)
-            assert self.dr.metastore.get_max_allocated_write_id(POLICY, name) == highest, name
+            assert dr.rows(name) == main.rows(name), name
+            highest = main.metastore.get_max_allocated_write_id(main.database, name)
+            assert dr.metastore.get_max_allocated_write_id(dr.database, name) == highest, name

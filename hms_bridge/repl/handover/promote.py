@@ -42,7 +42,7 @@ from hms_bridge.repl.handover.sides import (
 from hms_bridge.repl.load.replica import abort_replay
 from hms_bridge.repl.own_part import PROPERTIES, open_replays
 from hms_bridge.repl.pins import DumpPins
-from hms_bridge.repl.target_objects import HANDOVER, OPENED, is_fenced, last_event_of
+from hms_bridge.repl.target_objects import HANDOVER, OPENED, WAS_OPEN, is_fenced, last_event_of
 
 
 class Promotion:
@@ -63,16 +63,20 @@ class Promotion:
     def run(self, request: PromoteRequest) -> PromotePlan:
         """Plan, and carry it out; the plan that was.
 
-        Raises ReplError. A planned promotion that cannot be brought to where the replica has
-        everything gives the source back to its writers.
+        Raises ReplError. What fails before loads are taken away from the replica, such as bringing
+        it to where it has everything, gives the source back to its writers.
         """
         try:
             with self._sides.alone_with_policy():
                 plan = self._plan(request)
-                self._prepare_source(plan)
-                if PromoteStep.OPEN in plan.steps:
-                    with self._sides.alone_with_loads(self._target) as lease:
-                        self._take_over(plan, lease.check)
+                try:
+                    self._prepare_source(plan)
+                    if PromoteStep.OPEN in plan.steps:
+                        with self._sides.alone_with_loads(self._target) as lease:
+                            self._take_over(plan, lease.check)
+                except (HmsBridgeError, ChangeManagerError, OSError):
+                    self._give_back()
+                    raise
                 return plan
         except (OSError, ChangeManagerError) as error:
             raise self._unreachable(error) from error
@@ -113,19 +117,20 @@ class Promotion:
         is_first = PromoteStep.FENCE in steps
         if is_first:
             fence(self._sides, source)
-        try:
-            if (is_first or PromoteStep.REPLICATE in steps) and not plan.request.is_quiet:
-                require_upheld(self._sides, source)
-            if PromoteStep.ABORT_WRITERS in steps:
-                abort_writers(source)
-            if PromoteStep.REPLICATE in steps:
-                self._drain(plan.request, source)
-                self._sides.replicate(self._sides.policy, OpenCycle.run)
-                self._require_all(source)
-        except (HmsBridgeError, ChangeManagerError, OSError):
-            if Handover.of(self._target.database()) is None:
-                lift_fence(source)
-            raise
+        if (is_first or PromoteStep.REPLICATE in steps) and not plan.request.is_quiet:
+            require_upheld(self._sides, source)
+        if PromoteStep.ABORT_WRITERS in steps:
+            abort_writers(source)
+        if PromoteStep.REPLICATE in steps:
+            self._drain(plan.request, source)
+            self._sides.replicate(self._sides.policy, OpenCycle.run)
+            self._require_all(source)
+
+    def _give_back(self) -> None:
+        """The source belongs to its writers again, unless the replica has begun to take over."""
+        source = self._sides.source
+        if source is not None and Handover.of(self._target.database()) is None:
+            lift_fence(source)
 
     def _drain(self, request: PromoteRequest, source: Side) -> None:
         """No transaction is open that writes to the source. Raises ReplError."""
@@ -200,7 +205,8 @@ class Promotion:
             source_event=last_event_of(database.parameters) or EventId(0),
             beginning=above.child(self._sides.new_name()).uri,
             last_dump=None if last is None else last.paths.root,
-            is_pure=database.parameters.get(OPENED) == "false",
+            is_pure=database.parameters.get(OPENED) == "false"
+            and WAS_OPEN not in database.parameters,
         )
         # Closed from here on, whoever was let in before.
         target.set_parameters({HANDOVER: handover.format(), OPENED: "false"})
@@ -233,5 +239,6 @@ class Promotion:
         return ReplError(
             f"promoting the replica of policy {policy.name}: {error}. Its dumps, below "
             f"{policy.root}, must be within reach; then 'repl promote {policy.name}' again, which "
-            "goes on from where it stands"
+            "goes on from where it stands. If they are lost with the source, give the policy "
+            f"another root: 'repl policy export {policy.name}', 'repl policy import --replace'"
         )
