@@ -21,6 +21,7 @@ from hms_bridge.model.properties import (
 )
 from hms_bridge.model.txn import AbortReason, TxnState, TxnType
 from hms_bridge.repl.load.write_id_owner import owns
+from hms_bridge.repl.remedies import lift_fence
 from hms_bridge.repl.target_objects import (
     DIVERGED,
     FENCED,
@@ -28,6 +29,7 @@ from hms_bridge.repl.target_objects import (
     HANDOVER,
     OPENED,
     WAS_OPEN,
+    is_fenced,
     is_replica,
     with_parameters,
 )
@@ -67,6 +69,11 @@ def set_access(metastore: Metastore, name: str, access: Access) -> None:
     """Let others change a replica, or not any more. Raises NoSuchObjectError, ReplError for a
     database that is no replica."""
     database = metastore.get_database(name)
+    if is_fenced(database):
+        raise ReplError(
+            f"database {database.name} is a source that is handed over to its replica; to give it "
+            f"back: {lift_fence(database.parameters[FENCED])}"
+        )
     if not is_replica(database.parameters):
         raise ReplError(f"database {database.name} is no replica; others may change it anyway")
     changes: dict[str, str | None] = {OPENED: access.value}

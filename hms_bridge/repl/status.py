@@ -161,10 +161,11 @@ class ReplStatus:
         expiry_ms, missing = self._archive_expiry(request, waiting)
         oldest_ms = self._event_time_ms(dumped)
         current = None if self._source is None else self._source.get_current_event_id()
-        if has_taken_over(parameters or {}):
-            backlog, gap = None, taken_over(request.target_database or source)
-        else:
-            backlog, gap = self._backlog(source, loaded, dumps, current)
+        backlog, gap = (
+            (None, taken_over(request.target_database or source))
+            if has_taken_over(parameters or {})
+            else self._backlog(source, loaded, dumps, current)
+        )
         is_incompatible = _is_true(parameters, INCOMPATIBLE)
         return StatusReport(
             source_database=source,

@@ -71,6 +71,8 @@ def test_nobody_writes_to_a_fenced_source(sites: Sites) -> None:
         sites.main.create_table("new")
     with pytest.raises(MetaError, match="drop_table"):
         main.drop_table(POLICY, "t")
+    with pytest.raises(ReplError, match="is handed over to its replica; to give it back"):
+        set_access(main, POLICY, Access.WRITES)
     refused = main.compact(CompactionRequest(target=Target(POLICY, "t"), type=CompactionType.MAJOR))
     assert not refused.is_accepted
     assert "is fenced" in str(refused.error_message)

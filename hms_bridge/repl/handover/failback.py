@@ -35,6 +35,7 @@ from hms_bridge.repl.target_objects import (
     OPENED,
     altered_database,
     diverged_tables,
+    is_replica,
     with_parameters,
 )
 
@@ -108,7 +109,9 @@ class Failback:
         old, new = OldSource(database=former), NewSource(database=database)
         if handover is not None and handover.own_event is not None and former is not None:
             old = look_at_old_source(ways.old, former, handover, request.policy.root)
-            names = old.divergence.tables | old.tables.keys() | diverged_tables(former)
+            names = diverged_tables(former)
+            if not is_replica(former.parameters):
+                names |= old.divergence.tables | old.tables.keys()
             new = look_at_new_source(ways.new, database, handover.own_event, names)
         return plan_failback(request, old, new)
 

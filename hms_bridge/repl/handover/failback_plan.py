@@ -173,7 +173,7 @@ def _require_promoted(name: str, database: Database) -> Handover:
 
 
 def _require_free(name: str, database: Database) -> None:
-    by = database.parameters.get(FENCED, name)
+    by = database.parameters.get(FENCED) or name
     if by != name:
         raise ReplError(
             f"database {database.name} is handed over by policy {by} too: 'repl policy show {by}', "

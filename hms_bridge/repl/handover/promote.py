@@ -30,7 +30,7 @@ from hms_bridge.repl.handover.promote_plan import (
     PromoteStep,
     plan_promotion,
 )
-from hms_bridge.repl.handover.record import Handover, is_being_promoted, is_promoted
+from hms_bridge.repl.handover.record import Handover
 from hms_bridge.repl.handover.sides import (
     OpenSides,
     Side,
@@ -84,16 +84,17 @@ class Promotion:
     def cancel(self) -> bool:
         """Give a fenced source back; False if it is not fenced. Raises ReplError if its replica
         takes over, or has."""
-        source, database = self._sides.source, self._target.database()
+        source, name = self._sides.source, self._sides.policy.name
         if source is None:
             raise ReplError(f"the source cannot be reached: {self._sides.unreachable}")
-        if is_being_promoted(database) or is_promoted(database):
-            raise ReplError(
-                f"database {database.name} has taken its source's place, or is about to: there "
-                f"would be two sources. 'repl promote {self._sides.policy.name}' goes on; "
-                f"'repl failback {self._sides.policy.name}' leads back"
-            )
         with self._sides.alone_with_policy():
+            database = self._target.database()
+            if Handover.of(database) is not None:
+                raise ReplError(
+                    f"database {database.name} has taken its source's place, or is about to: there "
+                    f"would be two sources. 'repl promote {name}' goes on, 'repl failback {name}' "
+                    "leads back"
+                )
             was_fenced = is_fenced(source.database())
             lift_fence(source)
         return was_fenced

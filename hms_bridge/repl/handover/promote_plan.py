@@ -139,7 +139,7 @@ def _require_one_source(name: str, source: SourceState | None, replica: Database
             f"({TARGET_FOR}): 'repl policy show {name}'; after a promotion 'repl failback {name}' "
             "turns the policy around"
         )
-    by = source.database.parameters.get(FENCED, name)
+    by = source.database.parameters.get(FENCED) or name
     if by != name:
         raise ReplError(
             f"the source, database {source.database.name}, is handed over by policy {by} already; "

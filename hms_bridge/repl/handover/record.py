@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import Database
 from hms_bridge.model.ids import EventId
-from hms_bridge.repl.target_objects import HANDOVER, is_replica
+from hms_bridge.repl.target_objects import HANDOVER
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,13 +68,3 @@ class Handover:
                 f"{HANDOVER} of database {database.name} is damaged ({error}); "
                 f"'repl end {database.name}' makes it a database of its own"
             ) from error
-
-
-def is_promoted(database: Database) -> bool:
-    """Whether a database has taken its source's place."""
-    return Handover.of(database) is not None and not is_replica(database.parameters)
-
-
-def is_being_promoted(database: Database) -> bool:
-    """Whether a promotion has passed the point from which it only goes on."""
-    return Handover.of(database) is not None and is_replica(database.parameters)
