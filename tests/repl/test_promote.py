@@ -302,6 +302,20 @@ def dies(*args: object, **kwargs: object) -> None:
     raise KeyboardInterrupt
 
 
+def test_nor_by_a_load_that_was_planned_before(sites: Sites) -> None:
+    sites.main.insert("t", (3, "c"))
+    sites.dump()
+    with sites.sides().open_cycle(sites.policy) as cycle:
+        plan = cycle.loader.plan(cycle.load)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(promote, "ensure_beginning", dies)
+            with pytest.raises(KeyboardInterrupt):
+                sites.promote(is_dump_left=True)
+        with pytest.raises(ReplError, match="is being promoted"):
+            cycle.loader.run(plan)
+    assert ids(sites.dr) == [1, 2]
+
+
 def test_what_has_no_write_ids_is_ended_too(sites: Sites) -> None:
     """A transaction of the source that was open and had not written keeps no cleaner waiting."""
     sites.main.open()

@@ -75,6 +75,13 @@ HANDOVER: tuple[dict[str, Any], ...] = (
         "test": f"{_PROMOTE}test_a_replica_that_is_being_promoted_is_changed_by_nobody",
     },
     {
+        "name": "a load that was planned before goes on into a replica that is being promoted",
+        "file": "hms_bridge/repl/load/repl_load.py",
+        "old": "        refuse_successor(replica.find_database())\n",
+        "new": "",
+        "test": f"{_PROMOTE}test_nor_by_a_load_that_was_planned_before",
+    },
+    {
         "name": "a dump of a former source tells people to drop what took its place",
         "file": "hms_bridge/repl/dump/repl_dump.py",
         "old": "            if is_there(self._resolve(previous.paths.beginning)):\n",

@@ -391,6 +391,7 @@ class ReplLoad:
         """Under the lease, so that what is checked now stays as it is."""
         request = plan.request
         replica = self._replica(request, check_lease)
+        refuse_successor(replica.find_database())
         dump = self._newest(request)
         if dump.paths.root != plan.directory or dump.state is not plan.state:
             raise ReplError(
