@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 
 from hms_bridge.errors import HmsBridgeError, ReplError
+from hms_bridge.model.compaction import CompactionRequest, CompactionType
+from hms_bridge.model.target import Target
 from tests.support.handover_world import POLICY, Sites
 from tests.support.open_write import OpenWrite
 from tests.support.world import World
 
-SEEDS = int(os.environ.get("HMS_BRIDGE_HANDOVER_SEEDS", "4"))
+SEEDS = int(os.environ.get("HMS_BRIDGE_HANDOVER_SEEDS", "3"))
 
 
 class Schedule:
@@ -87,7 +89,8 @@ class Schedule:
         world = self.now
         names = self.tables(world)
         if names:
-            world.request_compaction(self.random.choice(names))
+            target = Target(POLICY, self.random.choice(names))
+            world.metastore.compact(CompactionRequest(target=target, type=CompactionType.MAJOR))
             world.worker().run_once()
             self.sites.clock.advance_ms(10_000)
             world.cleaner().run_once()
