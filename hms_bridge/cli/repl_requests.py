@@ -39,7 +39,6 @@ def dump_request(
     without a place for it.
     """
     repl = settings.repl
-    wait_ms = repl.open_txn_timeout_ms if wait is None else parse_duration_ms(wait, "h")
     return DumpRequest(
         root=repl_root(root, settings),
         database=database,
@@ -51,9 +50,8 @@ def dump_request(
         is_previous_kept=is_previous_kept or repl.is_previous_kept,
         has_checksums=has_checksums and repl.has_checksums,
         external_base=_dumped_external_base(external_base, settings),
-        wait=WaitRules(
-            timeout_seconds=wait_ms / 1000,
-            is_abort_allowed=is_abort_allowed or repl.is_abort_allowed,
+        wait=wait_rules(
+            settings, wait=wait, is_abort_allowed=is_abort_allowed or repl.is_abort_allowed
         ),
         events=IncrementalRules(
             batch_size=repl.event_batch_size,
@@ -65,6 +63,14 @@ def dump_request(
         user=getpass.getuser(),
         host=socket.gethostname(),
     )
+
+
+def wait_rules(settings: Settings, *, wait: str | None, is_abort_allowed: bool) -> WaitRules:
+    """How long to wait for open writers. Raises ConfigError for a duration that is none."""
+    wait_ms = settings.repl.open_txn_timeout_ms
+    if wait is not None:
+        wait_ms = parse_duration_ms(wait, "h")
+    return WaitRules(timeout_seconds=wait_ms / 1000, is_abort_allowed=is_abort_allowed)
 
 
 def _dumped_external_base(given: str | None, settings: Settings) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -20,19 +21,29 @@ from hms_bridge.model.properties import (
 )
 from hms_bridge.model.txn import AbortReason, TxnState, TxnType
 from hms_bridge.repl.load.write_id_owner import owns
+from hms_bridge.repl.remedies import lift_fence
 from hms_bridge.repl.target_objects import (
+    DIVERGED,
+    FENCED,
     FIRST_INCREMENTAL_TABLES,
+    HANDOVER,
     OPENED,
     ORIGIN,
+    WAS_OPEN,
+    is_fenced,
     is_replica,
     with_parameters,
 )
 from hms_bridge.repl.whole_lists import whole_lists
 
-_PROPERTIES = (
+PROPERTIES = (
     SOURCE_FOR,
     TARGET_FOR,
+    FENCED,
+    HANDOVER,
+    DIVERGED,
     OPENED,
+    WAS_OPEN,
     LAST_EVENT,
     TARGET_LAST_EVENT,
     CHECKPOINT,
@@ -42,6 +53,10 @@ _PROPERTIES = (
     INCOMPATIBLE,
 )
 """Properties that make a database a source or a replica."""
+
+_NO_CLIENTS = frozenset(
+    {TxnType.REPL_CREATED, TxnType.COMPACTION, TxnType.REBALANCE_COMPACTION, TxnType.READ_ONLY}
+)
 
 
 class Access(Enum):
@@ -56,9 +71,17 @@ def set_access(metastore: Metastore, name: str, access: Access) -> None:
     """Let others change a replica, or not any more. Raises NoSuchObjectError, ReplError for a
     database that is no replica."""
     database = metastore.get_database(name)
+    if is_fenced(database):
+        raise ReplError(
+            f"database {database.name} is a source that is handed over to its replica; to give it "
+            f"back: {lift_fence(database.parameters[FENCED])}"
+        )
     if not is_replica(database.parameters):
         raise ReplError(f"database {database.name} is no replica; others may change it anyway")
-    metastore.alter_database(name, with_parameters(database, {OPENED: access.value}))
+    changes: dict[str, str | None] = {OPENED: access.value}
+    if access is not Access.NOTHING:
+        changes[WAS_OPEN] = "true"
+    metastore.alter_database(name, with_parameters(database, changes))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,11 +96,11 @@ class EndPlan:
 def plan_end(metastore: Metastore, name: str) -> EndPlan:
     """What ends a database's part. Raises NoSuchObjectError, ReplError if it has none."""
     database = metastore.get_database(name)
-    properties = tuple(key for key in _PROPERTIES if key in database.parameters)
+    properties = tuple(key for key in PROPERTIES if key in database.parameters)
     if not properties:
         raise ReplError(f"database {database.name} is neither a source nor a replica")
     return EndPlan(
-        database=database, properties=properties, txn_ids=_replays(metastore, database.name)
+        database=database, properties=properties, txn_ids=open_replays(metastore, database.name)
     )
 
 
@@ -87,26 +110,35 @@ def run_end(metastore: Metastore, plan: EndPlan) -> None:
         metastore.abort_txns(plan.txn_ids, AbortReason.REPL_DEFAULT)
     database = metastore.get_database(plan.database.name)
     metastore.alter_database(
-        database.name, with_parameters(database, dict.fromkeys(_PROPERTIES, None))
+        database.name, with_parameters(database, dict.fromkeys(PROPERTIES, None))
     )
 
 
-def _replays(metastore: Metastore, database: str) -> tuple[TxnId, ...]:
+def open_replays(metastore: Metastore, database: str) -> tuple[TxnId, ...]:
     """Open transactions of loads that have write ids of the database."""
+    return _with_write_ids(metastore, database, lambda kind: kind is TxnType.REPL_CREATED)
+
+
+def open_writers(metastore: Metastore, database: str) -> tuple[TxnId, ...]:
+    """Open transactions of clients that have write ids of the database."""
+    return _with_write_ids(metastore, database, lambda kind: kind not in _NO_CLIENTS)
+
+
+def _with_write_ids(
+    metastore: Metastore, database: str, is_wanted: Callable[[TxnType], bool]
+) -> tuple[TxnId, ...]:
     opened = metastore.get_open_txns()
-    replays = [
-        txn.id
-        for txn in opened.txns
-        if txn.state is TxnState.OPEN and txn.type is TxnType.REPL_CREATED
+    candidates = [
+        txn.id for txn in opened.txns if txn.state is TxnState.OPEN and is_wanted(txn.type)
     ]
-    if not replays:
+    if not candidates:
         return ()
     tables = metastore.get_tables_by_names(database, metastore.get_tables(database))
     names = [table.full_name for table in tables if table.is_transactional]
     lists = whole_lists(metastore, names, metastore.get_open_txns().snapshot())
     return tuple(
         txn_id
-        for txn_id in replays
+        for txn_id in candidates
         if any(
             owns(metastore, name, txn_id, write_id)
             for name, write_ids in zip(names, lists, strict=True)

@@ -35,3 +35,24 @@ def open_to_writers(database: str) -> str:
 def open_to_definitions(database: str) -> str:
     """How an admin lets others define what a replica holds; a real Hive's REPL LOAD needs it."""
     return f"'repl open {database} --definitions', as for REPL LOAD of a real Hive"
+
+
+def lift_fence(policy: str) -> str:
+    """How an admin gives a fenced source back to its writers."""
+    return f"'repl promote {policy} --cancel', as long as its replica was not promoted"
+
+
+def taken_over(database: str) -> str:
+    """A promoted replica was taken for one still, and how its former source follows it."""
+    return (
+        f"database {database} has taken its source's place, so it follows nobody: 'repl failback "
+        "POLICY' makes the former source its replica. Do not drop it"
+    )
+
+
+def handed_over(database: str) -> str:
+    """A former source was taken for one still, and how it follows the one in its place."""
+    return (
+        f"database {database} is handed over to its replica, whose dumps are here: 'repl promote "
+        "POLICY' goes on if that was stopped, after it 'repl failback POLICY' leads back"
+    )

@@ -22,8 +22,8 @@ from hms_bridge.repl.dump.origin import require_reached, require_same_log
 from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps
 from hms_bridge.repl.format.untrusted import DumpRules
 from hms_bridge.repl.pins import dump_holder, given_up_text, policy_holder
-from hms_bridge.repl.remedies import begin_anew
-from hms_bridge.repl.target_objects import last_event_of
+from hms_bridge.repl.remedies import begin_anew, taken_over
+from hms_bridge.repl.target_objects import has_taken_over, last_event_of
 from hms_bridge.repl.verify import verify_dump
 
 
@@ -161,7 +161,11 @@ class ReplStatus:
         expiry_ms, missing = self._archive_expiry(request, waiting)
         oldest_ms = self._event_time_ms(dumped)
         current = None if self._source is None else self._source.get_current_event_id()
-        backlog, gap = self._backlog(source, loaded, dumps, current)
+        backlog, gap = (
+            (None, taken_over(request.target_database or source))
+            if has_taken_over(parameters or {})
+            else self._backlog(source, loaded, dumps, current)
+        )
         is_incompatible = _is_true(parameters, INCOMPATIBLE)
         return StatusReport(
             source_database=source,

@@ -35,6 +35,20 @@ OPENED = "hms.bridge.replica.open"
 """Of ours, on a replica's database: ``false`` where only loads change it, ``definitions`` where
 others may define what it holds, ``true`` where they may write too (service/replica_gate.py)."""
 
+WAS_OPEN = "hms.bridge.replica.was.open"
+"""Of ours, on a replica's database: others were let in once, so it may differ from its source in
+ways that no event tells."""
+
+FENCED = "hms.bridge.repl.fenced"
+"""Of ours, on a source's database: which policy hands it over. Nobody but loads changes it."""
+
+HANDOVER = "hms.bridge.repl.handover"
+"""Of ours, on a database that takes its source's place, or has (handover/record.py)."""
+
+DIVERGED = "hms.bridge.repl.diverged"
+"""Of ours, on a former source: names of tables that changed on both sides, or only here, and so are
+right only when a dump has brought them whole."""
+
 BOOTSTRAP_STATE_PREFIX = "bootstrap.dump.state."
 
 AS_ON_SOURCE: Mapping[str, str] = {DO_NOT_UPDATE: "true"}
@@ -64,13 +78,16 @@ _SOURCE_PROPERTIES = frozenset(
         TARGET_LAST_EVENT,
         INCOMPATIBLE,
         OPENED,
+        WAS_OPEN,
+        FENCED,
+        HANDOVER,
+        DIVERGED,
     }
 )
 _TARGET_PROPERTIES = _SOURCE_PROPERTIES | {
     LAST_EVENT,
     "repl.failover.endpoint",
     "repl.background.enable",
-    OPENED,
     "hive.repl.is.custom.db.loc",
     "hive.repl.is.custom.db.managedloc",
 }
@@ -89,6 +106,21 @@ def is_replica(parameters: Mapping[str, str]) -> bool:
     """Whether a load made the database; Hive writes and empties the property so
     (ReplConst.TARGET_OF_REPLICATION)."""
     return parameters.get(TARGET_FOR, "").strip().lower() not in ("", "false")
+
+
+def has_taken_over(parameters: Mapping[str, str]) -> bool:
+    """Whether a database was a replica and has taken its source's place."""
+    return HANDOVER in parameters and not is_replica(parameters)
+
+
+def is_fenced(database: Database) -> bool:
+    """Whether a source is handed over to its replica, or was."""
+    return bool(database.parameters.get(FENCED, "").strip())
+
+
+def diverged_tables(database: Database) -> frozenset[str]:
+    """The names in :data:`DIVERGED`."""
+    return frozenset(filter(None, database.parameters.get(DIVERGED, "").split(",")))
 
 
 def last_event_of(parameters: Mapping[str, str]) -> EventId | None:

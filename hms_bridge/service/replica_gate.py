@@ -8,7 +8,8 @@ looked at where our own loads made the replica: the change is let through while 
 anybody's (Hive: DropTableOperation), so replicas that Hive made are open to definitions.
 
 The property :data:`OPENED` of the database tells: ``true`` lets everything pass, ``definitions``
-those only, ``false`` nothing; without it, as ``definitions``.
+those only, ``false`` nothing; without it, as ``definitions``. A source that is handed over to its
+replica (:data:`FENCED`) lets nothing pass.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from hms_bridge.model.properties import LAST_EVENT
 from hms_bridge.model.target import Scope
 from hms_bridge.notification.events import EventDraft
 from hms_bridge.repl.lease import LeaseKind
-from hms_bridge.repl.remedies import open_to_definitions, open_to_writers
-from hms_bridge.repl.target_objects import OPENED, is_replica
+from hms_bridge.repl.remedies import lift_fence, open_to_definitions, open_to_writers
+from hms_bridge.repl.target_objects import FENCED, OPENED, is_fenced, is_replica
 from hms_bridge.txn.locks import show_locks
 
 _DEFINITIONS = frozenset(
@@ -49,6 +50,8 @@ def write_refusal(connection: Connection, database_name: str) -> str | None:
     found = databases.find_database(connection, database_name.lower())
     if found is None or _opened(found.database) in ("", "true"):
         return None
+    if is_fenced(found.database):
+        return _fenced_text(found.database)
     return (
         f"database {found.database.name} is a replica: only repl load writes there. Write at its "
         f"source; to let others write here: {open_to_writers(found.database.name)}"
@@ -81,6 +84,8 @@ def require_definitions_open(connection: Connection, database_name: str, what: s
     lease = LockFilter(scope=Scope(found.database.name, LeaseKind.LOAD.value))
     if any(lock.state is LockState.ACQUIRED for lock in show_locks(connection, lease)):
         return
+    if is_fenced(found.database):
+        raise MetaError(f"{what}: {_fenced_text(found.database)}")
     raise MetaError(
         f"{what}: database {found.database.name} is a replica, whose definitions come from its "
         "source; change them there. To change them here: "
@@ -115,8 +120,17 @@ def _database_before(draft: EventDraft) -> str | None:
 
 
 def _opened(database: Database) -> str:
-    """The property, as it counts; empty for a database that is no replica."""
+    """The property, as it counts; empty for a database that anybody may change."""
+    if is_fenced(database):
+        return "false"
     if not is_replica(database.parameters):
         return ""
     told = database.parameters.get(OPENED, "").strip().lower()
     return told if told in ("true", "false") else "definitions"
+
+
+def _fenced_text(database: Database) -> str:
+    return (
+        f"database {database.name} is fenced ({FENCED}): its replica takes its place, or has "
+        f"taken it; write there. To give it back: {lift_fence(database.parameters[FENCED])}"
+    )

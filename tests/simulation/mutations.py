@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tests.simulation.handover_mutations import HANDOVER
+
 
 @dataclass(frozen=True, slots=True)
 class Edit:
@@ -838,4 +840,5 @@ MUTATIONS = (
         test="tests/repl/test_replica_gate.py::"
         "test_a_partition_that_somebody_dropped_is_not_made_anew_without_its_rows",
     ),
+    *(Mutation(**told) for told in HANDOVER),
 )

@@ -15,7 +15,7 @@ from changemanager.errors import ChangeManagerError
 from changemanager.location import parse_uri, path_below
 from changemanager.uri import EncodedUri
 from changemanager.whereabouts import LocatedFile, Whereabouts, locate
-from hms_bridge.errors import ReplError, SourceFileMissingError
+from hms_bridge.errors import EventGapError, ReplError, SourceFileMissingError
 from hms_bridge.model.catalog import Database, Table
 from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import EventId
@@ -56,10 +56,10 @@ from hms_bridge.repl.format.layout import DumpPaths, database_directory
 from hms_bridge.repl.format.manifest import FinishMark
 from hms_bridge.repl.format.replays import Replays
 from hms_bridge.repl.format.side_texts import format_names
-from hms_bridge.repl.format.texts import ensure_content
+from hms_bridge.repl.format.texts import ensure_content, is_there
 from hms_bridge.repl.lease import Lease
 from hms_bridge.repl.pins import DumpPins, names_of
-from hms_bridge.repl.remedies import begin_anew, bring_anew
+from hms_bridge.repl.remedies import begin_anew, bring_anew, handed_over
 from hms_bridge.repl.target_objects import is_replica, require_files_of_hive, with_parameters
 
 _NAMED_IN_MESSAGE = 5
@@ -168,7 +168,12 @@ class ReplDump(DumpVerb):
         after = previous.metadata.last_event_id
         until = self._source.get_current_event_id()
         wanted = EventRange(after=after, until=until)
-        require_same_log(self._source, self._resolve, previous, wanted)
+        try:
+            require_same_log(self._source, self._resolve, previous, wanted)
+        except EventGapError as error:
+            if is_there(self._resolve(previous.paths.beginning)):
+                raise ReplError(handed_over(request.database_name)) from error
+            raise
         anew = request.anew
         if until == after and not anew:
             return DumpPlan(

@@ -84,6 +84,11 @@ class DumpPaths:
         return f"{self.hive}/_hms_bridge_origin"
 
     @property
+    def beginning(self) -> str:
+        """Marker of ours: a dump of nothing, of a replica that took its source's place."""
+        return f"{self.hive}/_hms_bridge_beginning"
+
+    @property
     def manifest(self) -> str:
         """Hashes of all other texts, in dumps of ours."""
         return f"{self.hive}/{DUMP_MANIFEST}"

@@ -7,7 +7,7 @@ any point is healed by loading again (docs/format/dump.md). Hive's load: docs/hi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import islice
@@ -17,7 +17,6 @@ from changemanager.location import Resolver
 from hms_bridge.clock import Clock, SystemClock
 from hms_bridge.errors import EventGapError, ReplError
 from hms_bridge.metastore import Metastore
-from hms_bridge.model.catalog import Table
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.properties import (
     CHECKPOINT,
@@ -27,7 +26,6 @@ from hms_bridge.model.properties import (
     TARGET_LAST_EVENT,
 )
 from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps, newest_finished
-from hms_bridge.repl.format.dump_metadata import DumpType
 from hms_bridge.repl.format.layout import database_directory
 from hms_bridge.repl.format.reader import DumpReader
 from hms_bridge.repl.format.texts import write_text
@@ -43,17 +41,19 @@ from hms_bridge.repl.load.bootstrap import (
 )
 from hms_bridge.repl.load.copy import CopyReport
 from hms_bridge.repl.load.external import copy_external, require_there
+from hms_bridge.repl.load.handed_over import refuse_successor, require_whole
 from hms_bridge.repl.load.incremental import IncrementalPlan, plan_incremental, replay
 from hms_bridge.repl.load.own_source import (
     METASTORE_HINT,
     is_unloaded_source,
     own_source,
     refuse_own_source,
+    tables_of_events,
 )
 from hms_bridge.repl.load.replica import Replica, ReplicaNames
 from hms_bridge.repl.load.same_source import origin_note, require_same_source
 from hms_bridge.repl.remedies import begin_anew
-from hms_bridge.repl.target_objects import FIRST_INCREMENTAL_TABLES, last_event_of
+from hms_bridge.repl.target_objects import DIVERGED, FIRST_INCREMENTAL_TABLES, last_event_of
 from hms_bridge.repl.verify import VerifyReport, verify_reader
 
 _TABLES_COMPARED = 10
@@ -198,6 +198,7 @@ class ReplLoad:
             raise _unreachable(plan.request, error) from error
 
     def _plan(self, request: LoadRequest) -> LoadPlan:
+        refuse_successor(self._replica(request).find_database())
         dump = self._newest(request)
         reader = DumpReader(self._resolve, dump.paths, request.rules)
         require_same_source(reader, self._replica(request).find_database())
@@ -343,7 +344,7 @@ class ReplLoad:
         database = replica.find_database()
         if database is None or not database.is_replication_source:
             return
-        tables = islice(_tables_of_events(reader), _TABLES_COMPARED)
+        tables = islice(tables_of_events(reader), _TABLES_COMPARED)
         refuse_own_source(reader.paths.root, database, tables, replica.find_table, self._resolve)
 
     def _incremental_start(self, request: LoadRequest, reader: DumpReader) -> EventId:
@@ -362,6 +363,7 @@ class ReplLoad:
                 "there, so later events do not fit. "
                 + begin_anew(request.names.source_database, target)
             )
+        require_whole(request.names, reader, database)
         first = reader.metadata.from_event_id
         # Hive does not ask (docs/hive/replication.md §18). What lies before is passed over.
         if first > stands_at:
@@ -391,6 +393,7 @@ class ReplLoad:
         """Under the lease, so that what is checked now stays as it is."""
         request = plan.request
         replica = self._replica(request, check_lease)
+        refuse_successor(replica.find_database())
         dump = self._newest(request)
         if dump.paths.root != plan.directory or dump.state is not plan.state:
             raise ReplError(
@@ -442,6 +445,7 @@ class ReplLoad:
                 **origin_note(reader),
                 FIRST_INCREMENTAL_PENDING: None,
                 FIRST_INCREMENTAL_TABLES: ",".join(sorted(reader.names_anew)) or None,
+                DIVERGED: None,
             }
         )
 
@@ -477,15 +481,6 @@ class ReplLoad:
 def _reached(plan: LoadPlan) -> EventId:
     """Where the database stands after the load: never before where it stood already."""
     return max(plan.last_event_id or EventId(0), plan.stands_at or EventId(0))
-
-
-def _tables_of_events(reader: DumpReader) -> Iterator[Table]:
-    """The source's tables, as the events that write to them or make them tell."""
-    for event in reader.events():
-        if event.type == DumpType.COMMIT_TXN.value:
-            yield from (dumped.table for dumped in reader.commit_tables(event))
-        elif event.type == DumpType.CREATE_TABLE.value:
-            yield reader.event_table(event).table
 
 
 def _unreachable(request: LoadRequest, error: Exception) -> ReplError:

@@ -49,7 +49,7 @@ class ReplicaNames:
     @property
     def policy(self) -> str:
         """The name under which Hive maps the source's transactions to the target's."""
-        return f"{self.target_database}.*"
+        return _replay_policy(self.target_database)
 
 
 class Replica:
@@ -228,14 +228,7 @@ class Replica:
 
     def abort(self, source_txn_id: TxnId) -> None:
         """Abort the transaction here for one of the source's; nothing if there is none open."""
-        self.metastore.abort_txn(
-            AbortTxnRequest(
-                txn_id=source_txn_id,
-                repl_policy=self.names.policy,
-                type=TxnType.REPL_CREATED,
-                reason=AbortReason.REPL_DEFAULT,
-            )
-        )
+        abort_replay(self.metastore, self.names.target_database, source_txn_id)
 
     def allocate_write_ids(
         self, table: str, pairs: Sequence[TxnToWriteId]
@@ -290,6 +283,22 @@ class Replica:
     def owns_files(self, table: Table) -> bool:
         """Whether files of the table are copied by its events (not those of external tables)."""
         return not table.is_external and table.storage.location is not None
+
+
+def abort_replay(metastore: Metastore, database: str, source_txn_id: TxnId) -> None:
+    """Abort a replica's transaction for one of its source's; nothing if there is none open."""
+    metastore.abort_txn(
+        AbortTxnRequest(
+            txn_id=source_txn_id,
+            repl_policy=_replay_policy(database),
+            type=TxnType.REPL_CREATED,
+            reason=AbortReason.REPL_DEFAULT,
+        )
+    )
+
+
+def _replay_policy(database: str) -> str:
+    return f"{database}.*"
 
 
 def _set_only(changes: Mapping[str, str | None]) -> Mapping[str, str]:

@@ -1,0 +1,1 @@
+"""A replica takes its source's place, and the source comes back as a replica."""

@@ -1,0 +1,189 @@
+"""Failback: a former source becomes the replica of the database that took its place.
+
+Stopped anywhere, it is gone on with by asking for it again. What the former source has that nobody
+else has goes only where that was asked for, by name of the tables in the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from changemanager.errors import ChangeManagerError
+from hms_bridge.errors import NoSuchObjectError, ReplError
+from hms_bridge.model.catalog import Database
+from hms_bridge.model.ids import EventId
+from hms_bridge.model.properties import LAST_EVENT, TARGET_FOR, TARGET_LAST_EVENT
+from hms_bridge.model.replication import CycleResult, ReplicationPolicy
+from hms_bridge.repl.cycles.cycle import OpenCycle, cycle_result
+from hms_bridge.repl.dump.plan import DumpKind
+from hms_bridge.repl.handover.failback_plan import (
+    FailbackPlan,
+    FailbackRequest,
+    FailbackStep,
+    NewSource,
+    OldSource,
+    plan_failback,
+)
+from hms_bridge.repl.handover.look import look_at_new_source, look_at_old_source
+from hms_bridge.repl.handover.record import Handover
+from hms_bridge.repl.handover.sides import OpenSides, Side, abort_writers, fence
+from hms_bridge.repl.own_part import PROPERTIES
+from hms_bridge.repl.pins import dump_holder, policy_holder
+from hms_bridge.repl.target_objects import (
+    DIVERGED,
+    OPENED,
+    altered_database,
+    diverged_tables,
+    is_replica,
+    with_parameters,
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Ways:
+    """Which side is which; ``way_back`` is the policy after its turn."""
+
+    old: Side
+    new: Side
+    way_back: ReplicationPolicy
+
+
+class Failback:
+    """The way back of one policy."""
+
+    def __init__(self, sides: OpenSides) -> None:
+        self._sides = sides
+
+    def plan(self, request: FailbackRequest) -> FailbackPlan:
+        """What would be done now. Changes nothing. Raises ReplError for a state from which nothing
+        leads back, and for what would be lost."""
+        try:
+            return self._plan(request, self._ways(request))
+        except (OSError, ChangeManagerError) as error:
+            raise self._unreachable(error) from error
+
+    def run(self, request: FailbackRequest) -> FailbackPlan:
+        """Plan, and carry it out; the plan that was. Raises ReplError."""
+        try:
+            with self._sides.alone_with_policy():
+                ways = self._ways(request)
+                plan = self._plan(request, ways)
+                if FailbackStep.FENCE in plan.steps:
+                    fence(self._sides, ways.old)
+                if FailbackStep.ABORT_WRITERS in plan.steps:
+                    abort_writers(ways.old)
+                if FailbackStep.BECOME_REPLICA in plan.steps:
+                    # Once more, as nobody can add to it any more.
+                    now = self._plan(request, ways)
+                    plan = replace(now, steps=plan.steps, aborted=plan.aborted)
+                    _become_replica(plan, ways)
+                if FailbackStep.DROP in plan.steps:
+                    _release_pins(ways.old)
+                    with self._sides.alone_with_loads(ways.old) as lease:
+                        self._drop(plan, ways, lease.check)
+                self._sides.policies.add_policies([ways.way_back], is_replacing=True)
+                self._replicate(plan, ways)
+                return plan
+        except (OSError, ChangeManagerError) as error:
+            raise self._unreachable(error) from error
+
+    def _ways(self, request: FailbackRequest) -> _Ways:
+        """Before and after the policy is turned around. Raises ReplError."""
+        sides, policy = self._sides, request.policy
+        if sides.source is None:
+            raise ReplError(
+                f"one side of policy {policy.name} cannot be reached ({sides.unreachable}): "
+                "nothing leads back before it is. Nothing was changed"
+            )
+        source, target = _database(sides.source), _database(sides.target)
+        has_turned = target is None or Handover.of(target) is None
+        if has_turned and source is not None and Handover.of(source) is not None:
+            return _Ways(old=sides.target, new=sides.source, way_back=policy)
+        way_back = replace(policy, source=policy.target, target=policy.source, is_paused=False)
+        return _Ways(old=sides.source, new=sides.target, way_back=way_back)
+
+    def _plan(self, request: FailbackRequest, ways: _Ways) -> FailbackPlan:
+        database, former = ways.new.database(), _database(ways.old)
+        handover = Handover.of(database)
+        old, new = OldSource(database=former), NewSource(database=database)
+        if handover is not None and handover.own_event is not None and former is not None:
+            old = look_at_old_source(ways.old, former, handover, request.policy.root)
+            names = diverged_tables(former)
+            if not is_replica(former.parameters):
+                names |= old.divergence.tables | old.tables.keys()
+            new = look_at_new_source(ways.new, database, handover.own_event, names)
+        return plan_failback(request, old, new)
+
+    def _drop(self, plan: FailbackPlan, ways: _Ways, check_lease: Callable[[], None]) -> None:
+        """What the new source never had, no dump of it can bring whole."""
+        names = diverged_tables(ways.old.database())
+        for name in plan.dropped:
+            check_lease()
+            try:
+                ways.old.metastore.drop_table(ways.old.database_name, name, is_data_deleted=True)
+            except NoSuchObjectError:
+                continue
+        left = sorted(names.difference(plan.dropped))
+        ways.old.set_parameters({DIVERGED: ",".join(left) or None})
+
+    def _replicate(self, plan: FailbackPlan, ways: _Ways) -> None:
+        if plan.is_bootstrap:
+            self._sides.replicate(ways.way_back, _bring_all)
+            return
+        anew = plan.whole
+
+        def brings(cycle: OpenCycle) -> CycleResult:
+            return replace(cycle, dump=replace(cycle.dump, tables_anew=anew)).run()
+
+        self._sides.replicate(ways.way_back, brings)
+
+    def _unreachable(self, error: Exception) -> ReplError:
+        policy = self._sides.policy
+        return ReplError(
+            f"failback of policy {policy.name}: {error}. Dumps, below {policy.root}, and both "
+            f"warehouses must be within reach; then 'repl failback {policy.name}' again, which "
+            "goes on from where it stands"
+        )
+
+
+def _bring_all(cycle: OpenCycle) -> CycleResult:
+    """A bootstrap, or what is left of one that was stopped."""
+    plan = cycle.dumper.plan(replace(cycle.dump, is_bootstrap_forced=True))
+    dump = cycle.dumper.run(plan)
+    if dump.kind is DumpKind.BLOCKED:
+        cycle.loader.run(cycle.loader.plan(cycle.load))
+        return cycle.run()
+    return cycle_result(dump, [cycle.loader.run(cycle.loader.plan(cycle.load))])
+
+
+def _become_replica(plan: FailbackPlan, ways: _Ways) -> None:
+    """In one step: from here on loads change the database, and nobody else."""
+    old, own_event = ways.old, plan.handover.own_event or EventId(0)
+    changes: dict[str, str | None] = dict.fromkeys(PROPERTIES, None)
+    changes |= {
+        TARGET_FOR: "true",
+        OPENED: "false",
+        LAST_EVENT: str(own_event),
+        TARGET_LAST_EVENT: str(old.metastore.get_current_event_id()),
+        DIVERGED: ",".join(sorted((*plan.whole, *plan.dropped))) or None,
+    }
+    database = altered_database(old.database(), ways.new.database())
+    old.metastore.alter_database(old.database_name, with_parameters(database, changes))
+
+
+def _release_pins(side: Side) -> None:
+    """Nobody will load its dumps any more."""
+    if side.manifest is None:
+        return
+    policy, dumps = policy_holder(side.database_name), dump_holder(side.database_name, "")
+    for pin in side.manifest.pins():
+        if pin.holder == policy or pin.holder.startswith(dumps):
+            side.manifest.remove_pin(pin.holder)
+
+
+def _database(side: Side) -> Database | None:
+    try:
+        return side.database()
+    except NoSuchObjectError:
+        return None

@@ -1,0 +1,116 @@
+"""What both sides of a policy show before one takes the other's place. Changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from hms_bridge.errors import EventGapError
+from hms_bridge.model.catalog import Database
+from hms_bridge.model.ids import EventId
+from hms_bridge.model.replication import ReplicationPolicy
+from hms_bridge.repl.dump.backlog import find_backlog
+from hms_bridge.repl.dump.event_source import EventRange, read_events
+from hms_bridge.repl.dump.origin import require_reached, require_same_log
+from hms_bridge.repl.dump.plain_tables import plain_places, read_plain
+from hms_bridge.repl.dump.snapshot_wait import try_snapshot
+from hms_bridge.repl.dump.tables import transactional_names
+from hms_bridge.repl.dump.tables_anew import names_of_event
+from hms_bridge.repl.format.directories import DumpState, list_dumps, newest_finished
+from hms_bridge.repl.handover.divergence import Divergence, changed_places, find_divergence
+from hms_bridge.repl.handover.failback_plan import NewSource, OldSource
+from hms_bridge.repl.handover.promote_plan import ReplicaState, SourceState
+from hms_bridge.repl.handover.record import Handover
+from hms_bridge.repl.handover.sides import Side
+from hms_bridge.repl.own_part import open_replays, open_writers
+from hms_bridge.repl.target_objects import BEGUN, is_replica, last_event_of
+
+
+def look_at_source(side: Side, stands_at: EventId | None) -> SourceState:
+    """The source, as its replica's event tells what is behind. Raises NoSuchObjectError."""
+    database = side.database()
+    _, in_the_way = try_snapshot(
+        side.metastore, side.database_name, transactional_names(side.tables())
+    )
+    backlog, gap = None, ""
+    if stands_at is not None:
+        try:
+            until = side.metastore.get_current_event_id()
+            require_reached(until, stands_at, side.database_name)
+            later = EventRange(after=stands_at, until=until)
+            backlog = find_backlog(side.metastore, later, side.database_name)
+        except EventGapError as error:
+            gap = str(error)
+    return SourceState(
+        database=database,
+        backlog=backlog,
+        gap=gap,
+        writers=open_writers(side.metastore, side.database_name),
+        in_the_way="" if in_the_way is None else in_the_way.text,
+    )
+
+
+def look_at_replica(side: Side, policy: ReplicationPolicy) -> ReplicaState:
+    """The replica, and the dumps on their way to it. Raises NoSuchObjectError, ReplError, OSError
+    where they are out of reach."""
+    database = side.database()
+    waiting: str | None = None
+    half_brought: tuple[str, ...] = ()
+    if Handover.of(database) is None:
+        newest = newest_finished(list_dumps(side.resolve, policy.root, policy.source.database))
+        if newest is not None and newest.state is DumpState.FINISHED:
+            waiting = newest.paths.root
+        half_brought = tuple(table.name for table in side.tables() if BEGUN in table.parameters)
+    return ReplicaState(
+        database=database,
+        replays=open_replays(side.metastore, side.database_name),
+        half_brought=half_brought,
+        waiting=waiting,
+    )
+
+
+def look_at_old_source(side: Side, database: Database, handover: Handover, root: str) -> OldSource:
+    """What a former source has beyond the handover, and who is still at work there. ``root``: where
+    its dumps are."""
+    tables = side.tables()
+    divergence = Divergence()
+    if not is_replica(database.parameters):
+        divergence = _divergence(side, handover, root)
+    return OldSource(
+        database=database,
+        tables={table.name: last_event_of(table.parameters) for table in tables},
+        divergence=divergence,
+        writers=open_writers(side.metastore, side.database_name),
+    )
+
+
+def look_at_new_source(
+    side: Side, database: Database, own_event: EventId, names: Collection[str]
+) -> NewSource:
+    """Which of some names a promoted replica has, or had since. Raises EventGapError."""
+    tables = frozenset(side.metastore.get_tables(side.database_name))
+    unknown = set(names) - tables
+    if unknown:
+        until = side.metastore.get_current_event_id()
+        for event in read_events(side.metastore, EventRange(after=own_event, until=until)):
+            unknown -= names_of_event(event, side.database_name)
+    return NewSource(database=database, tables=tables, known=tables | (frozenset(names) - unknown))
+
+
+def _divergence(side: Side, handover: Handover, root: str) -> Divergence:
+    store = side.metastore
+    until = store.get_current_event_id()
+    later = EventRange(after=handover.source_event, until=until)
+    dumps = list_dumps(side.resolve, root, side.database_name)
+    last = next((dump for dump in dumps if dump.paths.root == handover.last_dump), None)
+    try:
+        require_reached(until, handover.source_event, side.database_name)
+        if last is not None:
+            require_same_log(store, side.resolve, last, later)
+    except EventGapError as error:
+        return Divergence(unknown=str(error))
+    found = find_divergence(store, later, side.database_name)
+    before = {} if last is None else read_plain(side.resolve, last.paths)
+    changed = changed_places(before, plain_places(store, side.resolve, side.tables()))
+    unseen = changed - found.lost.keys()
+    return replace(found, lost={**found.lost, **dict.fromkeys(unseen, 1)})
