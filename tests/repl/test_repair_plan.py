@@ -33,9 +33,7 @@ BOOTSTRAP = replace(INCREMENTAL, is_bootstrap=True)
 GAP = trouble_of(Seen.DUMP, f"events are gone. {begin_anew('src')}")
 REBALANCED = trouble_of(Seen.DUMP, f"t was rebalanced. {bring_anew('src', ['t'])}")
 FUNCTION = trouble_of(Seen.DUMP, "functions cannot be carried over")
-DIFFERENT = Trouble(
-    seen=Seen.COMPARE, text="u: rows", cure=Cure.TABLES, tables=frozenset(["u"])
-)
+DIFFERENT = Trouble(seen=Seen.COMPARE, text="u: rows", cure=Cure.TABLES, tables=frozenset(["u"]))
 
 
 def waiting(facts: RepairFacts, dump: WaitingDump, *troubles: Trouble) -> RepairFacts:
@@ -170,9 +168,7 @@ def test_a_database_that_no_dump_brought_is_left_alone() -> None:
 
 
 def test_a_replica_that_was_never_begun_is_begun() -> None:
-    new = RepairFacts(
-        source_database="src", replica=ReplicaState(name="dst"), is_anything_new=True
-    )
+    new = RepairFacts(source_database="src", replica=ReplicaState(name="dst"), is_anything_new=True)
     assert decide(new).step is Step.GO_ON
 
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from changemanager.location import Resolver
-from hms_bridge.errors import NoSuchObjectError, ReplError
+from hms_bridge.errors import EventGapError, NoSuchObjectError, ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.properties import CHECKPOINT, INCOMPATIBLE
 from hms_bridge.repl.compare.described import CompareReport, Finding, Verdict
@@ -118,54 +118,54 @@ class RepairLooking:
         """What is wrong now. Raises ReplError for a pattern that fits no table, for what is no
         pattern and no name, and where dumps cannot be listed."""
         dumps = list_dumps(self._sides.resolve, self._sides.cycle.dump.root, self._source)
-        newest = next((dump for dump in dumps if dump.state is not DumpState.UNFINISHED), None)
-        waiting, load, refused = self._load(newest)
+        finished = [dump for dump in dumps if dump.state is not DumpState.UNFINISHED]
+        waiting = self._waiting(finished)
+        load, refused = self._load(waiting) if finished else (None, ())
         wanted = self._wanted(request)
         missing = frozenset() if progress.is_all_brought else wanted - progress.brought
         troubles = [*asked(missing), *refused, *progress.told]
         if request.last_failure is not None and not self._is_over(request.last_failure, dumps):
             troubles.append(trouble_of_cycle(request.last_failure.message))
         replica = self._replica()
+        if waiting is not None and load is not None and load.kind is LoadKind.INCREMENTAL:
+            waiting = replace(waiting, anew=frozenset(load.tables))
         comparison = None
         if replica.stands_at is not None and not _is_bootstrap_due(troubles):
             comparison, found = self._compared(request, progress, wanted)
             troubles += found
-        dump, refused = self._dump(troubles)
+        dump, refused = self._dump(waiting, troubles)
         troubles += refused
         facts = RepairFacts(
             source_database=self._source,
             replica=replica,
             waiting=waiting,
-            has_dump=newest is not None,
+            has_dump=bool(finished),
             is_anything_new=_is_anything_new(dump, load),
             troubles=tuple(dict.fromkeys(troubles)),
         )
         return RepairLook(facts=facts, comparison=comparison)
 
-    def _load(
-        self, newest: DumpDirectory | None
-    ) -> tuple[WaitingDump | None, LoadPlan | None, tuple[Trouble, ...]]:
-        """The dump that waits, and what a load would do, or why it refuses to."""
-        if newest is None:
-            return None, None, ()
-        is_damaged = self._is_damaged(newest)
-        plan: LoadPlan | None = None
-        refused: tuple[Trouble, ...] = ()
-        try:
-            plan = self._sides.cycle.loader.plan(self._sides.cycle.load)
-        except ReplError as error:
-            refused = (trouble_of(Seen.LOAD, str(error), is_dump_damaged=is_damaged),)
-        if newest.state is DumpState.LOADED:
-            return None, plan, refused
-        metadata = newest.metadata
-        waiting = WaitingDump(
+    def _waiting(self, finished: Sequence[DumpDirectory]) -> WaitingDump | None:
+        """The newest dump, if it is not loaded."""
+        newest = next(iter(finished), None)
+        if newest is None or newest.state is DumpState.LOADED:
+            return None
+        kind = None if newest.metadata is None else newest.metadata.type
+        return WaitingDump(
             directory=newest.paths.root,
             checkpoint=newest.paths.hive,
-            is_bootstrap=metadata is not None and metadata.type == DumpType.BOOTSTRAP.value,
-            is_damaged=is_damaged,
-            anew=frozenset(plan.tables if plan and plan.kind is LoadKind.INCREMENTAL else ()),
+            is_bootstrap=kind == DumpType.BOOTSTRAP.value,
+            is_damaged=self._is_damaged(newest),
+            is_followed=kind == DumpType.INCREMENTAL.value
+            or any(dump.state is DumpState.LOADED and dump.metadata for dump in finished),
         )
-        return waiting, plan, refused
+
+    def _load(self, waiting: WaitingDump | None) -> tuple[LoadPlan | None, tuple[Trouble, ...]]:
+        """What a load would do, or why it refuses to."""
+        try:
+            return self._sides.cycle.loader.plan(self._sides.cycle.load), ()
+        except ReplError as error:
+            return None, (trouble_of_error(Seen.LOAD, error, is_dump_damaged=_is_damaged(waiting)),)
 
     def _is_damaged(self, dump: DumpDirectory) -> bool:
         """Whether a dump of ours lost what it had when it was finished. A loaded one may."""
@@ -179,7 +179,9 @@ class RepairLooking:
             return True
         return False
 
-    def _dump(self, troubles: Sequence[Trouble]) -> tuple[DumpPlan | None, tuple[Trouble, ...]]:
+    def _dump(
+        self, waiting: WaitingDump | None, troubles: Sequence[Trouble]
+    ) -> tuple[DumpPlan | None, tuple[Trouble, ...]]:
         """What a dump would do that brings the tables which are known to be due, and what it
         refuses: it names one table after the other."""
         refused: list[Trouble] = []
@@ -189,18 +191,11 @@ class RepairLooking:
             try:
                 return self._sides.cycle.dumper.plan(request), tuple(refused)
             except ReplError as error:
-                trouble = trouble_of(
-                    Seen.DUMP, str(error), is_dump_damaged=self._is_newest_damaged()
-                )
+                trouble = trouble_of_error(Seen.DUMP, error, is_dump_damaged=_is_damaged(waiting))
                 refused.append(trouble)
                 if trouble.cure is not Cure.TABLES or trouble.tables <= names:
                     return None, tuple(refused)
                 names |= trouble.tables
-
-    def _is_newest_damaged(self) -> bool:
-        dumps = list_dumps(self._sides.resolve, self._sides.cycle.dump.root, self._source)
-        newest = next((dump for dump in dumps if dump.state is not DumpState.UNFINISHED), None)
-        return newest is not None and newest.state is DumpState.DAMAGED
 
     def _replica(self) -> ReplicaState:
         name = self._names.target_database
@@ -277,6 +272,12 @@ class RepairLooking:
         )
 
 
+def trouble_of_error(seen: Seen, error: ReplError, *, is_dump_damaged: bool = False) -> Trouble:
+    """What an error of a dump or a load asks for."""
+    is_gap = isinstance(error, EventGapError)
+    return trouble_of(seen, str(error), is_gap=is_gap, is_dump_damaged=is_dump_damaged)
+
+
 def _if_still(trouble: Trouble, progress: Progress) -> Trouble:
     """What came whole and differs all the same is not mended by bringing it again."""
     is_brought = progress.is_all_brought or trouble.tables <= progress.brought
@@ -284,6 +285,10 @@ def _if_still(trouble: Trouble, progress: Progress) -> Trouble:
         return trouble
     text = f"{trouble.text}, though it was just brought whole"
     return Trouble(seen=trouble.seen, text=text, cure=Cure.BY_HAND)
+
+
+def _is_damaged(waiting: WaitingDump | None) -> bool:
+    return waiting is not None and waiting.is_damaged
 
 
 def _fitting(pattern: str, names: Collection[str]) -> frozenset[str]:

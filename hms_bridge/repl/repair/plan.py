@@ -61,12 +61,14 @@ class Trouble:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WaitingDump:
     """The newest dump, if it is not loaded. ``checkpoint``: how a database that it began is marked.
-    ``anew``: tables that it brings whole, if it can be loaded."""
+    ``anew``: tables that it brings whole, if it can be loaded. ``is_followed``: if it goes, the
+    next dump still knows after which event to begin."""
 
     directory: str
     checkpoint: str
     is_bootstrap: bool = False
     is_damaged: bool = False
+    is_followed: bool = True
     anew: frozenset[str] = frozenset()
 
 
@@ -141,12 +143,15 @@ def decide(facts: RepairFacts) -> RepairPlan:
     return RepairPlan(step=Step.NOTHING, left=left)
 
 
-def trouble_of(seen: Seen, message: str, *, is_dump_damaged: bool = False) -> Trouble:
-    """What an error of a dump or a load asks for: of two ways that it names, the smaller one."""
+def trouble_of(
+    seen: Seen, message: str, *, is_gap: bool = False, is_dump_damaged: bool = False
+) -> Trouble:
+    """What an error of a dump or a load asks for: of two ways that it names, the smaller one.
+    ``is_gap``: events are gone."""
     remedy = named_remedy(message)
     if remedy is not None and remedy.tables:
         return Trouble(seen=seen, text=message, cure=Cure.TABLES, tables=remedy.tables)
-    if remedy is not None:
+    if remedy is not None or is_gap:
         return Trouble(seen=seen, text=message, cure=Cure.BOOTSTRAP)
     cure = Cure.DUMP_AGAIN if is_dump_damaged else Cure.BY_HAND
     return Trouble(seen=seen, text=message, cure=cure)
@@ -226,6 +231,9 @@ def _of_replica(facts: RepairFacts) -> Iterator[Trouble]:
     elif waiting is not None and _is_bootstrap(waiting) and not waiting.is_damaged:
         if replica.is_loaded and replica.begun != waiting.checkpoint:
             why = f"{replica.name} was not made from the bootstrap dump that waits"
+    elif waiting is not None and waiting.is_damaged and not waiting.is_followed:
+        if replica.is_loaded:
+            why = f"{waiting.directory} is damaged, and nothing else tells where to go on"
     elif facts.has_dump and replica.stands_at is None and not _is_bootstrap(waiting):
         if replica.begun is not None:
             why = f"{replica.name} is half bootstrapped, and the dump that began it is gone"

@@ -19,13 +19,13 @@ from hms_bridge.repl.dump.discard import DiscardRequest
 from hms_bridge.repl.dump.plan import DumpKind, DumpRequest
 from hms_bridge.repl.lease import LeaseKind, LeaseRequest, held_lease
 from hms_bridge.repl.load.repl_load import LoadKind, LoadReport
-from hms_bridge.repl.remedies import named_remedy
 from hms_bridge.repl.repair.looking import (
     Progress,
     RepairLook,
     RepairLooking,
     RepairRequest,
     RepairSides,
+    trouble_of_error,
 )
 from hms_bridge.repl.repair.plan import (
     Cure,
@@ -37,7 +37,6 @@ from hms_bridge.repl.repair.plan import (
     Trouble,
     WaitingDump,
     decide,
-    trouble_of,
 )
 from hms_bridge.repl.target_objects import last_event_of
 
@@ -213,8 +212,8 @@ class _Course:
         if isinstance(error, BusyError) or isinstance(error.__cause__, OSError):
             raise error
         self._failure = error
-        if named_remedy(str(error)) is not None:
-            trouble = trouble_of(Seen.LOAD, str(error))
+        trouble = trouble_of_error(Seen.LOAD, error)
+        if trouble.cure is not Cure.BY_HAND:
             self.progress = replace(self.progress, told=(*self.progress.told, trouble))
 
     def done(
