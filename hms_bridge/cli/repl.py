@@ -19,6 +19,7 @@ from hms_bridge.cli.repl_compare import compare
 from hms_bridge.cli.repl_lag import lag
 from hms_bridge.cli.repl_part import end_part, open_replica
 from hms_bridge.cli.repl_policy import policy
+from hms_bridge.cli.repl_repair import repair
 from hms_bridge.cli.repl_run import history, run
 from hms_bridge.cli.repl_status import status
 from hms_bridge.cli.repl_verify import verify
@@ -340,3 +341,4 @@ repl.add_command(compare)
 repl.add_command(open_replica)
 repl.add_command(end_part)
 repl.add_command(verify)
+repl.add_command(repair)
