@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -46,10 +47,8 @@ def killed(world: ReplWorld, at: int) -> int:
     faults = FaultPlan()
     faults.crash_at = at
     world.clock.advance_ms(1000)
-    try:
+    with suppress(CrashError):
         repair_of(world, faults).run(request(is_bootstrap_allowed=True))
-    except CrashError:
-        pass
     return faults.count
 
 
