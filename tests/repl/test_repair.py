@@ -304,6 +304,31 @@ def test_what_no_step_mends_is_left_and_told(world: ReplWorld) -> None:
     assert "mine" in world.target.get_tables("dst")
 
 
+def test_what_differs_though_it_came_whole_is_left(world: ReplWorld) -> None:
+    """The source itself cannot be read; bringing that again and again ends nothing."""
+    (file,) = sorted(world.path("t").rglob("bucket_*"))
+    file.write_bytes(b"no ORC")
+    report = repair(world)
+    assert steps(report) == [(Step.TABLES, ("t",))]
+    assert report.exit_code == 2
+    assert "though it was just brought whole" in report.left[0].text
+
+
+def test_a_replica_that_moved_on_meanwhile_is_not_dropped(world: ReplWorld) -> None:
+    """I10: a load has run since the repair looked."""
+    mark_incompatible(world)
+
+    class MovesOn(list[str]):
+        def append(self, _: str) -> None:
+            database = world.target.get_database("dst")
+            parameters = {**database.parameters, "repl.last.id": "999"}
+            world.target.alter_database("dst", replace(database, parameters=parameters))
+
+    with pytest.raises(ReplError, match="not as it was when the repair was planned"):
+        repair_of(world, told=MovesOn()).run(request(is_bootstrap_allowed=True))
+    assert set(world.target.get_tables("dst")) == {"other", "parted", "t"}
+
+
 def mark_incompatible(world: ReplWorld) -> None:
     database = world.target.get_database("dst")
     parameters = {**database.parameters, INCOMPATIBLE: "true"}

@@ -35,9 +35,9 @@ class Repairs(Daemons):
         request = RepairRequest(
             is_bootstrap_allowed=True, depth=Depth(has_rows=dice.random() < 0.5)
         )
-        report: RepairReport = ReplRepair(
-            self._sides(), self.cluster.clock, tell=self._told
-        ).run(request)
+        report: RepairReport = ReplRepair(self._sides(), self.cluster.clock, tell=self._told).run(
+            request
+        )
         if report.left:
             raise ViolationError("I11", f"a repair left {report.left}")
 

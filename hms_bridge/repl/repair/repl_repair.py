@@ -174,7 +174,7 @@ class ReplRepair:
                 replica.stands_at,
                 replica.begun,
             ):
-                raise ReplError(
+                raise BusyError(
                     f"database {replica.name} is not as it was when the repair was planned: a "
                     "load has run meanwhile. It was left alone; repair again"
                 )
