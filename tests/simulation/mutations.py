@@ -742,8 +742,8 @@ MUTATIONS = (
     Mutation(
         name="a repair drops a replica that has moved on",
         file="hms_bridge/repl/repair/repl_repair.py",
-        old="            if (last_event_of(parameters), parameters.get(CHECKPOINT)) != (\n",
-        new="            if False and (last_event_of(parameters), parameters.get(CHECKPOINT)) != (\n",
+        old="parameters.get(CHECKPOINT)) != (",
+        new="parameters.get(CHECKPOINT)) in (",
         test="tests/repl/test_repair.py::test_a_replica_that_moved_on_meanwhile_is_not_dropped",
     ),
     Mutation(
@@ -764,8 +764,8 @@ MUTATIONS = (
     Mutation(
         name="a repair loads tables whole that the load itself refuses",
         file="hms_bridge/repl/repair/plan.py",
-        old="            one.cure is Cure.TABLES and one.seen in (Seen.LOAD, Seen.DUMP) for one in troubles\n",
-        new="            False for one in troubles\n",
+        old="one.cure is Cure.TABLES and one.seen in (Seen.LOAD, Seen.DUMP) for",
+        new="False for",
         test="tests/repl/test_repair_plan.py::test_but_not_if_the_load_itself_refuses_it",
     ),
     Mutation(
@@ -774,6 +774,13 @@ MUTATIONS = (
         old='    loaded, before anything is."""\n    _check_parts(reader)\n',
         new='    loaded, before anything is."""\n',
         test="tests/repl/test_load_golden.py::test_what_lies_beside_such_tables_is_refused_by_name",
+    ),
+    Mutation(
+        name="a table that comes whole takes data of an external one along",
+        file="hms_bridge/repl/load/bootstrap.py",
+        old="is_data_deleted=not table.is_external",
+        new="is_data_deleted=True",
+        test="tests/repl/test_tables_anew.py::test_data_of_an_external_table_stays",
     ),
     Mutation(
         name="tables that a Hive brings whole are not read",

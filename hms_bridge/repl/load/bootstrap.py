@@ -141,7 +141,10 @@ def replace_tables(reader: DumpReader, replica: Replica) -> None:
             continue
         # What this dump has brought, or begun to, before a stop stays.
         if checkpoint not in (table.parameters.get(CHECKPOINT), table.parameters.get(BEGUN)):
-            replica.metastore.drop_table(replica.names.target_database, name)
+            # Also with external.table.purge: nothing here brings an external table's data again.
+            replica.metastore.drop_table(
+                replica.names.target_database, name, is_data_deleted=not table.is_external
+            )
     dumped_tables = reader.tables_anew()
     for dumped in sorted(dumped_tables, key=lambda entry: entry.table.is_any_view):
         _load_table(reader, replica, dumped)

@@ -161,9 +161,10 @@ class RepairLooking:
         )
 
     def _load(self, waiting: WaitingDump | None) -> tuple[LoadPlan | None, tuple[Trouble, ...]]:
-        """What a load would do, or why it refuses to."""
+        """What a load would do, or why it refuses to. By names: the load itself reads the bytes."""
+        quick = replace(self._sides.cycle.load, is_preflight_quick=True)
         try:
-            return self._sides.cycle.loader.plan(self._sides.cycle.load), ()
+            return self._sides.cycle.loader.plan(quick), ()
         except ReplError as error:
             return None, (trouble_of_error(Seen.LOAD, error, is_dump_damaged=_is_damaged(waiting)),)
 

@@ -158,9 +158,10 @@ def trouble_of(
 
 
 def trouble_of_cycle(message: str) -> Trouble:
-    """What the last cycle failed with. Where it names no way out, another try may do."""
+    """What the last cycle failed with. It may be over: but for tables that it names, another try
+    tells."""
     trouble = trouble_of(Seen.CYCLE, message)
-    if trouble.cure is not Cure.BY_HAND:
+    if trouble.cure is Cure.TABLES:
         return trouble
     return Trouble(seen=Seen.CYCLE, text=message, cure=Cure.GO_ON)
 

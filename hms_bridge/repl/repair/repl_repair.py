@@ -97,6 +97,7 @@ class ReplRepair:
                 course.refused(error)
             else:
                 course.done(plan, look, directory, loads)
+                request = replace(request, last_failure=None)
 
     def _carry_out(
         self, plan: RepairPlan, facts: RepairFacts
