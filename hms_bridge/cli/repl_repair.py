@@ -226,6 +226,8 @@ def _repair(work: _Work, request: RepairRequest, output_format: str, *, is_dry_r
     report = _ran(work, request)
     print_record(_report_record(report), output_format)
     _say_troubles("left", report.left)
+    if not request.depth.has_rows and report.comparison is not None:
+        _say_unsure(report.comparison)
     if report.exit_code:
         raise SystemExit(report.exit_code)
 
@@ -356,6 +358,15 @@ def _undecided(comparison: CompareReport) -> list[str]:
         f"{one.table or 'the database'}: {one.what}: {one.why}"
         for one in comparison.of(Verdict.UNDECIDED)
     ]
+
+
+def _say_unsure(comparison: CompareReport) -> None:
+    """A file that is lost, too, can look like one that a compaction took up."""
+    from hms_bridge.repl.compare.described import Verdict
+
+    tables = sorted({one.table or "" for one in comparison.of(Verdict.LAID_OUT)})
+    if tables:
+        say(f"laid out differently, of which --rows tells for sure: {', '.join(tables)}")
 
 
 def _texts(troubles: Iterable[Trouble]) -> list[str]:

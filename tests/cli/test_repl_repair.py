@@ -72,6 +72,14 @@ def test_a_policy_is_repaired_and_history_knows(program: Program) -> None:
     assert "nothing was wrong" in again.out
 
 
+def test_what_files_cannot_tell_is_said(program: Program) -> None:
+    """The source's `orders` was compacted since its files came: lost ones look like taken up."""
+    lose_files(program, "orders")
+    answer = repair(program, "sales")
+    assert answer.exit_code == 0
+    assert "of which --rows tells for sure: customers, orders" in answer.err
+
+
 def test_what_is_wanted_comes_by_name_partition_and_pattern(program: Program) -> None:
     answer = repair(
         program, "sales", "--table", "orders", "--pattern", "cust.*", "--partition", "events/b=1"

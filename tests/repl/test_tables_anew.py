@@ -413,7 +413,7 @@ def test_a_commit_between_the_events_and_the_snapshot_is_in_both(world):
 
 def test_data_of_an_external_table_stays(world):
     """Also where a drop takes it: a dump without --external-base brings it no second time."""
-    place, base = world.folder / "outside", str(world.folder / "ext")
+    place, base = world.folder / "outside", str(world.folder / "target" / "ext")
     place.mkdir()
     (place / "f").write_text("rows")
     table = world.source.get_table("src", "t")

@@ -64,7 +64,7 @@ class LastFailure:
 class RepairRequest:
     """What to repair. ``tables`` and ``patterns`` (regular expressions for whole names): bring
     these whole; none: what is found. ``is_bootstrap_allowed``: the replica may be dropped where
-    nothing less helps. ``depth``: how tables are compared."""
+    nothing less helps. ``depth``: how tables are compared. ``last_failure``: of the policy."""
 
     tables: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
