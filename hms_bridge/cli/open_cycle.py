@@ -2,56 +2,143 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from hms_bridge.cli.output import say
 from hms_bridge.cli.sides import side_settings, side_url, source_side
 from hms_bridge.clock import SystemClock
+from hms_bridge.config.settings import Settings
+from hms_bridge.metastore import Metastore
 from hms_bridge.model.replication import ReplicationPolicy
 
 if TYPE_CHECKING:
+    from changemanager.manifest import ArchiveManifest
     from hms_bridge.repl.cycles.cycle import OpenCycle
+    from hms_bridge.repl.repair.looking import RepairSides
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Sides:
+    """Both metastores of a policy, with the settings and the manifest of each side that has one."""
+
+    policy: ReplicationPolicy
+    source: Metastore
+    target: Metastore
+    manifest: ArchiveManifest | None
+    source_settings: Settings
+    target_settings: Settings
 
 
 @contextmanager
 def open_cycle(policy: ReplicationPolicy, store_url: str, *, is_quick: bool) -> Iterator[OpenCycle]:
     """Both sides of a policy, each with its settings. Raises HmsBridgeError."""
-    from hms_bridge.cli.repl_requests import dump_request, load_request
+    with _opened(policy, store_url, is_created=True) as sides:
+        yield _cycle(sides, is_quick=is_quick)
+
+
+@contextmanager
+def open_repair(
+    policy: ReplicationPolicy,
+    store_url: str,
+    on_table: Callable[[str], None],
+    *,
+    wait: str | None,
+    is_abort_allowed: bool,
+) -> Iterator[RepairSides]:
+    """The same for a repair, which makes no metastore; ``on_table`` is told each table that is
+    compared. ``wait``, a duration, and ``is_abort_allowed`` are for writers that are open."""
     from hms_bridge.config.file_systems import file_systems
+    from hms_bridge.repl.compare.repl_compare import ReplCompare
+    from hms_bridge.repl.dump.discard import ReplDiscard
+    from hms_bridge.repl.repair.looking import RepairSides
+
+    with _opened(policy, store_url, is_created=False) as sides:
+        clock, at_target = SystemClock(), file_systems(sides.target_settings)
+        yield RepairSides(
+            cycle=_cycle(sides, is_quick=False, wait=wait, is_abort_allowed=is_abort_allowed),
+            source=sides.source,
+            target=sides.target,
+            discarder=ReplDiscard(
+                sides.source,
+                file_systems(sides.source_settings),
+                clock,
+                _new_name,
+                sides.manifest,
+                on_waiting=say,
+            ),
+            comparer=ReplCompare(
+                at_target, clock, source=sides.source, target=sides.target, on_table=on_table
+            ),
+            resolve=at_target,
+        )
+
+
+@contextmanager
+def _opened(policy: ReplicationPolicy, store_url: str, *, is_created: bool) -> Iterator[_Sides]:
+    """``is_created``: the replica's metastore may be new."""
     from hms_bridge.connect import connected
     from hms_bridge.dml.named import find_database
+
+    source_settings, target_settings = side_settings(policy.source), side_settings(policy.target)
+    with ExitStack() as stack:
+        source, manifest = stack.enter_context(
+            source_side(side_url(policy.source, store_url), source_settings)
+        )
+        target = stack.enter_context(
+            connected(side_url(policy.target, store_url), target_settings, is_created=is_created)
+        )
+        find_database(source, policy.source.database)
+        yield _Sides(
+            policy=policy,
+            source=source,
+            target=target,
+            manifest=manifest,
+            source_settings=source_settings,
+            target_settings=target_settings,
+        )
+
+
+def _cycle(
+    sides: _Sides, *, is_quick: bool, wait: str | None = None, is_abort_allowed: bool = False
+) -> OpenCycle:
+    from hms_bridge.cli.repl_requests import dump_request, load_request
+    from hms_bridge.config.file_systems import file_systems
     from hms_bridge.repl.cycles.cycle import OpenCycle
     from hms_bridge.repl.dump.repl_dump import ReplDump
     from hms_bridge.repl.load.repl_load import ReplLoad
     from hms_bridge.repl.pinned_dumps import release_loaded_dumps
     from hms_bridge.repl.pins import given_up_of
 
-    source_settings, target_settings = side_settings(policy.source), side_settings(policy.target)
-    at_source, clock = file_systems(source_settings), SystemClock()
-    with ExitStack() as stack:
-        source, manifest = stack.enter_context(
-            source_side(side_url(policy.source, store_url), source_settings)
-        )
-        target = stack.enter_context(connected(side_url(policy.target, store_url), target_settings))
-        find_database(source, policy.source.database)
-        yield OpenCycle(
-            dumper=ReplDump(
-                source, at_source, clock, lambda: str(uuid4()), manifest, on_waiting=say
-            ),
-            loader=ReplLoad(target, file_systems(target_settings), clock=clock, on_waiting=say),
-            dump=dump_request(
-                policy.source.database, source_settings, root=policy.root, policy=policy.name
-            ),
-            load=load_request(
-                policy.source.database,
-                target_settings,
-                target_database=policy.target.database,
-                root=policy.root,
-                is_quick=is_quick,
-            ),
-            release=lambda: manifest and release_loaded_dumps(at_source, manifest),
-            given_up=lambda: given_up_of(manifest, policy.source.database),
-        )
+    policy, manifest, clock = sides.policy, sides.manifest, SystemClock()
+    at_source = file_systems(sides.source_settings)
+    return OpenCycle(
+        dumper=ReplDump(sides.source, at_source, clock, _new_name, manifest, on_waiting=say),
+        loader=ReplLoad(
+            sides.target, file_systems(sides.target_settings), clock=clock, on_waiting=say
+        ),
+        dump=dump_request(
+            policy.source.database,
+            sides.source_settings,
+            root=policy.root,
+            policy=policy.name,
+            wait=wait,
+            is_abort_allowed=is_abort_allowed,
+        ),
+        load=load_request(
+            policy.source.database,
+            sides.target_settings,
+            target_database=policy.target.database,
+            root=policy.root,
+            is_quick=is_quick,
+        ),
+        release=lambda: manifest and release_loaded_dumps(at_source, manifest),
+        given_up=lambda: given_up_of(manifest, policy.source.database),
+    )
+
+
+def _new_name() -> str:
+    return str(uuid4())

@@ -20,6 +20,7 @@ from hms_bridge.cli.repl_handover import failback, promote
 from hms_bridge.cli.repl_lag import lag
 from hms_bridge.cli.repl_part import end_part, open_replica
 from hms_bridge.cli.repl_policy import policy
+from hms_bridge.cli.repl_repair import repair
 from hms_bridge.cli.repl_run import history, run
 from hms_bridge.cli.repl_status import status
 from hms_bridge.cli.repl_verify import verify
@@ -343,3 +344,4 @@ repl.add_command(failback)
 repl.add_command(open_replica)
 repl.add_command(end_part)
 repl.add_command(verify)
+repl.add_command(repair)

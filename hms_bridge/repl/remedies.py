@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from dataclasses import dataclass
+
+_TABLE = "--table-anew"
+_BEGIN_ANEW = "To begin anew: "
+_TABLE_NAMES = re.compile(rf"{_TABLE} ([^\s']+)")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedRemedy:
+    """What a message names: ``tables`` to bring whole, or that the replica has to begin anew."""
+
+    tables: frozenset[str] = frozenset()
+    is_bootstrap: bool = False
 
 
 def begin_anew(source: str, target: str | None = None) -> str:
@@ -10,7 +24,7 @@ def begin_anew(source: str, target: str | None = None) -> str:
     target = target or source
     into = "" if target == source else f" --into {target}"
     return (
-        f"To begin anew: 'repl dump {source} --discard' at the source (if a dump waits there), "
+        f"{_BEGIN_ANEW}'repl dump {source} --discard' at the source (if a dump waits there), "
         f"'sql -e \"DROP DATABASE {target} CASCADE\"' at the replica, "
         f"'repl dump {source} --bootstrap', 'repl load {source}{into}'"
     )
@@ -19,12 +33,20 @@ def begin_anew(source: str, target: str | None = None) -> str:
 def bring_anew(source: str, tables: Iterable[str], target: str | None = None) -> str:
     """Some tables cannot be carried on: the commands that bring them whole with the next dump, or
     with one in the place of the dump that waits."""
-    names = " ".join(f"--table-anew {name}" for name in dict.fromkeys(tables))
+    names = " ".join(f"{_TABLE} {name}" for name in dict.fromkeys(tables))
     into = "" if target in (None, source) else f" --into {target}"
     return (
         f"To bring the table whole instead: 'repl dump {source} {names}' at the source, then "
         f"'repl load {source}{into}'"
     )
+
+
+def named_remedy(message: str) -> NamedRemedy | None:
+    """What a message of a dump, a load or a cycle's history says that ends its state; None if it
+    names neither of the two ways. The commands are the message's meaning: history keeps no more."""
+    tables = frozenset(_TABLE_NAMES.findall(message))
+    is_bootstrap = _BEGIN_ANEW in message
+    return NamedRemedy(tables, is_bootstrap) if tables or is_bootstrap else None
 
 
 def open_to_writers(database: str) -> str:

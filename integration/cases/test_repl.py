@@ -134,6 +134,42 @@ def test_we_load_real_hives_dumps(hive42: Hive42, tmp_path: Path) -> None:
     target.close()
 
 
+def test_we_load_tables_that_real_hive_brings_whole(hive42: Hive42, tmp_path: Path) -> None:
+    """`_bootstrap/` within an incremental dump: in the place of what the replica has."""
+    hive = hive42.main
+    root = tmp_path / "repl"
+    dump = f"repl dump origin with('hive.repl.rootdir'='file://{root}'"
+    hive.sql("create database origin with dbproperties('repl.source.for'='policy')")
+    hive.sql(f"create table origin.t (id int, v string) {ACID}")
+    hive.sql(f"create table origin.part (id int) partitioned by (p string) {ACID}")
+    hive.sql("insert into origin.t values (1, 'a'), (2, 'b')")
+    hive.sql("insert into origin.part values (1, 'x')")
+    hive.sql(f"{dump})")
+    target = open_local_metastore(
+        f"sqlite:///{tmp_path}/target.db3", warehouse=str(tmp_path / "target")
+    )
+    resolve = FsspecResolver()
+    loader = ReplLoad(target, resolve)
+    request = LoadRequest(root=str(root), source_database="origin", target_database="replica")
+    loader.run(loader.plan(request))
+
+    hive.sql("insert into origin.t values (3, 'c')")
+    hive.sql("insert into origin.part values (2, 'y')")
+    for file in (tmp_path / "target").rglob("bucket_*"):
+        file.unlink()
+    hive.sql(f"{dump}, 'hive.repl.bootstrap.acid.tables'='true')")
+    report = loader.run(loader.plan(request))
+    assert set(report.tables) == {"t", "part"}
+    _same(hive42, target, resolve)
+
+    hive.sql("delete from origin.t where id = 1")
+    hive.sql("insert into origin.part values (3, 'x')")
+    hive.sql(f"{dump})")
+    loader.run(loader.plan(request))
+    _same(hive42, target, resolve)
+    target.close()
+
+
 def test_we_dump_from_and_load_into_a_real_metastore(
     hive42: Hive42, hive42_metastore: JavaMetastore, tmp_path: Path
 ) -> None:

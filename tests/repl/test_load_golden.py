@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -399,6 +401,46 @@ def test_a_part_of_a_real_dump_that_nothing_reads_is_refused(target, name):
     (dump / "hive" / name / "metadata" / "src").mkdir(parents=True)
     with pytest.raises(ReplError, match=f"hive/{name}: nothing here reads this part"):
         target.load.plan(target.request)
+    assert target.last_event == "203"
+
+
+def with_table_whole(target, table: str) -> Path:
+    """Dump 07 with a table of dump 02 as Hive brings it whole beside events."""
+    first = target.cycle.dump("02") / "hive"
+    hive = target.bring("07") / "hive"
+    for part in ("metadata", "data"):
+        shutil.copytree(first / part / "src" / table, hive / "_bootstrap" / part / "src" / table)
+    return hive / "_bootstrap"
+
+
+@pytest.mark.golden
+def test_a_table_that_a_hives_incremental_dump_brings_whole(cycle, target):
+    """It takes the place of what the replica has; the events of all others are applied."""
+    target.load_dump("02")
+    with_table_whole(target, "t_buck")
+    plan = target.load.plan(target.request)
+    assert (plan.kind, plan.tables) == (LoadKind.INCREMENTAL, ("t_buck",))
+    report = target.load.run(plan)
+    assert report.tables == ("t_buck",)
+    files = target.files()
+    before, after = cycle.target_files("04"), cycle.target_files("09")
+    of_table = {path: size for path, size in before.items() if path.startswith("t_buck/")}
+    assert {path: size for path, size in files.items() if path.startswith("t_buck/")} == of_table
+    others = {path for path in after if not path.startswith("t_buck/")}
+    assert files.keys() - of_table.keys() == {*others, OURS}
+    table = target.metastore.get_table("dst", "t_buck")
+    assert table.parameters["hive.repl.ckpt.key"] == f"{plan.directory}/hive"
+    assert target.load.plan(target.request).kind is LoadKind.NOTHING
+
+
+@pytest.mark.golden
+def test_what_lies_beside_such_tables_is_refused_by_name(target):
+    target.load_dump("02")
+    whole = with_table_whole(target, "t_buck")
+    (whole / "metadata" / "src" / "_constraints" / "c_t").mkdir(parents=True)
+    rules = DumpRules(passed_kinds=WITHOUT.passed_kinds - {"_constraints"})
+    with pytest.raises(ReplError, match=r"add _constraints to hms\.bridge"):
+        target.load.plan(replace(target.request, rules=rules))
     assert target.last_event == "203"
 
 

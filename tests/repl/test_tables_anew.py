@@ -9,6 +9,7 @@ import re
 import shlex
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -408,3 +409,35 @@ def test_a_commit_between_the_events_and_the_snapshot_is_in_both(world):
     world.load()
     go_on(world)
     assert sorted(row["id"] for row in world.replica.rows("t")) == [1, 2, 3, 100]
+
+
+def test_data_of_an_external_table_stays(world):
+    """Also where a drop takes it: a dump without --external-base brings it no second time."""
+    place, base = world.folder / "outside", str(world.folder / "target" / "ext")
+    place.mkdir()
+    (place / "f").write_text("rows")
+    table = world.source.get_table("src", "t")
+    parameters = {"EXTERNAL": "TRUE", "external.table.purge": "true"}
+    storage = replace(table.storage, location=f"file:{place}")
+    world.source.create_table(
+        replace(
+            table,
+            name="e",
+            type=TableType.EXTERNAL_TABLE.value,
+            parameters=parameters,
+            storage=storage,
+        )
+    )
+
+    def load():
+        loader = world.loader()
+        return loader.run(loader.plan(replace(world.load_request, external_base=base)))
+
+    world.dump(external_base=base)
+    load()
+    copy = Path(world.target.get_table("dst", "e").storage.location.removeprefix("file:"), "f")
+    assert copy.read_text() == "rows"
+    world.dump(tables_anew=("e",))
+    assert load().tables == ("e",)
+    world.target.run_housekeeping()
+    assert copy.read_text() == "rows"

@@ -841,4 +841,62 @@ MUTATIONS = (
         "test_a_partition_that_somebody_dropped_is_not_made_anew_without_its_rows",
     ),
     *(Mutation(**told) for told in HANDOVER),
+    Mutation(
+        name="a repair drops a database that no load made",
+        file="hms_bridge/repl/repair/plan.py",
+        old="        dropped=replica.name if replica.is_loaded else None,\n",
+        new="        dropped=replica.name,\n",
+        test="tests/repl/test_repair_plan.py::test_marks_that_do_not_fit_need_a_bootstrap",
+    ),
+    Mutation(
+        name="a repair drops a replica that has moved on",
+        file="hms_bridge/repl/repair/repl_repair.py",
+        old="parameters.get(CHECKPOINT)) != (",
+        new="parameters.get(CHECKPOINT)) in (",
+        test="tests/repl/test_repair.py::test_a_replica_that_moved_on_meanwhile_is_not_dropped",
+    ),
+    Mutation(
+        name="a repair begins anew without leave",
+        file="hms_bridge/repl/repair/repl_repair.py",
+        old="    if plan.step is not Step.BOOTSTRAP or request.is_bootstrap_allowed:\n",
+        new="    if True:\n",
+        test="tests/repl/test_repair.py::"
+        "test_a_gap_in_the_events_needs_a_bootstrap_that_is_allowed",
+    ),
+    Mutation(
+        name="a repair goes on beside what a person must end",
+        file="hms_bridge/repl/repair/plan.py",
+        old="    if cure is Cure.BY_HAND:\n",
+        new="    if False and cure is Cure.BY_HAND:\n",
+        test="tests/repl/test_repair_plan.py::test_what_a_person_must_end_stops_everything",
+    ),
+    Mutation(
+        name="a repair loads tables whole that the load itself refuses",
+        file="hms_bridge/repl/repair/plan.py",
+        old="one.cure is Cure.TABLES and one.seen in (Seen.LOAD, Seen.DUMP) for",
+        new="False for",
+        test="tests/repl/test_repair_plan.py::test_but_not_if_the_load_itself_refuses_it",
+    ),
+    Mutation(
+        name="constraints beside tables that a Hive brings whole are left out",
+        file="hms_bridge/repl/load/bootstrap.py",
+        old='    loaded, before anything is."""\n    _check_parts(reader)\n',
+        new='    loaded, before anything is."""\n',
+        test="tests/repl/test_load_golden.py::test_what_lies_beside_such_tables_is_refused_by_name",
+    ),
+    Mutation(
+        name="a table that comes whole takes data of an external one along",
+        file="hms_bridge/repl/load/bootstrap.py",
+        old="is_data_deleted=not table.is_external",
+        new="is_data_deleted=True",
+        test="tests/repl/test_tables_anew.py::test_data_of_an_external_table_stays",
+    ),
+    Mutation(
+        name="tables that a Hive brings whole are not read",
+        file="hms_bridge/repl/format/reader.py",
+        old="            if text is None and not self.has_manifest:\n",
+        new="            if False:\n",
+        test="tests/repl/test_load_golden.py::"
+        "test_a_table_that_a_hives_incremental_dump_brings_whole",
+    ),
 )

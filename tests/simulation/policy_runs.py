@@ -53,8 +53,12 @@ class PolicyRuns(Admins):
     @contextmanager
     def _open_cycle(self, policy: ReplicationPolicy) -> Iterator[OpenCycle]:
         del policy
+        yield self.cycle()
+
+    def cycle(self) -> OpenCycle:
+        """Both sides, at hand."""
         cluster, manifest = self.cluster, self.cluster.source.metastore.manifest
-        yield OpenCycle(
+        return OpenCycle(
             dumper=self.dumper(),
             loader=self.loader(),
             dump=self.dump_request(),

@@ -23,8 +23,8 @@ from tests.simulation.cluster import Cluster, ViolationError, determined
 from tests.simulation.daemons import EXPECTED
 from tests.simulation.foreign_worker import ForeignWorker
 from tests.simulation.hostile_clients import HostileClients
-from tests.simulation.policy_runs import PolicyRuns
 from tests.simulation.readers import Readers
+from tests.simulation.repairs import Repairs
 from tests.simulation.schedule import Kind, Step, make_schedule
 from tests.simulation.scheduler import FOREVER, Actor
 from tests.simulation.statements import NotTodayError
@@ -99,7 +99,7 @@ class Run:
         self.tally = tally
         self.cluster = the_cluster()
         self.cluster.restart()
-        kinds = (Readers, PolicyRuns, Tenants, ForeignWorker, HostileClients)
+        kinds = (Readers, Repairs, Tenants, ForeignWorker, HostileClients)
         self.players = [kind(self.cluster) for kind in kinds]
         self.cluster.scheduler.on_delay = self._delay
         self.faulted: set[str] = set()

@@ -71,6 +71,7 @@ WEIGHTS = {
     "load": 4,
     "purge": 2,
     "mend_replica": 1,
+    "repair": 2,
     "adopt_copy": 2,
     "read_by_lock": 4,
     "read_slowly": 2,

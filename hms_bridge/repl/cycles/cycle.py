@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from hms_bridge.errors import ReplError, SourceFileMissingError
 from hms_bridge.model.replication import CycleOutcome, CycleResult
-from hms_bridge.repl.dump.plan import DumpKind, DumpPlan, DumpReport, DumpRequest
+from hms_bridge.repl.dump.plan import DumpKind, DumpPlan, DumpRequest
 from hms_bridge.repl.dump.repl_dump import ReplDump
 from hms_bridge.repl.load.repl_load import LoadKind, LoadReport, LoadRequest, ReplLoad
 
@@ -55,20 +55,21 @@ class OpenCycle:
         # Also where nothing was dumped: the replica may have been set back.
         loads.append(self._load())
         self.release()
-        return cycle_result(dump, loads)
+        return cycle_result(dump.directory, loads)
 
     def _load(self) -> LoadReport:
         return self.loader.run(self.loader.plan(self.load))
 
 
-def cycle_result(dump: DumpReport, loads: Sequence[LoadReport]) -> CycleResult:
-    """The sum of a cycle. Events that mean nothing to the replica are nothing new."""
+def cycle_result(directory: str | None, loads: Sequence[LoadReport]) -> CycleResult:
+    """The sum of a cycle, whose dump is in a directory. Events that mean nothing to the replica are
+    nothing new."""
     brought = [load for load in loads if _has_brought(load)]
     last = loads[-1]
     return CycleResult(
         outcome=CycleOutcome.REPLICATED if brought else CycleOutcome.NOTHING_NEW,
         dump_kind=_kind(brought),
-        dump_directory=dump.directory,
+        dump_directory=directory,
         until_event_id=last.last_event_id,
         event_count=sum(sum(load.events.values()) for load in loads),
         file_count=sum(load.copied.source_files + load.copied.archive_files for load in loads),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
@@ -17,7 +18,6 @@ from hms_bridge.errors import (
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.replication import CycleOutcome, CycleResult, ReplicationPolicy
 from hms_bridge.policy_store import PolicyStore
-from hms_bridge.repl.cycles.cycle import OpenCycle
 from hms_bridge.repl.lease import LeaseKind, LeaseRequest, LeaseRules, held_lease
 
 
@@ -30,6 +30,14 @@ class RunRules:
     wait_seconds_max: float = 300.0
 
 
+class CycleWork(Protocol):
+    """What is done in one: a cycle, or a repair."""
+
+    def run(self) -> CycleResult:
+        """Raises HmsBridgeError."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Runner:
     """``metastore`` and ``store`` are of one database, where policies are kept. ``open_cycle``
@@ -37,7 +45,7 @@ class Runner:
 
     metastore: Metastore
     store: PolicyStore
-    open_cycle: Callable[[ReplicationPolicy], AbstractContextManager[OpenCycle]]
+    open_cycle: Callable[[ReplicationPolicy], AbstractContextManager[CycleWork]]
     clock: Clock
     user: str
     host: str

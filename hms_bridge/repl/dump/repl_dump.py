@@ -104,11 +104,12 @@ class ReplDump(DumpVerb):
         removed = () if request.is_previous_kept else tuple(dump.paths.root for dump in dumps)
         if previous is None:
             return self._plan_bootstrap(request, None, removed)
-        is_redone = bool(request.anew) and is_replaceable(previous)
-        if previous.state is DumpState.FINISHED and not is_redone:
-            return _blocked(request, previous)
-        if is_redone:
-            # Also where older dumps are kept: its events are in the new one, and nobody loads it.
+        if previous.state is DumpState.FINISHED:
+            is_begun_anew = request.is_bootstrap_forced and request.is_waiting_replaced
+            if not (is_begun_anew or (request.anew and is_replaceable(previous))):
+                return _blocked(request, previous)
+            # Also where older dumps are kept: all that it has is in the new one, and nobody loads
+            # it.
             removed = removed or (previous.paths.root,)
         if request.is_bootstrap_forced:
             return self._plan_bootstrap(request, previous, removed)

@@ -116,18 +116,24 @@ class DumpReader:
         return checked_name(names[0], "database")
 
     def unloaded_parts(self) -> tuple[str, ...]:
-        """What a bootstrap dump has beside tables and is not loaded: ``_functions`` …"""
-        root = self._resolve(self.paths.tables_root(self.source_database))
+        """What a bootstrap dump has beside tables and is not loaded: ``_functions`` …; or, of an
+        incremental one, what is so beside the tables that come whole."""
+        paths = self.paths if self.is_bootstrap else self.paths.tables_anew
+        root = self._resolve(paths.tables_root(self.source_database))
         parts = (name for name in child_directories(root) if name.startswith("_"))
         return tuple(name for name in parts if root.volume.children(root.child(name).path))
 
     @property
     def names_anew(self) -> frozenset[str]:
-        """Names that an incremental dump of ours brings anew, or that the source has no more; read
-        once."""
+        """Names that an incremental dump brings anew, or (ours) that the source has no more; read
+        once. A Hive's dump has no list of them, but one directory each."""
         if self._names_anew is None:
             path = self.paths.names_anew
-            self._names_anew = parse_table_names(self._texts.read_if_there(path), path)
+            text = self._texts.read_if_there(path)
+            if text is None and not self.has_manifest:
+                self._names_anew = frozenset(self._table_names(self.paths.tables_anew))
+            else:
+                self._names_anew = parse_table_names(text, path)
         return self._names_anew
 
     def origin(self) -> dict[EventId, str]:

@@ -53,10 +53,7 @@ def check_bootstrap(reader: DumpReader, target: Database | None, table_names: in
 
 def check_tables(reader: DumpReader, external_base: str | None) -> tuple[str, ...]:
     """Names of the tables to load. Raises ReplError for one that cannot be, before any is."""
-    for part in reader.unloaded_parts():
-        if part not in reader.rules.passed_kinds:
-            root = reader.paths.tables_root(reader.source_database)
-            raise refusal(f"{root}/{part}", part, f"what it holds ({part.strip('_')})")
+    _check_parts(reader)
     names = []
     for name in reader.table_names():
         dumped = reader.table(name)
@@ -65,6 +62,15 @@ def check_tables(reader: DumpReader, external_base: str | None) -> tuple[str, ..
         _check(dumped, external_base)
         names.append(name)
     return tuple(names)
+
+
+def _check_parts(reader: DumpReader) -> None:
+    """Raises ReplError for what is beside the tables and would be left out."""
+    for part in reader.unloaded_parts():
+        if part not in reader.rules.passed_kinds:
+            raise refusal(
+                f"{reader.paths.hive}: {part}", part, f"what it holds ({part.strip('_')})"
+            )
 
 
 def _check(dumped: DumpedTable, external_base: str | None) -> None:
@@ -120,6 +126,7 @@ def load_bootstrap(reader: DumpReader, replica: Replica, names: tuple[str, ...])
 def check_tables_anew(reader: DumpReader, external_base: str | None) -> None:
     """Raises ReplError for a table that an incremental dump brings whole and that cannot be
     loaded, before anything is."""
+    _check_parts(reader)
     for dumped in reader.tables_anew():
         _check(dumped, external_base)
 
@@ -135,7 +142,10 @@ def replace_tables(reader: DumpReader, replica: Replica) -> None:
             continue
         # What this dump has brought, or begun to, before a stop stays.
         if checkpoint not in (table.parameters.get(CHECKPOINT), table.parameters.get(BEGUN)):
-            replica.metastore.drop_table(replica.names.target_database, name)
+            # Also with external.table.purge: nothing here brings an external table's data again.
+            replica.metastore.drop_table(
+                replica.names.target_database, name, is_data_deleted=not table.is_external
+            )
     for dumped in sorted(dumped_tables, key=lambda entry: entry.table.is_any_view):
         _load_table(reader, replica, dumped)
 

@@ -1,0 +1,378 @@
+"""``hms-bridge repl repair``."""
+
+from __future__ import annotations
+
+import getpass
+import socket
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import click
+
+from hms_bridge.cli.open_cycle import open_repair
+from hms_bridge.cli.options import (
+    dry_run_option,
+    format_option,
+    metastore_option,
+    settings_options,
+)
+from hms_bridge.cli.output import print_record, say
+from hms_bridge.cli.progress import working
+from hms_bridge.clock import SystemClock
+from hms_bridge.config.settings import Settings
+from hms_bridge.errors import ConfigError, ReplError
+from hms_bridge.model.replication import CycleOutcome, CycleResult, PolicySide, ReplicationPolicy
+
+if TYPE_CHECKING:
+    from hms_bridge.connect import LocalStore
+    from hms_bridge.repl.compare.described import CompareReport
+    from hms_bridge.repl.repair.looking import LastFailure, RepairRequest
+    from hms_bridge.repl.repair.plan import RepairPlan, Trouble
+    from hms_bridge.repl.repair.repl_repair import RepairReport, ReplRepair
+
+_CYCLES_LOOKED_AT = 20
+_WITHOUT_POLICY = "hms-bridge"
+
+
+@click.command()
+@click.argument("name", metavar="POLICY")
+@click.option(
+    "--source",
+    "source_url",
+    metavar="URL",
+    help="The source's metastore; POLICY is a database of it then.",
+)
+@click.option(
+    "--into", "target_database", help="With --source: the replica's.  [default: the same]"
+)
+@click.option("--root", "given_root", metavar="DIR", help="With --source: where dumps are.")
+@click.option(
+    "--table", "tables", multiple=True, metavar="TABLE", help="Bring TABLE whole. May be repeated."
+)
+@click.option(
+    "--partition",
+    "partitions",
+    multiple=True,
+    metavar="TABLE/PARTITION",
+    help="Bring the TABLE of a partition whole: a dump has nothing smaller. May be repeated.",
+)
+@click.option(
+    "--pattern",
+    "patterns",
+    multiple=True,
+    metavar="REGEX",
+    help="Bring tables whole whose names are as REGEX says. May be repeated.",
+)
+@click.option(
+    "--checksums", "has_checksums", is_flag=True, help="Compare every byte of files (see compare)."
+)
+@click.option("--rows", "has_rows", is_flag=True, help="Compare every row of ACID tables.")
+@click.option(
+    "--allow-bootstrap",
+    "is_bootstrap_allowed",
+    is_flag=True,
+    help="Drop the replica and copy everything, where nothing less helps.",
+)
+@click.option(
+    "--wait",
+    metavar="DURATION",
+    help="How long open writers are waited for where tables come whole.  [default: setting]",
+)
+@click.option(
+    "--abort-writers",
+    "is_abort_allowed",
+    is_flag=True,
+    help="Then abort those that hold locks on the database, instead of giving up.",
+)
+@dry_run_option
+@metastore_option
+@format_option
+@settings_options
+def repair(
+    name: str,
+    source_url: str | None,
+    target_database: str | None,
+    given_root: str | None,
+    tables: tuple[str, ...],
+    partitions: tuple[str, ...],
+    patterns: tuple[str, ...],
+    has_checksums: bool,
+    has_rows: bool,
+    is_bootstrap_allowed: bool,
+    wait: str | None,
+    is_abort_allowed: bool,
+    is_dry_run: bool,
+    metastore_url: str,
+    output_format: str,
+    settings: Settings,
+) -> None:
+    """Find what is wrong between a source and its replica, and end it by the smallest step.
+
+    Steps, from the smallest: load what waits and dump what is new; dump again what a damaged dump
+    had; bring tables whole, beside the events of all others; with --allow-bootstrap, begin anew.
+    Tables are named by what dump and load refuse, what the last cycle failed with, and a
+    comparison of both sides; or by --table, --partition and --pattern. At the end what was
+    brought is compared. A repair that was killed is asked for again.
+
+    --metastore keeps POLICY; with --source it is the replica's. Exit codes: 0 nothing is wrong
+    now, 1 error, 2 something is left, 3 something is undecided (compare later).
+
+    \b
+    Examples:
+      hms-bridge repl repair sales --dry-run
+      hms-bridge repl repair sales --rows
+      hms-bridge repl repair sales --table orders --pattern 'item_.*'
+      hms-bridge repl repair sales --partition orders/day=2026-11-01
+      hms-bridge repl repair sales --source thrift://s:9083 --metastore thrift://r:9083
+    """
+    from hms_bridge.repl.compare.table_comparison import Depth
+    from hms_bridge.repl.repair.looking import RepairRequest
+
+    request = RepairRequest(
+        tables=(*tables, *map(_table_of, partitions)),
+        patterns=patterns,
+        is_bootstrap_allowed=is_bootstrap_allowed,
+        depth=Depth(has_checksums=has_checksums, has_rows=has_rows),
+    )
+    for named in partitions:
+        say(f"{named}: its table comes whole, as dumps bring no partitions")
+    if source_url is None:
+        if target_database is not None or given_root is not None:
+            raise click.UsageError("a policy has its own database and root; give neither")
+        with _policy(name, metastore_url, settings) as kept:
+            work = replace(kept, wait=wait, is_abort_allowed=is_abort_allowed)
+            _repair(work, request, output_format, is_dry_run=is_dry_run)
+        return
+    policy = _without_policy(
+        name, source_url, target_database or name, given_root, metastore_url, settings
+    )
+    work = _Work(policy, metastore_url, wait=wait, is_abort_allowed=is_abort_allowed)
+    _repair(work, request, output_format, is_dry_run=is_dry_run)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What to repair. ``store`` and ``settings`` of a policy that is kept: its history is too."""
+
+    policy: ReplicationPolicy
+    store_url: str
+    store: LocalStore | None = None
+    settings: Settings | None = None
+    wait: str | None = None
+    is_abort_allowed: bool = False
+
+    @contextmanager
+    def opened(self) -> Iterator[ReplRepair]:
+        from hms_bridge.repl.repair.repl_repair import ReplRepair
+
+        name = self.policy.source.database
+        with (
+            working(f"looking at {name}") as show,
+            open_repair(
+                self.policy,
+                self.store_url,
+                lambda table: show(f"comparing {name}.{table}"),
+                wait=self.wait,
+                is_abort_allowed=self.is_abort_allowed,
+            ) as sides,
+        ):
+            yield ReplRepair(sides, SystemClock(), tell=_tell)
+
+
+@contextmanager
+def _policy(name: str, metastore_url: str, settings: Settings) -> Iterator[_Work]:
+    from hms_bridge.connect import connected_locally
+
+    if metastore_url.startswith("thrift://"):
+        raise ConfigError(
+            f"policies are kept in a database, which --metastore {metastore_url} is not. Give the "
+            f"database's URL; or --source, if {name} is a database of a source"
+        )
+    with connected_locally(metastore_url, settings, is_created=False) as store:
+        yield _Work(store.policies.get_policy(name), metastore_url, store, settings)
+
+
+def _without_policy(
+    name: str,
+    source_url: str,
+    target_database: str,
+    given_root: str | None,
+    metastore_url: str,
+    settings: Settings,
+) -> ReplicationPolicy:
+    from hms_bridge.cli.repl_requests import repl_root
+
+    if source_url == metastore_url and target_database.lower() == name.lower():
+        raise click.UsageError(
+            "--source and --metastore name one metastore, and there one database"
+        )
+    return ReplicationPolicy(
+        name=_WITHOUT_POLICY,
+        root=repl_root(given_root, settings),
+        source=PolicySide(database=name, metastore=source_url),
+        target=PolicySide(database=target_database),
+    )
+
+
+def _repair(work: _Work, request: RepairRequest, output_format: str, *, is_dry_run: bool) -> None:
+    request = replace(request, last_failure=_last_failure(work))
+    if is_dry_run:
+        with work.opened() as repairs:
+            plan = repairs.plan(request)
+        _show_plan(plan, request, output_format)
+        return
+    report = _ran(work, request)
+    print_record(_report_record(report), output_format)
+    _say_troubles("left", report.left)
+    if not request.depth.has_rows and report.comparison is not None:
+        _say_unsure(report.comparison)
+    if report.exit_code:
+        raise SystemExit(report.exit_code)
+
+
+def _ran(work: _Work, request: RepairRequest) -> RepairReport:
+    """Alone, and written down, if it is of a policy. Raises HmsBridgeError."""
+    if work.store is None or work.settings is None:
+        with work.opened() as repairs:
+            return repairs.run(request)
+    from hms_bridge.cli.repl_requests import lease_rules
+    from hms_bridge.repl.cycles.runner import Runner
+
+    done: list[RepairReport] = []
+
+    @contextmanager
+    def opened(_: ReplicationPolicy) -> Iterator[_Repairing]:
+        with work.opened() as repairs:
+            yield _Repairing(repairs, request, done)
+
+    runner = Runner(
+        metastore=work.store.metastore,
+        store=work.store.policies,
+        open_cycle=opened,
+        clock=work.store.clock,
+        user=getpass.getuser(),
+        host=socket.gethostname(),
+        lease=lease_rules(work.settings),
+        tell=say,
+    )
+    result = runner.run(work.policy)
+    if not done:
+        raise ReplError(result.message or f"the repair of {work.policy.name} did not end")
+    return done[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Repairing:
+    """A repair as the work of a cycle; ``done`` gets its report."""
+
+    repairs: ReplRepair
+    request: RepairRequest
+    done: list[RepairReport]
+
+    def run(self) -> CycleResult:
+        """Raises what the repair does."""
+        report = self.repairs.run(self.request)
+        self.done.append(report)
+        return report.result
+
+
+def _last_failure(work: _Work) -> LastFailure | None:
+    """Of the last cycle that came to an end, if it failed."""
+    from hms_bridge.repl.repair.looking import LastFailure
+
+    if work.store is None:
+        return None
+    for cycle in work.store.policies.get_cycles(work.policy.name, limit=_CYCLES_LOOKED_AT):
+        if cycle.result.outcome in (CycleOutcome.RUNNING, CycleOutcome.INTERRUPTED):
+            continue
+        if cycle.result.outcome is not CycleOutcome.FAILED or cycle.ended_at_ms is None:
+            return None
+        return LastFailure(message=cycle.result.message or "", ended_at_ms=cycle.ended_at_ms)
+    return None
+
+
+def _table_of(partition: str) -> str:
+    table, separator, name = partition.partition("/")
+    if not separator or "=" not in name:
+        raise click.UsageError(f"--partition {partition}: write TABLE/KEY=VALUE")
+    return table
+
+
+def _tell(text: str) -> None:
+    say(f"repair: {text}")
+
+
+def _show_plan(plan: RepairPlan, request: RepairRequest, output_format: str) -> None:
+    """Exit code 1 where the repair itself would refuse."""
+    from hms_bridge.repl.repair.plan import Step
+    from hms_bridge.repl.repair.repl_repair import require_allowed, step_text
+
+    record: dict[str, object] = {
+        "step": plan.step.value,
+        "does": None if plan.step in (Step.NOTHING, Step.BY_HAND) else step_text(plan),
+        "tables": list(plan.tables),
+        "loaded_dump": plan.loaded_dump,
+        "replaced_dump": plan.replaced_dump,
+        "dropped_database": plan.dropped,
+    }
+    if output_format != "table":
+        record |= {"because": _texts(plan.troubles), "left": _texts(plan.left)}
+    print_record(record, output_format)
+    _say_troubles("because", plan.troubles)
+    _say_troubles("left", plan.left)
+    if plan.step is Step.BY_HAND:
+        raise ReplError(plan.troubles[0].text)
+    require_allowed(plan, request)
+
+
+def _report_record(report: RepairReport) -> dict[str, object]:
+    from hms_bridge.repl.repair.repl_repair import step_text
+
+    outcome = "repaired" if report.steps else "nothing was wrong"
+    comparison = report.comparison
+    compared = None if comparison is None else comparison.compared
+    return {
+        "outcome": {2: "something is left", 3: "something is undecided"}.get(
+            report.exit_code, outcome
+        ),
+        "steps": [step_text(step) for step in report.steps],
+        "tables": sorted({name for step in report.steps for name in step.tables}),
+        "until_event": report.result.until_event_id,
+        "events": report.result.event_count,
+        "files": report.result.file_count,
+        "bytes": report.result.byte_count,
+        "compared_tables": None if compared is None else compared.tables,
+        "compared_files": None if compared is None else compared.files,
+        "compared_rows": None if compared is None else compared.rows,
+        "left": _texts(report.left),
+        "undecided": [] if comparison is None else _undecided(comparison),
+    }
+
+
+def _undecided(comparison: CompareReport) -> list[str]:
+    from hms_bridge.repl.compare.described import Verdict
+
+    return [
+        f"{one.table or 'the database'}: {one.what}: {one.why}"
+        for one in comparison.of(Verdict.UNDECIDED)
+    ]
+
+
+def _say_unsure(comparison: CompareReport) -> None:
+    """A file that is lost, too, can look like one that a compaction took up."""
+    from hms_bridge.repl.compare.described import Verdict
+
+    tables = sorted({one.table or "" for one in comparison.of(Verdict.LAID_OUT)})
+    if tables:
+        say(f"laid out differently, of which --rows tells for sure: {', '.join(tables)}")
+
+
+def _texts(troubles: Iterable[Trouble]) -> list[str]:
+    return [f"{one.seen.value}: {one.text}" for one in troubles]
+
+
+def _say_troubles(title: str, troubles: Sequence[Trouble]) -> None:
+    for text in _texts(troubles):
+        say(f"{title}: {text}")
