@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -288,24 +287,6 @@ def test_functions_stop_a_bootstrap_by_name(world):
     world.source.create_function(Function(name="f", database_name="src", class_name="a.B"))
     with pytest.raises(ReplError, match=r"function f .*add _functions to"):
         world.dump()
-
-
-def test_constraints_stop_a_bootstrap_by_name(world):
-    """They are not kept here; a Hive on the same database made them."""
-    with sqlite3.connect(world.folder / "source.db3") as database:
-        database.execute(
-            "INSERT INTO KEY_CONSTRAINTS (PARENT_TBL_ID, PARENT_INTEGER_IDX, CONSTRAINT_NAME, "
-            "POSITION, CONSTRAINT_TYPE, ENABLE_VALIDATE_RELY) "
-            "SELECT TBL_ID, 0, 'pk1', 1, 0, 0 FROM TBLS WHERE TBL_NAME = 't'"
-        )
-    database.close()
-    with pytest.raises(ReplError, match=r"table src\.t: constraint pk1 .*add _constraints to"):
-        world.dump()
-    passed = IncrementalRules(passed_kinds=frozenset({"_constraints"}))
-    world.dump(events=passed)
-    world.load()
-    with pytest.raises(ReplError, match=r"table src\.t: constraint pk1 "):
-        world.dump(tables_anew=("t",))
 
 
 # partitions that go under an open writer, without its lock

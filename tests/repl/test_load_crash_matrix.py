@@ -21,10 +21,10 @@ from tests.support.faults import CrashError, FaultPlan, FaultyMetastore, faulty
 from tests.support.golden_repl import WITHOUT
 from tests.support.world import World
 
-TABLES = {"t_base", "t_part", "t_empty", "t_ren", "t_trunc", "t_pk"}
+TABLES = {"t_base", "t_part", "t_empty", "t_ren", "t_trunc", "t_pk", "t_fk"}
 EVENTS = {
     "07": [*range(337, 342), *range(342, 351), *range(377, 385)],
-    "11": [*range(516, 520), *range(584, 592), *range(599, 607), *range(634, 640), 646],
+    "11": [*range(516, 520), *range(584, 592), *range(599, 607), *range(634, 640), 642, 646],
     "14": [760, 761],
 }
 FIRST, LAST = 336, 761
@@ -127,6 +127,7 @@ class Replica:
                 for name, table in tables.items()
                 if table.is_partitioned
             },
+            "constraints": {name: store.get_constraints("dst", name) for name in tables},
             "write ids": {
                 name: store.get_valid_write_ids([f"dst.{name}"])[0].format() for name in tables
             },
@@ -137,7 +138,7 @@ class Replica:
 def keep_tables(dump):
     for folder in ("metadata", "data"):
         for path in (dump / "hive" / folder / "src").iterdir():
-            if path.is_dir() and path.name not in TABLES:
+            if path.is_dir() and path.name not in {*TABLES, "_constraints"}:
                 shutil.rmtree(path)
     (dump / "hive" / "_file_list_external").unlink()
 

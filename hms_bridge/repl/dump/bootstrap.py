@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -28,7 +28,7 @@ from hms_bridge.repl.format.event_payload import Payload, message_json
 from hms_bridge.repl.format.external_list import ExternalDirectory
 from hms_bridge.repl.format.files_list import format_files
 from hms_bridge.repl.format.hashed_texts import NotedTexts
-from hms_bridge.repl.format.layout import DumpPaths
+from hms_bridge.repl.format.layout import FUNCTIONS, DumpPaths
 from hms_bridge.repl.format.object_metadata import (
     SCOPE_ALL,
     SCOPE_METADATA,
@@ -36,7 +36,7 @@ from hms_bridge.repl.format.object_metadata import (
     ReplicationSpec,
     TableMetadata,
 )
-from hms_bridge.repl.format.passed_kinds import CONSTRAINTS, FUNCTIONS, refusal
+from hms_bridge.repl.format.passed_kinds import refusal
 from hms_bridge.repl.target_objects import (
     owned_database,
     replicated_parameters,
@@ -251,22 +251,6 @@ def require_no_functions(source: Metastore, database: str, passed_kinds: frozens
     if functions:
         names = ", ".join(function.name for function in functions)
         raise refusal(f"database {database}", FUNCTIONS, f"function {names}")
-
-
-def require_no_constraints(
-    source: Metastore, tables: Iterable[Table], passed_kinds: frozenset[str]
-) -> None:
-    """Raises ReplError for tables with constraints, which no replica of ours can keep."""
-    if CONSTRAINTS in passed_kinds:
-        return
-    for table in tables:
-        try:
-            constraints = source.get_constraint_names(table.database_name, table.name)
-        except NoSuchObjectError:
-            continue  # it was dropped since it was listed
-        if constraints:
-            names = ", ".join(constraints)
-            raise refusal(f"table {table.full_name}", CONSTRAINTS, f"constraint {names}")
 
 
 def require_no_rename(source: Metastore, database: str, wanted: EventRange) -> None:

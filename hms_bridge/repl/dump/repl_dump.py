@@ -22,10 +22,7 @@ from hms_bridge.model.ids import EventId
 from hms_bridge.model.properties import FIRST_INCREMENTAL_PENDING, SOURCE_FOR, TARGET_FOR
 from hms_bridge.model.txn import OpenTxns
 from hms_bridge.repl.dump.archive import named_archive
-from hms_bridge.repl.dump.bootstrap import (
-    require_no_constraints,
-    require_no_functions,
-)
+from hms_bridge.repl.dump.bootstrap import require_no_functions
 from hms_bridge.repl.dump.event_source import EventRange
 from hms_bridge.repl.dump.external import external_list_text, list_external
 from hms_bridge.repl.dump.incremental import IncrementalDump
@@ -142,7 +139,6 @@ class ReplDump(DumpVerb):
     ) -> DumpPlan:
         require_no_functions(self._source, request.database_name, request.events.passed_kinds)
         tables = self._tables(request.database_name)
-        require_no_constraints(self._source, tables, request.events.passed_kinds)
         for table in tables:
             require_files_of_hive(table)
         _, writers = try_snapshot(self._source, request.database_name, transactional_names(tables))
@@ -393,8 +389,10 @@ class ReplDump(DumpVerb):
         if not names:
             return None
         work = self._tables_dump(request, paths.tables_anew, texts, until)
-        tables = [table for table in self._tables(request.database_name) if table.name in names]
-        written = work.write(tables, None)
+        there = self._tables(request.database_name)
+        others = tuple(table.name for table in there if table.name not in names)
+        tables = [table for table in there if table.name in names]
+        written = work.write(tables, None, others)
         texts.write({paths.names_anew: format_names(names)})
         return written
 

@@ -20,6 +20,8 @@ FILES_LIST = "_files"
 OBJECT_METADATA = "_metadata"
 DUMP_METADATA = "_dumpmetadata"
 DUMP_MANIFEST = "_hms_bridge_manifest"
+CONSTRAINTS = "_constraints"
+FUNCTIONS = "_functions"
 BATCH_PREFIX = "events_batch_"
 ANEW_DIRECTORY = "_bootstrap"
 BOOTSTRAP_DIRECTORIES = ("metadata", "data")
@@ -135,6 +137,10 @@ class DumpPaths:
     def tables_root(self, database: str) -> str:
         """One directory for each table; names that begin with ``_`` are none."""
         return f"{self.bootstrap_metadata_root}/{database}"
+
+    def constraints(self, database: str) -> str:
+        """The files of constraints, two for each table that has some."""
+        return f"{self.tables_root(database)}/{CONSTRAINTS}"
 
     def table_metadata(self, database: str, table: str) -> str:
         """The table object with its partitions, of a bootstrap dump."""

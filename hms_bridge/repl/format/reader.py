@@ -14,6 +14,7 @@ from hms_bridge.errors import DumpIncompleteError, MetaError, MetastoreError, Re
 from hms_bridge.model.catalog import Database, Partition, Table
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.partition_name import partition_name
+from hms_bridge.repl.format.constraints import FOREIGN_PREFIX, OWN_PREFIX, parse_constraints
 from hms_bridge.repl.format.dump_metadata import DumpMetadata, DumpType
 from hms_bridge.repl.format.events_dump import EventsDump
 from hms_bridge.repl.format.external_list import ExternalDirectory, parse_external_list
@@ -23,6 +24,7 @@ from hms_bridge.repl.format.layout import (
     ANEW_DIRECTORY,
     BATCH_PREFIX,
     BOOTSTRAP_DIRECTORIES,
+    CONSTRAINTS,
     FILES_LIST,
     DumpPaths,
     EventPaths,
@@ -32,6 +34,7 @@ from hms_bridge.repl.format.replays import Replays
 from hms_bridge.repl.format.side_texts import parse_names, parse_table_names
 from hms_bridge.repl.format.texts import child_directories, is_there
 from hms_bridge.repl.format.untrusted import DumpedFile, DumpRules, checked_name, checked_partition
+from hms_bridge.wire.convert_constraint import TableConstraints
 from hms_bridge.wire.object_json import database_from_json, partition_from_json, table_from_json
 
 ObjectT = TypeVar("ObjectT")
@@ -118,7 +121,11 @@ class DumpReader:
     def unloaded_parts(self) -> tuple[str, ...]:
         """What a bootstrap dump has beside tables and is not loaded: ``_functions`` …"""
         root = self._resolve(self.paths.tables_root(self.source_database))
-        parts = (name for name in child_directories(root) if name.startswith("_"))
+        parts = (
+            name
+            for name in child_directories(root)
+            if name.startswith("_") and (name != CONSTRAINTS or name in self.rules.passed_kinds)
+        )
         return tuple(name for name in parts if root.volume.children(root.child(name).path))
 
     @property
@@ -204,6 +211,29 @@ class DumpReader:
             paths.table_data(database, name),
             expected=(database, name),
         )
+
+    def constraints(self) -> tuple[TableConstraints, ...]:
+        """Those of the tables of a bootstrap dump, or of those that an incremental one brings
+        whole; none if they are let pass. Raises ReplError for a file that is none of them."""
+        if CONSTRAINTS in self.rules.passed_kinds:
+            return ()
+        paths = self.paths if self.is_bootstrap else self.paths.tables_anew
+        root = self._resolve(paths.constraints(self.source_database))
+        if not is_there(root):
+            return ()
+        names = sorted(child.name for child in root.volume.children(root.path))
+        return tuple(
+            of_table
+            for name in names
+            if not name.startswith(".")
+            for of_table in self._constraints(root.child(name).uri, name)
+        )
+
+    def _constraints(self, path: str, name: str) -> tuple[TableConstraints, ...]:
+        if not name.startswith((OWN_PREFIX, FOREIGN_PREFIX)):
+            raise ReplError(f"{path}: no file of constraints is called so; dump again")
+        table = checked_name(name[len(OWN_PREFIX) :], "table")
+        return parse_constraints(self._read(path), path, (self.source_database, table))
 
     def external_directories(self) -> tuple[ExternalDirectory, ...]:
         """Directories of external tables that the dump asks to copy."""

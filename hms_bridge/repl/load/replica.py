@@ -101,7 +101,12 @@ class Replica:
     def note(self, defined: Table) -> None:
         """Keep what there is to say of an object of the source that is defined here."""
         text = foreign_view_note(defined, self.names.target_database)
-        if text is not None and text not in self.notes:
+        if text is not None:
+            self.add_note(text)
+
+    def add_note(self, text: str) -> None:
+        """Keep what differs from the source all the same; once."""
+        if text not in self.notes:
             self.notes.append(text)
 
     def find_database(self) -> Database | None:

@@ -1,0 +1,48 @@
+"""Mutations of what carries constraints, functions and statistics over: fields of `Mutation`."""
+
+_CONSTRAINTS = "tests/repl/test_constraints.py::test_"
+
+CARRIED: tuple[dict[str, str], ...] = (
+    {
+        "name": "a constraint that is in the way stays",
+        "file": "hms_bridge/repl/load/constraints.py",
+        "old": "        for old in _in_the_way(there, wanted):\n",
+        "new": "        for old in ():\n",
+        "test": f"{_CONSTRAINTS}what_a_bootstrap_brought_gives_way_to_the_last_event",
+    },
+    {
+        "name": "constraints that are there are added again",
+        "file": "hms_bridge/repl/load/constraints.py",
+        "old": "        if _compared(wanted) == _compared(_named(there, name)):\n",
+        "new": "        if False:\n",
+        "test": f"{_CONSTRAINTS}a_load_is_repeated_without_harm",
+    },
+    {
+        "name": "a foreign key to what is not there stops a load",
+        "file": "hms_bridge/repl/load/constraints.py",
+        "old": "        if wanted[0].refers_to is not None and not _has_key(replica, wanted):\n",
+        "new": "        if False:\n",
+        "test": f"{_CONSTRAINTS}a_foreign_key_to_another_database_is_left_out_with_a_note",
+    },
+    {
+        "name": "foreign keys to a table that comes anew are lost",
+        "file": "hms_bridge/repl/dump/constraints.py",
+        "old": "    for name in others:\n",
+        "new": "    for name in ():\n",
+        "test": f"{_CONSTRAINTS}a_table_that_comes_anew_keeps_foreign_keys_to_it",
+    },
+    {
+        "name": "a foreign key is taken for one of the database that it refers to",
+        "file": "hms_bridge/repl/dump/event_source.py",
+        "old": "    if is_default and event.type == EventType.ADD_FOREIGN_KEY.value:\n",
+        "new": "    if False:\n",
+        "test": f"{_CONSTRAINTS}a_foreign_key_is_of_the_table_that_has_it",
+    },
+    {
+        "name": "constraints of one table are loaded as those of another",
+        "file": "hms_bridge/repl/format/constraints.py",
+        "old": "        if (of_table.database_name, of_table.table_name) != table:\n",
+        "new": "        if False:\n",
+        "test": f"{_CONSTRAINTS}a_file_of_another_table_is_refused_before_anything_is_loaded",
+    },
+)
