@@ -24,7 +24,6 @@ from hms_bridge.model.catalog import (
 )
 from hms_bridge.model.compaction import CompactionType
 from hms_bridge.model.event import NotificationEvent, WriteNotification
-from hms_bridge.model.function import Function
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.dump.event_source import concerns
 from hms_bridge.repl.dump.events import EventWriter
@@ -255,9 +254,7 @@ def event(kind: str, message: str = "{}") -> NotificationEvent:
     )
 
 
-@pytest.mark.parametrize(
-    "kind", ["CREATE_FUNCTION", "CREATE_DATACONNECTOR", "ALTER_CATALOG", "WHATEVER_COMES_NEXT"]
-)
+@pytest.mark.parametrize("kind", ["CREATE_DATACONNECTOR", "ALTER_CATALOG", "WHATEVER_COMES_NEXT"])
 def test_a_kind_that_nothing_carries_over_stops_the_dump_by_name(kind):
     writer = EventWriter(database_name="src", cm_root=None)
     with pytest.raises(ReplError, match=rf"event 7 \({kind}\).*add {kind} to"):
@@ -274,19 +271,6 @@ def test_kinds_without_effect_are_left_out(kind):
     assert (
         EventWriter(database_name="src", cm_root=None).write(event(kind), EventPaths("/x")) is None
     )
-
-
-def test_a_function_that_is_made_stops_the_next_dump(world):
-    world.replicate()
-    world.source.create_function(Function(name="f", database_name="src", class_name="a.B"))
-    with pytest.raises(ReplError, match=r"CREATE_FUNCTION"):
-        world.dump()
-
-
-def test_functions_stop_a_bootstrap_by_name(world):
-    world.source.create_function(Function(name="f", database_name="src", class_name="a.B"))
-    with pytest.raises(ReplError, match=r"function f .*add _functions to"):
-        world.dump()
 
 
 # partitions that go under an open writer, without its lock

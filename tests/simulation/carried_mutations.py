@@ -1,6 +1,7 @@
 """Mutations of what carries constraints, functions and statistics over: fields of `Mutation`."""
 
 _CONSTRAINTS = "tests/repl/test_constraints.py::test_"
+_FUNCTIONS = "tests/repl/test_functions.py::test_"
 
 CARRIED: tuple[dict[str, str], ...] = (
     {
@@ -44,5 +45,33 @@ CARRIED: tuple[dict[str, str], ...] = (
         "old": "        if (of_table.database_name, of_table.table_name) != table:\n",
         "new": "        if False:\n",
         "test": f"{_CONSTRAINTS}a_file_of_another_table_is_refused_before_anything_is_loaded",
+    },
+    {
+        "name": "a jar that is gone is left out of a dump",
+        "file": "hms_bridge/repl/dump/functions.py",
+        "old": "        if _is_there(source, function):\n            raise\n",
+        "new": "",
+        "test": f"{_FUNCTIONS}a_jar_that_is_gone_stops_the_dump_unless_its_function_is_gone_too",
+    },
+    {
+        "name": "jars are not looked for before a load",
+        "file": "hms_bridge/repl/verify.py",
+        "old": "        for function in reader.functions():\n",
+        "new": "        for function in ():\n",
+        "test": f"{_FUNCTIONS}a_jar_that_was_changed_since_the_dump_is_lost_loudly",
+    },
+    {
+        "name": "a function keeps the jar that it had before",
+        "file": "hms_bridge/repl/load/functions.py",
+        "old": '/{name}/{dumped.last_event_id}"\n',
+        "new": '/{name}/0"\n',
+        "test": f"{_FUNCTIONS}events_bring_functions_and_take_them",
+    },
+    {
+        "name": "a forged name of a function leaves its root",
+        "file": "hms_bridge/repl/format/reader.py",
+        "old": 'replace(function, name=checked_name(function.name, "function"))',
+        "new": "function",
+        "test": f"{_FUNCTIONS}a_forged_function_does_not_leave_its_place",
     },
 )

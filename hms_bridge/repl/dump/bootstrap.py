@@ -28,7 +28,7 @@ from hms_bridge.repl.format.event_payload import Payload, message_json
 from hms_bridge.repl.format.external_list import ExternalDirectory
 from hms_bridge.repl.format.files_list import format_files
 from hms_bridge.repl.format.hashed_texts import NotedTexts
-from hms_bridge.repl.format.layout import FUNCTIONS, DumpPaths
+from hms_bridge.repl.format.layout import DumpPaths
 from hms_bridge.repl.format.object_metadata import (
     SCOPE_ALL,
     SCOPE_METADATA,
@@ -36,7 +36,6 @@ from hms_bridge.repl.format.object_metadata import (
     ReplicationSpec,
     TableMetadata,
 )
-from hms_bridge.repl.format.passed_kinds import refusal
 from hms_bridge.repl.target_objects import (
     owned_database,
     replicated_parameters,
@@ -243,14 +242,6 @@ def write_database(
     text = database_to_json(owned_database(replace(database, parameters=parameters)))
     path = paths.database_metadata(name)
     texts.write({path: DatabaseMetadata(database=text).format()})
-
-
-def require_no_functions(source: Metastore, database: str, passed_kinds: frozenset[str]) -> None:
-    """Raises ReplError for a database with functions: their code would have to come along."""
-    functions = () if FUNCTIONS in passed_kinds else source.get_functions(database)
-    if functions:
-        names = ", ".join(function.name for function in functions)
-        raise refusal(f"database {database}", FUNCTIONS, f"function {names}")
 
 
 def require_no_rename(source: Metastore, database: str, wanted: EventRange) -> None:

@@ -22,7 +22,6 @@ from hms_bridge.model.ids import EventId
 from hms_bridge.model.properties import FIRST_INCREMENTAL_PENDING, SOURCE_FOR, TARGET_FOR
 from hms_bridge.model.txn import OpenTxns
 from hms_bridge.repl.dump.archive import named_archive
-from hms_bridge.repl.dump.bootstrap import require_no_functions
 from hms_bridge.repl.dump.event_source import EventRange
 from hms_bridge.repl.dump.external import external_list_text, list_external
 from hms_bridge.repl.dump.incremental import IncrementalDump
@@ -137,7 +136,6 @@ class ReplDump(DumpVerb):
     def _plan_bootstrap(
         self, request: DumpRequest, previous: DumpDirectory | None, removed: tuple[str, ...]
     ) -> DumpPlan:
-        require_no_functions(self._source, request.database_name, request.events.passed_kinds)
         tables = self._tables(request.database_name)
         for table in tables:
             require_files_of_hive(table)
@@ -300,12 +298,12 @@ class ReplDump(DumpVerb):
         request = plan.request
         name = request.database_name
         event_id = self._source.get_current_event_id()
-        require_no_functions(self._source, name, request.events.passed_kinds)
         tables = self._tables(name)
         write_plain(texts, paths, plain_places(self._source, self._resolve, tables))
         work = self._tables_dump(request, paths, texts, event_id)
         work.write_database()
         written = work.write(tables, request.external_base)
+        files = [*written.all_files, *work.write_functions()]
         write_origin(self._source, texts, paths, event_id, written.until)
         texts.write_metadata(DumpType.BOOTSTRAP, name, request.cm_root, event_id, written.until)
         report = DumpReport(
@@ -316,11 +314,11 @@ class ReplDump(DumpVerb):
             to_event_id=written.until,
             last_event_id=event_id,
             tables=written.counts,
-            file_count=len(written.all_files),
+            file_count=len(files),
             idle_txn_ids=written.idle_txn_ids,
             removed=plan.removed,
         )
-        return report, written.all_files
+        return report, files
 
     def _tables_dump(
         self, request: DumpRequest, paths: DumpPaths, texts: NotedTexts, event_id: EventId

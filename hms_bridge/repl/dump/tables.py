@@ -18,11 +18,12 @@ from hms_bridge.repl.dump.bootstrap import (
 )
 from hms_bridge.repl.dump.constraints import write_constraints
 from hms_bridge.repl.dump.event_source import EventRange
+from hms_bridge.repl.dump.functions import FunctionFiles, write_functions
 from hms_bridge.repl.dump.plan import DumpRequest
 from hms_bridge.repl.dump.read_txn import ReadTxn, open_read_txn
 from hms_bridge.repl.dump.snapshot_wait import wait_for_snapshot
 from hms_bridge.repl.format.hashed_texts import NotedTexts
-from hms_bridge.repl.format.layout import CONSTRAINTS, DumpPaths
+from hms_bridge.repl.format.layout import CONSTRAINTS, FUNCTIONS, DumpPaths
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,6 +72,21 @@ class TablesDump:
         """The database object."""
         name = self._request.database_name
         write_database(self._source, self._texts, self._paths, name, self._event_id)
+
+    def write_functions(self) -> list[EncodedUri]:
+        """All of the database, unless the replica does without; the files that they need."""
+        request = self._request
+        if FUNCTIONS in request.events.passed_kinds:
+            return []
+        cm_root = request.cm_root if request.has_checksums else None
+        return write_functions(
+            self._source,
+            self._texts,
+            self._paths,
+            request.database_name,
+            FunctionFiles(resolve=self._resolve, cm_root=cm_root),
+            self._event_id,
+        )
 
     def write(
         self, tables: Sequence[Table], external_base: str | None, others: Sequence[str] = ()

@@ -138,6 +138,14 @@ class DumpPaths:
         """One directory for each table; names that begin with ``_`` are none."""
         return f"{self.bootstrap_metadata_root}/{database}"
 
+    def functions(self, database: str) -> str:
+        """One directory for each function of a bootstrap dump."""
+        return f"{self.tables_root(database)}/{FUNCTIONS}"
+
+    def function_metadata(self, database: str, function: str) -> str:
+        """The function object of a bootstrap dump."""
+        return f"{self.functions(database)}/{function}/{OBJECT_METADATA}"
+
     def constraints(self, database: str) -> str:
         """The files of constraints, two for each table that has some."""
         return f"{self.tables_root(database)}/{CONSTRAINTS}"

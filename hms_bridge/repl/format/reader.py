@@ -12,6 +12,7 @@ from typing import TypeVar
 from changemanager.location import Resolver
 from hms_bridge.errors import DumpIncompleteError, MetaError, MetastoreError, ReplError
 from hms_bridge.model.catalog import Database, Partition, Table
+from hms_bridge.model.function import Function, Resource
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.repl.format.constraints import FOREIGN_PREFIX, OWN_PREFIX, parse_constraints
@@ -26,16 +27,34 @@ from hms_bridge.repl.format.layout import (
     BOOTSTRAP_DIRECTORIES,
     CONSTRAINTS,
     FILES_LIST,
+    FUNCTIONS,
     DumpPaths,
     EventPaths,
 )
-from hms_bridge.repl.format.object_metadata import DatabaseMetadata, ReplicationSpec, TableMetadata
+from hms_bridge.repl.format.object_metadata import (
+    DatabaseMetadata,
+    FunctionMetadata,
+    ReplicationSpec,
+    TableMetadata,
+)
 from hms_bridge.repl.format.replays import Replays
 from hms_bridge.repl.format.side_texts import parse_names, parse_table_names
 from hms_bridge.repl.format.texts import child_directories, is_there
-from hms_bridge.repl.format.untrusted import DumpedFile, DumpRules, checked_name, checked_partition
+from hms_bridge.repl.format.untrusted import (
+    DumpedFile,
+    DumpRules,
+    checked_file,
+    checked_name,
+    checked_partition,
+)
 from hms_bridge.wire.convert_constraint import TableConstraints
-from hms_bridge.wire.object_json import database_from_json, partition_from_json, table_from_json
+from hms_bridge.wire.convert_function import function_from_struct
+from hms_bridge.wire.object_json import (
+    database_from_json,
+    partition_from_json,
+    struct_from_json,
+    table_from_json,
+)
 
 ObjectT = TypeVar("ObjectT")
 
@@ -59,6 +78,28 @@ class DumpedTable:
     files: tuple[DumpedFile, ...]
     partitions: tuple[DumpedPartition, ...]
     emptied: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DumpedResource:
+    """What a function needs; ``file`` None: it stays where it is."""
+
+    resource: Resource
+    file: DumpedFile | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DumpedFunction:
+    """A function as it was at an event."""
+
+    function: Function
+    resources: tuple[DumpedResource, ...]
+    last_event_id: EventId
+
+    @property
+    def files(self) -> tuple[DumpedFile, ...]:
+        """What a load copies."""
+        return tuple(one.file for one in self.resources if one.file is not None)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -119,14 +160,10 @@ class DumpReader:
         return checked_name(names[0], "database")
 
     def unloaded_parts(self) -> tuple[str, ...]:
-        """What a bootstrap dump has beside tables and is not loaded: ``_functions`` …"""
+        """What a bootstrap dump has beside tables, and nothing here loads."""
         root = self._resolve(self.paths.tables_root(self.source_database))
-        parts = (
-            name
-            for name in child_directories(root)
-            if name.startswith("_") and (name != CONSTRAINTS or name in self.rules.passed_kinds)
-        )
-        return tuple(name for name in parts if root.volume.children(root.child(name).path))
+        parts = (name for name in child_directories(root) if name.startswith("_"))
+        return tuple(name for name in parts if name not in (CONSTRAINTS, FUNCTIONS))
 
     @property
     def names_anew(self) -> frozenset[str]:
@@ -211,6 +248,42 @@ class DumpReader:
             paths.table_data(database, name),
             expected=(database, name),
         )
+
+    def functions(self) -> tuple[DumpedFunction, ...]:
+        """Those of a bootstrap dump; none if they are let pass."""
+        if FUNCTIONS in self.rules.passed_kinds:
+            return ()
+        database = self.source_database
+        names = child_directories(self._resolve(self.paths.functions(database)))
+        return tuple(
+            self._function(self.paths.function_metadata(database, checked_name(name, "function")))
+            for name in names
+        )
+
+    def event_function(self, event: DumpedEvent) -> DumpedFunction:
+        """The function of a CREATE FUNCTION."""
+        return self._function(event.paths.object_metadata)
+
+    def _function(self, path: str) -> DumpedFunction:
+        metadata = FunctionMetadata.parse(self._read(path), path)
+        function = _decoded(
+            path, lambda: function_from_struct(struct_from_json("Function", metadata.function))
+        )
+        return DumpedFunction(
+            function=replace(function, name=checked_name(function.name, "function")),
+            resources=tuple(self._resource(resource, path) for resource in function.resources),
+            last_event_id=metadata.last_event_id,
+        )
+
+    def _resource(self, resource: Resource, path: str) -> DumpedResource:
+        """Hive encodes what is to be copied, and nothing else."""
+        is_reference = "#" in resource.uri
+        file = (
+            checked_file(resource.uri, self.rules, path, is_transactional=False)
+            if is_reference
+            else None
+        )
+        return DumpedResource(resource=resource, file=file)
 
     def constraints(self) -> tuple[TableConstraints, ...]:
         """Those of the tables of a bootstrap dump, or of those that an incremental one brings

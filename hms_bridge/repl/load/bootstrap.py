@@ -15,6 +15,7 @@ from hms_bridge.repl.format.object_metadata import SCOPE_ALL, SCOPE_METADATA
 from hms_bridge.repl.format.passed_kinds import refusal
 from hms_bridge.repl.format.reader import DumpedPartition, DumpedTable, DumpReader
 from hms_bridge.repl.load.constraints import load_constraints
+from hms_bridge.repl.load.functions import put_function
 from hms_bridge.repl.load.own_source import METASTORE_HINT
 from hms_bridge.repl.load.replica import Replica
 from hms_bridge.repl.target_objects import (
@@ -118,6 +119,8 @@ def load_bootstrap(reader: DumpReader, replica: Replica, names: tuple[str, ...])
     for dumped in views:
         _load_table(reader, replica, dumped)
     load_constraints(replica, reader.constraints())
+    for function in reader.functions():
+        put_function(replica, function)
 
 
 def check_tables_anew(reader: DumpReader, external_base: str | None) -> None:

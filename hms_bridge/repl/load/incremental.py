@@ -19,7 +19,7 @@ from hms_bridge.repl.format.event_payload import (
     Payload,
 )
 from hms_bridge.repl.format.passed_kinds import is_harmless_compaction, refusal
-from hms_bridge.repl.format.reader import DumpedEvent, DumpReader
+from hms_bridge.repl.format.reader import DumpedEvent, DumpedFunction, DumpReader
 from hms_bridge.repl.format.relevance import TxnStep, unrelated_events
 from hms_bridge.repl.format.untrusted import DumpRules, checked_name
 from hms_bridge.repl.load.events import constraint, database, function, partition, table, txn
@@ -42,6 +42,7 @@ _REPLAYS: Mapping[str, _Replay] = {
     DumpType.ABORT_TXN.value: txn.abort_txn,
     DumpType.CREATE_DATABASE.value: database.create_database,
     DumpType.ALTER_DATABASE.value: database.alter_database,
+    DumpType.CREATE_FUNCTION.value: function.create_function,
     DumpType.DROP_FUNCTION.value: function.drop_function,
     **dict.fromkeys(ADDED, constraint.add_constraints),
     DumpType.DROP_CONSTRAINT.value: constraint.drop_constraint,
@@ -57,7 +58,14 @@ _REPLAYS: Mapping[str, _Replay] = {
     DumpType.DROP_PARTITION.value: partition.drop_partition,
 }
 
-_DISPENSABLE = frozenset({*ADDED, DumpType.DROP_CONSTRAINT.value})
+_DISPENSABLE = frozenset(
+    {
+        *ADDED,
+        DumpType.DROP_CONSTRAINT.value,
+        DumpType.CREATE_FUNCTION.value,
+        DumpType.DROP_FUNCTION.value,
+    }
+)
 """Kinds that a replica may do without all the same (``hms.bridge.repl.passed.kinds``)."""
 
 _ALTERED = frozenset({DumpType.ALTER_TABLE.value, DumpType.ALTER_PARTITION.value})
@@ -79,12 +87,14 @@ class IncrementalPlan:
 
     ``left_out``: transactions of others. ``changes``: when tables and partitions come and go.
     ``counts``: events by kind that will be applied; ``passed``: kinds that have no effect here.
+    ``functions``: that it makes.
     """
 
     left_out: frozenset[EventId]
     changes: ObjectChanges
     counts: Mapping[str, int]
     passed: Mapping[str, int]
+    functions: tuple[DumpedFunction, ...] = ()
 
 
 def plan_incremental(reader: DumpReader, after: EventId) -> IncrementalPlan:
@@ -95,6 +105,7 @@ def plan_incremental(reader: DumpReader, after: EventId) -> IncrementalPlan:
     counts: Counter[str] = Counter()
     passed: Counter[str] = Counter()
     ids: dict[EventId, str] = {}
+    functions: list[DumpedFunction] = []
     for event in reader.events():
         # Of loaded events too: what was dropped or made before explains what is not there now.
         for name, change in _table_changes(reader, event):
@@ -109,6 +120,8 @@ def plan_incremental(reader: DumpReader, after: EventId) -> IncrementalPlan:
             steps.append(step)
         elif _is_passed(event, reader.rules):
             passed[event.type] += 1
+        elif event.type == DumpType.CREATE_FUNCTION.value:
+            functions.append(reader.event_function(event))
     left_out = unrelated_events(steps)
     replayed = _REPLAYS.keys() - passed.keys()
     for event_id, event_type in ids.items():
@@ -119,6 +132,7 @@ def plan_incremental(reader: DumpReader, after: EventId) -> IncrementalPlan:
         changes=ObjectChanges(by_name={name: tuple(of_name) for name, of_name in changes.items()}),
         counts=counts,
         passed=passed,
+        functions=tuple(functions),
     )
 
 

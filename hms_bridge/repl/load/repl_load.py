@@ -43,6 +43,7 @@ from hms_bridge.repl.load.bootstrap import (
 )
 from hms_bridge.repl.load.copy import CopyReport
 from hms_bridge.repl.load.external import copy_external, require_there
+from hms_bridge.repl.load.functions import require_root
 from hms_bridge.repl.load.incremental import IncrementalPlan, plan_incremental, replay
 from hms_bridge.repl.load.own_source import (
     METASTORE_HINT,
@@ -62,7 +63,8 @@ _TABLES_COMPARED = 10
 class LoadRequest:
     """Load the newest dump of ``source_database`` below ``root`` into ``target_database``.
 
-    ``target_database`` None: the same name. ``external_base``: where data of external tables goes.
+    ``target_database`` None: the same name. ``external_base``: where data of external tables goes,
+    ``functions_root``: where files of functions do.
     ``is_preflight_quick`` looks for every file by name only, instead of reading its bytes first;
     the bytes are then checked as they are copied. ``retain_ms``: the source's hive.repl.cm.retain,
     for forecasts. ``lease``: how one load of the database is kept alone.
@@ -72,6 +74,7 @@ class LoadRequest:
     source_database: str
     target_database: str | None = None
     external_base: str | None = None
+    functions_root: str | None = None
     user: str = "hive"
     host: str = "localhost"
     rules: DumpRules = field(default_factory=DumpRules)
@@ -87,6 +90,7 @@ class LoadRequest:
             source_database=source,
             target_database=checked_name(self.target_database or source, "database"),
             external_base=self.external_base,
+            functions_root=self.functions_root,
             user=self.user,
             host=self.host,
         )
@@ -289,6 +293,7 @@ class ReplLoad:
             )
         check_bootstrap(reader, database, len(tables))
         self._require_external(request, reader)
+        require_root(reader.functions(), request.functions_root)
         names = check_tables(reader, request.external_base)
         return LoadPlan(
             kind=LoadKind.BOOTSTRAP,
@@ -312,6 +317,7 @@ class ReplLoad:
         self._require_external(request, reader)
         check_tables_anew(reader, request.external_base)
         events = plan_incremental(reader, stands_at)
+        require_root(events.functions, request.functions_root)
         return LoadPlan(
             kind=LoadKind.INCREMENTAL,
             request=request,

@@ -38,11 +38,13 @@ _OPEN_TOGETHER_MAX = 500
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReplicaNames:
-    """Who replicates what into what. ``external_base`` is where data of external tables goes."""
+    """Who replicates what into what. ``external_base`` is where data of external tables goes,
+    ``functions_root`` where files of functions do."""
 
     source_database: str
     target_database: str
     external_base: str | None = None
+    functions_root: str | None = None
     user: str
     host: str
 
