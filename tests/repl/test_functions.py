@@ -160,9 +160,9 @@ def test_a_replica_may_do_without_functions(world):
     ("name", "uri", "message"),
     [
         ("../../f", None, "no name of a function"),
-        ("f", "file:/jars/..###", "names no data file"),
+        ("f", "file:/jars/..###", "has a level"),
         ("f", "http://evil/a.jar###", "may not name here"),
-        ("f", "file:/jars/a.jar###../up", "no directory of data"),
+        ("f", "file:/jars/a.jar###../up", "names a sub-directory that is not below"),
     ],
 )
 def test_a_forged_function_does_not_leave_its_place(world, name, uri, message):
