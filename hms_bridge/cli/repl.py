@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -187,13 +188,14 @@ def _dump(
             manifest,
             on_waiting=say,
         )
-        with working(f"looking at {database}"):
-            plan = dumper.plan(request)
-        if is_dry_run:
-            print_record(_dump_plan(plan), output_format)
-            return
-        with working(f"dumping {database}"):
-            report = dumper.run(plan)
+        with nullcontext() if is_dry_run else dumper.marking(request):
+            with working(f"looking at {database}"):
+                plan = dumper.plan(request)
+            if is_dry_run:
+                print_record(_dump_plan(plan), output_format)
+                return
+            with working(f"dumping {database}"):
+                report = dumper.run(plan)
     shown = _dump_report(report)
     if report.kind is DumpKind.BLOCKED and output_format == "table":
         del shown["reason"]  # a person reads it below
@@ -282,8 +284,12 @@ def load(
         is_quick=is_quick,
     )
     with connected(metastore_url, settings, is_created=not is_dry_run) as metastore:
-        with working("looking for the files of the dump"):
-            plan = ReplLoad(metastore, file_systems(settings)).plan(request)
+        planner = ReplLoad(metastore, file_systems(settings))
+        with (
+            nullcontext() if is_dry_run else planner.marking(request),
+            working("looking for the files of the dump"),
+        ):
+            plan = planner.plan(request)
         if is_dry_run:
             print_record(_load_plan(plan), output_format)
             return

@@ -1,7 +1,9 @@
-"""Mutations of what carries constraints, functions and statistics over: fields of `Mutation`."""
+"""Mutations of how constraints and functions are carried over, and failures marked: fields of
+`Mutation`."""
 
 _CONSTRAINTS = "tests/repl/test_constraints.py::test_"
 _FUNCTIONS = "tests/repl/test_functions.py::test_"
+_MARK = "tests/repl/test_non_recoverable.py::test_"
 
 CARRIED: tuple[dict[str, str], ...] = (
     {
@@ -73,5 +75,26 @@ CARRIED: tuple[dict[str, str], ...] = (
         "old": 'replace(function, name=checked_name(function.name, "function"))',
         "new": "function",
         "test": f"{_FUNCTIONS}a_forged_function_does_not_leave_its_place",
+    },
+    {
+        "name": "a failed dump leaves no mark",
+        "file": "hms_bridge/repl/non_recoverable.py",
+        "old": "            _mark(resolve, paths, error, max(",
+        "new": "            (resolve, paths, error, max(",
+        "test": f"{_MARK}lost_events_are_marked_and_stop_dump_and_load",
+    },
+    {
+        "name": "a dump that another replica has loaded is marked",
+        "file": "hms_bridge/repl/non_recoverable.py",
+        "old": "if newest is not None and newest.state is DumpState.FINISHED:",
+        "new": "if newest is not None:",
+        "test": f"{_MARK}a_dump_that_another_replica_has_loaded_is_not_marked",
+    },
+    {
+        "name": "a mark is passed over",
+        "file": "hms_bridge/repl/format/directories.py",
+        "old": "            if is_mark_ignored:\n",
+        "new": "            if True:\n",
+        "test": f"{_MARK}lost_events_are_marked_and_stop_dump_and_load",
     },
 )

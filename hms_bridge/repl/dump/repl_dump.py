@@ -7,6 +7,7 @@ written last; without it nobody reads the dump (docs/format/dump.md).
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 
@@ -54,6 +55,7 @@ from hms_bridge.repl.format.replays import Replays
 from hms_bridge.repl.format.side_texts import format_names
 from hms_bridge.repl.format.texts import ensure_content
 from hms_bridge.repl.lease import Lease
+from hms_bridge.repl.non_recoverable import marking_dump
 from hms_bridge.repl.pins import DumpPins, names_of
 from hms_bridge.repl.remedies import begin_anew, bring_anew
 from hms_bridge.repl.target_objects import is_replica, require_files_of_hive, with_parameters
@@ -89,6 +91,12 @@ class ReplDump(DumpVerb):
         except (OSError, ChangeManagerError) as error:
             raise _unreachable(plan.request, error) from error
 
+    def marking(self, request: DumpRequest) -> AbstractContextManager[None]:
+        """Where plan and run are to leave Hive's mark of what no further dump ends."""
+        return marking_dump(
+            self._resolve, request.root, request.database_name, self._clock, self._new_name
+        )
+
     def _plan(self, request: DumpRequest) -> DumpPlan:
         name = request.database_name
         database = self._source.get_database(name)
@@ -96,7 +104,7 @@ class ReplDump(DumpVerb):
         self._require_lasting(request)
         request = self._with_archive(request, database)
         dumps = list_dumps(self._resolve, request.root, name)
-        previous = newest_finished(dumps)
+        previous = newest_finished(dumps, is_mark_ignored=request.is_bootstrap_forced)
         removed = () if request.is_previous_kept else tuple(dump.paths.root for dump in dumps)
         if previous is None:
             return self._plan_bootstrap(request, None, removed)
@@ -277,7 +285,7 @@ class ReplDump(DumpVerb):
         request = plan.request
         name = request.database_name
         dumps = list_dumps(self._resolve, request.root, name)
-        newest = newest_finished(dumps)
+        newest = newest_finished(dumps, is_mark_ignored=request.is_bootstrap_forced)
         if (None if newest is None else newest.paths.root) != plan.previous:
             raise ReplError(f"dumps of {name} have changed since the plan; plan the dump again")
         return dumps

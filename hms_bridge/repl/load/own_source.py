@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from changemanager.location import Location, Resolver, is_within, parse_uri
 from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import Database, Table
 from hms_bridge.model.properties import CHECKPOINT
+from hms_bridge.repl.format.dump_metadata import DumpType
+from hms_bridge.repl.format.reader import DumpReader
 from hms_bridge.repl.target_objects import last_event_of
 
 METASTORE_HINT = "did you forget --metastore of the replica?"
@@ -65,3 +67,12 @@ def is_same_place(table: Table, source: Table, resolve: Resolver) -> bool:
 
 def _real_path(place: Location) -> str:
     return place.volume.real_path(place.path)
+
+
+def tables_of_events(reader: DumpReader) -> Iterator[Table]:
+    """The source's tables, as the events that write to them or make them tell."""
+    for event in reader.events():
+        if event.type == DumpType.COMMIT_TXN.value:
+            yield from (dumped.table for dumped in reader.commit_tables(event))
+        elif event.type == DumpType.CREATE_TABLE.value:
+            yield reader.event_table(event).table

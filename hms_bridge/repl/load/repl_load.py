@@ -7,7 +7,8 @@ any point is healed by loading again (docs/format/dump.md). Hive's load: docs/hi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import islice
@@ -15,9 +16,8 @@ from itertools import islice
 from changemanager.errors import ChangeManagerError
 from changemanager.location import Resolver
 from hms_bridge.clock import Clock, SystemClock
-from hms_bridge.errors import EventGapError, ReplError
+from hms_bridge.errors import EventGapError, IncompatibleError, ReplError
 from hms_bridge.metastore import Metastore
-from hms_bridge.model.catalog import Table
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.properties import (
     CHECKPOINT,
@@ -27,7 +27,6 @@ from hms_bridge.model.properties import (
     TARGET_LAST_EVENT,
 )
 from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps, newest_finished
-from hms_bridge.repl.format.dump_metadata import DumpType
 from hms_bridge.repl.format.layout import database_directory
 from hms_bridge.repl.format.reader import DumpReader
 from hms_bridge.repl.format.texts import write_text
@@ -50,8 +49,10 @@ from hms_bridge.repl.load.own_source import (
     is_unloaded_source,
     own_source,
     refuse_own_source,
+    tables_of_events,
 )
 from hms_bridge.repl.load.replica import Replica, ReplicaNames
+from hms_bridge.repl.non_recoverable import marking_load
 from hms_bridge.repl.remedies import begin_anew
 from hms_bridge.repl.target_objects import FIRST_INCREMENTAL_TABLES, last_event_of
 from hms_bridge.repl.verify import VerifyReport, verify_reader
@@ -200,6 +201,10 @@ class ReplLoad:
         except (OSError, ChangeManagerError) as error:
             raise _unreachable(plan.request, error) from error
 
+    def marking(self, request: LoadRequest) -> AbstractContextManager[None]:
+        """Where plan and run are to leave Hive's mark of what no further load ends."""
+        return marking_load(self._resolve, request.root, request.names.source_database)
+
     def _plan(self, request: LoadRequest) -> LoadPlan:
         dump = self._newest(request)
         if dump.state is DumpState.LOADED:
@@ -347,7 +352,7 @@ class ReplLoad:
         database = replica.find_database()
         if database is None or not database.is_replication_source:
             return
-        tables = islice(_tables_of_events(reader), _TABLES_COMPARED)
+        tables = islice(tables_of_events(reader), _TABLES_COMPARED)
         refuse_own_source(reader.paths.root, database, tables, replica.find_table, self._resolve)
 
     def _incremental_start(self, request: LoadRequest, reader: DumpReader) -> EventId:
@@ -361,7 +366,7 @@ class ReplLoad:
                 "incremental dump; load a bootstrap dump first"
             )
         if database.parameters.get(INCOMPATIBLE, "").lower() == "true":
-            raise ReplError(
+            raise IncompatibleError(
                 f"database {target} is marked {INCOMPATIBLE}: a replayed transaction was aborted "
                 "there, so later events do not fit. "
                 + begin_anew(request.names.source_database, target)
@@ -479,15 +484,6 @@ class ReplLoad:
 def _reached(plan: LoadPlan) -> EventId:
     """Where the database stands after the load: never before where it stood already."""
     return max(plan.last_event_id or EventId(0), plan.stands_at or EventId(0))
-
-
-def _tables_of_events(reader: DumpReader) -> Iterator[Table]:
-    """The source's tables, as the events that write to them or make them tell."""
-    for event in reader.events():
-        if event.type == DumpType.COMMIT_TXN.value:
-            yield from (dumped.table for dumped in reader.commit_tables(event))
-        elif event.type == DumpType.CREATE_TABLE.value:
-            yield reader.event_table(event).table
 
 
 def _unreachable(request: LoadRequest, error: Exception) -> ReplError:
