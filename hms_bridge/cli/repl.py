@@ -30,6 +30,7 @@ from hms_bridge.dml.named import find_database
 
 if TYPE_CHECKING:
     from hms_bridge.repl.dump.plan import DumpPlan, DumpReport, DumpRequest
+    from hms_bridge.repl.dump.size import DumpSize
     from hms_bridge.repl.load.repl_load import LoadPlan, LoadReport
 
 
@@ -192,7 +193,7 @@ def _dump(
             with working(f"looking at {database}"):
                 plan = dumper.plan(request)
             if is_dry_run:
-                print_record(_dump_plan(plan), output_format)
+                print_record(_dump_plan(plan, dumper.size(plan)), output_format)
                 return
             with working(f"dumping {database}"):
                 report = dumper.run(plan)
@@ -207,13 +208,17 @@ def _dump(
         raise SystemExit(1)
 
 
-def _dump_plan(plan: DumpPlan) -> dict[str, object]:
+def _dump_plan(plan: DumpPlan, size: DumpSize) -> dict[str, object]:
     return {
         "kind": plan.kind.value,
         "reason": plan.reason,
         "after event": plan.after_event_id,
         "until event": plan.until_event_id,
         "tables": list(plan.tables or plan.anew),
+        "events": dict(plan.events.dumped),
+        "passed over": dict(plan.events.passed),
+        "files": size.file_count,
+        "bytes": size.size_bytes,
         "previous dump": plan.previous,
         "removed": list(plan.removed),
         "waits for": plan.waits_for or None,
@@ -318,6 +323,7 @@ def _load_plan(plan: LoadPlan) -> dict[str, object]:
         "passed over": dict(plan.passed),
         "files": len(files.files) if files else 0,
         "from the archive": files.count(Whereabouts.IN_CM) if files else 0,
+        "bytes": files.size_bytes if files else 0,
     }
 
 

@@ -122,6 +122,11 @@ class IncrementalDump:
         dumped = Counter(texts.type for texts in self._texts(DumpPaths("/plan"), None))
         return self._counts(dumped)
 
+    def files(self) -> Iterator[EncodedUri]:
+        """What the events name, without writing; writes that nobody reported are not looked for."""
+        for texts in self._texts(DumpPaths("/plan"), None):
+            yield from texts.files
+
     def write(
         self, resolve: Resolver, paths: DumpPaths, texts: NotedTexts
     ) -> tuple[EventCounts, list[EncodedUri]]:

@@ -6,7 +6,7 @@ written last; without it nobody reads the dump (docs/format/dump.md).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
@@ -35,6 +35,7 @@ from hms_bridge.repl.dump.plain_tables import (
     write_plain,
 )
 from hms_bridge.repl.dump.plan import DumpKind, DumpPlan, DumpReport, DumpRequest
+from hms_bridge.repl.dump.size import DumpSize, dump_size
 from hms_bridge.repl.dump.snapshot_wait import try_snapshot
 from hms_bridge.repl.dump.tables import TablesDump, WrittenTables, transactional_names
 from hms_bridge.repl.dump.tables_anew import (
@@ -90,6 +91,18 @@ class ReplDump(DumpVerb):
                 return self._run(plan, lease)
         except (OSError, ChangeManagerError) as error:
             raise _unreachable(plan.request, error) from error
+
+    def size(self, plan: DumpPlan) -> DumpSize:
+        """How much a plan would name now. Changes nothing."""
+        name = plan.request.database_name
+        whole = {*plan.tables, *plan.anew}
+        tables = [table for table in self._tables(name) if table.name in whole]
+        named: Iterable[EncodedUri] = ()
+        if plan.kind is DumpKind.INCREMENTAL:
+            after, until = plan.after_event_id or EventId(0), plan.until_event_id or EventId(0)
+            wanted = EventRange(after=after, until=until)
+            named = self._incremental(plan.request, wanted, frozenset(plan.anew)).files()
+        return dump_size(self._source, self._resolve, name, tables, named)
 
     def marking(self, request: DumpRequest) -> AbstractContextManager[None]:
         """Where plan and run are to leave Hive's mark of what no further dump ends."""
