@@ -119,6 +119,32 @@ def test_what_a_bootstrap_brought_gives_way_to_the_last_event(world):
     assert of(world, "t") == expected
 
 
+def test_a_constraint_on_a_column_that_a_bootstrap_missed_is_left_out(world):
+    """Added and lost, with its column, between the dump's first event and its snapshot."""
+
+    class Late:
+        def __getattr__(self, name):
+            return getattr(world.source, name)
+
+        def get_current_event_id(self):
+            event_id = world.source.get_current_event_id()
+            if not changed:
+                changed.append(event_id)
+                add(world, "t", OWN[2])
+                table = world.describe("t")
+                storage = replace(table.storage, columns=table.storage.columns[:1])
+                world.source.alter_table("src", "t", replace(table, storage=storage))
+            return event_id
+
+    changed: list[int] = []
+    world.dump(Late())
+    world.load()
+    assert world.source.get_constraints("src", "t") == of(world, "t") == ()
+    report = world.replicate()[1]
+    assert of(world, "t") == ()
+    assert report.notes == ("constraint nn of dst.t is left out: column v is not there",)
+
+
 def test_a_load_is_repeated_without_harm(world):
     """As if it had been stopped after its last event, and nothing was recorded."""
     world.replicate()

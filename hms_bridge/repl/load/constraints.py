@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from hms_bridge.model.catalog import Table
 from hms_bridge.model.constraint import ColumnConstraint, ConstraintKind
 from hms_bridge.repl.load.replica import Replica
 from hms_bridge.wire.convert_constraint import TableConstraints
@@ -25,21 +26,31 @@ def load_constraints(replica: Replica, dumped: Iterable[TableConstraints]) -> No
         for of_table in of_tables:
             if (of_table.kind is ConstraintKind.FOREIGN_KEY) is not is_foreign:
                 continue
-            if replica.find_table(of_table.table_name) is not None:
-                put_constraints(replica, of_table)
+            table = replica.find_table(of_table.table_name)
+            if table is not None:
+                put_constraints(replica, table, of_table)
 
 
-def put_constraints(replica: Replica, of_table: TableConstraints) -> None:
+def put_constraints(replica: Replica, target: Table, of_table: TableConstraints) -> None:
     """Constraints of one kind, of a table that is there. Nothing for those that are there already.
 
     A foreign key to what is not on the target is left out with a note, as Hive leaves it out
-    (AlterTableAddConstraintOperation): the other table may not be replicated.
+    (AlterTableAddConstraintOperation): the other table may not be replicated. So is a constraint on
+    a column that a bootstrap did not find any more.
     """
-    database, table = replica.names.target_database, of_table.table_name
+    database, table = replica.names.target_database, target.name
     there = replica.metastore.get_constraints(database, table)
+    columns = {one.name.lower() for one in (*target.storage.columns, *target.partition_columns)}
     for name in dict.fromkeys(one.name.lower() for one in of_table.constraints):
         wanted = _on_target(replica, of_table.constraints, name)
         if _compared(wanted) == _compared(_named(there, name)):
+            continue
+        gone = [one.column for one in wanted if one.column and one.column.lower() not in columns]
+        if gone:
+            replica.add_note(
+                f"constraint {name} of {database}.{table} is left out: column {gone[0]} is not "
+                "there"
+            )
             continue
         if wanted[0].refers_to is not None and not _has_key(replica, wanted):
             replica.add_note(

@@ -20,7 +20,7 @@ def add_constraints(context: ReplayContext, event: DumpedEvent) -> None:
             continue
         table = context.table_or_gone(added.table_name, event)
         if table is not None and not replica.is_newer(table.parameters, event.id):
-            constraints.put_constraints(replica, added)
+            constraints.put_constraints(replica, table, added)
 
 
 def drop_constraint(context: ReplayContext, event: DumpedEvent) -> None:
