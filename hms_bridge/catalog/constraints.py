@@ -83,8 +83,7 @@ class ColumnChange:
 
 
 def of_table(connection: Connection, table_id: int) -> tuple[ColumnConstraint, ...]:
-    """All of a table, by name; a foreign key is of the table that refers to the other one
-    (Hive: ``MetaStoreDirectSql.getForeignKeys`` and its kin)."""
+    """All of a table, by name; a foreign key is of the table that refers to the other one."""
     is_foreign = _K.CONSTRAINT_TYPE == ConstraintKind.FOREIGN_KEY.value
     own = _column_at(
         case((is_foreign, _K.CHILD_TBL_ID), else_=_K.PARENT_TBL_ID),
@@ -210,7 +209,7 @@ def _side(side: str, table: ConstrainedTable, place: tuple[int | None, int]) -> 
 
 def _place(table: ConstrainedTable, column: str | None) -> tuple[int | None, int]:
     """The column list and the place in it; without a list: of the partition columns, or (-1) of
-    the whole table (Hive: ``ObjectStore.addCheckConstraints``)."""
+    the whole table."""
     if column is None:
         return None, -1
     for key, columns in ((table.column_list_id, table.columns), (None, table.partition_columns)):

@@ -104,7 +104,7 @@ def constraints_added(
     """ADD_PRIMARYKEY … ADD_CHECKCONSTRAINT, of constraints of one kind.
 
     A foreign key's is told of the table that it refers to, as in Hive
-    (DbNotificationListener.onAddForeignKey); of one in another database, which Hive tells there
+    (docs/hive/replication.md §29); of one in another database, which Hive tells there
     too, its own table is told, whose replica is to have it.
     """
     kind = constraints[0].kind

@@ -1,5 +1,5 @@
-"""Verbs of constraints (Hive: ``ObjectStore.addPrimaryKeys`` and its kin). Nothing but writers of
-rows, who ask for NOT NULL, DEFAULT and CHECK, keeps what they say."""
+"""Verbs of constraints, which refuse what a real Hive refuses (tests/golden/wire). Nothing but
+writers of rows, who ask for NOT NULL, DEFAULT and CHECK, keeps what they say."""
 
 from __future__ import annotations
 

@@ -208,7 +208,7 @@ def constraints_from_structs(
 
 
 def constraints_message(added: TableConstraints, timestamp_seconds: int) -> dict[str, Any]:
-    """The message of their event, which a dump has too (Hive: JSONAddPrimaryKeyMessage …)."""
+    """The message of their event, which a dump has too."""
     return {
         "server": "",
         "servicePrincipal": "",

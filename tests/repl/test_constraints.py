@@ -183,7 +183,7 @@ def test_a_foreign_key_to_another_database_is_left_out_with_a_note(world):
 
 
 def test_a_foreign_key_is_of_the_table_that_has_it():
-    """Hive tells it where the other table is (DbNotificationListener.onAddForeignKey)."""
+    """Hive tells it where the other table is."""
     added = TableConstraints(
         kind=ConstraintKind.FOREIGN_KEY,
         database_name="mine",

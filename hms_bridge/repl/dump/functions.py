@@ -1,7 +1,7 @@
 """Functions in a dump: what they need is named like data files (Hive: FunctionSerializer).
 
-A function without a jar comes along, too: Hive leaves it out (DumpFunctions), and the replica's
-queries would miss it.
+A function without a jar comes along, too: Hive leaves it out (docs/hive/replication.md
+§28), and the replica's queries would miss it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Constraints in a dump: messages of their events, and `_constraints/c_<table>`, `f_<table>`.
 
 A bootstrap dump has the messages that would make a table's constraints as texts in one JSON object
-(Hive: ConstraintsSerializer; docs/hive/replication.md §29). Foreign keys are in a file of their
+(docs/hive/replication.md §29). Foreign keys are in a file of their
 own, because the key that they refer to must be there first.
 """
 
