@@ -29,6 +29,7 @@
        ├─ DumpIncompleteError           a dump directory without its finish marker
        ├─ BusyError                     another dump, load or cycle of the same is at work
        ├─ EventGapError                 notification events were purged before they were dumped
+       ├─ IncompatibleError             a replayed transaction was aborted at the replica
        └─ SourceFileMissingError        a file is neither at its source nor in the ChangeManager
 
 A message says what went wrong, where, and what to do next.
@@ -154,6 +155,10 @@ class BusyError(ReplError):
 
 class EventGapError(ReplError):
     """Notification events were purged before they were dumped."""
+
+
+class IncompatibleError(ReplError):
+    """A replayed transaction was aborted at the replica, so later events do not fit."""
 
 
 class SourceFileMissingError(ReplError):

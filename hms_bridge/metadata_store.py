@@ -150,18 +150,36 @@ class FunctionStore(Protocol):
 
 
 class ConstraintStore(Protocol):
-    """Constraints of tables: a Hive's metastore keeps them, or its database; none are made here."""
+    """Constraints of tables. Nobody looks at the rows that are there; writers keep NOT NULL,
+    DEFAULT and CHECK (dml/constraints.py). Adding and dropping writes notification events."""
 
-    def get_column_constraints(
+    def get_constraints(
         self, database: str, table: str, catalog: str = DEFAULT_CATALOG
     ) -> tuple[ColumnConstraint, ...]:
-        """NOT NULL, DEFAULT and CHECK, which writers have to keep, those too that are not enabled;
-        none for an unknown table."""
+        """All of a table, those too that are not enabled, by name and position; none for an
+        unknown table."""
         ...
 
-    def get_constraint_names(self, database: str, table: str) -> tuple[str, ...]:
-        """Names of a table's constraints, and of its foreign keys; sorted. Raises
-        NoSuchObjectError, where the metastore tells."""
+    def add_constraints(
+        self,
+        database: str,
+        table: str,
+        wanted: Sequence[ColumnConstraint],
+        catalog: str = DEFAULT_CATALOG,
+    ) -> None:
+        """Add constraints of one kind.
+
+        Raises NoSuchObjectError (the table, or one that a foreign key refers to), MetaError for a
+        second primary key and a foreign key to what is no key, InvalidObjectError for a name that
+        the table has and a column that it has not.
+        """
+        ...
+
+    def drop_constraint(
+        self, database: str, table: str, name: str, catalog: str = DEFAULT_CATALOG
+    ) -> None:
+        """Raises NoSuchObjectError for an unknown table, InvalidObjectError for an unknown name;
+        over thrift, which has no class for it, MetaError."""
         ...
 
 

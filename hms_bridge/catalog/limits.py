@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from hms_bridge.errors import InvalidObjectError
 from hms_bridge.model.catalog import Column, Database, Partition, Storage, Table
+from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.model.function import Function
 
 DATABASE_NAME_LENGTH_MAX = 128
@@ -27,6 +28,7 @@ OWNER_LENGTH_MAX = 767
 DATABASE_OWNER_LENGTH_MAX = 128
 SKEWED_VALUE_LENGTH_MAX = 256
 FUNCTION_NAME_LENGTH_MAX = 128
+CONSTRAINT_TEXT_LENGTH_MAX = 400
 
 
 def check_database(database: Database) -> None:
@@ -84,6 +86,13 @@ def check_function(function: Function) -> None:
     _limit(function.owner_name, DATABASE_OWNER_LENGTH_MAX, f"{what}: its owner")
     for resource in function.resources:
         _limit(resource.uri, TEXT_LENGTH_MAX, f"{what}: a resource's place")
+
+
+def check_constraint(constraint: ColumnConstraint, table: str) -> None:
+    """Raises InvalidObjectError for what KEY_CONSTRAINTS does not take."""
+    what = f"constraint of {table}"
+    _limit(constraint.name, CONSTRAINT_TEXT_LENGTH_MAX, f"{what}: its name")
+    _limit(constraint.expression, CONSTRAINT_TEXT_LENGTH_MAX, f"{what}: its expression")
 
 
 def check_storage(storage: Storage, what: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -31,6 +32,7 @@ from hms_bridge.dml.named import find_database
 
 if TYPE_CHECKING:
     from hms_bridge.repl.dump.plan import DumpPlan, DumpReport, DumpRequest
+    from hms_bridge.repl.dump.size import DumpSize
     from hms_bridge.repl.load.repl_load import LoadPlan, LoadReport
 
 
@@ -189,13 +191,14 @@ def _dump(
             manifest,
             on_waiting=say,
         )
-        with working(f"looking at {database}"):
-            plan = dumper.plan(request)
-        if is_dry_run:
-            print_record(_dump_plan(plan), output_format)
-            return
-        with working(f"dumping {database}"):
-            report = dumper.run(plan)
+        with nullcontext() if is_dry_run else dumper.marking(request):
+            with working(f"looking at {database}"):
+                plan = dumper.plan(request)
+            if is_dry_run:
+                print_record(_dump_plan(plan, dumper.size(plan)), output_format)
+                return
+            with working(f"dumping {database}"):
+                report = dumper.run(plan)
     shown = _dump_report(report)
     if report.kind is DumpKind.BLOCKED and output_format == "table":
         del shown["reason"]  # a person reads it below
@@ -207,13 +210,17 @@ def _dump(
         raise SystemExit(1)
 
 
-def _dump_plan(plan: DumpPlan) -> dict[str, object]:
+def _dump_plan(plan: DumpPlan, size: DumpSize) -> dict[str, object]:
     return {
         "kind": plan.kind.value,
         "reason": plan.reason,
         "after event": plan.after_event_id,
         "until event": plan.until_event_id,
         "tables": list(plan.tables or plan.anew),
+        "events": dict(plan.events.dumped),
+        "passed over": dict(plan.events.passed),
+        "files": size.file_count,
+        "bytes": size.size_bytes,
         "previous dump": plan.previous,
         "removed": list(plan.removed),
         "waits for": plan.waits_for or None,
@@ -284,8 +291,12 @@ def load(
         is_quick=is_quick,
     )
     with connected(metastore_url, settings, is_created=not is_dry_run) as metastore:
-        with working("looking for the files of the dump"):
-            plan = ReplLoad(metastore, file_systems(settings)).plan(request)
+        planner = ReplLoad(metastore, file_systems(settings))
+        with (
+            nullcontext() if is_dry_run else planner.marking(request),
+            working("looking for the files of the dump"),
+        ):
+            plan = planner.plan(request)
         if is_dry_run:
             print_record(_load_plan(plan), output_format)
             return
@@ -314,6 +325,7 @@ def _load_plan(plan: LoadPlan) -> dict[str, object]:
         "passed over": dict(plan.passed),
         "files": len(files.files) if files else 0,
         "from the archive": files.count(Whereabouts.IN_CM) if files else 0,
+        "bytes": files.size_bytes if files else 0,
     }
 
 

@@ -118,6 +118,7 @@ def load_request(
         source_database=source_database,
         target_database=target_database,
         external_base=None if base is None else absolute_location(base, settings.hadoop),
+        functions_root=absolute_location(settings.repl.functions_root, settings.hadoop),
         user=getpass.getuser(),
         host=socket.gethostname(),
         rules=dump_rules(settings),

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from hms_bridge.client.caller import Caller, UnknownMethodError
+from hms_bridge.errors import InvalidObjectError, NoSuchObjectError
 from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.model.constraint import ColumnConstraint, ConstraintKind
-from hms_bridge.wire.convert_constraint import METHODS, constraint_from_struct
+from hms_bridge.wire.convert_constraint import (
+    METHODS,
+    TableConstraints,
+    constraint_from_struct,
+    constraints_to_structs,
+)
 from hms_bridge.wire.structs import Struct, hive
-
-_LISTS = {
-    "primaryKeys": "pk_name",
-    "foreignKeys": "fk_name",
-    "uniqueConstraints": "uk_name",
-    **{described.field: described.name for described in METHODS.values()},
-}
-"""Lists of an answer, and the name of what is in each."""
 
 
 class ConstraintClient:
@@ -26,73 +23,81 @@ class ConstraintClient:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    def get_column_constraints(
+    def get_constraints(
         self, database: str, table: str, catalog: str = DEFAULT_CATALOG
     ) -> tuple[ColumnConstraint, ...]:
-        """None for an unknown table, and from a metastore before Hive 3, which has none."""
-        return tuple(
-            constraint_from_struct(kind, struct)
-            for kind in ConstraintKind
-            for struct in self._structs(kind, database, table, catalog)
-        )
-
-    def _structs(self, kind: ConstraintKind, database: str, table: str, catalog: str) -> list[Any]:
-        described = METHODS[kind]
-        request = getattr(hive, described.request)(
-            catName=catalog, db_name=database, tbl_name=table
-        )
-        try:
-            answer = self._caller.call(described.method, is_repeatable=True, request=request)
-        except UnknownMethodError:
-            return []
-        return getattr(answer, described.field) or []
-
-    def get_constraint_names(self, database: str, table: str) -> tuple[str, ...]:
         """Of one call from Hive 4 on, of one for each kind before; a kind that the metastore does
         not know it does not have."""
-        request = hive.AllTableConstraintsRequest(
-            dbName=database, tblName=table, catName=DEFAULT_CATALOG
-        )
+        request = hive.AllTableConstraintsRequest(dbName=database, tblName=table, catName=catalog)
         try:
             found = self._caller.call(
                 "get_all_table_constraints", is_repeatable=True, request=request
             )
         except UnknownMethodError:
-            answers = list(self._each_kind(database, table))
+            answers = tuple(self._each_kind(database, table, catalog))
+        except NoSuchObjectError:
+            return ()
         else:
-            answers = [found.allTableConstraints]
-        names = {
-            getattr(constraint, name)
-            for answer in answers
-            for key, name in _LISTS.items()
-            for constraint in getattr(answer, key, None) or ()
-        } - {None}
-        return tuple(sorted(names))
+            answers = tuple((kind, found.allTableConstraints) for kind in ConstraintKind)
+        constraints = (
+            constraint_from_struct(kind, struct)
+            for kind, answer in answers
+            for struct in getattr(answer, METHODS[kind].field, None) or ()
+        )
+        return tuple(sorted(constraints, key=lambda one: (one.name, one.position)))
 
-    def _each_kind(self, database: str, table: str) -> Iterator[Struct]:
-        catalog = DEFAULT_CATALOG
-        requests = {
-            "get_primary_keys": hive.PrimaryKeysRequest(
-                db_name=database, tbl_name=table, catName=catalog
-            ),
-            "get_foreign_keys": hive.ForeignKeysRequest(
-                foreign_db_name=database, foreign_tbl_name=table, catName=catalog
-            ),
-            "get_unique_constraints": hive.UniqueConstraintsRequest(
-                catName=catalog, db_name=database, tbl_name=table
-            ),
-            "get_not_null_constraints": hive.NotNullConstraintsRequest(
-                catName=catalog, db_name=database, tbl_name=table
-            ),
-            "get_default_constraints": hive.DefaultConstraintsRequest(
-                catName=catalog, db_name=database, tbl_name=table
-            ),
-            "get_check_constraints": hive.CheckConstraintsRequest(
-                catName=catalog, db_name=database, tbl_name=table
-            ),
-        }
-        for name, request in requests.items():
+    def _each_kind(
+        self, database: str, table: str, catalog: str
+    ) -> Iterator[tuple[ConstraintKind, Struct]]:
+        for kind, described in METHODS.items():
+            if kind is ConstraintKind.FOREIGN_KEY:
+                request = hive.ForeignKeysRequest(
+                    foreign_db_name=database, foreign_tbl_name=table, catName=catalog
+                )
+            else:
+                request = getattr(hive, described.get_request)(
+                    catName=catalog, db_name=database, tbl_name=table
+                )
             try:
-                yield self._caller.call(name, is_repeatable=True, request=request)
-            except UnknownMethodError:
+                answer = self._caller.call(
+                    described.get_method, is_repeatable=True, request=request
+                )
+            except (UnknownMethodError, NoSuchObjectError):
                 continue
+            yield kind, answer
+
+    def add_constraints(
+        self,
+        database: str,
+        table: str,
+        wanted: Sequence[ColumnConstraint],
+        catalog: str = DEFAULT_CATALOG,
+    ) -> None:
+        """In one call: thrift has one for each kind."""
+        kinds = {constraint.kind for constraint in wanted}
+        if len(kinds) != 1:
+            raise InvalidObjectError(
+                f"{database}.{table}: constraints of one kind are added at a time; send others "
+                "apart"
+            )
+        added = TableConstraints(
+            kind=kinds.pop(),
+            database_name=database,
+            table_name=table,
+            catalog_name=catalog,
+            constraints=tuple(wanted),
+        )
+        described = METHODS[added.kind]
+        request = getattr(hive, described.add_request)(
+            **{described.add_field: constraints_to_structs(added)}
+        )
+        self._caller.call(described.add_method, is_repeatable=False, req=request)
+
+    def drop_constraint(
+        self, database: str, table: str, name: str, catalog: str = DEFAULT_CATALOG
+    ) -> None:
+        """Hive does not tell an unknown one by a class of its own."""
+        request = hive.DropConstraintRequest(
+            dbname=database, tablename=table, constraintname=name, catName=catalog
+        )
+        self._caller.call("drop_constraint", is_repeatable=False, req=request)

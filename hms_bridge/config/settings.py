@@ -256,6 +256,10 @@ class ReplSettings:
     external_base: str | None = setting(Given.place_or_none,
         "hive.repl.replica.external.table.base.dir", "",
         "Where a replica keeps data of external tables: their path at the source is added to it.")
+    functions_root: str = setting(Given.place, "hive.repl.replica.functions.root.dir", "functions",
+        "Where a replica keeps the files that functions need: a path or a URI. Where fs.defaultFS "
+        "is a cluster: /user/USER/repl/functions, if nothing is set.",
+        on_cluster="/user/USER/repl/functions")
     is_external_metadata_only: bool = setting(Given.flag,
         "hive.repl.dump.metadata.only.for.external.table", "true",
         "Whether dumps leave the data of external tables alone. If not, a load copies it below "

@@ -1,4 +1,4 @@
-"""Events of column statistics and functions, as :mod:`hms_bridge.notification.events` has others.
+"""Events of statistics, functions, constraints; others: :mod:`hms_bridge.notification.events`.
 
 Names and their order are those of Hive's JSON messages (golden: notifications of 4.0.1).
 """
@@ -6,14 +6,17 @@ Names and their order are those of Hive's JSON messages (golden: notifications o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from hms_bridge.model.catalog import Table
+from hms_bridge.model.constraint import ColumnConstraint, ConstraintKind
 from hms_bridge.model.event import EventType
 from hms_bridge.model.function import Function
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.statistics import ObjectStatistics
 from hms_bridge.notification.events import EventDraft, of_table, origin
+from hms_bridge.wire.convert_constraint import TableConstraints, constraints_message
 from hms_bridge.wire.convert_function import function_to_struct
 from hms_bridge.wire.convert_statistics import object_to_struct
 from hms_bridge.wire.object_json import struct_to_json, table_to_json
@@ -83,6 +86,52 @@ def function_dropped(function: Function, now_seconds: int) -> EventDraft:
     """DROP_FUNCTION."""
     message = {"functionName": function.name}
     return _of_function(EventType.DROP_FUNCTION, function, message, now_seconds)
+
+
+_ADDED = {
+    ConstraintKind.PRIMARY_KEY: EventType.ADD_PRIMARY_KEY,
+    ConstraintKind.FOREIGN_KEY: EventType.ADD_FOREIGN_KEY,
+    ConstraintKind.UNIQUE: EventType.ADD_UNIQUE,
+    ConstraintKind.NOT_NULL: EventType.ADD_NOT_NULL,
+    ConstraintKind.DEFAULT: EventType.ADD_DEFAULT,
+    ConstraintKind.CHECK: EventType.ADD_CHECK,
+}
+
+
+def constraints_added(
+    table: Table, constraints: Sequence[ColumnConstraint], now_seconds: int
+) -> EventDraft:
+    """ADD_PRIMARYKEY … ADD_CHECKCONSTRAINT, of constraints of one kind.
+
+    A foreign key's is told of the table that it refers to, as in Hive
+    (docs/hive/replication.md §30); of one in another database, which Hive tells there
+    too, its own table is told, whose replica is to have it.
+    """
+    kind = constraints[0].kind
+    added = TableConstraints(
+        kind=kind,
+        database_name=table.database_name,
+        table_name=table.name,
+        catalog_name=table.catalog_name,
+        constraints=tuple(constraints),
+    )
+    message = constraints_message(added, now_seconds)
+    referred = constraints[0].refers_to
+    if referred is None or referred.database_name.lower() != table.database_name:
+        return of_table(_ADDED[kind], table, message)
+    return of_table(_ADDED[kind], replace(table, name=referred.table_name.lower()), message)
+
+
+def constraint_dropped(table: Table, name: str, now_seconds: int) -> EventDraft:
+    """DROP_CONSTRAINT."""
+    message = {
+        **origin(),
+        "dbName": table.database_name,
+        "tableName": table.name,
+        "constraintName": name,
+        "timestamp": now_seconds,
+    }
+    return of_table(EventType.DROP_CONSTRAINT, table, message)
 
 
 def _updated_head(

@@ -14,7 +14,7 @@ from hms_bridge.model.target import Target
 from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.format.dump_metadata import DumpType
 from hms_bridge.repl.format.layout import DumpPaths
-from hms_bridge.repl.format.reader import DumpedTable, DumpReader
+from hms_bridge.repl.format.reader import DumpedFunction, DumpedTable, DumpReader
 from hms_bridge.repl.format.untrusted import DumpedFile, DumpRules
 from hms_bridge.repl.remedies import begin_anew, bring_anew
 
@@ -24,11 +24,13 @@ _TYPES_WITH_FILES = frozenset({DumpType.CREATE_TABLE.value, DumpType.ADD_PARTITI
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NamedFile:
-    """A file that a dump names, and what for. ``event_id`` None: a bootstrap dump."""
+    """A file that a dump names, and what for: a table or partition, or a function.
+    ``event_id`` None: a bootstrap dump."""
 
     file: DumpedFile
     target: Target
     event_id: EventId | None
+    is_of_function: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,7 +96,8 @@ class VerifyReport:
     def _way_out(self, target_database: str | None) -> str:
         lost = [file.named for file in self.missing]
         source = lost[0].target.database
-        if self.dump_type == DumpType.BOOTSTRAP.value:
+        has_function = any(named.is_of_function for named in lost)
+        if has_function or self.dump_type == DumpType.BOOTSTRAP.value:
             return begin_anew(source, target_database)
         return bring_anew(source, sorted({named.target.table for named in lost}), target_database)
 
@@ -210,6 +213,8 @@ def named_files(reader: DumpReader, after: EventId | None = None) -> Iterator[Na
     if reader.is_bootstrap:
         for name in reader.table_names():
             yield from _files_of((reader.table(name),), None)
+        for function in reader.functions():
+            yield from _files_of_function(function, None)
         return
     for event in reader.events():
         if after is not None and event.id <= after:
@@ -218,7 +223,20 @@ def named_files(reader: DumpReader, after: EventId | None = None) -> Iterator[Na
             yield from _files_of(reader.commit_tables(event), event.id)
         elif event.type in _TYPES_WITH_FILES:
             yield from _files_of((reader.event_table(event),), event.id)
+        elif event.type == DumpType.CREATE_FUNCTION.value and _is_wanted(reader, event.type):
+            yield from _files_of_function(reader.event_function(event), event.id)
     yield from _files_of(reader.tables_anew(), None)
+
+
+def _is_wanted(reader: DumpReader, event_type: str) -> bool:
+    return event_type not in reader.rules.passed_kinds
+
+
+def _files_of_function(dumped: DumpedFunction, event_id: EventId | None) -> Iterator[NamedFile]:
+    function = dumped.function
+    for file in dumped.files:
+        target = Target(function.database_name, function.name)
+        yield NamedFile(file=file, target=target, event_id=event_id, is_of_function=True)
 
 
 def _files_of(tables: Iterable[DumpedTable], event_id: EventId | None) -> Iterator[NamedFile]:

@@ -1,65 +1,134 @@
-"""Constraints that writers keep. They are made by a Hive on the same database, and told here."""
+"""Constraints: they are told, made and dropped. Only writers of rows keep what they say."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from hms_bridge.errors import MetaError
 from hms_bridge.metadata_store import ConstraintStore
 from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.model.constraint import ConstraintKind
 from hms_bridge.server.answers import answers
-from hms_bridge.wire.convert_constraint import METHODS, constraint_to_struct
+from hms_bridge.wire.convert_constraint import (
+    METHODS,
+    constraint_to_struct,
+    constraints_from_structs,
+)
 from hms_bridge.wire.required import given, given_name
 from hms_bridge.wire.structs import Struct, hive
 
+_COLUMNS_MAX = 1000
+"""Of constraints in a call: what one table can have, and more."""
+
+
+def _told(kind: ConstraintKind) -> Callable[..., Struct]:
+    """The answer to a question for those of one kind of one table."""
+
+    @answers(METHODS[kind].get_method)
+    def answer(self: ConstraintCalls, args: Struct) -> Struct:
+        request = given(args.request, "request")
+        found = self.structs(request.catName, request.db_name, request.tbl_name)
+        return _response(kind, found[kind])
+
+    return answer
+
+
+def _made(kind: ConstraintKind) -> Callable[..., None]:
+    """Those of one kind are added, of one table at a time."""
+
+    @answers(METHODS[kind].add_method)
+    def answer(self: ConstraintCalls, args: Struct) -> None:
+        self.add(kind, given(args.req, "req"))
+
+    return answer
+
+
+def _response(kind: ConstraintKind, structs: list[Struct]) -> Struct:
+    described = METHODS[kind]
+    answer: Struct = getattr(hive, described.get_response)(**{described.field: structs})
+    return answer
+
 
 class ConstraintCalls:
-    """NOT NULL, DEFAULT and CHECK; keys promise nothing that anybody enforces."""
+    """Keys promise nothing that anybody enforces."""
 
     def __init__(self, store: ConstraintStore) -> None:
         self._store = store
 
-    @answers("get_not_null_constraints")
-    def not_null(self, args: Struct) -> Struct:
-        """Of one table."""
-        return self._answer(ConstraintKind.NOT_NULL, args)
+    primary_keys = _told(ConstraintKind.PRIMARY_KEY)
+    unique_constraints = _told(ConstraintKind.UNIQUE)
+    not_null = _told(ConstraintKind.NOT_NULL)
+    default = _told(ConstraintKind.DEFAULT)
+    check = _told(ConstraintKind.CHECK)
 
-    @answers("get_default_constraints")
-    def default(self, args: Struct) -> Struct:
-        """Of one table."""
-        return self._answer(ConstraintKind.DEFAULT, args)
+    add_primary_key = _made(ConstraintKind.PRIMARY_KEY)
+    add_foreign_key = _made(ConstraintKind.FOREIGN_KEY)
+    add_unique_constraint = _made(ConstraintKind.UNIQUE)
+    add_not_null_constraint = _made(ConstraintKind.NOT_NULL)
+    add_default_constraint = _made(ConstraintKind.DEFAULT)
+    add_check_constraint = _made(ConstraintKind.CHECK)
 
-    @answers("get_check_constraints")
-    def check(self, args: Struct) -> Struct:
-        """Of one table."""
-        return self._answer(ConstraintKind.CHECK, args)
+    @answers("get_foreign_keys")
+    def foreign_keys(self, args: Struct) -> Struct:
+        """Of one table, or those of it that refer to another one."""
+        request = given(args.request, "request")
+        found = self.structs(request.catName, request.foreign_db_name, request.foreign_tbl_name)
+        parent = ((request.parent_db_name or "").lower(), (request.parent_tbl_name or "").lower())
+        structs = [
+            struct
+            for struct in found[ConstraintKind.FOREIGN_KEY]
+            if parent[0] in ("", struct.pktable_db) and parent[1] in ("", struct.pktable_name)
+        ]
+        return _response(ConstraintKind.FOREIGN_KEY, structs)
 
     @answers("get_all_table_constraints")
     def all_kinds(self, args: Struct) -> Struct:
         """Of one table."""
         request = given(args.request, "request")
-        found = self._structs(request.catName, request.dbName, request.tblName)
+        found = self.structs(request.catName, request.dbName, request.tblName)
         told = {METHODS[kind].field: structs for kind, structs in found.items()}
         return hive.AllTableConstraintsResponse(
-            allTableConstraints=hive.SQLAllTableConstraints(
-                primaryKeys=[], foreignKeys=[], uniqueConstraints=[], **told
-            )
+            allTableConstraints=hive.SQLAllTableConstraints(**told)
         )
 
-    def _answer(self, kind: ConstraintKind, args: Struct) -> Struct:
-        request = given(args.request, "request")
-        found = self._structs(request.catName, request.db_name, request.tbl_name)
-        described = METHODS[kind]
-        answer: Struct = getattr(hive, described.response)(**{described.field: found[kind]})
-        return answer
+    @answers("drop_constraint")
+    def drop(self, args: Struct) -> None:
+        """One of a table, by its name."""
+        request = given(args.req, "req")
+        self._store.drop_constraint(
+            given_name(request.dbname, "dbname"),
+            given_name(request.tablename, "tablename"),
+            given_name(request.constraintname, "constraintname"),
+            (request.catName or DEFAULT_CATALOG).lower(),
+        )
 
-    def _structs(
+    def add(self, kind: ConstraintKind, request: Struct) -> None:
+        """What a request asks to add."""
+        field = METHODS[kind].add_field
+        structs = given(getattr(request, field), field)
+        if len(structs) > _COLUMNS_MAX:
+            raise MetaError(f"{field} has {len(structs)} entries; send at most {_COLUMNS_MAX}")
+        wanted = constraints_from_structs(kind, structs)
+        if len(wanted) != 1:
+            raise MetaError(f"{field} is of {len(wanted)} tables; send those of one")
+        (of_table,) = wanted
+        self._store.add_constraints(
+            given_name(of_table.database_name, "table_db"),
+            given_name(of_table.table_name, "table_name"),
+            of_table.constraints,
+            of_table.catalog_name,
+        )
+
+    def structs(
         self, catalog: str | None, database: str | None, table: str | None
     ) -> dict[ConstraintKind, list[Struct]]:
+        """All of one table, by kind."""
         key = (
             given_name(database, "db_name"),
             given_name(table, "tbl_name"),
             (catalog or DEFAULT_CATALOG).lower(),
         )
         found: dict[ConstraintKind, list[Struct]] = {kind: [] for kind in ConstraintKind}
-        for constraint in self._store.get_column_constraints(*key):
+        for constraint in self._store.get_constraints(*key):
             found[constraint.kind].append(constraint_to_struct(constraint, *key))
         return found

@@ -143,11 +143,6 @@ def _empty(method: str, struct: str, **fields: object) -> Callable[..., Struct]:
 class AbsentCalls:
     """Kinds of objects that cannot be created here: there are none, and clients may ask."""
 
-    primary_keys = _empty("get_primary_keys", "PrimaryKeysResponse", primaryKeys=[])
-    foreign_keys = _empty("get_foreign_keys", "ForeignKeysResponse", foreignKeys=[])
-    unique_constraints = _empty(
-        "get_unique_constraints", "UniqueConstraintsResponse", uniqueConstraints=[]
-    )
     # No workload management, no scheduled queries.
     active_resource_plan = _empty("get_active_resource_plan", "WMGetActiveResourcePlanResponse")
     resource_plans = _empty(

@@ -353,6 +353,6 @@ def _refuse_constraints(struct: Struct) -> None:
     for kind in _CONSTRAINTS:
         if getattr(struct, kind):
             raise MetaError(
-                f"constraints are not kept here, but the table was sent with {kind}; "
-                "create it without"
+                f"a table is made without constraints here, but was sent with {kind}; create it "
+                "without, then add them (ALTER TABLE … ADD CONSTRAINT)"
             )

@@ -41,6 +41,13 @@ _DEFINITIONS = frozenset(
         EventType.DROP_PARTITION,
         EventType.CREATE_FUNCTION,
         EventType.DROP_FUNCTION,
+        EventType.ADD_PRIMARY_KEY,
+        EventType.ADD_FOREIGN_KEY,
+        EventType.ADD_UNIQUE,
+        EventType.ADD_NOT_NULL,
+        EventType.ADD_DEFAULT,
+        EventType.ADD_CHECK,
+        EventType.DROP_CONSTRAINT,
     }
 )
 

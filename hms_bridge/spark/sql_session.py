@@ -127,7 +127,7 @@ class SqlSession:
     def _write_plan(self, statement: Insert | Update | Delete) -> WritePlan:
         tables = self._tables((statement.table, *statement.source_tables))
         table = tables[statement.table]
-        constraints = self._metastore.get_column_constraints(table.database_name, table.name)
+        constraints = self._metastore.get_constraints(table.database_name, table.name)
         return plan_write(statement, tables, constraints)
 
     @contextmanager

@@ -90,8 +90,8 @@ RECORDS = {
     ),
     "repl dump": (
         ("repl", "dump", "sales", "--dry-run"),
-        ["kind", "reason", "after event", "until event", "tables", "previous dump", "removed",
-         "waits for"],
+        ["kind", "reason", "after event", "until event", "tables", "events", "passed over",
+         "files", "bytes", "previous dump", "removed", "waits for"],
     ),
 }  # fmt: skip
 

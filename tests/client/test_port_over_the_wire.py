@@ -17,7 +17,7 @@ from hms_bridge.model.compaction import (
     CompactionType,
     ShowCompactionsRequest,
 )
-from hms_bridge.model.constraint import ColumnConstraint, ConstraintKind
+from hms_bridge.model.constraint import ColumnConstraint, ConstraintKind, ReferredColumn
 from hms_bridge.model.event import (
     InsertNotification,
     NotificationEvent,
@@ -110,6 +110,25 @@ COMPONENTS = (
 BEHAVIOUR = Path(__file__).parents[1] / "conformance"
 
 # verb, arguments, keyword arguments, what the server's metastore answers
+CONSTRAINTS = (
+    ColumnConstraint(name="c", kind=ConstraintKind.CHECK, column=None, expression="a > 1"),
+    ColumnConstraint(name="d", kind=ConstraintKind.DEFAULT, column="b", expression="7",
+                     is_enabled=False, is_relied_on=True),
+    *(
+        ColumnConstraint(
+            name="fk", kind=ConstraintKind.FOREIGN_KEY, column=column, position=position,
+            refers_to=ReferredColumn(
+                database_name="other", table_name="p", column=f"p{column}", key_name="pk",
+                update_rule=1, delete_rule=2,
+            ),
+        )
+        for position, column in enumerate("ab", start=1)
+    ),
+    ColumnConstraint(name="n", kind=ConstraintKind.NOT_NULL, column="a", is_validated=True),
+    ColumnConstraint(name="pk", kind=ConstraintKind.PRIMARY_KEY, column="a", position=1),
+    ColumnConstraint(name="pk", kind=ConstraintKind.PRIMARY_KEY, column="b", position=2),
+    ColumnConstraint(name="u", kind=ConstraintKind.UNIQUE, column="c"),
+)  # fmt: skip
 VERBS: list[tuple[str, tuple[Any, ...], dict[str, Any], Any]] = [
     ("create_database", (DATABASE,), {}, None),
     ("get_database", ("db",), {}, DATABASE),
@@ -260,11 +279,9 @@ VERBS: list[tuple[str, tuple[Any, ...], dict[str, Any], Any]] = [
     ("drop_function", ("db", "fn"), {}, None),
     ("get_function", ("db", "fn"), {}, FUNCTION),
     ("get_functions", (), {}, (FUNCTION,)),
-    ("get_column_constraints", ("db", "t"), {}, (
-        ColumnConstraint(name="n", kind=ConstraintKind.NOT_NULL, column="a", is_validated=True),
-        ColumnConstraint(name="d", kind=ConstraintKind.DEFAULT, column="b", expression="7",
-                         is_enabled=False, is_relied_on=True),
-        ColumnConstraint(name="c", kind=ConstraintKind.CHECK, column=None, expression="a > 1"))),
+    ("get_constraints", ("db", "t"), {}, CONSTRAINTS),
+    ("add_constraints", ("db", "t", CONSTRAINTS[2:4]), {}, None),
+    ("drop_constraint", ("db", "t", "fk"), {}, None),
     ("update_creation_metadata", ("db", "mv", CREATION), {}, None),
     ("get_materialized_views", (), {}, (MATERIALIZED,)),
     ("get_materialization_changes", (CREATION, ValidTxnList.parse("9:2:2,5:7")), {},
@@ -325,10 +342,9 @@ def test_every_verb_of_the_port_is_tried() -> None:
         for name, value in vars(protocol).items()
         if callable(value) and not name.startswith("_")
     }
-    # The timeout is asked of the server's settings, tests/session/test_heartbeat.py; names of
-    # constraints are those of the constraints, tests/client/test_constraints.py; who holds a place
-    # is looked up in the tables of a database, tests/repl/test_dump_place.py.
-    asked_otherwise = {"close", "get_txn_timeout_ms", "get_constraint_names", "find_holder"}
+    # The timeout is asked of the server's settings, tests/session/test_heartbeat.py; who holds a
+    # place is looked up in the tables of a database, tests/repl/test_dump_place.py.
+    asked_otherwise = {"close", "get_txn_timeout_ms", "find_holder"}
     # Ids and texts alone are compared by the behaviour suite, which runs over thrift, too; of a
     # record it may miss a field.
     suite = "".join(path.read_text() for path in BEHAVIOUR.glob("*_behaviour.py"))

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from tests.conformance.catalog_behaviour import DatabaseBehaviour, TableBehaviour
 from tests.conformance.compaction_behaviour import CompactionBehaviour
+from tests.conformance.constraint_behaviour import ConstraintBehaviour
 from tests.conformance.notification_behaviour import NotificationBehaviour
 from tests.conformance.partition_behaviour import PartitionBehaviour
 from tests.conformance.statistics_behaviour import (
@@ -35,6 +36,7 @@ class MetastoreBehaviour(
     NotificationBehaviour,
     StatisticsBehaviour,
     TransactionalStatisticsBehaviour,
+    ConstraintBehaviour,
     FunctionBehaviour,
 ):
     """What Metastore promises. Inherit, and give the fixture `metastore`."""

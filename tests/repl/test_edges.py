@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +24,6 @@ from hms_bridge.model.catalog import (
 )
 from hms_bridge.model.compaction import CompactionType
 from hms_bridge.model.event import NotificationEvent, WriteNotification
-from hms_bridge.model.function import Function
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.dump.event_source import concerns
 from hms_bridge.repl.dump.events import EventWriter
@@ -256,9 +254,7 @@ def event(kind: str, message: str = "{}") -> NotificationEvent:
     )
 
 
-@pytest.mark.parametrize(
-    "kind", ["CREATE_FUNCTION", "CREATE_DATACONNECTOR", "ALTER_CATALOG", "WHATEVER_COMES_NEXT"]
-)
+@pytest.mark.parametrize("kind", ["CREATE_DATACONNECTOR", "ALTER_CATALOG", "WHATEVER_COMES_NEXT"])
 def test_a_kind_that_nothing_carries_over_stops_the_dump_by_name(kind):
     writer = EventWriter(database_name="src", cm_root=None)
     with pytest.raises(ReplError, match=rf"event 7 \({kind}\).*add {kind} to"):
@@ -275,37 +271,6 @@ def test_kinds_without_effect_are_left_out(kind):
     assert (
         EventWriter(database_name="src", cm_root=None).write(event(kind), EventPaths("/x")) is None
     )
-
-
-def test_a_function_that_is_made_stops_the_next_dump(world):
-    world.replicate()
-    world.source.create_function(Function(name="f", database_name="src", class_name="a.B"))
-    with pytest.raises(ReplError, match=r"CREATE_FUNCTION"):
-        world.dump()
-
-
-def test_functions_stop_a_bootstrap_by_name(world):
-    world.source.create_function(Function(name="f", database_name="src", class_name="a.B"))
-    with pytest.raises(ReplError, match=r"function f .*add _functions to"):
-        world.dump()
-
-
-def test_constraints_stop_a_bootstrap_by_name(world):
-    """They are not kept here; a Hive on the same database made them."""
-    with sqlite3.connect(world.folder / "source.db3") as database:
-        database.execute(
-            "INSERT INTO KEY_CONSTRAINTS (PARENT_TBL_ID, PARENT_INTEGER_IDX, CONSTRAINT_NAME, "
-            "POSITION, CONSTRAINT_TYPE, ENABLE_VALIDATE_RELY) "
-            "SELECT TBL_ID, 0, 'pk1', 1, 0, 0 FROM TBLS WHERE TBL_NAME = 't'"
-        )
-    database.close()
-    with pytest.raises(ReplError, match=r"table src\.t: constraint pk1 .*add _constraints to"):
-        world.dump()
-    passed = IncrementalRules(passed_kinds=frozenset({"_constraints"}))
-    world.dump(events=passed)
-    world.load()
-    with pytest.raises(ReplError, match=r"table src\.t: constraint pk1 "):
-        world.dump(tables_anew=("t",))
 
 
 # partitions that go under an open writer, without its lock

@@ -13,7 +13,6 @@ from hms_bridge.repl.format.dump_metadata import DumpMetadata
 from hms_bridge.repl.format.event_payload import CommitTxnPayload, message_json
 from hms_bridge.repl.format.files_list import format_files
 from hms_bridge.repl.format.layout import DumpPaths
-from tests.support.golden_repl import WITHOUT
 
 DUMPS = {"07": 328, "11": 253, "14": 114, "17": 105, "19": 60}
 
@@ -42,9 +41,7 @@ def meaning(path: str, text: str):
 def written(cycle, number: str) -> dict[str, str]:
     hive = cycle.dump(number) / "hive"
     metadata = DumpMetadata.parse((hive / "_dumpmetadata").read_text())
-    writer = EventWriter(
-        database_name="src", cm_root=metadata.cm_root, passed_kinds=WITHOUT.passed_kinds
-    )
+    writer = EventWriter(database_name="src", cm_root=metadata.cm_root)
     found: dict[str, str] = {}
     for event_id in range(metadata.from_event_id + 1, metadata.to_event_id + 1):
         event = cycle.events[event_id]

@@ -18,13 +18,12 @@ from hms_bridge.repl.load import copy
 from hms_bridge.repl.load.repl_load import LoadKind, LoadRequest, ReplLoad
 from tests.support.engines import MEMORY
 from tests.support.faults import CrashError, FaultPlan, FaultyMetastore, faulty
-from tests.support.golden_repl import WITHOUT
 from tests.support.world import World
 
-TABLES = {"t_base", "t_part", "t_empty", "t_ren", "t_trunc", "t_pk"}
+TABLES = {"t_base", "t_part", "t_empty", "t_ren", "t_trunc", "t_pk", "t_fk"}
 EVENTS = {
     "07": [*range(337, 342), *range(342, 351), *range(377, 385)],
-    "11": [*range(516, 520), *range(584, 592), *range(599, 607), *range(634, 640), 646],
+    "11": [*range(516, 520), *range(584, 592), *range(599, 607), *range(634, 640), 642, 644, 646],
     "14": [760, 761],
 }
 FIRST, LAST = 336, 761
@@ -61,7 +60,7 @@ class Replica:
             root=str(folder / "repl"),
             source_database="src",
             target_database="dst",
-            rules=WITHOUT,
+            functions_root=str(folder / "functions"),
         )
 
     def load(self, faults: FaultPlan | None = None) -> FaultPlan:
@@ -127,6 +126,8 @@ class Replica:
                 for name, table in tables.items()
                 if table.is_partitioned
             },
+            "functions": [replace(one, create_time=0) for one in store.get_functions("dst")],
+            "constraints": {name: store.get_constraints("dst", name) for name in tables},
             "write ids": {
                 name: store.get_valid_write_ids([f"dst.{name}"])[0].format() for name in tables
             },
@@ -137,7 +138,7 @@ class Replica:
 def keep_tables(dump):
     for folder in ("metadata", "data"):
         for path in (dump / "hive" / folder / "src").iterdir():
-            if path.is_dir() and path.name not in TABLES:
+            if path.is_dir() and path.name not in {*TABLES, "_constraints", "_functions"}:
                 shutil.rmtree(path)
     (dump / "hive" / "_file_list_external").unlink()
 

@@ -19,10 +19,11 @@ from hms_bridge.backend.schema.txn_tables import NEXT_WRITE_ID, REPL_TXN_MAP
 from hms_bridge.errors import DumpIncompleteError, EventGapError, ReplError, SourceFileMissingError
 from hms_bridge.model.compaction import CompactionType
 from hms_bridge.model.ids import EventId
+from hms_bridge.repl.format.passed_kinds import PASSED_BY_DEFAULT
 from hms_bridge.repl.format.untrusted import DumpRules
 from hms_bridge.repl.load.repl_load import LoadKind, LoadRequest, ReplLoad
 from hms_bridge.repl.verify import verify_dump
-from tests.support.golden_repl import CYCLES, WITHOUT
+from tests.support.golden_repl import CYCLES
 from tests.support.world import World
 
 OURS = "t_base/base_0000003/_metadata_acid"
@@ -41,7 +42,7 @@ class Target:
             source_database="src",
             target_database="dst",
             external_base=str(folder / "external"),
-            rules=WITHOUT,
+            functions_root=str(folder / "functions"),
         )
 
     def bring(self, number: str):
@@ -126,7 +127,7 @@ def test_aborted_write_ids_come_along_and_are_to_be_compacted(target):
 @pytest.mark.golden
 def test_most_of_the_first_dumps_comes_from_the_archive(cycle, target):
     report = target.load_dump("02")
-    assert (report.copied.archive_files, report.copied.source_files) == (23, 10)
+    assert (report.copied.archive_files, report.copied.source_files) == (24, 10)
     report = target.load_dump("07")
     assert (report.copied.archive_files, report.copied.source_files) == (27, 2)
 
@@ -142,7 +143,7 @@ def test_every_file_of_the_real_dumps_can_be_had(cycle):
         for number, report in found.items()
     }
     assert counts == {
-        "02": (5, 23), "07": (2, 27), "11": (5, 0), "14": (1, 1), "17": (1, 0), "19": (0, 0)
+        "02": (5, 24), "07": (2, 27), "11": (5, 0), "14": (1, 1), "17": (1, 0), "19": (0, 0)
     }  # fmt: skip
     assert all(report.exit_code == 0 for report in found.values())
     assert found["19"].load_before_ms is None
@@ -159,7 +160,7 @@ def test_a_lost_file_stops_the_load_before_the_target_is_touched(cycle, target):
     files.write_text("\n".join(lines) + "\n")
     with pytest.raises(SourceFileMissingError) as caught:
         target.load.plan(target.request)
-    assert "1 of 28 files" in str(caught.value)
+    assert "1 of 29 files" in str(caught.value)
     assert len(caught.value.missing) == 1
     assert target.is_untouched()
     report = verify_dump(cycle.resolve, str(dump))
@@ -314,14 +315,44 @@ def test_a_load_that_was_stopped_before_its_marks_only_writes_them(target):
 
 
 @pytest.mark.golden
-@pytest.mark.parametrize("part", ["_functions", "_constraints"])
-def test_functions_and_constraints_of_a_bootstrap_are_refused_by_name(target, part):
-    """Real Hive carries them over; a replica without them is for an admin to allow."""
+def test_dumps_of_real_hive_bring_functions_with_their_jars(target):
+    """The jar is gone at its source: Hive's DROP FUNCTION has put it into the archive."""
+    target.load_dump("02")
+    (function,) = target.metastore.get_functions("dst")
+    (jar,) = function.resources
+    assert (function.name, function.class_name) == ("fn_jar", "gold.MyUp")
+    assert jar.uri == f"file:{target.folder}/functions/dst/fn_jar/203/myup.jar"
+    content = (target.folder / "functions/dst/fn_jar/203/myup.jar").read_bytes()
+    (archived,) = (target.cycle.root / "final_fs/cmroot").glob("myup.jar_*")
+    assert content == archived.read_bytes()
+    for number in ("07", "11"):
+        target.load_dump(number)
+    assert target.metastore.get_functions("dst") == ()
+
+
+@pytest.mark.golden
+def test_functions_need_a_place_for_their_jars(target):
     target.bring("02")
-    passed = WITHOUT.passed_kinds - {part}
-    with pytest.raises(ReplError, match=rf"{part}.*add {part} to hms\.bridge\.repl\.passed\.kinds"):
-        target.load.plan(replace(target.request, rules=DumpRules(passed_kinds=passed)))
+    with pytest.raises(ReplError, match=r"fn_jar comes with .*functions\.root\.dir"):
+        target.load.plan(replace(target.request, functions_root=None))
     assert target.is_untouched()
+    rules = DumpRules(passed_kinds=PASSED_BY_DEFAULT | {"_functions"})
+    target.load.plan(replace(target.request, rules=rules, functions_root=None))
+
+
+@pytest.mark.golden
+def test_dumps_of_real_hive_bring_their_constraints(target):
+    target.load_dump("02")
+    kinds = [one.kind.name for one in target.metastore.get_constraints("dst", "t_pk")]
+    assert sorted(kinds) == ["CHECK", "DEFAULT", "NOT_NULL", "PRIMARY_KEY", "UNIQUE"]
+    (fk1,) = target.metastore.get_constraints("dst", "t_fk")
+    assert fk1.refers_to.database_name == "dst"
+    assert target.metastore.get_constraints("dst", "t_empty") == ()
+    for number in ("07", "11"):
+        target.load_dump(number)
+    assert target.metastore.get_constraints("dst", "t_fk") == ()
+    (key,) = target.metastore.get_constraints("dst", "t_empty")
+    assert (key.name, key.column, key.is_relied_on) == ("pk_e", "id", True)
 
 
 @pytest.mark.golden
@@ -329,14 +360,13 @@ def test_a_kind_of_event_that_is_not_replayed_is_refused_by_name(target):
     for number in ("02", "07"):
         target.load_dump(number)
     target.bring("11")
-    for kind in ("EVENT_ADD_PRIMARYKEY", "EVENT_DROP_CONSTRAINT", "EVENT_UPDATE_TABLE_COL_STAT"):
-        rules = DumpRules(passed_kinds=WITHOUT.passed_kinds - {kind})
-        with pytest.raises(ReplError, match=rf"event \d+ \({kind}\).*add {kind} to"):
-            target.load.plan(replace(target.request, rules=rules))
+    kind = "EVENT_UPDATE_TABLE_COL_STAT"
+    rules = DumpRules(passed_kinds=PASSED_BY_DEFAULT - {kind})
+    with pytest.raises(ReplError, match=rf"event \d+ \({kind}\).*add {kind} to"):
+        target.load.plan(replace(target.request, rules=rules))
     plan = target.load.plan(target.request)
     assert dict(plan.passed) == {
-        "EVENT_ADD_PRIMARYKEY": 1, "EVENT_DROP_CONSTRAINT": 1, "EVENT_UPDATE_TABLE_COL_STAT": 1,
-        "EVENT_UPDATE_PART_COL_STAT": 2, "EVENT_UNKNOWN": 2,
+        "EVENT_UPDATE_TABLE_COL_STAT": 1, "EVENT_UPDATE_PART_COL_STAT": 2, "EVENT_UNKNOWN": 2,
     }  # fmt: skip
     assert target.last_event == "475"
 
@@ -437,10 +467,9 @@ def test_a_table_that_a_hives_incremental_dump_brings_whole(cycle, target):
 def test_what_lies_beside_such_tables_is_refused_by_name(target):
     target.load_dump("02")
     whole = with_table_whole(target, "t_buck")
-    (whole / "metadata" / "src" / "_constraints" / "c_t").mkdir(parents=True)
-    rules = DumpRules(passed_kinds=WITHOUT.passed_kinds - {"_constraints"})
-    with pytest.raises(ReplError, match=r"add _constraints to hms\.bridge"):
-        target.load.plan(replace(target.request, rules=rules))
+    (whole / "metadata" / "src" / "_functions" / "f").mkdir(parents=True)
+    with pytest.raises(ReplError, match=r"add _functions to hms\.bridge"):
+        target.load.plan(target.request)
     assert target.last_event == "203"
 
 

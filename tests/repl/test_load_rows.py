@@ -6,7 +6,7 @@ import pytest
 
 from hms_bridge.repl.load.repl_load import LoadRequest, ReplLoad
 from hms_bridge.service.open import open_local_metastore
-from tests.support.golden_repl import CYCLES, WITHOUT
+from tests.support.golden_repl import CYCLES
 from tests.support.table_rows import acid_rows, row_order
 
 
@@ -27,7 +27,7 @@ def test_every_row_of_every_cycle_is_there_once(cycle, target, fast_folder):
         source_database="src",
         target_database="dst",
         external_base=str(fast_folder / "external"),
-        rules=WITHOUT,
+        functions_root=str(fast_folder / "functions"),
     )
     compared = 0
     for dumped, loaded in CYCLES:

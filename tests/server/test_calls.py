@@ -4,6 +4,7 @@ use (it uses one form of each, see tests/client)."""
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ from hms_bridge.model.catalog import (
     Table,
 )
 from hms_bridge.model.compaction import CompactionState, ShowCompactionsRequest
-from hms_bridge.model.constraint import ColumnConstraint, ConstraintKind
+from hms_bridge.model.constraint import ColumnConstraint, ConstraintKind, ReferredColumn
 from hms_bridge.model.event import InsertNotification, NotificationEvent, WriteNotification
 from hms_bridge.model.expression import (
     Call,
@@ -170,11 +171,11 @@ def test_constraints_that_writers_keep(rig: Rig) -> None:
         ColumnConstraint(name="d", kind=ConstraintKind.DEFAULT, column="b", expression="7"),
         ColumnConstraint(name="c", kind=ConstraintKind.CHECK, column=None, expression="a > 1"),
     ]
-    rig.fake.answers["get_column_constraints"] = told
+    rig.fake.answers["get_constraints"] = told
     given = {"db_name": "DB", "tbl_name": "T"}
     nulls = rig("get_not_null_constraints", request=hive.NotNullConstraintsRequest(**given))
     assert [(n.nn_name, n.column_name) for n in nulls.notNullConstraints] == [("n", "a")]
-    assert rig.asked == [("get_column_constraints", "db", "t", "hive")]
+    assert rig.asked == [("get_constraints", "db", "t", "hive")]
     defaults = rig("get_default_constraints", request=hive.DefaultConstraintsRequest(**given))
     assert [d.default_value for d in defaults.defaultConstraints] == ["7"]
     checks = rig("get_check_constraints", request=hive.CheckConstraintsRequest(**given))
@@ -192,7 +193,7 @@ def _is_empty(value: Any) -> bool:
     return not value
 
 
-@pytest.mark.parametrize("name", ["add_primary_key", "cm_recycle", "add_token",
+@pytest.mark.parametrize("name", ["create_ischema", "cm_recycle", "add_token",
                                   "create_role", "add_master_key"])  # fmt: skip
 def test_what_is_not_offered_is_unknown(rig: Rig, name: str) -> None:
     with pytest.raises(UnknownMethodError):
@@ -340,6 +341,54 @@ def test_table_names_by_filter(rig: Rig) -> None:
     assert rig(name, dbname="db", filter=text, max_tables=0) == []
     with pytest.raises(MetaError, match="cannot be parsed"):
         rig(name, dbname="db", filter="bogus = 1")
+
+
+def test_constraints_are_made_and_dropped(rig: Rig) -> None:
+    column = {"table_db": "DB", "table_name": "T", "column_name": "a"}
+    told = {
+        "add_primary_key": ("primaryKeyCols", hive.SQLPrimaryKey(**column, key_seq=1)),
+        "add_unique_constraint": ("uniqueConstraintCols", hive.SQLUniqueConstraint(**column)),
+        "add_not_null_constraint": ("notNullConstraintCols", hive.SQLNotNullConstraint(**column)),
+        "add_default_constraint": ("defaultConstraintCols", hive.SQLDefaultConstraint(**column)),
+        "add_check_constraint": ("checkConstraintCols", hive.SQLCheckConstraint(**column)),
+        "add_foreign_key": ("foreignKeyCols", hive.SQLForeignKey(
+            fktable_db="DB", fktable_name="T", fkcolumn_name="a", pktable_db="db",
+            pktable_name="P", pkcolumn_name="b",
+        )),
+    }  # fmt: skip
+    for name, (field, struct) in told.items():
+        request = SimpleNamespace(**{field: [struct]})
+        rig(name, req=request)
+        ((verb, database, table, (constraint,), catalog),) = rig.asked
+        assert (verb, database, table, catalog) == ("add_constraints", "db", "t", "hive")
+        assert (constraint.name, constraint.column) == ("", "a")
+        with pytest.raises(MetaError, match=f"{field} was not sent"):
+            rig(name, req=SimpleNamespace(**{field: None}))
+        with pytest.raises(MetaError, match="of 0 tables"):
+            rig(name, req=SimpleNamespace(**{field: []}))
+        with pytest.raises(MetaError, match="at most 1000"):
+            rig(name, req=SimpleNamespace(**{field: [struct] * 1001}))
+    dropped = hive.DropConstraintRequest(dbname="DB", tablename="T", constraintname="PK")
+    rig("drop_constraint", req=dropped)
+    assert rig.asked == [("drop_constraint", "db", "t", "pk", "hive")]
+
+
+def test_foreign_keys_are_of_the_table_that_refers(rig: Rig) -> None:
+    rig.fake.answers["get_constraints"] = [
+        ColumnConstraint(
+            name=name, kind=ConstraintKind.FOREIGN_KEY, column="a",
+            refers_to=ReferredColumn(database_name="db", table_name=table, column="id"),
+        )
+        for name, table in (("f1", "p"), ("f2", "q"))
+    ]  # fmt: skip
+    of_table = {"foreign_db_name": "DB", "foreign_tbl_name": "T"}
+    for parent, names in (({}, ["f1", "f2"]), ({"parent_tbl_name": "Q"}, ["f2"])):
+        request = hive.ForeignKeysRequest(**of_table, **parent)
+        found = rig("get_foreign_keys", request=request).foreignKeys
+        assert [struct.fk_name for struct in found] == names
+    for name in ("get_primary_keys", "get_unique_constraints"):
+        answer = rig(name, request=hive.PrimaryKeysRequest(db_name="db", tbl_name="t"))
+        assert _is_empty(answer)
 
 
 def test_create_table_in_all_forms(rig: Rig) -> None:

@@ -49,6 +49,6 @@ def test_constraints_of_hive_are_told_by_the_database_and_over_thrift(tmp_path: 
         ThriftMetastoreClient(f"thrift://127.0.0.1:{server.port}") as remote,
     ):
         for metastore in (local, remote):
-            assert set(metastore.get_column_constraints("DB", "T")) == expected
-            assert metastore.get_column_constraints("db", "unknown") == ()
+            assert set(metastore.get_constraints("DB", "T")) == expected
+            assert metastore.get_constraints("db", "unknown") == ()
     local.close()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tests.simulation.carried_mutations import CARRIED
 from tests.simulation.handover_mutations import HANDOVER
 
 
@@ -61,6 +62,7 @@ _FOUND = "tests/simulation/test_found.py::"
 # rows with others in one directory, as streams do, and no two workers there compact one range, as
 # those of Hive may.
 MUTATIONS = (
+    *(Mutation(**fields) for fields in CARRIED),
     Mutation(
         name="the cleaner waits for no reader and judges for none",
         file="hms_bridge/txn/cleaning.py",

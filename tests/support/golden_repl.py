@@ -17,18 +17,10 @@ from hms_bridge.model.ids import EventId, TxnId, WriteId
 from hms_bridge.model.target import Target
 from hms_bridge.model.txn import WriteEvent
 from hms_bridge.repl.format.event_payload import split_files
-from hms_bridge.repl.format.passed_kinds import CONSTRAINTS, FUNCTIONS, PASSED_BY_DEFAULT
-from hms_bridge.repl.format.untrusted import DumpRules
 from tests.support.golden import OWN
 
 CYCLES = (("02", "04"), ("07", "09"), ("11", "12"), ("14", "15"), ("17", "18"), ("19", "21"))
 """Numbers of the steps that dump and that load."""
-
-WITHOUT = DumpRules(
-    passed_kinds=PASSED_BY_DEFAULT
-    | {FUNCTIONS, CONSTRAINTS, "EVENT_ADD_PRIMARYKEY", "EVENT_DROP_CONSTRAINT", "CREATE_FUNCTION"}
-)
-"""For a replica without functions and constraints, which these dumps have."""
 
 
 class GoldenRepl:

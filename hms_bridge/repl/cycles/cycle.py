@@ -45,11 +45,12 @@ class OpenCycle:
 
     def _run(self) -> CycleResult:
         loads: list[LoadReport] = []
-        plan = self.plan()
+        with self.dumper.marking(self.dump):
+            plan = self.plan()
         if plan.kind is DumpKind.BLOCKED:
             loads.append(self._load())
-            plan = self.plan()
-        dump = self.dumper.run(plan)
+        with self.dumper.marking(self.dump):
+            dump = self.dumper.run(self.plan() if loads else plan)
         if dump.kind is DumpKind.BLOCKED:
             raise ReplError(dump.reason)
         # Also where nothing was dumped: the replica may have been set back.
@@ -58,7 +59,8 @@ class OpenCycle:
         return cycle_result(dump.directory, loads)
 
     def _load(self) -> LoadReport:
-        return self.loader.run(self.loader.plan(self.load))
+        with self.loader.marking(self.load):
+            return self.loader.run(self.loader.plan(self.load))
 
 
 def cycle_result(directory: str | None, loads: Sequence[LoadReport]) -> CycleResult:

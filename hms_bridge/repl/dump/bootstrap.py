@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -36,7 +36,6 @@ from hms_bridge.repl.format.object_metadata import (
     ReplicationSpec,
     TableMetadata,
 )
-from hms_bridge.repl.format.passed_kinds import CONSTRAINTS, FUNCTIONS, refusal
 from hms_bridge.repl.target_objects import (
     owned_database,
     replicated_parameters,
@@ -243,30 +242,6 @@ def write_database(
     text = database_to_json(owned_database(replace(database, parameters=parameters)))
     path = paths.database_metadata(name)
     texts.write({path: DatabaseMetadata(database=text).format()})
-
-
-def require_no_functions(source: Metastore, database: str, passed_kinds: frozenset[str]) -> None:
-    """Raises ReplError for a database with functions: their code would have to come along."""
-    functions = () if FUNCTIONS in passed_kinds else source.get_functions(database)
-    if functions:
-        names = ", ".join(function.name for function in functions)
-        raise refusal(f"database {database}", FUNCTIONS, f"function {names}")
-
-
-def require_no_constraints(
-    source: Metastore, tables: Iterable[Table], passed_kinds: frozenset[str]
-) -> None:
-    """Raises ReplError for tables with constraints, which no replica of ours can keep."""
-    if CONSTRAINTS in passed_kinds:
-        return
-    for table in tables:
-        try:
-            constraints = source.get_constraint_names(table.database_name, table.name)
-        except NoSuchObjectError:
-            continue  # it was dropped since it was listed
-        if constraints:
-            names = ", ".join(constraints)
-            raise refusal(f"table {table.full_name}", CONSTRAINTS, f"constraint {names}")
 
 
 def require_no_rename(source: Metastore, database: str, wanted: EventRange) -> None:

@@ -12,16 +12,20 @@ from dataclasses import dataclass
 from hms_bridge.errors import EventGapError
 from hms_bridge.metadata_store import NotificationStore
 from hms_bridge.model.catalog import DEFAULT_CATALOG
+from hms_bridge.model.constraint import ConstraintKind
 from hms_bridge.model.event import EventType, NotificationEvent, NotificationRequest
 from hms_bridge.model.ids import EventId
+from hms_bridge.repl.format.constraints import added_constraints
 from hms_bridge.repl.format.event_payload import (
     AbortTxnPayload,
     AllocWriteIdPayload,
     CommitTxnPayload,
     OpenTxnPayload,
+    Payload,
     message_json,
 )
 from hms_bridge.repl.format.relevance import TxnStep, unrelated_events
+from hms_bridge.wire.convert_constraint import TableConstraints
 
 _TXN_TYPES = frozenset(
     {EventType.OPEN_TXN.value, EventType.COMMIT_TXN.value, EventType.ABORT_TXN.value}
@@ -74,9 +78,19 @@ def concerns(event: NotificationEvent, database: str) -> bool:
 
 def is_of(event: NotificationEvent, database: str) -> bool:
     """Whether an event is of the database. Another catalog may have one of the same name; Hive's
-    dump leaves those out too (ReplDumpTask.incrementalDump with CatalogFilter)."""
+    dump leaves those out too (ReplDumpTask.incrementalDump with CatalogFilter).
+
+    A foreign key is of the table that has it; Hive tells it where the other table is."""
     is_default = (event.catalog_name or DEFAULT_CATALOG).lower() == DEFAULT_CATALOG
+    if is_default and event.type == EventType.ADD_FOREIGN_KEY.value:
+        return any(of_table.database_name == database for of_table in foreign_keys(event))
     return is_default and (event.database_name or "").lower() == database
+
+
+def foreign_keys(event: NotificationEvent) -> tuple[TableConstraints, ...]:
+    """What an ADD_FOREIGNKEY adds."""
+    payload = Payload.parse(message_json(event), f"event {event.id} ({event.type})")
+    return added_constraints(payload, ConstraintKind.FOREIGN_KEY)
 
 
 def left_out_events(

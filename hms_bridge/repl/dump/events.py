@@ -11,13 +11,19 @@ from dataclasses import dataclass, replace
 
 from changemanager.errors import ChangeManagerError
 from changemanager.uri import EncodedUri, decode_uri, encode_uri
-from hms_bridge.errors import MetaError, ReplError
+from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import Table, TableType, asks_to_keep
 from hms_bridge.model.compaction import CompactionType
 from hms_bridge.model.event import EventType, NotificationEvent
-from hms_bridge.model.partition_name import partition_name
 from hms_bridge.model.target import Target
 from hms_bridge.model.txn import WriteEvent
+from hms_bridge.repl.dump.event_metadata import (
+    commit_metadata,
+    ddl_metadata,
+    name_of_partition,
+    partition_files,
+)
+from hms_bridge.repl.dump.functions import NamedFunction
 from hms_bridge.repl.format.dump_metadata import DumpMetadata, DumpType
 from hms_bridge.repl.format.event_payload import (
     AbortTxnPayload,
@@ -29,11 +35,7 @@ from hms_bridge.repl.format.event_payload import (
 )
 from hms_bridge.repl.format.layout import EventPaths
 from hms_bridge.repl.format.object_metadata import (
-    SCOPE_ALL,
-    SCOPE_METADATA,
     DatabaseMetadata,
-    ReplicationSpec,
-    TableMetadata,
 )
 from hms_bridge.repl.format.passed_kinds import PASSED_BY_DEFAULT, PLACES, refusal
 from hms_bridge.repl.format.side_texts import format_names
@@ -85,16 +87,19 @@ class DumpedList:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EventTexts:
-    """What the directory of one event holds: texts by path, and file lists."""
+    """What the directory of one event holds: texts by path, and file lists. ``jars``: files that
+    its texts name."""
 
     type: str
     texts: Mapping[str, str]
     lists: tuple[DumpedList, ...] = ()
+    jars: tuple[EncodedUri, ...] = ()
 
     @property
     def files(self) -> tuple[EncodedUri, ...]:
         """All files that the event names."""
-        return tuple(file for file_list in self.lists for file in file_list.files)
+        listed = tuple(file for file_list in self.lists for file in file_list.files)
+        return listed + self.jars
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -116,9 +121,11 @@ class EventWriter:
         paths: EventPaths,
         writes: Sequence[WriteEvent] = (),
         emptied: Collection[Target] = (),
+        created: NamedFunction | None = None,
     ) -> EventTexts | None:
         """The texts of an event; None for one that Hive does not dump either. ``emptied``: tables
-        and partitions of which the commit's write left an empty base.
+        and partitions of which the commit's write left an empty base. ``created``: the function of
+        a CREATE FUNCTION, None if it need not come along.
 
         Raises ReplError for one that no incremental dump can carry: leaving it out would lose rows.
         """
@@ -127,6 +134,8 @@ class EventWriter:
         writer = _WRITERS.get(event.type)
         if writer is not None:
             return writer(self, event, paths)
+        if event.type == EventType.CREATE_FUNCTION.value:
+            return None if created is None else self._create_function(event, paths, created)
         if event.type in _PASSED_ON:
             return self._payload_only(event, paths, _PASSED_ON[event.type])
         if event.type == EventType.DROP_DATABASE.value:
@@ -205,7 +214,7 @@ class EventWriter:
         for name in dict.fromkeys(write.target.table for write in ours):
             below = paths.table(self.database_name, name)
             group = tuple(write for write in ours if write.target.table == name)
-            texts[below.object_metadata] = _commit_metadata(event, group)
+            texts[below.object_metadata] = commit_metadata(event, group)
             empty = [target.partition or "" for target in emptied if target.table == name]
             if empty:
                 texts[below.emptied] = format_names(empty)
@@ -223,6 +232,18 @@ class EventWriter:
             lists=tuple(lists),
             more=texts,
         )
+
+    def _create_function(
+        self, event: NotificationEvent, paths: EventPaths, created: NamedFunction
+    ) -> EventTexts:
+        texts = self._texts(
+            event,
+            paths,
+            DumpType.CREATE_FUNCTION.value,
+            None,
+            metadata=created.metadata(event.id),
+        )
+        return replace(texts, jars=created.files)
 
     def _create_database(self, event: NotificationEvent, paths: EventPaths) -> EventTexts:
         payload = Payload.parse(message_json(event), _where(event))
@@ -257,7 +278,7 @@ class EventWriter:
             paths,
             DumpType.CREATE_TABLE.value,
             None,
-            metadata=_ddl_metadata(event, table, text, is_data_included=not table.is_view),
+            metadata=ddl_metadata(event, table, text, is_data_included=not table.is_view),
             lists=(DumpedList(path=paths.files(), files=files),),
         )
 
@@ -291,7 +312,7 @@ class EventWriter:
             paths,
             DumpType.ALTER_TABLE.value,
             _compact(event),
-            metadata=_ddl_metadata(event, after, text, is_data_included=False),
+            metadata=ddl_metadata(event, after, text, is_data_included=False),
         )
 
     def _drop_table(self, event: NotificationEvent, paths: EventPaths) -> EventTexts | None:
@@ -312,20 +333,20 @@ class EventWriter:
         lists: tuple[DumpedList, ...] = ()
         if not table.is_external:
             # Lists of transactional tables are there, but empty, as Hive's: rows come with commits.
-            files = _partition_files(payload)
+            files = partition_files(payload)
             lists = tuple(
                 DumpedList(
                     path=paths.files(name),
                     files=() if table.is_transactional else _decoded(event, files.get(name, ())),
                 )
-                for name in (_partition_name(event, table, partition) for partition in partitions)
+                for name in (name_of_partition(event, table, partition) for partition in partitions)
             )
         return self._texts(
             event,
             paths,
             DumpType.ADD_PARTITION.value,
             None,
-            metadata=_ddl_metadata(event, table, text, partitions, is_data_included=True),
+            metadata=ddl_metadata(event, table, text, partitions, is_data_included=True),
             lists=lists,
         )
 
@@ -357,7 +378,7 @@ class EventWriter:
             paths,
             DumpType.ALTER_PARTITION.value,
             _compact(event),
-            metadata=_ddl_metadata(event, table, text, partitions, is_data_included=False),
+            metadata=ddl_metadata(event, table, text, partitions, is_data_included=False),
         )
 
     def _drop_partition(self, event: NotificationEvent, paths: EventPaths) -> EventTexts:
@@ -454,43 +475,3 @@ def _without_checksums(event: NotificationEvent, write: WriteEvent) -> WriteEven
     files = _decoded(event, write.files)
     plain = (replace(file, checksum=None, cmroot=None) for file in files)
     return replace(write, files=tuple(encode_uri(file) for file in plain))
-
-
-def _ddl_metadata(
-    event: NotificationEvent,
-    table: Table,
-    text: str,
-    partitions: tuple[str, ...] = (),
-    *,
-    is_data_included: bool,
-) -> str:
-    has_data = is_data_included and not table.is_any_view
-    spec = ReplicationSpec(
-        scope=SCOPE_ALL if has_data else SCOPE_METADATA,
-        event_id=event.id,
-        last_event_id=event.id,
-        is_replace=True,
-    )
-    return TableMetadata(spec=spec, table=text, partitions=partitions).format()
-
-
-def _commit_metadata(event: NotificationEvent, writes: tuple[WriteEvent, ...]) -> str:
-    spec = ReplicationSpec(event_id=event.id, last_event_id=event.id, is_replace=False)
-    partitions = tuple(write.partition_object for write in writes if write.partition_object)
-    return TableMetadata(spec=spec, table=writes[-1].table_object, partitions=partitions).format()
-
-
-def _partition_name(event: NotificationEvent, table: Table, text: str) -> str:
-    try:
-        return partition_name(table.partition_columns, partition_from_json(text).values)
-    except MetaError as error:
-        raise ReplError(f"{_where(event)}: {error}") from error
-
-
-def _partition_files(payload: Payload) -> dict[str, tuple[str, ...]]:
-    files: dict[str, tuple[str, ...]] = {}
-    for entry in payload.fields.get("partitionFiles") or []:
-        if not isinstance(entry, dict) or not isinstance(entry.get("partitionName"), str):
-            raise payload.wrong("partitionFiles names no partition")
-        files[entry["partitionName"]] = tuple(str(file) for file in entry.get("files") or [])
-    return files

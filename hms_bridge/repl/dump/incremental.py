@@ -17,6 +17,7 @@ from hms_bridge.model.target import Target
 from hms_bridge.model.txn import OpenTxns, TxnState, TxnType, WriteEvent
 from hms_bridge.repl.dump.event_source import EventRange, concerns, left_out_events, read_events
 from hms_bridge.repl.dump.events import EventTexts, EventWriter
+from hms_bridge.repl.dump.functions import FunctionFiles, NamedFunction, created_function
 from hms_bridge.repl.dump.partition_changes import (
     PartitionChanges,
     WriteVisibility,
@@ -36,6 +37,7 @@ from hms_bridge.repl.format.event_payload import (
     AllocWriteIdPayload,
     CommitTxnPayload,
     OpenTxnPayload,
+    Payload,
     message_json,
 )
 from hms_bridge.repl.format.events_dump import EventsDump
@@ -44,6 +46,8 @@ from hms_bridge.repl.format.hashed_texts import NotedTexts
 from hms_bridge.repl.format.layout import DumpPaths
 from hms_bridge.repl.format.passed_kinds import PASSED_BY_DEFAULT
 from hms_bridge.repl.format.replays import Replays, still_open
+from hms_bridge.wire.convert_function import function_from_struct
+from hms_bridge.wire.object_json import struct_from_json
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -105,6 +109,7 @@ class IncrementalDump:
             has_checksums=has_checksums,
             passed_kinds=rules.passed_kinds,
         )
+        self._function_files: FunctionFiles | None = None
         self._partition_changes = PartitionChanges(source, database_name)
         self._passed: Counter[str] = Counter()
         self._left_out_count = 0
@@ -117,6 +122,11 @@ class IncrementalDump:
         dumped = Counter(texts.type for texts in self._texts(DumpPaths("/plan"), None))
         return self._counts(dumped)
 
+    def files(self) -> Iterator[EncodedUri]:
+        """What the events name, without writing; writes that nobody reported are not looked for."""
+        for texts in self._texts(DumpPaths("/plan"), None):
+            yield from texts.files
+
     def write(
         self, resolve: Resolver, paths: DumpPaths, texts: NotedTexts
     ) -> tuple[EventCounts, list[EncodedUri]]:
@@ -127,6 +137,9 @@ class IncrementalDump:
         """
         dumped: Counter[str] = Counter()
         files: list[EncodedUri] = []
+        self._function_files = FunctionFiles(
+            resolve=resolve, cm_root=self._writer.cm_root if self._has_checksums else None
+        )
         unreported = UnreportedWrites(
             self._source,
             resolve,
@@ -194,6 +207,7 @@ class IncrementalDump:
                 paths.event(int(event.id), batch),
                 writes,
                 self._emptied(event, writes, unreported),
+                self._created(event),
             )
             if texts is None:
                 self._passed[event.type] += 1
@@ -264,6 +278,18 @@ class IncrementalDump:
         if name in self._anew:
             return False
         raise changed_under_writer(event, write.target.database, write.target.table, str(name))
+
+    def _created(self, event: NotificationEvent) -> NamedFunction | None:
+        """The function of a CREATE FUNCTION; None for one that the replica does without."""
+        if event.type != EventType.CREATE_FUNCTION.value:
+            return None
+        if event.type in self._rules.passed_kinds:
+            return None
+        payload = Payload.parse(message_json(event), f"event {event.id} ({event.type})")
+        function = function_from_struct(
+            struct_from_json("Function", payload.text("functionObjJson"))
+        )
+        return created_function(self._source, self._function_files, function)
 
     def _emptied(
         self,

@@ -6,7 +6,8 @@ written last; without it nobody reads the dump (docs/format/dump.md).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 
@@ -22,10 +23,6 @@ from hms_bridge.model.ids import EventId
 from hms_bridge.model.properties import FIRST_INCREMENTAL_PENDING, SOURCE_FOR, TARGET_FOR
 from hms_bridge.model.txn import OpenTxns
 from hms_bridge.repl.dump.archive import named_archive
-from hms_bridge.repl.dump.bootstrap import (
-    require_no_constraints,
-    require_no_functions,
-)
 from hms_bridge.repl.dump.event_source import EventRange
 from hms_bridge.repl.dump.external import external_list_text, list_external
 from hms_bridge.repl.dump.incremental import IncrementalDump
@@ -38,6 +35,7 @@ from hms_bridge.repl.dump.plain_tables import (
     write_plain,
 )
 from hms_bridge.repl.dump.plan import DumpKind, DumpPlan, DumpReport, DumpRequest
+from hms_bridge.repl.dump.size import DumpSize, dump_size
 from hms_bridge.repl.dump.snapshot_wait import try_snapshot
 from hms_bridge.repl.dump.tables import TablesDump, WrittenTables, transactional_names
 from hms_bridge.repl.dump.tables_anew import (
@@ -58,6 +56,7 @@ from hms_bridge.repl.format.replays import Replays
 from hms_bridge.repl.format.side_texts import format_names
 from hms_bridge.repl.format.texts import ensure_content, is_there
 from hms_bridge.repl.lease import Lease
+from hms_bridge.repl.non_recoverable import marking_dump
 from hms_bridge.repl.pins import DumpPins, names_of
 from hms_bridge.repl.remedies import begin_anew, bring_anew, handed_over
 from hms_bridge.repl.target_objects import is_replica, require_files_of_hive, with_parameters
@@ -93,6 +92,24 @@ class ReplDump(DumpVerb):
         except (OSError, ChangeManagerError) as error:
             raise _unreachable(plan.request, error) from error
 
+    def size(self, plan: DumpPlan) -> DumpSize:
+        """How much a plan would name now. Changes nothing."""
+        name = plan.request.database_name
+        whole = {*plan.tables, *plan.anew}
+        tables = [table for table in self._tables(name) if table.name in whole]
+        named: Iterable[EncodedUri] = ()
+        if plan.kind is DumpKind.INCREMENTAL:
+            after, until = plan.after_event_id or EventId(0), plan.until_event_id or EventId(0)
+            wanted = EventRange(after=after, until=until)
+            named = self._incremental(plan.request, wanted, frozenset(plan.anew)).files()
+        return dump_size(self._source, self._resolve, name, tables, named)
+
+    def marking(self, request: DumpRequest) -> AbstractContextManager[None]:
+        """Where plan and run are to leave Hive's mark of what no further dump ends."""
+        return marking_dump(
+            self._resolve, request.root, request.database_name, self._clock, self._new_name
+        )
+
     def _plan(self, request: DumpRequest) -> DumpPlan:
         name = request.database_name
         database = self._source.get_database(name)
@@ -100,7 +117,7 @@ class ReplDump(DumpVerb):
         self._require_lasting(request)
         request = self._with_archive(request, database)
         dumps = list_dumps(self._resolve, request.root, name)
-        previous = newest_finished(dumps)
+        previous = newest_finished(dumps, is_mark_ignored=request.is_bootstrap_forced)
         removed = () if request.is_previous_kept else tuple(dump.paths.root for dump in dumps)
         if previous is None:
             return self._plan_bootstrap(request, None, removed)
@@ -141,9 +158,7 @@ class ReplDump(DumpVerb):
     def _plan_bootstrap(
         self, request: DumpRequest, previous: DumpDirectory | None, removed: tuple[str, ...]
     ) -> DumpPlan:
-        require_no_functions(self._source, request.database_name, request.events.passed_kinds)
         tables = self._tables(request.database_name)
-        require_no_constraints(self._source, tables, request.events.passed_kinds)
         for table in tables:
             require_files_of_hive(table)
         _, writers = try_snapshot(self._source, request.database_name, transactional_names(tables))
@@ -289,7 +304,7 @@ class ReplDump(DumpVerb):
         request = plan.request
         name = request.database_name
         dumps = list_dumps(self._resolve, request.root, name)
-        newest = newest_finished(dumps)
+        newest = newest_finished(dumps, is_mark_ignored=request.is_bootstrap_forced)
         if (None if newest is None else newest.paths.root) != plan.previous:
             raise ReplError(f"dumps of {name} have changed since the plan; plan the dump again")
         return dumps
@@ -310,12 +325,12 @@ class ReplDump(DumpVerb):
         request = plan.request
         name = request.database_name
         event_id = self._source.get_current_event_id()
-        require_no_functions(self._source, name, request.events.passed_kinds)
         tables = self._tables(name)
         write_plain(texts, paths, plain_places(self._source, self._resolve, tables))
         work = self._tables_dump(request, paths, texts, event_id)
         work.write_database()
         written = work.write(tables, request.external_base)
+        files = [*written.all_files, *work.write_functions()]
         write_origin(self._source, texts, paths, event_id, written.until)
         texts.write_metadata(DumpType.BOOTSTRAP, name, request.cm_root, event_id, written.until)
         report = DumpReport(
@@ -326,11 +341,11 @@ class ReplDump(DumpVerb):
             to_event_id=written.until,
             last_event_id=event_id,
             tables=written.counts,
-            file_count=len(written.all_files),
+            file_count=len(files),
             idle_txn_ids=written.idle_txn_ids,
             removed=plan.removed,
         )
-        return report, written.all_files
+        return report, files
 
     def _tables_dump(
         self, request: DumpRequest, paths: DumpPaths, texts: NotedTexts, event_id: EventId
@@ -399,8 +414,10 @@ class ReplDump(DumpVerb):
         if not names:
             return None
         work = self._tables_dump(request, paths.tables_anew, texts, until)
-        tables = [table for table in self._tables(request.database_name) if table.name in names]
-        written = work.write(tables, None)
+        there = self._tables(request.database_name)
+        others = tuple(table.name for table in there if table.name not in names)
+        tables = [table for table in there if table.name in names]
+        written = work.write(tables, None, others)
         texts.write({paths.names_anew: format_names(names)})
         return written
 

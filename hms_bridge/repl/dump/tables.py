@@ -13,16 +13,17 @@ from hms_bridge.model.catalog import Table
 from hms_bridge.model.ids import EventId, TxnId
 from hms_bridge.repl.dump.bootstrap import (
     BootstrapDump,
-    require_no_constraints,
     require_no_rename,
     write_database,
 )
+from hms_bridge.repl.dump.constraints import write_constraints
 from hms_bridge.repl.dump.event_source import EventRange
+from hms_bridge.repl.dump.functions import FunctionFiles, write_functions
 from hms_bridge.repl.dump.plan import DumpRequest
 from hms_bridge.repl.dump.read_txn import ReadTxn, open_read_txn
 from hms_bridge.repl.dump.snapshot_wait import wait_for_snapshot
 from hms_bridge.repl.format.hashed_texts import NotedTexts
-from hms_bridge.repl.format.layout import DumpPaths
+from hms_bridge.repl.format.layout import CONSTRAINTS, FUNCTIONS, DumpPaths
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,8 +73,26 @@ class TablesDump:
         name = self._request.database_name
         write_database(self._source, self._texts, self._paths, name, self._event_id)
 
-    def write(self, tables: Sequence[Table], external_base: str | None) -> WrittenTables:
-        """Register as a reader, then take the snapshot, then write what it sees (I3).
+    def write_functions(self) -> list[EncodedUri]:
+        """All of the database, unless the replica does without; the files that they need."""
+        request = self._request
+        if FUNCTIONS in request.events.passed_kinds:
+            return []
+        cm_root = request.cm_root if request.has_checksums else None
+        return write_functions(
+            self._source,
+            self._texts,
+            self._paths,
+            request.database_name,
+            FunctionFiles(resolve=self._resolve, cm_root=cm_root),
+            self._event_id,
+        )
+
+    def write(
+        self, tables: Sequence[Table], external_base: str | None, others: Sequence[str] = ()
+    ) -> WrittenTables:
+        """Register as a reader, then take the snapshot, then write what it sees (I3). ``others``:
+        tables that are not written, and may refer to those that are.
 
         Raises ReplError if writers do not end in time, or a name changed meanwhile.
         """
@@ -82,6 +101,7 @@ class TablesDump:
             self._source, self._clock, user=request.user, host=request.host
         ) as reader:
             files, idle = self._write(tuple(tables), external_base, reader)
+        self._write_constraints(tuple(files), others)
         until = self._source.get_current_event_id()
         wanted = EventRange(after=self._event_id, until=until)
         require_no_rename(self._source, request.database_name, wanted)
@@ -91,7 +111,6 @@ class TablesDump:
         self, tables: tuple[Table, ...], external_base: str | None, reader: ReadTxn
     ) -> tuple[Mapping[str, Sequence[EncodedUri]], tuple[TxnId, ...]]:
         request = self._request
-        require_no_constraints(self._source, tables, request.events.passed_kinds)
         reader.register(transactional_names(tables))
         snapshot = wait_for_snapshot(
             self._source,
@@ -117,6 +136,20 @@ class TablesDump:
             reader.keep_alive()
         dump.write_external_list()
         return files, snapshot.idle_txn_ids
+
+    def _write_constraints(self, names: Sequence[str], others: Sequence[str]) -> None:
+        request = self._request
+        if CONSTRAINTS in request.events.passed_kinds:
+            return
+        write_constraints(
+            self._source,
+            self._texts,
+            self._paths,
+            request.database_name,
+            names,
+            others,
+            self._clock.now_ms() // 1000,
+        )
 
 
 def transactional_names(tables: Sequence[Table]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from changemanager.location import Resolver
 from hms_bridge.errors import NoSuchObjectError, ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.event import EventType, NotificationEvent
-from hms_bridge.repl.dump.event_source import EventRange, is_of, read_events
+from hms_bridge.repl.dump.event_source import EventRange, foreign_keys, is_of, read_events
 from hms_bridge.repl.format.directories import DumpDirectory, DumpState
 from hms_bridge.repl.format.dump_metadata import DumpType
 from hms_bridge.repl.format.event_payload import AllocWriteIdPayload, Payload, message_json
@@ -75,6 +75,9 @@ def names_of_event(event: NotificationEvent, database: str) -> frozenset[str]:
     if event.type == EventType.ALLOC_WRITE_ID.value:
         allocated = AllocWriteIdPayload.parse(message_json(event), where)
         return frozenset([allocated.table_name] if allocated.database_name == database else [])
+    if event.type == EventType.ADD_FOREIGN_KEY.value:
+        added = (of_table for of_table in foreign_keys(event) if of_table.database_name == database)
+        return frozenset(of_table.table_name for of_table in added)
     if not is_of(event, database) or not event.table_name:
         return frozenset()
     return frozenset([event.table_name.lower()])

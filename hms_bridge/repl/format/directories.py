@@ -10,7 +10,7 @@ from changemanager.location import Resolver
 from hms_bridge.errors import DumpIncompleteError, ReplError
 from hms_bridge.repl.format.dump_metadata import DumpMetadata
 from hms_bridge.repl.format.layout import DumpPaths, database_directory
-from hms_bridge.repl.format.manifest import FinishMark
+from hms_bridge.repl.format.manifest import FailureMark, FinishMark
 from hms_bridge.repl.format.texts import child_directories, is_there, read_text_if_there
 
 _METADATA_BYTES_MAX = 1 << 20
@@ -28,12 +28,14 @@ class DumpState(Enum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DumpDirectory:
-    """One dump. ``metadata`` is None while it is unfinished; ``time_ms`` orders dumps."""
+    """One dump. ``metadata`` is None while it is unfinished; ``time_ms`` orders dumps.
+    ``failure``: what its mark tells, if it has one."""
 
     paths: DumpPaths
     state: DumpState
     time_ms: int
     metadata: DumpMetadata | None = None
+    failure: str = ""
 
 
 def list_dumps(resolve: Resolver, root: str, database: str) -> tuple[DumpDirectory, ...]:
@@ -71,10 +73,18 @@ def _describe(resolve: Resolver, paths: DumpPaths) -> DumpDirectory:
     marker = resolve(paths.finished_dump)
     status = marker.status()
     state = _state(resolve, paths, is_finished=status is not None)
+    failure = FailureMark()
+    if state is DumpState.NON_RECOVERABLE:
+        text = read_text_if_there(resolve(paths.non_recoverable), _METADATA_BYTES_MAX)
+        failure = FailureMark.parse(text or "")
     if status is None:
         status = resolve(paths.root).status()
+        mtime_ms = (status.mtime_ms or 0) if status else 0
         return DumpDirectory(
-            paths=paths, state=state, time_ms=(status.mtime_ms or 0) if status else 0
+            paths=paths,
+            state=state,
+            time_ms=mtime_ms if failure.time_ms is None else failure.time_ms,
+            failure=failure.text,
         )
     where = resolve(paths.metadata)
     mark = FinishMark.parse(read_text_if_there(marker, _METADATA_BYTES_MAX) or "", marker.uri)
@@ -84,17 +94,25 @@ def _describe(resolve: Resolver, paths: DumpPaths) -> DumpDirectory:
         state=state,
         time_ms=(status.mtime_ms or 0) if mark.time_ms is None else mark.time_ms,
         metadata=None if text is None else DumpMetadata.parse(text, where.uri),
+        failure=failure.text,
     )
 
 
-def newest_finished(dumps: Sequence[DumpDirectory]) -> DumpDirectory | None:
-    """The newest dump that is finished, loaded or not. Raises ReplError for a blocking marker,
-    DumpIncompleteError for a dump that lost what it holds."""
+def newest_finished(
+    dumps: Sequence[DumpDirectory], *, is_mark_ignored: bool = False
+) -> DumpDirectory | None:
+    """The newest dump that is finished, loaded or not; not a marked one where ``is_mark_ignored``.
+
+    Raises ReplError for a mark that blocks (40011 of Hive), DumpIncompleteError for a dump that
+    lost what it holds."""
     for dump in dumps:
         if dump.state is DumpState.NON_RECOVERABLE:
+            if is_mark_ignored:
+                continue
             raise ReplError(
-                f"{dump.paths.non_recoverable} marks an error that a person must look at; "
-                "read it, repair the cause, remove the file, then try again"
+                f"{dump.paths.non_recoverable} marks an error that no further try ends"
+                f"{f' ({dump.failure})' if dump.failure else ''}. Repair the cause and remove the "
+                "file, or end this dump at the source: 'repl dump DATABASE --discard'"
             )
         if dump.state is DumpState.DAMAGED:
             raise DumpIncompleteError(

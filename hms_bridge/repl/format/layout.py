@@ -20,6 +20,8 @@ FILES_LIST = "_files"
 OBJECT_METADATA = "_metadata"
 DUMP_METADATA = "_dumpmetadata"
 DUMP_MANIFEST = "_hms_bridge_manifest"
+CONSTRAINTS = "_constraints"
+FUNCTIONS = "_functions"
 BATCH_PREFIX = "events_batch_"
 ANEW_DIRECTORY = "_bootstrap"
 BOOTSTRAP_DIRECTORIES = ("metadata", "data")
@@ -140,6 +142,18 @@ class DumpPaths:
     def tables_root(self, database: str) -> str:
         """One directory for each table; names that begin with ``_`` are none."""
         return f"{self.bootstrap_metadata_root}/{database}"
+
+    def functions(self, database: str) -> str:
+        """One directory for each function of a bootstrap dump."""
+        return f"{self.tables_root(database)}/{FUNCTIONS}"
+
+    def function_metadata(self, database: str, function: str) -> str:
+        """The function object of a bootstrap dump."""
+        return f"{self.functions(database)}/{function}/{OBJECT_METADATA}"
+
+    def constraints(self, database: str) -> str:
+        """The files of constraints, two for each table that has some."""
+        return f"{self.tables_root(database)}/{CONSTRAINTS}"
 
     def table_metadata(self, database: str, table: str) -> str:
         """The table object with its partitions, of a bootstrap dump."""

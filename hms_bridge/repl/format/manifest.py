@@ -20,6 +20,7 @@ from hms_bridge.errors import ReplError
 _HEAD = "# hms-bridge dump manifest 1"
 _LINE = re.compile(r"([0-9a-f]{64})  ([^\x00\r\n]+)")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_MARKED_AT = "timeMs "
 
 
 def text_digest(text: str) -> str:
@@ -93,3 +94,24 @@ class FinishMark:
         if not is_digest or not isinstance(time_ms, int) or isinstance(time_ms, bool):
             raise ReplError(f"{path}: no mark of a finished dump; it is damaged: copy it again")
         return cls(manifest_digest=digest, time_ms=time_ms)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FailureMark:
+    """What `_non_recoverable` says to people in its first line. Hive's is a stack trace, without
+    a time; ours has one, for the same end as :class:`FinishMark`."""
+
+    text: str = ""
+    time_ms: int | None = None
+
+    def format(self) -> str:
+        """The file's text."""
+        return f"{' '.join(self.text.split())}\n{_MARKED_AT}{self.time_ms}\n"
+
+    @classmethod
+    def parse(cls, text: str) -> FailureMark:
+        """Read the file's text: any is one."""
+        first, _, rest = text.strip().partition("\n")
+        at = rest.removeprefix(_MARKED_AT) if rest.startswith(_MARKED_AT) else ""
+        is_time = at.isascii() and at.isdecimal()
+        return cls(text=first, time_ms=int(at) if is_time else None)

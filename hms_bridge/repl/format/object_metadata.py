@@ -1,4 +1,4 @@
-"""`_metadata`: a database, or a table with partitions, as a dump carries them.
+"""`_metadata`: a database, a function, or a table with partitions, as a dump carries them.
 
 One JSON object whose first key is ``version`` and whose values are texts; objects are thrift JSON
 inside such a text. Keys follow the order of Hive's enum, so files that real Hive wrote come back
@@ -103,6 +103,34 @@ class DatabaseMetadata:
     def parse(cls, text: str, path: str = "_metadata") -> DatabaseMetadata:
         """Read the file's text. Raises ReplError, naming ``path``, if it is malformed."""
         return cls(database=_required(_object(text, path), "db", path))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FunctionMetadata:
+    """A function at an event; ``function`` is thrift JSON, whose files are encoded references."""
+
+    last_event_id: EventId
+    function: str
+
+    def format(self) -> str:
+        """The file's text, as Hive writes it."""
+        return _dumps(
+            {
+                "version": _VERSION,
+                "repl.scope": SCOPE_ALL,
+                "repl.last.id": str(self.last_event_id),
+                "function": self.function,
+            }
+        )
+
+    @classmethod
+    def parse(cls, text: str, path: str = "_metadata") -> FunctionMetadata:
+        """Read the file's text. Raises ReplError, naming ``path``, if it is malformed."""
+        fields = _object(text, path)
+        return cls(
+            last_event_id=EventId(_int(_required(fields, "repl.last.id", path), path)),
+            function=_required(fields, "function", path),
+        )
 
 
 def _dumps(fields: object) -> str:

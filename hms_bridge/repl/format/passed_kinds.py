@@ -18,10 +18,6 @@ from hms_bridge.config.settings import ReplSettings
 from hms_bridge.errors import ReplError
 from hms_bridge.repl.format.event_payload import PAYLOAD_BYTES_MAX
 
-FUNCTIONS = "_functions"
-CONSTRAINTS = "_constraints"
-"""Directories of a bootstrap dump, as kinds that may be let pass."""
-
 PLACES = "PARTITION_PLACES"
 """Changes of partitions of managed tables that do not lie below their table (SET LOCATION)."""
 

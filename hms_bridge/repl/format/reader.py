@@ -12,8 +12,10 @@ from typing import TypeVar
 from changemanager.location import Resolver
 from hms_bridge.errors import DumpIncompleteError, MetaError, MetastoreError, ReplError
 from hms_bridge.model.catalog import Database, Partition, Table
+from hms_bridge.model.function import Function, Resource
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.partition_name import partition_name
+from hms_bridge.repl.format.constraints import FOREIGN_PREFIX, OWN_PREFIX, parse_constraints
 from hms_bridge.repl.format.dump_metadata import DumpMetadata, DumpType
 from hms_bridge.repl.format.events_dump import EventsDump
 from hms_bridge.repl.format.external_list import ExternalDirectory, parse_external_list
@@ -23,16 +25,36 @@ from hms_bridge.repl.format.layout import (
     ANEW_DIRECTORY,
     BATCH_PREFIX,
     BOOTSTRAP_DIRECTORIES,
+    CONSTRAINTS,
     FILES_LIST,
+    FUNCTIONS,
     DumpPaths,
     EventPaths,
 )
-from hms_bridge.repl.format.object_metadata import DatabaseMetadata, ReplicationSpec, TableMetadata
+from hms_bridge.repl.format.object_metadata import (
+    DatabaseMetadata,
+    FunctionMetadata,
+    ReplicationSpec,
+    TableMetadata,
+)
 from hms_bridge.repl.format.replays import Replays
 from hms_bridge.repl.format.side_texts import parse_names, parse_origin, parse_table_names
 from hms_bridge.repl.format.texts import child_directories, is_there
-from hms_bridge.repl.format.untrusted import DumpedFile, DumpRules, checked_name, checked_partition
-from hms_bridge.wire.object_json import database_from_json, partition_from_json, table_from_json
+from hms_bridge.repl.format.untrusted import (
+    DumpedFile,
+    DumpRules,
+    checked_file,
+    checked_name,
+    checked_partition,
+)
+from hms_bridge.wire.convert_constraint import TableConstraints
+from hms_bridge.wire.convert_function import function_from_struct
+from hms_bridge.wire.object_json import (
+    database_from_json,
+    partition_from_json,
+    struct_from_json,
+    table_from_json,
+)
 
 ObjectT = TypeVar("ObjectT")
 
@@ -56,6 +78,28 @@ class DumpedTable:
     files: tuple[DumpedFile, ...]
     partitions: tuple[DumpedPartition, ...]
     emptied: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DumpedResource:
+    """What a function needs; ``file`` None: it stays where it is."""
+
+    resource: Resource
+    file: DumpedFile | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DumpedFunction:
+    """A function as it was at an event."""
+
+    function: Function
+    resources: tuple[DumpedResource, ...]
+    last_event_id: EventId
+
+    @property
+    def files(self) -> tuple[DumpedFile, ...]:
+        """What a load copies."""
+        return tuple(one.file for one in self.resources if one.file is not None)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -116,12 +160,17 @@ class DumpReader:
         return checked_name(names[0], "database")
 
     def unloaded_parts(self) -> tuple[str, ...]:
-        """What a bootstrap dump has beside tables and is not loaded: ``_functions`` …; or, of an
-        incremental one, what is so beside the tables that come whole."""
+        """What a bootstrap dump has beside tables, and nothing here loads; or, of an incremental one,
+        what is so beside the tables that come whole, where no functions are."""
         paths = self.paths if self.is_bootstrap else self.paths.tables_anew
+        loaded = (CONSTRAINTS, FUNCTIONS) if self.is_bootstrap else (CONSTRAINTS,)
         root = self._resolve(paths.tables_root(self.source_database))
         parts = (name for name in child_directories(root) if name.startswith("_"))
-        return tuple(name for name in parts if root.volume.children(root.child(name).path))
+        return tuple(
+            name
+            for name in parts
+            if name not in loaded and root.volume.children(root.child(name).path)
+        )
 
     @property
     def names_anew(self) -> frozenset[str]:
@@ -215,6 +264,65 @@ class DumpReader:
             paths.table_data(database, name),
             expected=(database, name),
         )
+
+    def functions(self) -> tuple[DumpedFunction, ...]:
+        """Those of a bootstrap dump; none if they are let pass."""
+        if FUNCTIONS in self.rules.passed_kinds:
+            return ()
+        database = self.source_database
+        names = child_directories(self._resolve(self.paths.functions(database)))
+        return tuple(
+            self._function(self.paths.function_metadata(database, checked_name(name, "function")))
+            for name in names
+        )
+
+    def event_function(self, event: DumpedEvent) -> DumpedFunction:
+        """The function of a CREATE FUNCTION."""
+        return self._function(event.paths.object_metadata)
+
+    def _function(self, path: str) -> DumpedFunction:
+        metadata = FunctionMetadata.parse(self._read(path), path)
+        function = _decoded(
+            path, lambda: function_from_struct(struct_from_json("Function", metadata.function))
+        )
+        return DumpedFunction(
+            function=replace(function, name=checked_name(function.name, "function")),
+            resources=tuple(self._resource(resource, path) for resource in function.resources),
+            last_event_id=metadata.last_event_id,
+        )
+
+    def _resource(self, resource: Resource, path: str) -> DumpedResource:
+        """Hive encodes what is to be copied, and nothing else."""
+        is_reference = "#" in resource.uri
+        file = (
+            checked_file(resource.uri, self.rules, path, is_transactional=False)
+            if is_reference
+            else None
+        )
+        return DumpedResource(resource=resource, file=file)
+
+    def constraints(self) -> tuple[TableConstraints, ...]:
+        """Those of the tables of a bootstrap dump, or of those that an incremental one brings
+        whole; none if they are let pass. Raises ReplError for a file that is none of them."""
+        if CONSTRAINTS in self.rules.passed_kinds:
+            return ()
+        paths = self.paths if self.is_bootstrap else self.paths.tables_anew
+        root = self._resolve(paths.constraints(self.source_database))
+        if not is_there(root):
+            return ()
+        names = sorted(child.name for child in root.volume.children(root.path))
+        return tuple(
+            of_table
+            for name in names
+            if not name.startswith(".")
+            for of_table in self._constraints(root.child(name).uri, name)
+        )
+
+    def _constraints(self, path: str, name: str) -> tuple[TableConstraints, ...]:
+        if not name.startswith((OWN_PREFIX, FOREIGN_PREFIX)):
+            raise ReplError(f"{path}: no file of constraints is called so; dump again")
+        table = checked_name(name[len(OWN_PREFIX) :], "table")
+        return parse_constraints(self._read(path), path, (self.source_database, table))
 
     def external_directories(self) -> tuple[ExternalDirectory, ...]:
         """Directories of external tables that the dump asks to copy."""

@@ -14,6 +14,8 @@ from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.repl.format.object_metadata import SCOPE_ALL, SCOPE_METADATA
 from hms_bridge.repl.format.passed_kinds import refusal
 from hms_bridge.repl.format.reader import DumpedPartition, DumpedTable, DumpReader
+from hms_bridge.repl.load.constraints import load_constraints
+from hms_bridge.repl.load.functions import put_function
 from hms_bridge.repl.load.own_source import METASTORE_HINT
 from hms_bridge.repl.load.replica import Replica
 from hms_bridge.repl.target_objects import (
@@ -54,6 +56,7 @@ def check_bootstrap(reader: DumpReader, target: Database | None, table_names: in
 def check_tables(reader: DumpReader, external_base: str | None) -> tuple[str, ...]:
     """Names of the tables to load. Raises ReplError for one that cannot be, before any is."""
     _check_parts(reader)
+    reader.constraints()
     names = []
     for name in reader.table_names():
         dumped = reader.table(name)
@@ -121,12 +124,16 @@ def load_bootstrap(reader: DumpReader, replica: Replica, names: tuple[str, ...])
             _load_table(reader, replica, dumped)
     for dumped in views:
         _load_table(reader, replica, dumped)
+    load_constraints(replica, reader.constraints())
+    for function in reader.functions():
+        put_function(replica, function)
 
 
 def check_tables_anew(reader: DumpReader, external_base: str | None) -> None:
     """Raises ReplError for a table that an incremental dump brings whole and that cannot be
     loaded, before anything is."""
     _check_parts(reader)
+    reader.constraints()
     for dumped in reader.tables_anew():
         _check(dumped, external_base)
 
@@ -148,6 +155,7 @@ def replace_tables(reader: DumpReader, replica: Replica) -> None:
             )
     for dumped in sorted(dumped_tables, key=lambda entry: entry.table.is_any_view):
         _load_table(reader, replica, dumped)
+    load_constraints(replica, reader.constraints())
 
 
 def lacks_tables(reader: DumpReader, replica: Replica) -> bool:

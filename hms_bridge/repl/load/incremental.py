@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from hms_bridge.model.catalog import TableType
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.partition_name import parse_partition_name
+from hms_bridge.repl.format.constraints import ADDED
 from hms_bridge.repl.format.dump_metadata import DumpType
 from hms_bridge.repl.format.event_payload import (
     AbortTxnPayload,
@@ -18,10 +19,10 @@ from hms_bridge.repl.format.event_payload import (
     Payload,
 )
 from hms_bridge.repl.format.passed_kinds import is_harmless_compaction, refusal
-from hms_bridge.repl.format.reader import DumpedEvent, DumpReader
+from hms_bridge.repl.format.reader import DumpedEvent, DumpedFunction, DumpReader
 from hms_bridge.repl.format.relevance import TxnStep, unrelated_events
 from hms_bridge.repl.format.untrusted import DumpRules, checked_name
-from hms_bridge.repl.load.events import database, function, partition, table, txn
+from hms_bridge.repl.load.events import constraint, database, function, partition, table, txn
 from hms_bridge.repl.load.events.context import (
     ObjectChange,
     ObjectChanges,
@@ -41,7 +42,10 @@ _REPLAYS: Mapping[str, _Replay] = {
     DumpType.ABORT_TXN.value: txn.abort_txn,
     DumpType.CREATE_DATABASE.value: database.create_database,
     DumpType.ALTER_DATABASE.value: database.alter_database,
+    DumpType.CREATE_FUNCTION.value: function.create_function,
     DumpType.DROP_FUNCTION.value: function.drop_function,
+    **dict.fromkeys(ADDED, constraint.add_constraints),
+    DumpType.DROP_CONSTRAINT.value: constraint.drop_constraint,
     DumpType.CREATE_TABLE.value: table.create_table,
     DumpType.ALTER_TABLE.value: table.alter_table,
     DumpType.RENAME_TABLE.value: table.rename_table,
@@ -53,6 +57,16 @@ _REPLAYS: Mapping[str, _Replay] = {
     DumpType.TRUNCATE_PARTITION.value: partition.truncate_partition,
     DumpType.DROP_PARTITION.value: partition.drop_partition,
 }
+
+_DISPENSABLE = frozenset(
+    {
+        *ADDED,
+        DumpType.DROP_CONSTRAINT.value,
+        DumpType.CREATE_FUNCTION.value,
+        DumpType.DROP_FUNCTION.value,
+    }
+)
+"""Kinds that a replica may do without all the same (``hms.bridge.repl.passed.kinds``)."""
 
 _ALTERED = frozenset({DumpType.ALTER_TABLE.value, DumpType.ALTER_PARTITION.value})
 _RECORDED_AT_ONCE = frozenset(
@@ -73,12 +87,14 @@ class IncrementalPlan:
 
     ``left_out``: transactions of others. ``changes``: when tables and partitions come and go.
     ``counts``: events by kind that will be applied; ``passed``: kinds that have no effect here.
+    ``functions``: that it makes.
     """
 
     left_out: frozenset[EventId]
     changes: ObjectChanges
     counts: Mapping[str, int]
     passed: Mapping[str, int]
+    functions: tuple[DumpedFunction, ...] = ()
 
 
 def plan_incremental(reader: DumpReader, after: EventId) -> IncrementalPlan:
@@ -89,6 +105,7 @@ def plan_incremental(reader: DumpReader, after: EventId) -> IncrementalPlan:
     counts: Counter[str] = Counter()
     passed: Counter[str] = Counter()
     ids: dict[EventId, str] = {}
+    functions: list[DumpedFunction] = []
     for event in reader.events():
         # Of loaded events too: what was dropped or made before explains what is not there now.
         for name, change in _table_changes(reader, event):
@@ -103,21 +120,25 @@ def plan_incremental(reader: DumpReader, after: EventId) -> IncrementalPlan:
             steps.append(step)
         elif _is_passed(event, reader.rules):
             passed[event.type] += 1
+        elif event.type == DumpType.CREATE_FUNCTION.value:
+            functions.append(reader.event_function(event))
     left_out = unrelated_events(steps)
+    replayed = _REPLAYS.keys() - passed.keys()
     for event_id, event_type in ids.items():
-        if event_type in _REPLAYS and event_id not in left_out:
+        if event_id not in left_out and event_type in replayed:
             counts[event_type] += 1
     return IncrementalPlan(
         left_out=left_out,
         changes=ObjectChanges(by_name={name: tuple(of_name) for name, of_name in changes.items()}),
         counts=counts,
         passed=passed,
+        functions=tuple(functions),
     )
 
 
 def _is_passed(event: DumpedEvent, rules: DumpRules) -> bool:
     """Whether an event has no effect here. Raises ReplError if it must have one and cannot."""
-    if event.type in _REPLAYS:
+    if _replay_of(event, rules) is not None:
         return False
     if event.type in rules.passed_kinds:
         return True
@@ -128,6 +149,12 @@ def _is_passed(event: DumpedEvent, rules: DumpRules) -> bool:
     elif event.type == DumpType.UNKNOWN.value and is_harmless_compaction(event.payload):
         return True
     raise refusal(event.where, event.type, "an event of this kind")
+
+
+def _replay_of(event: DumpedEvent, rules: DumpRules) -> _Replay | None:
+    if event.type in _DISPENSABLE and event.type in rules.passed_kinds:
+        return None
+    return _REPLAYS.get(event.type)
 
 
 def _table_changes(reader: DumpReader, event: DumpedEvent) -> tuple[tuple[str, ObjectChange], ...]:
@@ -211,7 +238,8 @@ def replay(reader: DumpReader, replica: Replica, plan: IncrementalPlan) -> None:
     after = replica.recorded
     for event in _pending(reader, after):
         replica.check_lease()
-        replay_one = None if event.id in plan.left_out else _REPLAYS.get(event.type)
+        is_left_out = event.id in plan.left_out
+        replay_one = None if is_left_out else _replay_of(event, reader.rules)
         if replay_one is not None:
             if event.type in _RECORDED_AT_ONCE:
                 replica.record()

@@ -70,7 +70,7 @@ def _real_path(place: Location) -> str:
 
 
 def tables_of_events(reader: DumpReader) -> Iterator[Table]:
-    """The source's tables, as the events of a dump that write to them or make them tell."""
+    """The source's tables, as the events that write to them or make them tell."""
     for event in reader.events():
         if event.type == DumpType.COMMIT_TXN.value:
             yield from (dumped.table for dumped in reader.commit_tables(event))

@@ -8,6 +8,7 @@ any point is healed by loading again (docs/format/dump.md). Hive's load: docs/hi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import islice
@@ -15,7 +16,7 @@ from itertools import islice
 from changemanager.errors import ChangeManagerError
 from changemanager.location import Resolver
 from hms_bridge.clock import Clock, SystemClock
-from hms_bridge.errors import EventGapError, ReplError
+from hms_bridge.errors import EventGapError, IncompatibleError, ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.properties import (
@@ -41,6 +42,7 @@ from hms_bridge.repl.load.bootstrap import (
 )
 from hms_bridge.repl.load.copy import CopyReport
 from hms_bridge.repl.load.external import copy_external, require_there
+from hms_bridge.repl.load.functions import require_root
 from hms_bridge.repl.load.handed_over import refuse_successor, require_whole
 from hms_bridge.repl.load.incremental import IncrementalPlan, plan_incremental, replay
 from hms_bridge.repl.load.own_source import (
@@ -52,6 +54,7 @@ from hms_bridge.repl.load.own_source import (
 )
 from hms_bridge.repl.load.replica import Replica, ReplicaNames
 from hms_bridge.repl.load.same_source import origin_note, require_same_source
+from hms_bridge.repl.non_recoverable import marking_load
 from hms_bridge.repl.remedies import begin_anew
 from hms_bridge.repl.target_objects import DIVERGED, FIRST_INCREMENTAL_TABLES, last_event_of
 from hms_bridge.repl.verify import VerifyReport, verify_reader
@@ -63,7 +66,8 @@ _TABLES_COMPARED = 10
 class LoadRequest:
     """Load the newest dump of ``source_database`` below ``root`` into ``target_database``.
 
-    ``target_database`` None: the same name. ``external_base``: where data of external tables goes.
+    ``target_database`` None: the same name. ``external_base``: where data of external tables goes,
+    ``functions_root``: where files of functions do.
     ``is_preflight_quick`` looks for every file by name only, instead of reading its bytes first;
     the bytes are then checked as they are copied. ``retain_ms``: the source's hive.repl.cm.retain,
     for forecasts. ``lease``: how one load of the database is kept alone.
@@ -73,6 +77,7 @@ class LoadRequest:
     source_database: str
     target_database: str | None = None
     external_base: str | None = None
+    functions_root: str | None = None
     user: str = "hive"
     host: str = "localhost"
     rules: DumpRules = field(default_factory=DumpRules)
@@ -88,6 +93,7 @@ class LoadRequest:
             source_database=source,
             target_database=checked_name(self.target_database or source, "database"),
             external_base=self.external_base,
+            functions_root=self.functions_root,
             user=self.user,
             host=self.host,
         )
@@ -197,6 +203,10 @@ class ReplLoad:
         except (OSError, ChangeManagerError) as error:
             raise _unreachable(plan.request, error) from error
 
+    def marking(self, request: LoadRequest) -> AbstractContextManager[None]:
+        """Where plan and run are to leave Hive's mark of what no further load ends."""
+        return marking_load(self._resolve, request.root, request.names.source_database)
+
     def _plan(self, request: LoadRequest) -> LoadPlan:
         refuse_successor(self._replica(request).find_database())
         dump = self._newest(request)
@@ -292,6 +302,7 @@ class ReplLoad:
             )
         check_bootstrap(reader, database, len(tables))
         self._require_external(request, reader)
+        require_root(reader.functions(), request.functions_root)
         names = check_tables(reader, request.external_base)
         return LoadPlan(
             kind=LoadKind.BOOTSTRAP,
@@ -315,6 +326,7 @@ class ReplLoad:
         self._require_external(request, reader)
         check_tables_anew(reader, request.external_base)
         events = plan_incremental(reader, stands_at)
+        require_root(events.functions, request.functions_root)
         return LoadPlan(
             kind=LoadKind.INCREMENTAL,
             request=request,
@@ -358,7 +370,7 @@ class ReplLoad:
                 "incremental dump; load a bootstrap dump first"
             )
         if database.parameters.get(INCOMPATIBLE, "").lower() == "true":
-            raise ReplError(
+            raise IncompatibleError(
                 f"database {target} is marked {INCOMPATIBLE}: a replayed transaction was aborted "
                 "there, so later events do not fit. "
                 + begin_anew(request.names.source_database, target)

@@ -38,11 +38,13 @@ _OPEN_TOGETHER_MAX = 500
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReplicaNames:
-    """Who replicates what into what. ``external_base`` is where data of external tables goes."""
+    """Who replicates what into what. ``external_base`` is where data of external tables goes,
+    ``functions_root`` where files of functions do."""
 
     source_database: str
     target_database: str
     external_base: str | None = None
+    functions_root: str | None = None
     user: str
     host: str
 
@@ -101,7 +103,12 @@ class Replica:
     def note(self, defined: Table) -> None:
         """Keep what there is to say of an object of the source that is defined here."""
         text = foreign_view_note(defined, self.names.target_database)
-        if text is not None and text not in self.notes:
+        if text is not None:
+            self.add_note(text)
+
+    def add_note(self, text: str) -> None:
+        """Keep what differs from the source all the same; once."""
+        if text not in self.notes:
             self.notes.append(text)
 
     def find_database(self) -> Database | None:
