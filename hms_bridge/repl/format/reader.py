@@ -160,8 +160,8 @@ class DumpReader:
         return checked_name(names[0], "database")
 
     def unloaded_parts(self) -> tuple[str, ...]:
-        """What a bootstrap dump has beside tables, and nothing here loads; or, of an incremental one,
-        what is so beside the tables that come whole, where no functions are."""
+        """What a bootstrap dump has beside tables, and nothing here loads; or an incremental one
+        beside the tables that come whole, where no functions are."""
         paths = self.paths if self.is_bootstrap else self.paths.tables_anew
         loaded = (CONSTRAINTS, FUNCTIONS) if self.is_bootstrap else (CONSTRAINTS,)
         root = self._resolve(paths.tables_root(self.source_database))

@@ -154,7 +154,7 @@ def _bring_all(cycle: OpenCycle) -> CycleResult:
     if dump.kind is DumpKind.BLOCKED:
         cycle.loader.run(cycle.loader.plan(cycle.load))
         return cycle.run()
-    return cycle_result(dump, [cycle.loader.run(cycle.loader.plan(cycle.load))])
+    return cycle_result(dump.directory, [cycle.loader.run(cycle.loader.plan(cycle.load))])
 
 
 def _become_replica(plan: FailbackPlan, ways: _Ways) -> None:
