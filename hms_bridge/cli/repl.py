@@ -16,6 +16,7 @@ from hms_bridge.cli.options import (
 from hms_bridge.cli.output import print_record, say
 from hms_bridge.cli.progress import bytes_bar, working
 from hms_bridge.cli.repl_compare import compare
+from hms_bridge.cli.repl_drill import drill
 from hms_bridge.cli.repl_lag import lag
 from hms_bridge.cli.repl_part import end_part, open_replica
 from hms_bridge.cli.repl_policy import policy
@@ -337,6 +338,7 @@ repl.add_command(history)
 repl.add_command(status)
 repl.add_command(lag)
 repl.add_command(compare)
+repl.add_command(drill)
 repl.add_command(open_replica)
 repl.add_command(end_part)
 repl.add_command(verify)

@@ -9,6 +9,8 @@ from hms_bridge.config.durations import parse_duration_ms
 from hms_bridge.config.settings import REPL_ROOT, Settings
 from hms_bridge.connect import absolute_location, archive_root
 from hms_bridge.errors import ConfigError
+from hms_bridge.repl.compare.table_comparison import Depth
+from hms_bridge.repl.drill.plan import DrillRequest
 from hms_bridge.repl.dump.discard import DiscardRequest
 from hms_bridge.repl.dump.incremental import IncrementalRules
 from hms_bridge.repl.dump.plan import DumpRequest
@@ -118,6 +120,27 @@ def load_request(
         lease=lease_rules(settings),
         is_preflight_quick=is_quick,
         retain_ms=settings.archive.retain_ms,
+    )
+
+
+def drill_request(
+    source_database: str,
+    settings: Settings,
+    *,
+    root: str | None = None,
+    scratch: str | None = None,
+    has_checksums: bool = False,
+    has_rows: bool = False,
+    is_kept: bool = False,
+) -> DrillRequest:
+    """A drill of what is kept below the root. Raises ReplError for what is no name."""
+    name = f"drill_of_{source_database}" if scratch is None else scratch
+    return DrillRequest(
+        dump=dump_request(source_database, settings, root=root),
+        load=load_request(source_database, settings, root=root),
+        scratch_database=checked_name(name, "database"),
+        depth=Depth(has_checksums=has_checksums, has_rows=has_rows),
+        is_kept=is_kept,
     )
 
 

@@ -32,6 +32,9 @@ OPENED = "hms.bridge.replica.open"
 """Of ours, on a replica's database: ``false`` where only loads change it, ``definitions`` where
 others may define what it holds, ``true`` where they may write too (service/replica_gate.py)."""
 
+DRILL = "hms.bridge.repl.drill"
+"""Of ours, on a database that a drill made for itself: where the drill keeps its dumps."""
+
 BOOTSTRAP_STATE_PREFIX = "bootstrap.dump.state."
 
 AS_ON_SOURCE: Mapping[str, str] = {DO_NOT_UPDATE: "true"}
@@ -60,6 +63,7 @@ _SOURCE_PROPERTIES = frozenset(
         TARGET_LAST_EVENT,
         INCOMPATIBLE,
         OPENED,
+        DRILL,
     }
 )
 _TARGET_PROPERTIES = _SOURCE_PROPERTIES | {

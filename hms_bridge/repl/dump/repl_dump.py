@@ -97,6 +97,11 @@ class ReplDump(DumpVerb):
         name = request.database_name
         database = self._source.get_database(name)
         _require_source(database)
+        if request.is_apart and not database.is_replication_source:
+            raise ReplError(
+                f"database {name} is no replication source any more, so nothing archives what is "
+                f"replaced there; 'repl dump {name}' makes it one"
+            )
         self._require_lasting(request)
         request = self._with_archive(request, database)
         dumps = list_dumps(self._resolve, request.root, name)
@@ -234,7 +239,7 @@ class ReplDump(DumpVerb):
         request = plan.request
         name = request.database_name
         dumps = self._dumps_as_planned(plan)
-        pins = self._pins(name)
+        pins = replace(self._pins(name), is_apart=request.is_apart)
         above = self._resolve(database_directory(request.root, name))
         pins.release_loaded(dumps, above.uri)
         # Before anything is read: the next dump may name what is archived from here on.
