@@ -193,7 +193,7 @@ def test_a_database_of_somebody_is_never_taken(busy_world: ReplWorld) -> None:
         driller(world).plan(request(world))
     world.target.drop_database(SCRATCH)
     plan = driller(world).plan(request(world))
-    world.target.create_database(Database(name=SCRATCH, parameters={DRILL: "/etc"}))
+    world.target.create_database(Database(name=SCRATCH, parameters={DRILL: "/home/ann/files"}))
     with pytest.raises(ReplError, match="no place of a drill"):
         driller(world).run(plan)
     assert world.target.get_database(SCRATCH)

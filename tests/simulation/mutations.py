@@ -733,3 +733,7 @@ MUTATIONS = (
         ),
     ),
 )
+
+from tests.simulation.mutations_of_copies import OF_COPIES  # noqa: E402 - needs the class above
+
+MUTATIONS += OF_COPIES
