@@ -241,7 +241,18 @@ def _dump_report(report: DumpReport) -> dict[str, object]:
     metavar="DIR",
     help="Where the replica keeps data of external tables.  [default: setting]",
 )
-@click.option("--quick", "is_quick", is_flag=True, help="Look for files by name before copying.")
+@click.option("--quick", "is_quick", is_flag=True, help="Look for all files by name only at first.")
+@click.option(
+    "--check-first",
+    "is_read_first",
+    is_flag=True,
+    help="Read every byte before anything is changed, and again as it is copied.",
+)
+@click.option(
+    "--bandwidth",
+    metavar="SIZE",
+    help="Copy so much a second at most, such as 50MiB.  [default: setting]",
+)
 @dry_run_option
 @metastore_option
 @format_option
@@ -252,6 +263,8 @@ def load(
     given_root: str | None,
     external_base: str | None,
     is_quick: bool,
+    is_read_first: bool,
+    bandwidth: str | None,
     is_dry_run: bool,
     metastore_url: str,
     output_format: str,
@@ -259,10 +272,13 @@ def load(
 ) -> None:
     """Load the newest dump of DATABASE into the replica's metastore.
 
-    Every file is looked for first; if one is missing, nothing is changed.
+    Every file is looked for first; if one is missing, nothing is changed. Its bytes are checked as
+    they are copied, and before that where names are used again or where it takes no reading. A load
+    that was stopped goes on: a file that is whole at the replica is not copied again.
 
     \b
     Examples:
+      hms-bridge repl load sales --bandwidth 50MiB --metastore thrift://replica:9083
       hms-bridge repl load sales --metastore sqlite:///replica.db --root /dr/dumps
       hms-bridge repl load sales --external-base hdfs://dr:8020/external
       hms-bridge repl load sales --into sales_dr --dry-run
@@ -272,6 +288,8 @@ def load(
     from hms_bridge.connect import connected
     from hms_bridge.repl.load.repl_load import ReplLoad
 
+    if is_quick and is_read_first:
+        raise click.UsageError("--quick looks at names only, --check-first at every byte: give one")
     if target_database == "":
         raise click.UsageError("--into '' names no database; without --into it is called as there")
     request = load_request(
@@ -281,6 +299,8 @@ def load(
         root=given_root,
         external_base=external_base,
         is_quick=is_quick,
+        is_read_first=is_read_first,
+        bandwidth=bandwidth,
     )
     with connected(metastore_url, settings, is_created=not is_dry_run) as metastore:
         with working("looking for the files of the dump"):

@@ -7,6 +7,7 @@ import socket
 
 from hms_bridge.config.durations import parse_duration_ms
 from hms_bridge.config.settings import REPL_ROOT, Settings
+from hms_bridge.config.sizes import parse_size
 from hms_bridge.connect import absolute_location, archive_root
 from hms_bridge.errors import ConfigError
 from hms_bridge.repl.compare.table_comparison import Depth
@@ -18,6 +19,7 @@ from hms_bridge.repl.dump.snapshot_wait import WaitRules
 from hms_bridge.repl.format.untrusted import DumpRules, checked_name
 from hms_bridge.repl.lease import LeaseRules
 from hms_bridge.repl.load.repl_load import LoadRequest
+from hms_bridge.repl.verify import Reading
 
 
 def dump_request(
@@ -106,8 +108,12 @@ def load_request(
     root: str | None = None,
     external_base: str | None = None,
     is_quick: bool = False,
+    is_read_first: bool = False,
+    bandwidth: str | None = None,
 ) -> LoadRequest:
-    """A load of the newest dump."""
+    """A load of the newest dump. ``bandwidth``: bytes a second, as people write them; None: as the
+    settings say. Raises ConfigError for one that is none."""
+    preflight = Reading.ALL if is_read_first else Reading.WHERE_NAMES_ARE_USED_AGAIN
     base = settings.repl.external_base if external_base is None else external_base
     return LoadRequest(
         root=repl_root(root, settings),
@@ -118,7 +124,8 @@ def load_request(
         host=socket.gethostname(),
         rules=dump_rules(settings),
         lease=lease_rules(settings),
-        is_preflight_quick=is_quick,
+        preflight=Reading.NONE if is_quick else preflight,
+        bandwidth=settings.repl.bandwidth if bandwidth is None else parse_size(bandwidth),
         retain_ms=settings.archive.retain_ms,
     )
 

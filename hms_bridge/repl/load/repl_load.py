@@ -33,6 +33,7 @@ from hms_bridge.repl.format.reader import DumpReader
 from hms_bridge.repl.format.texts import write_text
 from hms_bridge.repl.format.untrusted import DumpRules, checked_name
 from hms_bridge.repl.lease import LeaseKind, LeaseRequest, LeaseRules, held_lease
+from hms_bridge.repl.load.bandwidth import throttle
 from hms_bridge.repl.load.bootstrap import (
     check_bootstrap,
     check_tables,
@@ -53,7 +54,7 @@ from hms_bridge.repl.load.own_source import (
 from hms_bridge.repl.load.replica import Replica, ReplicaNames
 from hms_bridge.repl.remedies import begin_anew
 from hms_bridge.repl.target_objects import FIRST_INCREMENTAL_TABLES, last_event_of
-from hms_bridge.repl.verify import VerifyReport, verify_reader
+from hms_bridge.repl.verify import Reading, VerifyReport, verify_reader
 
 _TABLES_COMPARED = 10
 
@@ -63,9 +64,10 @@ class LoadRequest:
     """Load the newest dump of ``source_database`` below ``root`` into ``target_database``.
 
     ``target_database`` None: the same name. ``external_base``: where data of external tables goes.
-    ``is_preflight_quick`` looks for every file by name only, instead of reading its bytes first;
-    the bytes are then checked as they are copied. ``retain_ms``: the source's hive.repl.cm.retain,
-    for forecasts. ``lease``: how one load of the database is kept alone.
+    ``preflight``: which files are read before anything is changed; all are checked as they are
+    copied. ``bandwidth``: bytes a second that are copied at most; None: as many as can be.
+    ``retain_ms``: the source's hive.repl.cm.retain, for forecasts. ``lease``: how one load of the
+    database is kept alone.
     """
 
     root: str
@@ -76,7 +78,8 @@ class LoadRequest:
     host: str = "localhost"
     rules: DumpRules = field(default_factory=DumpRules)
     lease: LeaseRules = field(default_factory=LeaseRules)
-    is_preflight_quick: bool = False
+    preflight: Reading = Reading.WHERE_NAMES_ARE_USED_AGAIN
+    bandwidth: int | None = None
     retain_ms: int | None = None
 
     @property
@@ -256,7 +259,9 @@ class ReplLoad:
     def _replica(
         self, request: LoadRequest, check_lease: Callable[[], None] = lambda: None
     ) -> Replica:
-        return Replica(self._target, self._resolve, request.names, self._on_copied, check_lease)
+        pace = throttle(request.bandwidth, self._clock)
+        names = request.names
+        return Replica(self._target, self._resolve, names, self._on_copied, check_lease, pace)
 
     def _verify(
         self, request: LoadRequest, reader: DumpReader, after: EventId | None = None
@@ -266,7 +271,7 @@ class ReplLoad:
             reader,
             after=after,
             retain_ms=request.retain_ms,
-            is_quick=request.is_preflight_quick,
+            reading=request.preflight,
         )
         report.require_complete(request.names.target_database)
         return report
@@ -444,7 +449,7 @@ class ReplLoad:
     def _copy_external(self, plan: LoadPlan, reader: DumpReader, replica: Replica) -> None:
         directories = reader.external_directories()
         replica.copied += copy_external(
-            self._resolve, directories, plan.request.external_base, replica.check_lease
+            self._resolve, directories, plan.request.external_base, replica.copier
         )
 
     def _mark_loaded(self, reader: DumpReader) -> None:
