@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.simulation.mutations import Mutation
 
 _DRILL = "tests/repl/test_drill.py::"
+_COPY = "tests/repl/test_copy_engine.py::"
 
 OF_COPIES = (
     Mutation(
@@ -48,6 +49,34 @@ OF_COPIES = (
         old="            root=plan.scratch.place,\n            target_database=",
         new="            target_database=",
         test=f"{_DRILL}test_a_chain_that_is_kept_is_loaded_and_nothing_else_is_touched",
+    ),
+    Mutation(
+        name="a copy is not compared with what its source should be",
+        file="changemanager/transfer.py",
+        old="        reading.require(checksum)\n",
+        new="",
+        test=f"{_COPY}test_other_bytes_than_the_dump_names_get_no_name",
+    ),
+    Mutation(
+        name="a copy is not compared with what was read",
+        file="changemanager/transfer.py",
+        old="        _require_written(part, reading, checksum)\n",
+        new="",
+        test=f"{_COPY}test_what_was_written_is_what_was_read",
+    ),
+    Mutation(
+        name="a file without checksum may change as it is copied",
+        file="changemanager/transfer.py",
+        old="        if before is not None and source.status() != before:\n",
+        new="        if False:\n",
+        test=f"{_COPY}test_a_source_that_changes_as_it_is_read",
+    ),
+    Mutation(
+        name="names that are used again are believed",
+        file="hms_bridge/repl/verify.py",
+        old='        return DirectoryName.parse(file.sub_directory.partition("/")[0]) is None\n',
+        new="        return False\n",
+        test=f"{_COPY}test_which_files_are_read_before_anything_is_changed",
     ),
     Mutation(
         name="what a merge cannot have taken counts as merged",
