@@ -1,7 +1,7 @@
 # Everything a person or CI does here, one line each: `make help`.
 PY := .venv/bin/python
 
-.PHONY: help setup demo quick test coverage simulate mutants lint types docs bench bench-cluster integration integration-long lock clean
+.PHONY: help setup demo quick test coverage simulate mutants lint types docs bench bench-cluster bench-repl integration integration-long lock clean
 
 help:            ## list these
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 16
@@ -45,6 +45,9 @@ bench: setup     ## ratios: ours against a peer or a limit, in one run
 
 bench-cluster: setup  ## a dump to HDFS, ours against Hive's, on the real systems
 	$(PY) -m benchmarks.cluster
+
+bench-repl: setup  ## a bootstrap load against cp -r of the same files
+	$(PY) -m benchmarks.replication
 
 integration: setup  ## the real systems judge: Hive, HDFS, Trino, PostgreSQL, MariaDB, S3
 	bash integration/run.sh

@@ -11,7 +11,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from changemanager.checksum import HDFS_LAYOUT, checksum_like, composite_checksum
+from changemanager.checksum import (
+    HDFS_LAYOUT,
+    READ_BYTES,
+    checksum_like,
+    composite_checksum,
+)
 from changemanager.errors import LocationError
 from changemanager.filesystem.opening import (
     BUCKET_SCHEMES,
@@ -26,7 +31,6 @@ _URI = re.compile(
 )
 _SAME_FILE_SYSTEM = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs"}
 _HDFS_PORT = f":{RPC_PORT}"
-_READ_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -189,9 +193,9 @@ class Location:
         return self.volume.status(self.path)
 
     def chunks(self) -> Iterator[bytes]:
-        """The bytes of the file, a mebibyte at a time."""
+        """The bytes of the file, piece by piece."""
         with self.volume.open_input(self.path) as stream:
-            while data := stream.read(_READ_BYTES):
+            while data := stream.read(READ_BYTES):
                 yield data
 
     def checksum(self) -> str:

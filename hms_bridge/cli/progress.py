@@ -16,12 +16,13 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
+    TransferSpeedColumn,
 )
 
 _TEXT = TextColumn("{task.description}")
 
 Advance = Callable[[int], None]
-"""Told how many bytes were done since the last call."""
+"""Told how many bytes were done since the last call; fewer than 0 where some are done again."""
 
 
 @contextmanager
@@ -38,8 +39,9 @@ def working(text: str) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def bytes_bar(text: str, total_bytes: int) -> Iterator[Advance]:
-    """A bar that fills as the block tells what it has done."""
-    columns = (_TEXT, BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    """A bar that fills as the block tells what it has done, from any thread: how much, how fast,
+    and how long it will still take."""
+    columns = (_TEXT, BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
     with _progress(*columns) as progress:
         task = progress.add_task(text, total=total_bytes)
 

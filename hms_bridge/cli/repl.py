@@ -17,6 +17,7 @@ from hms_bridge.cli.options import (
 from hms_bridge.cli.output import print_record, say
 from hms_bridge.cli.progress import bytes_bar, working
 from hms_bridge.cli.repl_compare import compare
+from hms_bridge.cli.repl_drill import drill
 from hms_bridge.cli.repl_handover import failback, promote
 from hms_bridge.cli.repl_lag import lag
 from hms_bridge.cli.repl_part import end_part, open_replica
@@ -33,7 +34,7 @@ from hms_bridge.dml.named import find_database
 if TYPE_CHECKING:
     from hms_bridge.repl.dump.plan import DumpPlan, DumpReport, DumpRequest
     from hms_bridge.repl.dump.size import DumpSize
-    from hms_bridge.repl.load.repl_load import LoadPlan, LoadReport
+    from hms_bridge.repl.load.plan import LoadPlan, LoadReport
 
 
 _NEWEST = "//"
@@ -249,7 +250,18 @@ def _dump_report(report: DumpReport) -> dict[str, object]:
     metavar="DIR",
     help="Where the replica keeps data of external tables.  [default: setting]",
 )
-@click.option("--quick", "is_quick", is_flag=True, help="Look for files by name before copying.")
+@click.option("--quick", "is_quick", is_flag=True, help="Look for all files by name only at first.")
+@click.option(
+    "--check-first",
+    "is_read_first",
+    is_flag=True,
+    help="Read every byte before anything is changed, and again as it is copied.",
+)
+@click.option(
+    "--bandwidth",
+    metavar="SIZE",
+    help="Copy so much a second at most, such as 50MiB.  [default: setting]",
+)
 @dry_run_option
 @metastore_option
 @format_option
@@ -260,6 +272,8 @@ def load(
     given_root: str | None,
     external_base: str | None,
     is_quick: bool,
+    is_read_first: bool,
+    bandwidth: str | None,
     is_dry_run: bool,
     metastore_url: str,
     output_format: str,
@@ -267,10 +281,13 @@ def load(
 ) -> None:
     """Load the newest dump of DATABASE into the replica's metastore.
 
-    Every file is looked for first; if one is missing, nothing is changed.
+    Every file is looked for first; if one is missing, nothing is changed. Its bytes are checked as
+    they are copied, and before that where names are used again or where it takes no reading. A load
+    that was stopped goes on: a file that is whole at the replica is not copied again.
 
     \b
     Examples:
+      hms-bridge repl load sales --bandwidth 50MiB --metastore thrift://replica:9083
       hms-bridge repl load sales --metastore sqlite:///replica.db --root /dr/dumps
       hms-bridge repl load sales --external-base hdfs://dr:8020/external
       hms-bridge repl load sales --into sales_dr --dry-run
@@ -280,6 +297,8 @@ def load(
     from hms_bridge.connect import connected
     from hms_bridge.repl.load.repl_load import ReplLoad
 
+    if is_quick and is_read_first:
+        raise click.UsageError("--quick looks at names only, --check-first at every byte: give one")
     if target_database == "":
         raise click.UsageError("--into '' names no database; without --into it is called as there")
     request = load_request(
@@ -289,6 +308,8 @@ def load(
         root=given_root,
         external_base=external_base,
         is_quick=is_quick,
+        is_read_first=is_read_first,
+        bandwidth=bandwidth,
     )
     with connected(metastore_url, settings, is_created=not is_dry_run) as metastore:
         planner = ReplLoad(metastore, file_systems(settings))
@@ -351,6 +372,7 @@ repl.add_command(history)
 repl.add_command(status)
 repl.add_command(lag)
 repl.add_command(compare)
+repl.add_command(drill)
 repl.add_command(promote)
 repl.add_command(failback)
 repl.add_command(open_replica)

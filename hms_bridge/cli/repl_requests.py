@@ -7,15 +7,19 @@ import socket
 
 from hms_bridge.config.durations import parse_duration_ms
 from hms_bridge.config.settings import REPL_ROOT, Settings
+from hms_bridge.config.sizes import parse_size
 from hms_bridge.connect import absolute_location, archive_root
 from hms_bridge.errors import ConfigError
+from hms_bridge.repl.compare.table_comparison import Depth
+from hms_bridge.repl.drill.plan import DrillRequest
 from hms_bridge.repl.dump.discard import DiscardRequest
 from hms_bridge.repl.dump.incremental import IncrementalRules
 from hms_bridge.repl.dump.plan import DumpRequest
 from hms_bridge.repl.dump.snapshot_wait import WaitRules
 from hms_bridge.repl.format.untrusted import DumpRules, checked_name
 from hms_bridge.repl.lease import LeaseRules
-from hms_bridge.repl.load.repl_load import LoadRequest
+from hms_bridge.repl.load.plan import LoadRequest
+from hms_bridge.repl.verify import Reading
 
 
 def dump_request(
@@ -110,8 +114,12 @@ def load_request(
     root: str | None = None,
     external_base: str | None = None,
     is_quick: bool = False,
+    is_read_first: bool = False,
+    bandwidth: str | None = None,
 ) -> LoadRequest:
-    """A load of the newest dump."""
+    """A load of the newest dump. ``bandwidth``: bytes a second, as people write them; None: as the
+    settings say. Raises ConfigError for one that is none."""
+    preflight = Reading.ALL if is_read_first else Reading.WHERE_NAMES_ARE_USED_AGAIN
     base = settings.repl.external_base if external_base is None else external_base
     return LoadRequest(
         root=repl_root(root, settings),
@@ -123,8 +131,30 @@ def load_request(
         host=socket.gethostname(),
         rules=dump_rules(settings),
         lease=lease_rules(settings),
-        is_preflight_quick=is_quick,
+        preflight=Reading.NONE if is_quick else preflight,
+        bandwidth=settings.repl.bandwidth if bandwidth is None else parse_size(bandwidth),
         retain_ms=settings.archive.retain_ms,
+    )
+
+
+def drill_request(
+    source_database: str,
+    settings: Settings,
+    *,
+    root: str | None = None,
+    scratch: str | None = None,
+    has_checksums: bool = False,
+    has_rows: bool = False,
+    is_kept: bool = False,
+) -> DrillRequest:
+    """A drill of what is kept below the root. Raises ReplError for what is no name."""
+    name = f"drill_of_{source_database}" if scratch is None else scratch
+    return DrillRequest(
+        dump=dump_request(source_database, settings, root=root),
+        load=load_request(source_database, settings, root=root),
+        scratch_database=checked_name(name, "database"),
+        depth=Depth(has_checksums=has_checksums, has_rows=has_rows),
+        is_kept=is_kept,
     )
 
 

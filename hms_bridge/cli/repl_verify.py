@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -15,13 +16,16 @@ from hms_bridge.model.counted import counted
 
 if TYPE_CHECKING:
     from changemanager.location import Resolver
+    from hms_bridge.repl.at_target import TargetFile, TargetReport
     from hms_bridge.repl.verify import VerifiedFile, VerifyReport
 
 _COLUMNS = (
     "place", "table", "partition", "event", "file", "size", "archived", "expires", "reason",
+    "at_target", "at_target_reason",
 )  # fmt: skip
 _SHOWN = (
-    "place", "event", "table", "partition", "file", "size", "expires", "lost because",
+    "place", "at_target", "event", "table", "partition", "file", "size", "expires", "lost because",
+    "at_target_reason",
 )  # fmt: skip
 
 
@@ -29,14 +33,20 @@ _SHOWN = (
 @click.argument("directory", metavar="[DUMP]", required=False)
 @click.option("--newest", metavar="DATABASE", help="The newest dump of DATABASE.")
 @click.option("--root", "given_root", metavar="DIR", help="Where dumps are.  [default: setting]")
+@click.option(
+    "--target", "target_url", metavar="URL", help="Look there too: a replica's metastore."
+)
+@click.option("--into", "target_database", help="Database of the replica.  [default: the same]")
 @click.option("--quick", "is_quick", is_flag=True, help="Look for names and sizes only.")
-@click.option("--all", "is_all", is_flag=True, help="List every file, not only the missing ones.")
+@click.option("--all", "is_all", is_flag=True, help="List every file, not only those in trouble.")
 @format_option
 @settings_options
 def verify(
     directory: str | None,
     newest: str | None,
     given_root: str | None,
+    target_url: str | None,
+    target_database: str | None,
     is_quick: bool,
     is_all: bool,
     output_format: str,
@@ -44,10 +54,13 @@ def verify(
 ) -> None:
     """Look for every file that a dump names: at its source, in the archive, or missing.
 
-    Exit code 1 if any is missing. Nothing is touched.
+    With --target also: whether the replica has it, something that was merged of it, or has still
+    to copy it. Exit code 1 if any file is lost, with --target 2 if the replica lacks one, 3 if that
+    is unclear, as a later change may have removed it. Nothing is touched.
 
     \b
     Examples:
+      hms-bridge repl verify --newest sales --root /dr/dumps --target sqlite:///replica.db
       hms-bridge repl verify /dr/dumps/c2FsZXM=/7f3c0d8e-…
       hms-bridge repl verify /dr/dumps/c2FsZXM=/7f3c0d8e-… --all --format jsonl
       hms-bridge repl verify --newest sales --root /dr/dumps
@@ -57,6 +70,8 @@ def verify(
     from hms_bridge.connect import archive_root
     from hms_bridge.repl.verify import verify_dump
 
+    if target_database is not None and target_url is None:
+        raise click.UsageError("--into names a database of --target, which was not given")
     resolver = file_systems(settings)
     location = _dump(directory, newest, given_root, resolver, settings)
     counts: Counter[str] = Counter()
@@ -75,13 +90,67 @@ def verify(
             is_quick=is_quick,
             on_looked=looked,
         )
-    shown = report.files if is_all or output_format != "table" else report.missing
-    rows = [_row(file) for file in shown]
+        there = None
+        if target_url is not None:
+            show("looking at the target")
+            there = _at_target(report, target_url, target_database, settings, is_quick=is_quick)
+    rows = list(_rows(report, there, is_all=is_all or output_format != "table"))
     if rows or output_format != "table":
         print_rows(rows, _COLUMNS, output_format, shown=_SHOWN)
     _say_whereabouts(report)
-    if report.exit_code:
-        raise SystemExit(report.exit_code)
+    if there is not None:
+        _say_target(there)
+    exit_code = report.exit_code if there is None else there.exit_code
+    if exit_code:
+        raise SystemExit(exit_code)
+
+
+def _at_target(
+    report: VerifyReport,
+    target_url: str,
+    target_database: str | None,
+    settings: Settings,
+    *,
+    is_quick: bool,
+) -> TargetReport:
+    from hms_bridge.cli.repl_requests import dump_rules
+    from hms_bridge.config.file_systems import file_systems
+    from hms_bridge.connect import connected
+    from hms_bridge.repl.at_target import TargetCheck
+    from hms_bridge.repl.format.layout import DumpPaths
+    from hms_bridge.repl.format.reader import DumpReader
+
+    resolver = file_systems(settings)
+    reader = DumpReader(resolver, DumpPaths(report.directory), dump_rules(settings))
+    database = target_database or reader.source_database
+    with connected(target_url, settings, is_created=False) as target:
+        return TargetCheck(target, resolver, database, is_quick=is_quick).run(reader, report)
+
+
+def _rows(
+    report: VerifyReport, there: TargetReport | None, *, is_all: bool
+) -> Iterator[dict[str, object]]:
+    """All files, or those in trouble: missing, or not as they should be at the target."""
+    from changemanager.whereabouts import Whereabouts
+    from hms_bridge.repl.at_target import TROUBLES
+
+    states = [None] * len(report.files) if there is None else there.files
+    for file, state in zip(report.files, states, strict=True):
+        is_missing = file.place is Whereabouts.MISSING
+        if is_all or (is_missing if state is None else is_missing or state.state in TROUBLES):
+            yield _row(file, state)
+
+
+def _say_target(report: TargetReport) -> None:
+    from hms_bridge.repl.at_target import AtTarget
+
+    counts = [f"{count} {state.value}" for state in AtTarget if (count := report.count(state))]
+    stands = (
+        "is not bootstrapped" if report.stands_at is None else f"is at event {report.stands_at}"
+    )
+    say(f"{report.target_database} of the target {stands}: {', '.join(counts) or 'no files'}")
+    if report.bytes_to_copy:
+        say(f"a load has {size_text(report.bytes_to_copy)} to copy")
 
 
 def _say_whereabouts(report: VerifyReport) -> None:
@@ -129,7 +198,7 @@ def _dump(
     return location
 
 
-def _row(file: VerifiedFile) -> dict[str, object]:
+def _row(file: VerifiedFile, there: TargetFile | None) -> dict[str, object]:
     from changemanager.whereabouts import Whereabouts
 
     named = file.named
@@ -143,5 +212,7 @@ def _row(file: VerifiedFile) -> dict[str, object]:
         "archived": time_text(file.archived_at_ms),
         "expires": time_text(file.expires_at_ms),
         "reason": file.reason or None,
+        "at_target": there.state.value if there else None,
+        "at_target_reason": (there.reason or None) if there else None,
         "lost because": file.reason if file.place is Whereabouts.MISSING else None,
     }

@@ -292,6 +292,9 @@ class ReplSettings:
         "How long notification events are kept at most for the next dump of a replicated database, "
         "beyond their time to live. A database that was not dumped for so long is given up: its "
         "replica has to be bootstrapped anew.", unit="d")
+    bandwidth: int | None = setting(Given.number_or_none, "hms.bridge.repl.bandwidth", "",
+        "How many bytes a second a load copies at most, all its threads together. Empty means as "
+        "many as it can.", low=1)
     load_schemes: frozenset[str] = setting(Given.names, "hms.bridge.repl.load.schemes",
         "abfs,abfss,file,gs,hdfs,s3,s3a,s3n,webhdfs",
         "The only kinds of file system from which files of a dump are read.")

@@ -38,7 +38,8 @@ from hms_bridge.model.properties import SOURCE_FOR
 from hms_bridge.model.target import Target
 from hms_bridge.repl.dump.plan import DumpReport, DumpRequest
 from hms_bridge.repl.dump.repl_dump import ReplDump
-from hms_bridge.repl.load.repl_load import LoadReport, LoadRequest, ReplLoad
+from hms_bridge.repl.load.plan import LoadReport, LoadRequest
+from hms_bridge.repl.load.repl_load import ReplLoad
 from hms_bridge.repl.verify import VerifyReport, verify_dump
 
 DATABASE = "demo"

@@ -50,6 +50,7 @@ class LeaseKind(Enum):
     LOAD = "repl-load"
     DUMP = "repl-dump"
     RUN = "repl-run"
+    DRILL = "repl-drill"
 
     @property
     def verb(self) -> str:

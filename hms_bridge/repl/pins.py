@@ -84,15 +84,20 @@ def given_up_of(manifest: ArchivePins | None, database: str) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DumpPins:
-    """Sets and releases the pins of one replicated database. Without a manifest nothing happens."""
+    """Sets and releases the pins of one replicated database. Without a manifest nothing happens.
+
+    ``is_apart``: the dump is none of those that follow on each other, so the policy's pin, which is
+    of the last of these, stays as it is.
+    """
 
     manifest: ArchivePins | None
     clock: Clock
     database: str
+    is_apart: bool = False
 
     def begin(self) -> None:
         """A dump begins: hold what is archived from now on, unless an older dump holds more."""
-        if self.manifest is None:
+        if self.manifest is None or self.is_apart:
             return
         holder = policy_holder(self.database)
         if not any(pin.holder == holder for pin in self.manifest.pins()):
@@ -117,7 +122,7 @@ class DumpPins:
 
         It has found all files that it names, so that the policy goes on, even if it was given up.
         """
-        if self.manifest is not None:
+        if self.manifest is not None and not self.is_apart:
             self._put_policy(began_at_ms)
 
     def hold_since(self, since_ms: int) -> None:

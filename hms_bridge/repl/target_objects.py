@@ -48,6 +48,8 @@ HANDOVER = "hms.bridge.repl.handover"
 DIVERGED = "hms.bridge.repl.diverged"
 """Of ours, on a former source: names of tables that changed on both sides, or only here, and so are
 right only when a dump has brought them whole."""
+DRILL = "hms.bridge.repl.drill"
+"""Of ours, on a database that a drill made for itself: where the drill keeps its dumps."""
 
 BOOTSTRAP_STATE_PREFIX = "bootstrap.dump.state."
 
@@ -82,6 +84,7 @@ _SOURCE_PROPERTIES = frozenset(
         FENCED,
         HANDOVER,
         DIVERGED,
+        DRILL,
     }
 )
 _TARGET_PROPERTIES = _SOURCE_PROPERTIES | {

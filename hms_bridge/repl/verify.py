@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from enum import Enum
 
 from changemanager.location import Resolver
 from changemanager.whereabouts import Whereabouts, locate
+from hms_bridge.acid.names import DirectoryName
 from hms_bridge.errors import SourceFileMissingError
 from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import EventId
@@ -20,6 +22,23 @@ from hms_bridge.repl.remedies import begin_anew, bring_anew
 
 _NAMED_IN_MESSAGE = 5
 _TYPES_WITH_FILES = frozenset({DumpType.CREATE_TABLE.value, DumpType.ADD_PARTITION.value})
+
+
+class Reading(Enum):
+    """Of which files the bytes are read to tell whether they are what a dump names."""
+
+    ALL = "all"
+    WHERE_NAMES_ARE_USED_AGAIN = "where names are used again"
+    """Directories of ACID tables have a number that is given once, so a file there of the right
+    name is the right one, or damaged; elsewhere an INSERT OVERWRITE writes the old names anew.
+    Where the file system keeps checksums nothing needs to be read: there all are compared."""
+    NONE = "none"
+
+    def is_asked(self, file: DumpedFile, *, has_native_checksum: bool) -> bool:
+        """Whether a file's bytes, or its file system's checksum of them, are to be looked at."""
+        if self is not Reading.WHERE_NAMES_ARE_USED_AGAIN or has_native_checksum:
+            return self is not Reading.NONE
+        return DirectoryName.parse(file.sub_directory.partition("/")[0]) is None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -141,7 +160,7 @@ def verify_dump(
         reader,
         retain_ms=retain_ms,
         own_archive=own_archive,
-        is_quick=is_quick,
+        reading=Reading.NONE if is_quick else Reading.ALL,
         on_looked=on_looked,
     )
 
@@ -153,7 +172,7 @@ def verify_reader(
     after: EventId | None = None,
     retain_ms: int | None = None,
     own_archive: str | None = None,
-    is_quick: bool = False,
+    reading: Reading = Reading.ALL,
     on_looked: Callable[[VerifiedFile], None] = lambda _: None,
 ) -> VerifyReport:
     """The same for an open dump; events up to ``after`` are left out, as they are loaded."""
@@ -167,7 +186,7 @@ def verify_reader(
     def look(named: NamedFile) -> VerifiedFile:
         cmroot = named.file.cmroot
         is_known = own is None or cmroot is None or resolve(cmroot).uri == own
-        return _verdict(resolve, named, retain_ms if is_known else None, is_quick)
+        return _verdict(resolve, named, retain_ms if is_known else None, reading)
 
     seen: dict[_Key, VerifiedFile] = {}
     with FilePool() as pool:
@@ -188,9 +207,11 @@ def _key(named: NamedFile) -> _Key:
 
 
 def _verdict(
-    resolve: Resolver, named: NamedFile, retain_ms: int | None, is_quick: bool
+    resolve: Resolver, named: NamedFile, retain_ms: int | None, reading: Reading
 ) -> VerifiedFile:
-    located = locate(named.file.encoded, resolve, is_content_checked=not is_quick)
+    source = resolve(named.file.uri).volume.capabilities
+    is_read = reading.is_asked(named.file, has_native_checksum=source.has_native_checksum)
+    located = locate(named.file.encoded, resolve, is_content_checked=is_read)
     archived_at_ms = None
     if located.whereabouts is Whereabouts.IN_CM and located.location is not None:
         # The archive sets a file's time as it takes it, and the purge goes by that time

@@ -15,7 +15,8 @@ from hms_bridge.model.compaction import CompactionType
 from hms_bridge.repl.dump.plan import DumpReport, DumpRequest
 from hms_bridge.repl.dump.repl_dump import ReplDump
 from hms_bridge.repl.dump.snapshot_wait import WaitRules
-from hms_bridge.repl.load.repl_load import LoadRequest, ReplLoad
+from hms_bridge.repl.load.plan import LoadRequest
+from hms_bridge.repl.load.repl_load import ReplLoad
 from hms_bridge.service.open import open_local_metastore
 from integration.referees.hive42 import Hive42
 from integration.referees.java_metastore import JavaMetastore

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -271,8 +272,8 @@ def test_a_full_disk_keeps_the_source_and_leaves_no_part(tmp_path: Path) -> None
 class LyingVolume(FarVolume):
     """A disk that forgets bytes."""
 
-    def write_new(self, path: str, chunks: object) -> None:
-        Path(path).write_bytes(b"other")
+    def write_new(self, path: str, chunks: Iterable[bytes]) -> None:
+        Path(path).write_bytes(b"other than " + b"".join(chunks))
 
 
 def test_a_copy_that_is_not_what_was_copied_is_no_archive(tmp_path: Path) -> None:

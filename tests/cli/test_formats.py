@@ -31,6 +31,7 @@ CLEANING = [
 ]  # fmt: skip
 VERIFIED = [
     "place", "table", "partition", "event", "file", "size", "archived", "expires", "reason",
+    "at_target", "at_target_reason",
 ]  # fmt: skip
 ALMOST_NOW = ("--set", "hive.repl.cm.retain=1ms")
 
@@ -143,6 +144,22 @@ def test_verify_finds_the_newest_dump_by_itself(busy: BusyMetastore) -> None:
     assert (answer.exit_code, "no finished dump of sales" in answer.err) == (1, True)
     for words in ((), ("--newest", "sales", str(busy.dump))):
         assert busy.program.run("repl", "verify", *words).exit_code == 2
+
+
+def test_verify_looks_at_the_target_too(busy: BusyMetastore) -> None:
+    _, url, *settings = busy.replica
+    words = ("repl", "verify", str(busy.dump), "--target", url, *settings)
+    waiting = busy.program.ok(*words, "--format", "json").json
+    assert {row["at_target"] for row in waiting} == {"to copy"}
+    busy.program.ok("repl", "load", "sales", *busy.replica)
+    loaded = busy.program.ok(*words)
+    assert (loaded.out, f"{len(waiting)} there" in loaded.err) == ("", True)
+    lost = next((busy.program.folder / "dr").rglob("orders/*/bucket_*"))
+    lost.unlink()
+    answer = busy.program.run(*words)
+    assert (answer.exit_code, len(answer.table)) == (2, 2)
+    assert "lacking" in answer.out
+    assert busy.program.run(*words[:3], "--into", "sales").exit_code == 2
 
 
 def test_an_archive_of_others_has_a_retention_of_its_own(busy: BusyMetastore) -> None:

@@ -29,7 +29,7 @@ from hms_bridge.repl.dump.event_source import concerns
 from hms_bridge.repl.dump.events import EventWriter
 from hms_bridge.repl.dump.incremental import IncrementalRules
 from hms_bridge.repl.format.layout import EventPaths
-from hms_bridge.repl.load.repl_load import LoadKind
+from hms_bridge.repl.load.plan import LoadKind
 from hms_bridge.wire.object_json import table_to_json
 from tests.support.world import COLUMNS
 

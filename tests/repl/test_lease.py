@@ -21,7 +21,7 @@ from hms_bridge.model.lock import (
 from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import OpenTxnsRequest
 from hms_bridge.repl.lease import LeaseKind, LeaseRequest, LeaseRules, held_lease
-from hms_bridge.repl.load.repl_load import LoadKind
+from hms_bridge.repl.load.plan import LoadKind
 from hms_bridge.repl.load.replica import Replica
 from tests.conformance import objects
 from tests.support.served_metastore import served_metastore

@@ -15,7 +15,8 @@ from hms_bridge.backend.schema.txn_tables import REPL_TXN_MAP
 from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.format.events_dump import EventsDump
 from hms_bridge.repl.load import copy
-from hms_bridge.repl.load.repl_load import LoadKind, LoadRequest, ReplLoad
+from hms_bridge.repl.load.plan import LoadKind, LoadRequest
+from hms_bridge.repl.load.repl_load import ReplLoad
 from tests.support.engines import MEMORY
 from tests.support.faults import CrashError, FaultPlan, FaultyMetastore, faulty
 from tests.support.world import World

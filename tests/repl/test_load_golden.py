@@ -21,7 +21,8 @@ from hms_bridge.model.compaction import CompactionType
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.format.passed_kinds import PASSED_BY_DEFAULT
 from hms_bridge.repl.format.untrusted import DumpRules
-from hms_bridge.repl.load.repl_load import LoadKind, LoadRequest, ReplLoad
+from hms_bridge.repl.load.plan import LoadKind, LoadRequest
+from hms_bridge.repl.load.repl_load import ReplLoad
 from hms_bridge.repl.verify import verify_dump
 from tests.support.golden_repl import CYCLES
 from tests.support.world import World

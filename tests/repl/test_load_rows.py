@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hms_bridge.repl.load.repl_load import LoadRequest, ReplLoad
+from hms_bridge.repl.load.plan import LoadRequest
+from hms_bridge.repl.load.repl_load import ReplLoad
 from hms_bridge.service.open import open_local_metastore
 from tests.support.golden_repl import CYCLES
 from tests.support.table_rows import acid_rows, row_order

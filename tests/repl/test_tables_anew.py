@@ -18,7 +18,7 @@ from hms_bridge.model.catalog import TableType
 from hms_bridge.model.compaction import CompactionType
 from hms_bridge.model.event import WriteNotification
 from hms_bridge.model.ids import WriteId
-from hms_bridge.repl.load.repl_load import LoadKind
+from hms_bridge.repl.load.plan import LoadKind
 from hms_bridge.repl.own_part import Access, set_access
 from tests.support.program import run_here
 from tests.support.repl_world import ReplWorld

@@ -15,7 +15,7 @@ from hms_bridge.model.ids import EventId, WriteId
 from hms_bridge.model.txn import AbortReason
 from hms_bridge.repl.dump.plan import DumpKind
 from hms_bridge.repl.dump.snapshot_wait import WaitRules
-from hms_bridge.repl.load.repl_load import LoadKind
+from hms_bridge.repl.load.plan import LoadKind
 from hms_bridge.repl.verify import verify_dump
 from tests.support.simulated_clock import DAY_MS
 

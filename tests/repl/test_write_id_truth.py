@@ -10,7 +10,8 @@ from hms_bridge.errors import InvalidOperationError, ReplError
 from hms_bridge.model.catalog import Column
 from hms_bridge.repl.dump.discard import DiscardRequest, ReplDiscard
 from hms_bridge.repl.dump.repl_dump import ReplDump
-from hms_bridge.repl.load.repl_load import LoadRequest, ReplLoad
+from hms_bridge.repl.load.plan import LoadRequest
+from hms_bridge.repl.load.repl_load import ReplLoad
 from hms_bridge.repl.own_part import Access, plan_end, run_end, set_access
 from hms_bridge.repl.whole_lists import whole_lists
 from tests.support.repl_world import LEASE

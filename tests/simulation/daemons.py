@@ -21,13 +21,8 @@ from hms_bridge.repl.dump.plan import DumpKind, DumpPlan, DumpReport, DumpReques
 from hms_bridge.repl.dump.repl_dump import ReplDump
 from hms_bridge.repl.dump.snapshot_wait import WaitRules
 from hms_bridge.repl.lease import LeaseRules
-from hms_bridge.repl.load.repl_load import (
-    LoadKind,
-    LoadPlan,
-    LoadReport,
-    LoadRequest,
-    ReplLoad,
-)
+from hms_bridge.repl.load.plan import LoadKind, LoadPlan, LoadReport, LoadRequest
+from hms_bridge.repl.load.repl_load import ReplLoad
 from tests.simulation.cluster import Cluster
 from tests.simulation.side import CMROOT, REPL_ROOT, Side
 

@@ -902,3 +902,7 @@ MUTATIONS = (
         "test_a_table_that_a_hives_incremental_dump_brings_whole",
     ),
 )
+
+from tests.simulation.mutations_of_copies import OF_COPIES  # noqa: E402 - needs the class above
+
+MUTATIONS += OF_COPIES

@@ -20,7 +20,8 @@ from hms_bridge.repl.handover.promote import Promotion
 from hms_bridge.repl.handover.promote_plan import PromotePlan, PromoteRequest
 from hms_bridge.repl.handover.sides import OpenSides, Side
 from hms_bridge.repl.lease import LeaseRules
-from hms_bridge.repl.load.repl_load import LoadRequest, ReplLoad
+from hms_bridge.repl.load.plan import LoadRequest
+from hms_bridge.repl.load.repl_load import ReplLoad
 from hms_bridge.repl.pinned_dumps import release_loaded_dumps
 from tests.support.databases import sqlite_file
 from tests.support.simulated_clock import SimulatedClock

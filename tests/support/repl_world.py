@@ -18,7 +18,8 @@ from hms_bridge.repl.dump.plan import DumpReport, DumpRequest
 from hms_bridge.repl.dump.repl_dump import ReplDump
 from hms_bridge.repl.dump.snapshot_wait import WaitRules
 from hms_bridge.repl.lease import LeaseRules
-from hms_bridge.repl.load.repl_load import LoadReport, LoadRequest, ReplLoad
+from hms_bridge.repl.load.plan import LoadReport, LoadRequest
+from hms_bridge.repl.load.repl_load import ReplLoad
 from hms_bridge.service.metastore_service import MetastoreService
 from tests.support.databases import sqlite_file
 from tests.support.simulated_clock import SimulatedClock

@@ -13,7 +13,8 @@ from hms_bridge.errors import ReplError, SourceFileMissingError
 from hms_bridge.model.replication import CycleOutcome, CycleResult
 from hms_bridge.repl.dump.plan import DumpKind, DumpPlan, DumpRequest
 from hms_bridge.repl.dump.repl_dump import ReplDump
-from hms_bridge.repl.load.repl_load import LoadKind, LoadReport, LoadRequest, ReplLoad
+from hms_bridge.repl.load.plan import LoadKind, LoadReport, LoadRequest
+from hms_bridge.repl.load.repl_load import ReplLoad
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

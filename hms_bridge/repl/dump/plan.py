@@ -20,10 +20,11 @@ class DumpRequest:
     ``cm_root`` is the archive that file references name; None without ChangeManager.
     ``is_archive_elsewhere_allowed``: it may be on another file system. ``policy`` becomes the value
     of ``repl.source.for`` if the database has none. ``is_bootstrap_forced`` begins anew although a
-    dump exists; with ``is_waiting_replaced`` also in place of one that is not loaded.
-    ``has_checksums`` False leaves checksums and archive out of file references: a real Hive that
-    loads from a file system without checksums of its own (local, S3) takes a file whose reference
-    has one for changed. Then only files at their source are found.
+    dump exists; with ``is_waiting_replaced`` also in place of one that is not loaded. ``is_apart``:
+    it is none of those that follow on each other, and moves nothing on that they need; the database
+    must be a source already. ``has_checksums`` False leaves checksums and archive out of file
+    references: a real Hive that loads from a file system without checksums of its own (local, S3)
+    takes a file whose reference has one for changed. Then only files at their source are found.
     ``external_base``: copy data of external tables to this place of the target, with each dump;
     None dumps their metadata only. ``is_previous_kept`` keeps older dumps. ``tables_anew``: tables
     that an incremental dump brings whole instead of their events.
@@ -36,6 +37,7 @@ class DumpRequest:
     policy: str = "hms-bridge"
     is_bootstrap_forced: bool = False
     is_waiting_replaced: bool = False
+    is_apart: bool = False
     is_previous_kept: bool = False
     has_checksums: bool = True
     external_base: str | None = None
@@ -108,3 +110,16 @@ class DumpReport:
     file_count: int = 0
     idle_txn_ids: tuple[TxnId, ...] = ()
     removed: tuple[str, ...] = ()
+
+
+def blocked_by(request: DumpRequest, directory: str) -> DumpPlan:
+    """The plan where a dump that is not loaded stands in the way."""
+    return DumpPlan(
+        kind=DumpKind.BLOCKED,
+        request=request,
+        reason=(
+            f"{directory} is not loaded yet; load it first (repl load), or, if nobody wants it, "
+            f"end it (repl dump {request.database_name} --discard); then dump again"
+        ),
+        previous=directory,
+    )

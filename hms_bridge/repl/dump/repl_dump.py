@@ -34,7 +34,7 @@ from hms_bridge.repl.dump.plain_tables import (
     require_reported,
     write_plain,
 )
-from hms_bridge.repl.dump.plan import DumpKind, DumpPlan, DumpReport, DumpRequest
+from hms_bridge.repl.dump.plan import DumpKind, DumpPlan, DumpReport, DumpRequest, blocked_by
 from hms_bridge.repl.dump.size import DumpSize, dump_size
 from hms_bridge.repl.dump.snapshot_wait import try_snapshot
 from hms_bridge.repl.dump.tables import TablesDump, WrittenTables, transactional_names
@@ -114,6 +114,11 @@ class ReplDump(DumpVerb):
         name = request.database_name
         database = self._source.get_database(name)
         _require_source(database)
+        if request.is_apart and not database.is_replication_source:
+            raise ReplError(
+                f"database {name} is no replication source any more, so nothing archives what is "
+                f"replaced there; 'repl dump {name}' makes it one"
+            )
         self._require_lasting(request)
         request = self._with_archive(request, database)
         dumps = list_dumps(self._resolve, request.root, name)
@@ -124,7 +129,7 @@ class ReplDump(DumpVerb):
         if previous.state is DumpState.FINISHED:
             is_begun_anew = request.is_bootstrap_forced and request.is_waiting_replaced
             if not (is_begun_anew or (request.anew and is_replaceable(previous))):
-                return _blocked(request, previous)
+                return blocked_by(request, previous.paths.root)
             # Also where older dumps are kept: all that it has is in the new one, and nobody loads
             # it.
             removed = removed or (previous.paths.root,)
@@ -255,7 +260,7 @@ class ReplDump(DumpVerb):
         request = plan.request
         name = request.database_name
         dumps = self._dumps_as_planned(plan)
-        pins = self._pins(name)
+        pins = replace(self._pins(name), is_apart=request.is_apart)
         above = self._resolve(database_directory(request.root, name))
         pins.release_loaded(dumps, above.uri)
         # Before anything is read: the next dump may name what is archived from here on.
@@ -468,18 +473,6 @@ def _is_being_purged(located: LocatedFile, late: Collection[str]) -> bool:
     """It is still there, and the purge took it before it was pinned."""
     is_archived = located.whereabouts is Whereabouts.IN_CM
     return is_archived and not names_of([located.file]).isdisjoint(late)
-
-
-def _blocked(request: DumpRequest, previous: DumpDirectory) -> DumpPlan:
-    return DumpPlan(
-        kind=DumpKind.BLOCKED,
-        request=request,
-        reason=(
-            f"{previous.paths.root} is not loaded yet; load it first (repl load), or, if nobody "
-            f"wants it, end it (repl dump {request.database_name} --discard); then dump again"
-        ),
-        previous=previous.paths.root,
-    )
 
 
 def _require_source(database: Database) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from changemanager.durable import settle_names
@@ -42,8 +43,9 @@ class CopyReport:
 class Copier:
     """Brings dumped files below a table's or partition's directory.
 
-    ``on_copied`` is told the bytes of each file that is there. ``before_each`` is called before a
-    file is touched, and may raise.
+    ``on_copied`` is told bytes as they are read or found there, from several threads, and a
+    negative number where a copy begins again. ``before_each`` is called before a file is touched,
+    and may raise. ``pace`` is told each piece that was read, and returns when more may be.
     """
 
     def __init__(
@@ -51,10 +53,13 @@ class Copier:
         resolve: Resolver,
         on_copied: Callable[[int], None] = lambda _: None,
         before_each: Callable[[], None] = lambda: None,
+        pace: Callable[[int], None] = lambda _: None,
     ) -> None:
         self._resolve = resolve
         self._on_copied = on_copied
-        self._before_each = before_each
+        self.before_each = before_each
+        self._pace = pace
+        self._is_stopped = False
 
     def copy_all(self, files: tuple[DumpedFile, ...], root: Location) -> CopyReport:
         """Copy files below ``root``; see :meth:`copy_groups`."""
@@ -69,22 +74,32 @@ class Copier:
         SourceFileMissingError, or ReplError where the target holds other bytes under the name.
         """
         report = CopyReport()
-        with FilePool() as pool:
+        with FilePool() as pool, self._stopping():
             directories = tuple(
                 directory for made in pool.each(_prepare, groups) for directory in made
             )
             for copied in pool.each(self._copy_one, self._checked(groups)):
-                self._on_copied(copied.bytes)
                 report += copied
             pool.all(_sync, directories)
         return report
+
+    @contextmanager
+    def _stopping(self) -> Iterator[None]:
+        """Files that are half copied when the block fails stop at their next piece: the largest, or
+        a throttle, would else keep the load from its end for hours."""
+        self._is_stopped = False
+        try:
+            yield
+        except BaseException:
+            self._is_stopped = True
+            raise
 
     def _checked(
         self, groups: Sequence[tuple[tuple[DumpedFile, ...], Location]]
     ) -> Iterator[tuple[DumpedFile, Location]]:
         for files, root in groups:
             for file in files:
-                self._before_each()
+                self.before_each()
                 yield file, root.child(file.relative_path)
 
     def _copy_one(self, wanted: tuple[DumpedFile, Location]) -> CopyReport:
@@ -102,31 +117,54 @@ class Copier:
                     "that cannot be, the load names the way out before it changes anything",
                     missing=(file.uri,),
                 )
-            expected = file.checksum or located.location.checksum()
+            progress = _FileProgress(self._on_read)
             try:
-                copy_verified(located.location, target, expected, lambda: target.name)
+                copy_verified(
+                    located.location, target, file.checksum, lambda: target.name, progress.read
+                )
             except (ChecksumMismatchError, FileNotFoundError):
+                self._on_copied(-progress.bytes)
                 continue
             is_archived = located.whereabouts is Whereabouts.IN_CM
             return CopyReport(
                 source_files=int(not is_archived),
                 archive_files=int(is_archived),
-                bytes=located.size_bytes or 0,
+                bytes=progress.bytes,
             )
         raise ReplError(
             f"{file.uri}: its bytes changed while it was copied, {_ATTEMPTS} times; load again"
         )
+
+    def _on_read(self, size_bytes: int) -> None:
+        if self._is_stopped:
+            raise InterruptedError("the copy was stopped, as another one failed")
+        self._on_copied(size_bytes)
+        self._pace(size_bytes)
 
     def _keep(self, file: DumpedFile, target: Location) -> CopyReport:
         status = target.status()
         if status is not None and status.kind is FileKind.FILE:
             expected = file.checksum or self._resolve(file.uri).checksum()
             if target.checksum_like(expected) == expected:
+                self._on_copied(status.size_bytes)
                 return CopyReport(kept=1, bytes=status.size_bytes)
         raise ReplError(
             f"{target.uri} is there with other content than {file.uri}; somebody wrote to the "
             "replica. Move it away if it is not wanted, then load again"
         )
+
+
+class _FileProgress:
+    """How many bytes of one file were read."""
+
+    def __init__(self, on_read: Callable[[int], None]) -> None:
+        self._on_read = on_read
+        self.bytes = 0
+
+    def read(self, size_bytes: int) -> None:
+        """Some more."""
+        self.bytes += size_bytes
+        self._on_read(size_bytes)
 
 
 def _prepare(group: tuple[tuple[DumpedFile, ...], Location]) -> tuple[Location, ...]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from changemanager.filesystem.volume import FileKind
-from changemanager.location import Resolver
+from changemanager.location import Location, Resolver
 from hms_bridge.errors import ReplError
 from hms_bridge.repl.format.data_tree import list_data
 from hms_bridge.repl.format.external_list import ExternalDirectory, external_target
@@ -17,12 +15,11 @@ def copy_external(
     resolve: Resolver,
     directories: tuple[ExternalDirectory, ...],
     base: str | None,
-    before_each: Callable[[], None] = lambda: None,
+    copier: Copier,
 ) -> CopyReport:
     """Make each directory on the target like its source: new files copied, others removed.
 
-    ``before_each`` is called before a file or directory is touched, and may raise.
-    Raises ReplError without a base directory for such data.
+    Raises ReplError without a base directory for such data, and what the copier raises.
     """
     report = CopyReport()
     for directory in directories:
@@ -31,11 +28,10 @@ def copy_external(
                 f"the dump asks to copy data of the external table {directory.table_name}: say "
                 "where to (hive.repl.replica.external.table.base.dir), then load again"
             )
-        before_each()
+        copier.before_each()
         require_there(resolve, (directory,))
-        report += _mirror(
-            resolve, directory.source, external_target(base, directory.source), before_each
-        )
+        source = resolve(directory.source)
+        report += _mirror(source, resolve(external_target(base, directory.source)), copier)
     return report
 
 
@@ -53,25 +49,23 @@ def require_there(resolve: Resolver, directories: tuple[ExternalDirectory, ...])
             )
 
 
-def _mirror(
-    resolve: Resolver, source_uri: str, target_uri: str, before_each: Callable[[], None]
-) -> CopyReport:
-    source, target = resolve(source_uri), resolve(target_uri)
+def _mirror(source: Location, target: Location, copier: Copier) -> CopyReport:
+    """What is there with the same bytes stays; of all else that is there nothing stays."""
     files = {file.path: file for file in list_data(source) if file.kind is FileKind.FILE}
     target.volume.make_directory(target.path)
+    kept = CopyReport()
     for there in list_data(target):
         wanted = files.get(there.path)
         if there.kind is not FileKind.FILE:
             continue
         place = target.child(there.path)
-        if (
-            wanted is None
-            or wanted.size_bytes != there.size_bytes
-            or (place.checksum() != source.child(there.path).checksum())
-        ):
+        is_same = wanted is not None and wanted.size_bytes == there.size_bytes
+        if is_same and place.checksum() == source.child(there.path).checksum():
+            del files[there.path]
+            kept += CopyReport(kept=1, bytes=there.size_bytes)
+        else:
             place.volume.remove_file(place.path)
-    copier = Copier(resolve, before_each=before_each)
-    return copier.copy_all(
+    return kept + copier.copy_all(
         tuple(
             DumpedFile(
                 uri=source.child(path).uri,

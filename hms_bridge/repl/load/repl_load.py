@@ -7,10 +7,9 @@ any point is healed by loading again (docs/format/dump.md). Hive's load: docs/hi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
-from enum import Enum
+from dataclasses import replace
 from itertools import islice
 
 from changemanager.errors import ChangeManagerError
@@ -30,8 +29,8 @@ from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_du
 from hms_bridge.repl.format.layout import database_directory
 from hms_bridge.repl.format.reader import DumpReader
 from hms_bridge.repl.format.texts import write_text
-from hms_bridge.repl.format.untrusted import DumpRules, checked_name
-from hms_bridge.repl.lease import LeaseKind, LeaseRequest, LeaseRules, held_lease
+from hms_bridge.repl.lease import LeaseKind, LeaseRequest, held_lease
+from hms_bridge.repl.load.bandwidth import throttle
 from hms_bridge.repl.load.bootstrap import (
     check_bootstrap,
     check_tables,
@@ -40,7 +39,6 @@ from hms_bridge.repl.load.bootstrap import (
     load_bootstrap,
     replace_tables,
 )
-from hms_bridge.repl.load.copy import CopyReport
 from hms_bridge.repl.load.external import copy_external, require_there
 from hms_bridge.repl.load.functions import require_root
 from hms_bridge.repl.load.handed_over import refuse_successor, require_whole
@@ -52,7 +50,8 @@ from hms_bridge.repl.load.own_source import (
     refuse_own_source,
     tables_of_events,
 )
-from hms_bridge.repl.load.replica import Replica, ReplicaNames
+from hms_bridge.repl.load.plan import LoadKind, LoadPlan, LoadReport, LoadRequest
+from hms_bridge.repl.load.replica import Replica
 from hms_bridge.repl.load.same_source import origin_note, require_same_source
 from hms_bridge.repl.non_recoverable import marking_load
 from hms_bridge.repl.remedies import begin_anew
@@ -60,91 +59,6 @@ from hms_bridge.repl.target_objects import DIVERGED, FIRST_INCREMENTAL_TABLES, l
 from hms_bridge.repl.verify import VerifyReport, verify_reader
 
 _TABLES_COMPARED = 10
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LoadRequest:
-    """Load the newest dump of ``source_database`` below ``root`` into ``target_database``.
-
-    ``target_database`` None: the same name. ``external_base``: where data of external tables goes,
-    ``functions_root``: where files of functions do.
-    ``is_preflight_quick`` looks for every file by name only, instead of reading its bytes first;
-    the bytes are then checked as they are copied. ``retain_ms``: the source's hive.repl.cm.retain,
-    for forecasts. ``lease``: how one load of the database is kept alone.
-    """
-
-    root: str
-    source_database: str
-    target_database: str | None = None
-    external_base: str | None = None
-    functions_root: str | None = None
-    user: str = "hive"
-    host: str = "localhost"
-    rules: DumpRules = field(default_factory=DumpRules)
-    lease: LeaseRules = field(default_factory=LeaseRules)
-    is_preflight_quick: bool = False
-    retain_ms: int | None = None
-
-    @property
-    def names(self) -> ReplicaNames:
-        """Who replicates what into what, in lower case."""
-        source = checked_name(self.source_database, "database")
-        return ReplicaNames(
-            source_database=source,
-            target_database=checked_name(self.target_database or source, "database"),
-            external_base=self.external_base,
-            functions_root=self.functions_root,
-            user=self.user,
-            host=self.host,
-        )
-
-
-class LoadKind(Enum):
-    """What a load will do."""
-
-    BOOTSTRAP = "bootstrap"
-    INCREMENTAL = "incremental"
-    NOTHING = "nothing"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LoadPlan:
-    """What a load will do, found out without changing anything.
-
-    ``stands_at`` is the target's ``repl.last.id``, None before the bootstrap. ``tables``: that come
-    whole. ``events``: how many of each kind an incremental load applies; ``passed``: kinds
-    without effect here; ``left_out_count``: events of other databases' transactions. ``state`` of
-    the dump: one that is loaded is loaded again into a replica that is behind it.
-    """
-
-    kind: LoadKind
-    request: LoadRequest
-    reason: str
-    directory: str
-    state: DumpState = DumpState.FINISHED
-    stands_at: EventId | None = None
-    last_event_id: EventId | None = None
-    tables: tuple[str, ...] = ()
-    events: Mapping[str, int] = field(default_factory=dict)
-    passed: Mapping[str, int] = field(default_factory=dict)
-    left_out_count: int = 0
-    files: VerifyReport | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LoadReport:
-    """What a load did. ``notes``: what differs from the source all the same, for people."""
-
-    kind: LoadKind
-    reason: str
-    directory: str
-    target_database: str
-    last_event_id: EventId | None
-    copied: CopyReport = field(default_factory=CopyReport)
-    events: Mapping[str, int] = field(default_factory=dict)
-    passed: Mapping[str, int] = field(default_factory=dict)
-    tables: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
 
 
 class ReplLoad:
@@ -269,7 +183,9 @@ class ReplLoad:
     def _replica(
         self, request: LoadRequest, check_lease: Callable[[], None] = lambda: None
     ) -> Replica:
-        return Replica(self._target, self._resolve, request.names, self._on_copied, check_lease)
+        pace = throttle(request.bandwidth, self._clock)
+        names = request.names
+        return Replica(self._target, self._resolve, names, self._on_copied, check_lease, pace)
 
     def _verify(
         self, request: LoadRequest, reader: DumpReader, after: EventId | None = None
@@ -279,7 +195,7 @@ class ReplLoad:
             reader,
             after=after,
             retain_ms=request.retain_ms,
-            is_quick=request.is_preflight_quick,
+            reading=request.preflight,
         )
         report.require_complete(request.names.target_database)
         return report
@@ -464,7 +380,7 @@ class ReplLoad:
     def _copy_external(self, plan: LoadPlan, reader: DumpReader, replica: Replica) -> None:
         directories = reader.external_directories()
         replica.copied += copy_external(
-            self._resolve, directories, plan.request.external_base, replica.check_lease
+            self._resolve, directories, plan.request.external_base, replica.copier
         )
 
     def _mark_loaded(self, reader: DumpReader) -> None:

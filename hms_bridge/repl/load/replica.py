@@ -64,12 +64,13 @@ class Replica:
         names: ReplicaNames,
         on_copied: Callable[[int], None] = lambda _: None,
         check_lease: Callable[[], None] = lambda: None,
+        pace: Callable[[int], None] = lambda _: None,
     ) -> None:
         self._metastore = metastore
         self._check_lease = check_lease
         self.names = names
         self.resolve = resolve
-        self._copier = Copier(resolve, on_copied, check_lease)
+        self.copier = Copier(resolve, on_copied, check_lease, pace)
         self._opened: set[TxnId] = set()
         self._targets: dict[TxnId, TxnId] = {}
         self._allocated: set[tuple[str, TxnToWriteId]] = set()
@@ -274,12 +275,12 @@ class Replica:
             return
         if directory is None:
             raise ReplError(f"{what} has no location on the target; give it one and load again")
-        self.copied += self._copier.copy_all(files, self.resolve(directory))
+        self.copied += self.copier.copy_all(files, self.resolve(directory))
 
     def copy_parts(self, parts: Iterable[DumpedPartition], root: Location) -> None:
         """Copy the files of partitions to their directories below a table's, verified."""
         groups = [(part.files, root.child(part.name)) for part in parts if part.files]
-        self.copied += self._copier.copy_groups(groups)
+        self.copied += self.copier.copy_groups(groups)
 
     def table_root(self, table: Table) -> Location:
         """The directory of a table that has files. Raises ReplError for one without."""

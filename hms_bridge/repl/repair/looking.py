@@ -24,7 +24,7 @@ from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_du
 from hms_bridge.repl.format.dump_metadata import DumpType
 from hms_bridge.repl.format.reader import DumpReader
 from hms_bridge.repl.format.untrusted import checked_name
-from hms_bridge.repl.load.repl_load import LoadKind, LoadPlan
+from hms_bridge.repl.load.plan import LoadKind, LoadPlan
 from hms_bridge.repl.repair.plan import (
     Cure,
     RepairFacts,
@@ -38,6 +38,7 @@ from hms_bridge.repl.repair.plan import (
     troubles_of_findings,
 )
 from hms_bridge.repl.target_objects import last_event_of
+from hms_bridge.repl.verify import Reading
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -162,7 +163,7 @@ class RepairLooking:
 
     def _load(self, waiting: WaitingDump | None) -> tuple[LoadPlan | None, tuple[Trouble, ...]]:
         """What a load would do, or why it refuses to. By names: the load itself reads the bytes."""
-        quick = replace(self._sides.cycle.load, is_preflight_quick=True)
+        quick = replace(self._sides.cycle.load, preflight=Reading.NONE)
         try:
             return self._sides.cycle.loader.plan(quick), ()
         except ReplError as error:

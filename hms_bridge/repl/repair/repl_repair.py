@@ -18,7 +18,7 @@ from hms_bridge.repl.cycles.cycle import cycle_result
 from hms_bridge.repl.dump.discard import DiscardRequest
 from hms_bridge.repl.dump.plan import DumpKind, DumpRequest
 from hms_bridge.repl.lease import LeaseKind, LeaseRequest, held_lease
-from hms_bridge.repl.load.repl_load import LoadKind, LoadReport
+from hms_bridge.repl.load.plan import LoadKind, LoadReport
 from hms_bridge.repl.repair.looking import (
     Progress,
     RepairLook,

@@ -1,0 +1,101 @@
+"""What a load is asked for, what it will do, and what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from hms_bridge.model.ids import EventId
+from hms_bridge.repl.format.directories import DumpState
+from hms_bridge.repl.format.untrusted import DumpRules, checked_name
+from hms_bridge.repl.lease import LeaseRules
+from hms_bridge.repl.load.copy import CopyReport
+from hms_bridge.repl.load.replica import ReplicaNames
+from hms_bridge.repl.verify import Reading, VerifyReport
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LoadRequest:
+    """Load the newest dump of ``source_database`` below ``root`` into ``target_database``.
+
+    ``target_database`` None: the same name. ``external_base``: where data of external tables goes,
+    ``functions_root``: where files of functions do. ``preflight``: which files are read before
+    anything is changed; all are checked as they are copied. ``bandwidth``: bytes a second that are
+    copied at most; None: as many as can be. ``retain_ms``: the source's hive.repl.cm.retain, for
+    forecasts. ``lease``: how one load of the database is kept alone.
+    """
+
+    root: str
+    source_database: str
+    target_database: str | None = None
+    external_base: str | None = None
+    functions_root: str | None = None
+    user: str = "hive"
+    host: str = "localhost"
+    rules: DumpRules = field(default_factory=DumpRules)
+    lease: LeaseRules = field(default_factory=LeaseRules)
+    preflight: Reading = Reading.WHERE_NAMES_ARE_USED_AGAIN
+    bandwidth: int | None = None
+    retain_ms: int | None = None
+
+    @property
+    def names(self) -> ReplicaNames:
+        """Who replicates what into what, in lower case."""
+        source = checked_name(self.source_database, "database")
+        return ReplicaNames(
+            source_database=source,
+            target_database=checked_name(self.target_database or source, "database"),
+            external_base=self.external_base,
+            functions_root=self.functions_root,
+            user=self.user,
+            host=self.host,
+        )
+
+
+class LoadKind(Enum):
+    """What a load will do."""
+
+    BOOTSTRAP = "bootstrap"
+    INCREMENTAL = "incremental"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LoadPlan:
+    """What a load will do, found out without changing anything.
+
+    ``stands_at`` is the target's ``repl.last.id``, None before the bootstrap. ``tables``: that come
+    whole. ``events``: how many of each kind an incremental load applies; ``passed``: kinds
+    without effect here; ``left_out_count``: events of other databases' transactions. ``state`` of
+    the dump: one that is loaded is loaded again into a replica that is behind it.
+    """
+
+    kind: LoadKind
+    request: LoadRequest
+    reason: str
+    directory: str
+    state: DumpState = DumpState.FINISHED
+    stands_at: EventId | None = None
+    last_event_id: EventId | None = None
+    tables: tuple[str, ...] = ()
+    events: Mapping[str, int] = field(default_factory=dict)
+    passed: Mapping[str, int] = field(default_factory=dict)
+    left_out_count: int = 0
+    files: VerifyReport | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LoadReport:
+    """What a load did. ``notes``: what differs from the source all the same, for people."""
+
+    kind: LoadKind
+    reason: str
+    directory: str
+    target_database: str
+    last_event_id: EventId | None
+    copied: CopyReport = field(default_factory=CopyReport)
+    events: Mapping[str, int] = field(default_factory=dict)
+    passed: Mapping[str, int] = field(default_factory=dict)
+    tables: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,88 @@
+"""Mutations of what copies and drills; read by way of `mutations.MUTATIONS`."""
+
+from __future__ import annotations
+
+from tests.simulation.mutations import Mutation
+
+_DRILL = "tests/repl/test_drill.py::"
+_COPY = "tests/repl/test_copy_engine.py::"
+
+OF_COPIES = (
+    Mutation(
+        name="a drill moves the pin that the next dump needs",
+        file="hms_bridge/repl/pins.py",
+        old="        if self.manifest is not None and not self.is_apart:\n",
+        new="        if self.manifest is not None:\n",
+        test=f"{_DRILL}test_a_bootstrap_is_made_where_the_chain_is_not_kept",
+    ),
+    Mutation(
+        name="a drill takes a database of somebody for its own",
+        file="hms_bridge/repl/drill/scratch.py",
+        old="    place = parameters.get(DRILL)\n",
+        new='    place = parameters.get(DRILL, f"/dumps/{DIRECTORY}/c3Jj/token")\n',
+        test=f"{_DRILL}test_a_database_of_somebody_is_never_taken",
+    ),
+    Mutation(
+        name="a drill removes any directory that a database names",
+        file="hms_bridge/repl/drill/scratch.py",
+        old="levels[0] != DIRECTORY or database_of(levels[1]) is None",
+        new="False",
+        test=f"{_DRILL}test_a_database_of_somebody_is_never_taken",
+    ),
+    Mutation(
+        name="a scratch database forgets that a drill made it",
+        file="hms_bridge/repl/target_objects.py",
+        old="        OPENED,\n        DRILL,\n",
+        new="        OPENED,\n",
+        test=f"{_DRILL}test_a_chain_that_is_kept_is_loaded_and_nothing_else_is_touched",
+    ),
+    Mutation(
+        name="a drill that died keeps its pins",
+        file="hms_bridge/repl/drill/repl_drill.py",
+        old="        pins.release_loaded((), database_directory(scratch.place, source))\n",
+        new="",
+        test=f"{_DRILL}test_a_bootstrap_is_made_where_the_chain_is_not_kept",
+    ),
+    Mutation(
+        name="a drill marks the replication's own dumps as loaded",
+        file="hms_bridge/repl/drill/repl_drill.py",
+        old="            root=plan.scratch.place,\n            target_database=",
+        new="            target_database=",
+        test=f"{_DRILL}test_a_chain_that_is_kept_is_loaded_and_nothing_else_is_touched",
+    ),
+    Mutation(
+        name="a copy is not compared with what its source should be",
+        file="changemanager/transfer.py",
+        old="        reading.require(checksum)\n",
+        new="",
+        test=f"{_COPY}test_other_bytes_than_the_dump_names_get_no_name",
+    ),
+    Mutation(
+        name="a copy is not compared with what was read",
+        file="changemanager/transfer.py",
+        old="        _require_written(part, reading, checksum)\n",
+        new="",
+        test=f"{_COPY}test_what_was_written_is_what_was_read",
+    ),
+    Mutation(
+        name="a file without checksum may change as it is copied",
+        file="changemanager/transfer.py",
+        old="        if before is not None and source.status() != before:\n",
+        new="        if False:\n",
+        test=f"{_COPY}test_a_source_that_changes_as_it_is_read",
+    ),
+    Mutation(
+        name="names that are used again are believed",
+        file="hms_bridge/repl/verify.py",
+        old='        return DirectoryName.parse(file.sub_directory.partition("/")[0]) is None\n',
+        new="        return False\n",
+        test=f"{_COPY}test_which_files_are_read_before_anything_is_changed",
+    ),
+    Mutation(
+        name="what a merge cannot have taken counts as merged",
+        file="hms_bridge/repl/at_target.py",
+        old=" and (wanted is None or there.max_write_id >= wanted.max_write_id)",
+        new="",
+        test="tests/repl/test_at_target.py::test_why_a_file_is_absent",
+    ),
+)
