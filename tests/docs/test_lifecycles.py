@@ -52,7 +52,7 @@ def _words(states: type[Enum]) -> set[str]:
             {state.value for state in DumpState} - {"unfinished"},
             {"being written (unfinished)", "being loaded"},
         ),
-        ("replication.md", 1, {state.value for state in CycleOutcome}, set()),
+        ("replication.md", 2, {state.value for state in CycleOutcome}, set()),
     ],
 )  # fmt: skip
 def test_a_diagram_has_the_states_of_the_code(

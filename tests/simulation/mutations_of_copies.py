@@ -32,8 +32,8 @@ OF_COPIES = (
     Mutation(
         name="a scratch database forgets that a drill made it",
         file="hms_bridge/repl/target_objects.py",
-        old="        OPENED,\n        DRILL,\n",
-        new="        OPENED,\n",
+        old="        DIVERGED,\n        DRILL,\n",
+        new="        DIVERGED,\n",
         test=f"{_DRILL}test_a_chain_that_is_kept_is_loaded_and_nothing_else_is_touched",
     ),
     Mutation(
