@@ -139,35 +139,35 @@ def test_we_load_tables_that_real_hive_brings_whole(hive42: Hive42, tmp_path: Pa
     """`_bootstrap/` within an incremental dump: in the place of what the replica has."""
     hive = hive42.main
     root = tmp_path / "repl"
-    dump = f"repl dump origin with('hive.repl.rootdir'='file://{root}'"
-    hive.sql("create database origin with dbproperties('repl.source.for'='policy')")
-    hive.sql(f"create table origin.t (id int, v string) {ACID}")
-    hive.sql(f"create table origin.part (id int) partitioned by (p string) {ACID}")
-    hive.sql("insert into origin.t values (1, 'a'), (2, 'b')")
-    hive.sql("insert into origin.part values (1, 'x')")
+    dump = f"repl dump whole_origin with('hive.repl.rootdir'='file://{root}'"
+    hive.sql("create database whole_origin with dbproperties('repl.source.for'='policy')")
+    hive.sql(f"create table whole_origin.t (id int, v string) {ACID}")
+    hive.sql(f"create table whole_origin.part (id int) partitioned by (p string) {ACID}")
+    hive.sql("insert into whole_origin.t values (1, 'a'), (2, 'b')")
+    hive.sql("insert into whole_origin.part values (1, 'x')")
     hive.sql(f"{dump})")
     target = open_local_metastore(
         f"sqlite:///{tmp_path}/target.db3", warehouse=str(tmp_path / "target")
     )
     resolve = FsspecResolver()
     loader = ReplLoad(target, resolve)
-    request = LoadRequest(root=str(root), source_database="origin", target_database="replica")
+    request = LoadRequest(root=str(root), source_database="whole_origin", target_database="replica")
     loader.run(loader.plan(request))
 
-    hive.sql("insert into origin.t values (3, 'c')")
-    hive.sql("insert into origin.part values (2, 'y')")
+    hive.sql("insert into whole_origin.t values (3, 'c')")
+    hive.sql("insert into whole_origin.part values (2, 'y')")
     for file in (tmp_path / "target").rglob("bucket_*"):
         file.unlink()
     hive.sql(f"{dump}, 'hive.repl.bootstrap.acid.tables'='true')")
     report = loader.run(loader.plan(request))
     assert set(report.tables) == {"t", "part"}
-    _same(hive42, target, resolve)
+    _same(hive42, target, resolve, "whole_origin")
 
-    hive.sql("delete from origin.t where id = 1")
-    hive.sql("insert into origin.part values (3, 'x')")
+    hive.sql("delete from whole_origin.t where id = 1")
+    hive.sql("insert into whole_origin.part values (3, 'x')")
     hive.sql(f"{dump})")
     loader.run(loader.plan(request))
-    _same(hive42, target, resolve)
+    _same(hive42, target, resolve, "whole_origin")
     target.close()
 
 
@@ -252,8 +252,8 @@ def test_real_hive_follows_our_dumps_over_its_renames_and_drops(
     metastore.close()
 
 
-def _same(hive42: Hive42, target, resolve) -> None:
-    tables = sorted(row[0] for row in hive42.main.sql("show tables in origin"))
+def _same(hive42: Hive42, target, resolve, source: str = "origin") -> None:
+    tables = sorted(row[0] for row in hive42.main.sql(f"show tables in {source}"))
     assert list(target.get_tables("replica")) == tables
     for table in tables:
         columns = "id, p" if table == "part" else "id, v"
@@ -261,4 +261,4 @@ def _same(hive42: Hive42, target, resolve) -> None:
             (*row["row__id"], *(str(value) for name, value in row.items() if name != "row__id"))
             for row in acid_rows(target, resolve, "replica", table)
         )
-        assert ours == _read(hive42, f"origin.{table}", columns), table
+        assert ours == _read(hive42, f"{source}.{table}", columns), table
