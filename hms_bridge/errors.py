@@ -157,6 +157,10 @@ class EventGapError(ReplError):
     """Notification events were purged before they were dumped."""
 
 
+class MarkedError(ReplError):
+    """A dump has Hive's mark of a failure that no further try ends."""
+
+
 class IncompatibleError(ReplError):
     """A replayed transaction was aborted at the replica, so later events do not fit."""
 

@@ -32,6 +32,7 @@ _REMOVING = frozenset(
     {
         DumpType.INSERT.value,
         DumpType.DROP_TABLE.value,
+        DumpType.DROP_FUNCTION.value,
         DumpType.RENAME_TABLE.value,
         DumpType.TRUNCATE_TABLE.value,
         DumpType.DROP_PARTITION.value,
@@ -229,13 +230,34 @@ class TargetCheck:
             return None
 
     def _places(self, verified: VerifyReport) -> Iterator[tuple[FoundPlace, Sequence[int]]]:
-        """Each table or partition, and the numbers of its files; many events may name it."""
-        numbers: dict[tuple[str, str | None], list[int]] = {}
+        """Each table, partition or function, and its files by number; many events may name it."""
+        numbers: dict[tuple[str, str | None, bool], list[int]] = {}
         for number, file in enumerate(verified.files):
             target = file.named.target
-            numbers.setdefault((target.table or "", target.partition), []).append(number)
-        for (table, partition), own in numbers.items():
-            yield self._place(table, partition), own
+            key = (target.table or "", target.partition, file.named.is_of_function)
+            numbers.setdefault(key, []).append(number)
+        for (name, partition, is_of_function), own in numbers.items():
+            if is_of_function:
+                for number in own:
+                    file_name = verified.files[number].named.file.name
+                    yield self._place_of_function(name, file_name), [number]
+            else:
+                yield self._place(name, partition), own
+
+    def _place_of_function(self, name: str, file_name: str) -> FoundPlace:
+        try:
+            made = self._target.get_function(self._database, name)
+        except NoSuchObjectError:
+            why = f"there is no function {self._database}.{name}: dropped, or lost"
+            return FoundPlace(root=None, why=why)
+        for resource in made.resources:
+            if resource.uri.rpartition("/")[2] == file_name:
+                there = self._resolve(resource.uri)
+                status = there.status()
+                sizes = {} if status is None else {file_name: status.size_bytes}
+                return FoundPlace(root=there.parent, sizes=sizes)
+        why = f"function {self._database}.{name} uses no {file_name}"
+        return FoundPlace(root=None, why=why)
 
     def _place(self, name: str, partition_name: str | None) -> FoundPlace:
         what = f"table {self._database}.{name}"

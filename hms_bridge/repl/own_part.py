@@ -20,10 +20,12 @@ from hms_bridge.model.properties import (
     TARGET_LAST_EVENT,
 )
 from hms_bridge.model.txn import AbortReason, TxnState, TxnType
+from hms_bridge.repl.load.handed_over import refuse_successor
 from hms_bridge.repl.load.write_id_owner import owns
 from hms_bridge.repl.remedies import lift_fence
 from hms_bridge.repl.target_objects import (
     DIVERGED,
+    DRILL,
     FENCED,
     FIRST_INCREMENTAL_TABLES,
     HANDOVER,
@@ -51,6 +53,7 @@ PROPERTIES = (
     FIRST_INCREMENTAL_TABLES,
     ORIGIN,
     INCOMPATIBLE,
+    DRILL,
 )
 """Properties that make a database a source or a replica."""
 
@@ -78,6 +81,7 @@ def set_access(metastore: Metastore, name: str, access: Access) -> None:
         )
     if not is_replica(database.parameters):
         raise ReplError(f"database {database.name} is no replica; others may change it anyway")
+    refuse_successor(database)
     changes: dict[str, str | None] = {OPENED: access.value}
     if access is not Access.NOTHING:
         changes[WAS_OPEN] = "true"

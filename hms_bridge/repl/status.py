@@ -10,7 +10,7 @@ from changemanager.config import PinBudget
 from changemanager.location import Resolver
 from changemanager.manifest import ArchivePins, Pin
 from hms_bridge.clock import Clock
-from hms_bridge.errors import EventGapError, NoSuchObjectError
+from hms_bridge.errors import DumpIncompleteError, EventGapError, MarkedError, NoSuchObjectError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.counted import counted
 from hms_bridge.model.event import NotificationRequest
@@ -19,7 +19,7 @@ from hms_bridge.model.properties import FIRST_INCREMENTAL_PENDING, INCOMPATIBLE
 from hms_bridge.repl.dump.backlog import Backlog, bytes_to_copy, find_backlog
 from hms_bridge.repl.dump.event_source import EventRange
 from hms_bridge.repl.dump.origin import require_reached, require_same_log
-from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps
+from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps, newest_finished
 from hms_bridge.repl.format.untrusted import DumpRules
 from hms_bridge.repl.pins import dump_holder, given_up_text, policy_holder
 from hms_bridge.repl.remedies import begin_anew, taken_over
@@ -190,6 +190,7 @@ class ReplStatus:
                 trouble
                 for trouble in (
                     gap,
+                    _marked(dumps),
                     _lost_files(missing),
                     *(given_up_text(pin, source) for pin in own_pins),
                     _not_compatible(source, is_incompatible),
@@ -335,6 +336,17 @@ def _loaded_until(dumps: Sequence[DumpDirectory]) -> EventId | None:
         dump for dump in dumps if dump.state is DumpState.LOADED and dump.metadata is not None
     )
     return next((dump.metadata.last_event_id for dump in loaded if dump.metadata is not None), None)
+
+
+def _marked(dumps: Sequence[DumpDirectory]) -> str | None:
+    """What stops dump and load, whatever the events say."""
+    try:
+        newest_finished(dumps)
+    except MarkedError as error:
+        return str(error)
+    except DumpIncompleteError:
+        pass  # its state tells
+    return None
 
 
 def _lost_files(count: int) -> str | None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.simulation.mutation import Edit
+
 _PROMOTE = "tests/repl/test_promote.py::"
 _FAILBACK = "tests/repl/test_failback.py::"
 _PLANS = "tests/repl/test_handover_plans.py::"
+_TOGETHER = "tests/repl/test_verbs_together.py::"
 _ROOM = "hms_bridge/repl/handover/"
 
 HANDOVER: tuple[dict[str, Any], ...] = (
@@ -144,5 +147,55 @@ HANDOVER: tuple[dict[str, Any], ...] = (
         "old": "    if lacking:\n",
         "new": "    if False:\n",
         "test": f"{_FAILBACK}test_no_load_takes_such_a_table_for_what_it_is_not",
+    },
+    {
+        "name": "a replica with tables that diverged is promoted",
+        "file": f"{_ROOM}look.py",
+        "old": " or table.name in diverged\n",
+        "new": "\n",
+        "test": f"{_TOGETHER}test_a_replica_with_tables_that_diverged_is_not_promoted",
+    },
+    {
+        "name": "a repair drops a replica that takes over",
+        "file": "hms_bridge/repl/repair/looking.py",
+        "old": "        refuse_successor(database)\n",
+        "new": "",
+        "also": (
+            Edit(
+                "hms_bridge/repl/repair/repl_repair.py",
+                "            refuse_successor(database)\n",
+                "",
+            ),
+        ),
+        "test": f"{_TOGETHER}test_a_repair_drops_no_replica_that_takes_over",
+    },
+    {
+        "name": "others are let into a replica that takes over",
+        "file": "hms_bridge/repl/own_part.py",
+        "old": "    refuse_successor(database)\n",
+        "new": "",
+        "test": f"{_TOGETHER}test_nobody_is_let_into_a_replica_that_takes_over",
+    },
+    {
+        "name": "a mark stops the failover of a lost source",
+        "file": f"{_ROOM}look.py",
+        "old": "                if dump.metadata is not None or dump.state is DumpState.DAMAGED\n",
+        "new": "",
+        "test": f"{_TOGETHER}test_a_mark_does_not_stop_a_failover",
+    },
+    {
+        "name": "a failback passes over what is of no table",
+        "file": f"{_ROOM}failback_plan.py",
+        "old": "    if old.divergence.others:\n",
+        "new": "    if False:\n",
+        "test": f"{_TOGETHER}"
+        "test_functions_that_changed_at_the_former_source_are_not_given_up_in_silence",
+    },
+    {
+        "name": "a database that somebody took over stays a drill's",
+        "file": "hms_bridge/repl/own_part.py",
+        "old": "    INCOMPATIBLE,\n    DRILL,\n)",
+        "new": "    INCOMPATIBLE,\n)",
+        "test": f"{_TOGETHER}test_a_scratch_database_that_somebody_took_over_stays",
     },
 )

@@ -18,7 +18,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.simulation.mutations import MUTATIONS, Edit, Mutation
+from tests.simulation.mutation import Edit, Mutation
+from tests.simulation.mutations import MUTATIONS
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("hms_bridge", "cleaner", "changemanager", "tests")

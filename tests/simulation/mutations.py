@@ -6,40 +6,10 @@ a line that moves or changes is looked at again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tests.simulation.carried_mutations import CARRIED
 from tests.simulation.handover_mutations import HANDOVER
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """A text of a file and what stands there instead."""
-
-    file: str
-    old: str
-    new: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Mutation:
-    """`test`: the test that must fail; None where only whole clusters can show it.
-    `is_simulated`: the simulated cluster must find it, too.
-    `also`: lines that hold the same promise, broken at the same time."""
-
-    name: str
-    file: str
-    old: str
-    new: str
-    test: str | None = None
-    is_simulated: bool = False
-    also: tuple[Edit, ...] = ()
-
-    @property
-    def edits(self) -> tuple[Edit, ...]:
-        """All that is broken."""
-        return (Edit(self.file, self.old, self.new), *self.also)
-
+from tests.simulation.mutation import Edit, Mutation
+from tests.simulation.mutations_of_copies import OF_COPIES
 
 _READERS = "tests/cleaner/test_waiting_for_readers.py::"
 _ABORTED = "tests/cleaner/test_aborted_writes.py::"
@@ -901,8 +871,5 @@ MUTATIONS = (
         test="tests/repl/test_load_golden.py::"
         "test_a_table_that_a_hives_incremental_dump_brings_whole",
     ),
+    *OF_COPIES,
 )
-
-from tests.simulation.mutations_of_copies import OF_COPIES  # noqa: E402 - needs the class above
-
-MUTATIONS += OF_COPIES

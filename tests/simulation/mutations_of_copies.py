@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.simulation.mutations import Mutation
+from tests.simulation.mutation import Mutation
 
 _DRILL = "tests/repl/test_drill.py::"
 _COPY = "tests/repl/test_copy_engine.py::"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.simulation.mutants import ROOT, mutated
-from tests.simulation.mutations import MUTATIONS, Mutation
+from tests.simulation.mutation import Mutation
+from tests.simulation.mutations import MUTATIONS
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)

@@ -161,7 +161,7 @@ class ReplCompare:
             yield Finding(
                 verdict=Verdict.NOT_COMPARED,
                 what=f"function {name}",
-                why="its code lies elsewhere, and dumps bring none",
+                why="functions are not compared; a load brings them, with their files",
             )
 
     def _names(self, request: CompareRequest) -> Sequence[str]:

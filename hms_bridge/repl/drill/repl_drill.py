@@ -33,6 +33,7 @@ from hms_bridge.repl.drill.scratch import (
     copy_dump,
     external_base,
     find_left_behind,
+    functions_root,
     make_scratch,
     remove_scratch,
     scratch_place,
@@ -101,7 +102,7 @@ class ReplDrill:
         source = request.load.names.source_database
         left_behind = find_left_behind(self._target, request.scratch_database)
         dumps = list_dumps(self._resolve, request.load.root, source)
-        newest = newest_finished(dumps)
+        newest = newest_finished(dumps, is_mark_ignored=True)
         if newest is None or newest.metadata is None:
             raise ReplError(
                 f"there is no finished dump of {source} below {request.load.root}, so there is no "
@@ -230,6 +231,8 @@ class ReplDrill:
             root=plan.scratch.place,
             target_database=plan.scratch.database,
             external_base=external_base(plan.scratch),
+            # A replica that has no place for them is to refuse in the drill, too.
+            functions_root=plan.request.load.functions_root and functions_root(plan.scratch),
         )
         loader = ReplLoad(self._target, self._resolve, clock=self._clock, on_waiting=self._tell)
         above = database_directory(plan.scratch.place, source)

@@ -38,6 +38,11 @@ def external_base(scratch: Scratch) -> str:
     return f"{scratch.place}/external"
 
 
+def functions_root(scratch: Scratch) -> str:
+    """Where files of functions go."""
+    return f"{scratch.place}/functions"
+
+
 def find_left_behind(target: Metastore, name: str) -> Scratch | None:
     """What a drill of this scratch database has left; None if nothing is there.
 

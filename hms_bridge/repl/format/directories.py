@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from changemanager.location import Resolver
-from hms_bridge.errors import DumpIncompleteError, ReplError
+from hms_bridge.errors import DumpIncompleteError, MarkedError
 from hms_bridge.repl.format.dump_metadata import DumpMetadata
 from hms_bridge.repl.format.layout import DumpPaths, database_directory
 from hms_bridge.repl.format.manifest import FailureMark, FinishMark
@@ -103,13 +103,13 @@ def newest_finished(
 ) -> DumpDirectory | None:
     """The newest dump that is finished, loaded or not; not a marked one where ``is_mark_ignored``.
 
-    Raises ReplError for a mark that blocks (40011 of Hive), DumpIncompleteError for a dump that
+    Raises MarkedError for a mark that blocks (40011 of Hive), DumpIncompleteError for a dump that
     lost what it holds."""
     for dump in dumps:
         if dump.state is DumpState.NON_RECOVERABLE:
             if is_mark_ignored:
                 continue
-            raise ReplError(
+            raise MarkedError(
                 f"{dump.paths.non_recoverable} marks an error that no further try ends"
                 f"{f' ({dump.failure})' if dump.failure else ''}. Repair the cause and remove the "
                 "file, or end this dump at the source: 'repl dump DATABASE --discard'"

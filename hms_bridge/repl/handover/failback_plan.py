@@ -117,6 +117,14 @@ def plan_failback(request: FailbackRequest, old: OldSource, new: NewSource) -> F
     lost = loss_texts(old.divergence)
     if lost and not request.is_discarded:
         raise ReplError(_refusal(request.policy.name, old.database.name, lost))
+    if old.divergence.others:
+        raise ReplError(
+            f"database {old.database.name}, the former source, was changed by what is of no table "
+            f"({', '.join(old.divergence.others)}), and no dump brings that anew. Keep what is "
+            f"needed of it, then drop it there ('repl end {old.database.name}', then 'sql -e "
+            f'"DROP DATABASE {old.database.name} CASCADE"\', both with its --metastore): '
+            f"'repl failback {request.policy.name}' brings all of it"
+        )
     names = _whole(old, new, handover)
     if len(",".join(names)) > _NAMES_LENGTH_MAX:
         raise ReplError(

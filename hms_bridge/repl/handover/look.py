@@ -16,14 +16,19 @@ from hms_bridge.repl.dump.plain_tables import plain_places, read_plain
 from hms_bridge.repl.dump.snapshot_wait import try_snapshot
 from hms_bridge.repl.dump.tables import transactional_names
 from hms_bridge.repl.dump.tables_anew import names_of_event
-from hms_bridge.repl.format.directories import DumpState, list_dumps, newest_finished
+from hms_bridge.repl.format.directories import DumpState, list_dumps
 from hms_bridge.repl.handover.divergence import Divergence, changed_places, find_divergence
 from hms_bridge.repl.handover.failback_plan import NewSource, OldSource
 from hms_bridge.repl.handover.promote_plan import ReplicaState, SourceState
 from hms_bridge.repl.handover.record import Handover
 from hms_bridge.repl.handover.sides import Side
 from hms_bridge.repl.own_part import open_replays, open_writers
-from hms_bridge.repl.target_objects import BEGUN, is_replica, last_event_of
+from hms_bridge.repl.target_objects import (
+    BEGUN,
+    diverged_tables,
+    is_replica,
+    last_event_of,
+)
 
 
 def look_at_source(side: Side, stands_at: EventId | None) -> SourceState:
@@ -57,10 +62,23 @@ def look_at_replica(side: Side, policy: ReplicationPolicy) -> ReplicaState:
     waiting: str | None = None
     half_brought: tuple[str, ...] = ()
     if Handover.of(database) is None:
-        newest = newest_finished(list_dumps(side.resolve, policy.root, policy.source.database))
-        if newest is not None and newest.state is DumpState.FINISHED:
+        # Marked and damaged ones, too: what they bring is lacking, but a failover may do without.
+        newest = next(
+            (
+                dump
+                for dump in list_dumps(side.resolve, policy.root, policy.source.database)
+                if dump.metadata is not None or dump.state is DumpState.DAMAGED
+            ),
+            None,
+        )
+        if newest is not None and newest.state is not DumpState.LOADED:
             waiting = newest.paths.root
-        half_brought = tuple(table.name for table in side.tables() if BEGUN in table.parameters)
+        diverged = diverged_tables(database)
+        half_brought = tuple(
+            table.name
+            for table in side.tables()
+            if BEGUN in table.parameters or table.name in diverged
+        )
     return ReplicaState(
         database=database,
         replays=open_replays(side.metastore, side.database_name),

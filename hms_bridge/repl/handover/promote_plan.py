@@ -168,8 +168,9 @@ def _require_replica(name: str, replica: ReplicaState) -> EventId:
     if replica.half_brought:
         raise ReplError(
             f"{', '.join(replica.half_brought)} of database {database.name} is not whole: a load "
-            f"that brings it was stopped. 'repl run {name}' goes on; if that is not possible, drop "
-            f"it ('repl open {database.name} --definitions', then DROP TABLE)"
+            f"that brings it, or a failback, was stopped. 'repl run {name}' or 'repl failback "
+            f"{name}' goes on; if that is not possible, drop it ('repl open {database.name} "
+            "--definitions', then DROP TABLE)"
         )
     return stands_at
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from changemanager.location import Resolver
-from hms_bridge.errors import EventGapError, NoSuchObjectError, ReplError
+from hms_bridge.errors import EventGapError, MarkedError, NoSuchObjectError, ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.properties import CHECKPOINT, INCOMPATIBLE
 from hms_bridge.repl.compare.described import CompareReport, Finding, Verdict
@@ -24,6 +24,7 @@ from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_du
 from hms_bridge.repl.format.dump_metadata import DumpType
 from hms_bridge.repl.format.reader import DumpReader
 from hms_bridge.repl.format.untrusted import checked_name
+from hms_bridge.repl.load.handed_over import refuse_successor
 from hms_bridge.repl.load.plan import LoadKind, LoadPlan
 from hms_bridge.repl.repair.plan import (
     Cure,
@@ -205,6 +206,7 @@ class RepairLooking:
             database = self._sides.target.get_database(name)
         except NoSuchObjectError:
             return ReplicaState(name=name)
+        refuse_successor(database)
         parameters = database.parameters
         return ReplicaState(
             name=name,
@@ -276,7 +278,7 @@ class RepairLooking:
 
 def trouble_of_error(seen: Seen, error: ReplError, *, is_dump_damaged: bool = False) -> Trouble:
     """What an error of a dump or a load asks for."""
-    is_gap = isinstance(error, EventGapError)
+    is_gap = isinstance(error, EventGapError | MarkedError)
     return trouble_of(seen, str(error), is_gap=is_gap, is_dump_damaged=is_dump_damaged)
 
 

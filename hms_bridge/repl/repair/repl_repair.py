@@ -18,6 +18,7 @@ from hms_bridge.repl.cycles.cycle import cycle_result
 from hms_bridge.repl.dump.discard import DiscardRequest
 from hms_bridge.repl.dump.plan import DumpKind, DumpRequest
 from hms_bridge.repl.lease import LeaseKind, LeaseRequest, held_lease
+from hms_bridge.repl.load.handed_over import refuse_successor
 from hms_bridge.repl.load.plan import LoadKind, LoadReport
 from hms_bridge.repl.repair.looking import (
     Progress,
@@ -168,9 +169,11 @@ class ReplRepair:
         )
         with held_lease(target, self._clock, wanted):
             try:
-                parameters = target.get_database(replica.name).parameters
+                database = target.get_database(replica.name)
             except NoSuchObjectError:
                 return
+            refuse_successor(database)
+            parameters = database.parameters
             if (last_event_of(parameters), parameters.get(CHECKPOINT)) != (
                 replica.stands_at,
                 replica.begun,

@@ -1,0 +1,34 @@
+"""What a mutation is: a text of a file, and what stands there instead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A text of a file and what stands there instead."""
+
+    file: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Mutation:
+    """`test`: the test that must fail; None where only whole clusters can show it.
+    `is_simulated`: the simulated cluster must find it, too.
+    `also`: lines that hold the same promise, broken at the same time."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    test: str | None = None
+    is_simulated: bool = False
+    also: tuple[Edit, ...] = ()
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """All that is broken."""
+        return (Edit(self.file, self.old, self.new), *self.also)
