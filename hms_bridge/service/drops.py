@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from changemanager.location import ListedFile, is_below
 from changemanager.manifest import ArchiveCause, ArchiveContext
@@ -25,12 +26,28 @@ from hms_bridge.service.file_work import FileWork
 from hms_bridge.service.locations import parent
 from hms_bridge.service.unit_of_work import Transactions, UnitOfWork
 from hms_bridge.service.warehouse_files import WarehouseFiles
-from hms_bridge.txn import resources
+from hms_bridge.txn import resources, write_ids
+from hms_bridge.txn.write_ids import Writers
 
 _LOG = logging.getLogger(__name__)
 
-Looked = Mapping[str, Sequence[ListedFile]]
-"""What was in directories before the transaction that drops them."""
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Looked:
+    """What was in directories before the transaction that drops them, by place, and who could write
+    to their tables before that look, by name of the table."""
+
+    files: Mapping[str, Sequence[ListedFile]]
+    writers: Mapping[str, Writers]
+
+    def still(self, connection: Connection, table: Table) -> Mapping[str, Sequence[ListedFile]]:
+        """What was seen, unless somebody may have committed to the table since: then nothing, and
+        the transaction looks again. What it left would come back with a new partition."""
+        if table.is_in_txn_tables:
+            now = write_ids.writers_of(connection, table.database_name, table.name)
+            if self.writers.get(table.name) != now:
+                return {}
+        return self.files
 
 
 class Drops:
@@ -58,18 +75,19 @@ class Drops:
             unit.connection, database.name, name, database.catalog_name, RowLock.EXCLUSIVE
         )
         table = view_creation.with_creation(unit.connection, stored).table
+        seen = None if looked is None else looked.still(unit.connection, table)
         places_of_partitions = partitions.delete_all_of(unit.connection, stored)
         tables.delete_table(unit.connection, stored)
         if table.is_in_txn_tables:
             resources.forget_table(unit.connection, table.database_name, table.name)
         tasks: Sequence[FileTask] = ()
-        if looked is not None and has_own_files(table):
+        if seen is not None and has_own_files(table):
             tasks = self._deletions(
                 unit,
                 database,
                 Owner(table=table),
                 _directories_of(table, places_of_partitions),
-                looked,
+                seen,
                 cause=ArchiveCause.DROP_TABLE,
                 is_purge=is_purge,
             )
@@ -79,16 +97,18 @@ class Drops:
     def look_at_tables(self, database: str, names: Sequence[str], catalog: str) -> Looked:
         """What is in the directories of tables that are about to be dropped. Raises MetaError."""
 
-        def work(connection: Connection) -> list[str]:
+        def work(connection: Connection) -> tuple[list[str], dict[str, Writers]]:
             wanted: list[str] = []
+            writers: dict[str, Writers] = {}
             for name in names:
                 stored = tables.find_table(connection, database, name, catalog)
                 if stored is not None and has_own_files(stored.table):
                     found = partitions.locations(connection, stored)
                     wanted += _directories_of(stored.table, found)
-            return self._deletable(connection, wanted)
+                    writers[name] = write_ids.writers_of(connection, database, name)
+            return self._deletable(connection, wanted), writers
 
-        return self._look(self._transactions.read(work))
+        return self._look(*self._transactions.read(work))
 
     def look_at_partitions(
         self,
@@ -97,13 +117,16 @@ class Drops:
     ) -> Looked:
         """What is in the directories of partitions that are about to be dropped."""
 
-        def work(connection: Connection) -> list[str]:
+        def work(connection: Connection) -> tuple[list[str], dict[str, Writers]]:
             stored = tables.require_table(connection, *key.parts)
-            if not has_own_files(stored.table):
-                return []
-            return self._deletable(connection, list(_places(find(connection, stored))))
+            table = stored.table
+            if not has_own_files(table):
+                return [], {}
+            writers = write_ids.writers_of(connection, table.database_name, table.name)
+            wanted = list(_places(find(connection, stored)))
+            return self._deletable(connection, wanted), {table.name: writers}
 
-        return self._look(self._transactions.read(work))
+        return self._look(*self._transactions.read(work))
 
     def drop_partitions(
         self,
@@ -118,13 +141,14 @@ class Drops:
         if not found:
             return ()
         table = stored.table
+        seen = None if looked is None else looked.still(unit.connection, table)
         partitions.delete_partitions(unit.connection, found)
         if table.is_in_txn_tables:
             resources.forget_partitions(
                 unit.connection, table.database_name, table.name, [p.name for p in found]
             )
         tasks: Sequence[FileTask] = ()
-        if looked is not None and has_own_files(table):
+        if seen is not None and has_own_files(table):
             database = databases.require_database(
                 unit.connection, table.database_name, table.catalog_name
             )
@@ -133,7 +157,7 @@ class Drops:
                 database.database,
                 Owner(table=table, partitions=frozenset(p.name for p in found)),
                 _places(found),
-                looked,
+                seen,
                 cause=ArchiveCause.DROP_PARTITION,
                 is_purge=is_purge,
             )
@@ -141,8 +165,9 @@ class Drops:
         unit.events.append(events.partitions_dropped(table, values, unit.now_seconds))
         return tasks
 
-    def _look(self, wanted: Sequence[str]) -> Looked:
-        return {place: self._files.look(place) for place in wanted}
+    def _look(self, wanted: Sequence[str], writers: Mapping[str, Writers]) -> Looked:
+        files = {place: self._files.look(place) for place in wanted}
+        return Looked(files=files, writers=writers)
 
     def _deletable(self, connection: Connection, wanted: Sequence[str]) -> list[str]:
         roots = self._files.rule.roots_of(connection, wanted)
@@ -154,7 +179,7 @@ class Drops:
         database: Database,
         owner: Owner,
         wanted: Mapping[str, str | None],
-        looked: Looked,
+        looked: Mapping[str, Sequence[ListedFile]],
         *,
         cause: ArchiveCause,
         is_purge: bool,

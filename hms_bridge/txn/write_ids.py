@@ -29,6 +29,15 @@ _W = TXN_TO_WRITE_ID.c
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Writers:
+    """The highest write id of a table, and which transactions with one are open: while both stay,
+    nobody commits anything to it."""
+
+    highest: WriteId
+    open: frozenset[TxnId]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Allocation:
     """The write ids of the transactions asked for; log ALLOC_WRITE_ID for ``new`` if any."""
 
@@ -165,6 +174,16 @@ def is_open(connection: Connection, database: str, table: str, write_id: WriteId
         )
     )
     return found.first() is not None
+
+
+def writers_of(connection: Connection, database: str, table: str) -> Writers:
+    """Who can write to a table, and who could so far."""
+    is_writer = and_(of_table(database, table), TXNS.c.TXN_STATE == TxnState.OPEN.value)
+    owner = TXN_TO_WRITE_ID.join(TXNS, TXNS.c.TXN_ID == _W.T2W_TXNID)
+    opened = connection.scalars(select(_W.T2W_TXNID).select_from(owner).where(is_writer))
+    return Writers(
+        highest=get_max_allocated_write_id(connection, database, table), open=frozenset(opened)
+    )
 
 
 def of_table(database: str, table: str) -> ColumnElement[bool]:

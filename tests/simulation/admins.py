@@ -127,12 +127,15 @@ class Admins(Daemons):
                 wanted.partitions = {} if known.is_partitioned else known.partitions
                 tables[left.name] = wanted
                 cluster.dropped.pop(left.name, None)
+                if known.is_partitioned:
+                    cluster.left_rows[left.name] = copy.deepcopy(known.partitions)
             places = cluster.source.places(left.name)
             table = tables[left.name]
             for name in places.keys() - table.partitions.keys():
                 node = cluster.disk.find(places[name])
                 rows = read_rows(node if isinstance(node, Directory) else None, left.view)
                 table.partitions[name] = known.partitions.get(name, rows)
+                cluster.left_rows.get(left.name, {}).pop(name, None)
 
         def is_there() -> bool:
             return left.name in cluster.source.table_ids()

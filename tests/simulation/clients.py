@@ -125,7 +125,8 @@ class Clients:
         def apply(tables: Tables) -> None:
             for name in names:
                 if name in self.cluster.source.places(table):
-                    tables[table].partitions.setdefault(name, {})
+                    rows = self.cluster.left_rows.get(table, {}).pop(name, {})
+                    tables[table].partitions.setdefault(name, rows)
 
         effect = Effect(
             lambda: any(name in self.cluster.source.places(table) for name in names), apply
@@ -335,6 +336,7 @@ class Clients:
         def apply(tables: Tables) -> None:
             self.cluster.taken_away(table, sorted(tables[table].partitions))
             known = tables.pop(table)
+            self.cluster.left_rows.pop(table, None)
             written = known.definition.write_id if known.definition else 0
             view = replace(self.cluster.source.view(table), highest=written)
             self.cluster.dropped[table] = known, view
@@ -363,6 +365,8 @@ class Clients:
         before = store.get_table("src", table)
 
         def apply(tables: Tables) -> None:
+            if table not in tables:  # another rename to this name was faster
+                return
             self.cluster.taken_away(table, sorted(tables[table].partitions))
             # What the statement read before it changed the name is written with it.
             read = tuple((column.name, column.type) for column in before.storage.columns)

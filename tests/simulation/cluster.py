@@ -178,6 +178,9 @@ class Cluster:
         self.nothing_to_discard: list[str] = []
         self.dropped: dict[str, tuple[TableModel, View]] = {}
         """Tables as they were when they were dropped, and which write ids counted."""
+        self.left_rows: dict[str, dict[str, Rows]] = {}
+        """Of adopted tables: rows of partitions that nobody has registered yet. Whoever adds such a
+        partition, also a writer, shows them."""
         self.is_something_gone = False
         self.archived: set[bytes] = set()
         """Contents of files that left their table, and are in the archive until a purge."""
@@ -481,7 +484,10 @@ class Cluster:
         return self.loaded is not None and self.loaded.choices[-1:] == [self.model.tables]
 
     def taken_away(self, table: str, partitions: list[str]) -> None:
-        """A statement without a lock: readers of the table are promised nothing any more."""
+        """A statement without a lock: readers of the table are promised nothing any more. Another
+        such statement may have been faster."""
+        if table not in self.model.tables:
+            return
         tenants.forget(self, table, partitions)
         for reader in self.readers.values():
             if reader.table == table:

@@ -180,10 +180,14 @@ class SimulatedDisk:
         directory.durable = dict(directory.names)
 
     def settle_names_above(self, path: str) -> None:
-        """The name of a directory, and of all above it."""
+        """The name of a directory, and of all above it. One that another directory had before takes
+        the names beside it along: no file system forgets where that one has gone to."""
         node = self.root
         for level in _levels(path):
-            node.durable[level] = below = node.names[level]
+            below = node.names[level]
+            if node.durable.get(level, below) is not below:
+                node.durable = dict(node.names)
+            node.durable[level] = below
             if not isinstance(below, Directory):
                 return
             node = below

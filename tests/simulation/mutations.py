@@ -871,5 +871,12 @@ MUTATIONS = (
         test="tests/repl/test_load_golden.py::"
         "test_a_table_that_a_hives_incremental_dump_brings_whole",
     ),
+    Mutation(
+        name="what is committed while a drop looks stays behind",
+        file="hms_bridge/service/drops.py",
+        old="            if self.writers.get(table.name) != now:\n",
+        new="            if False:\n",
+        test=f"{_FOUND}test_what_is_committed_while_a_drop_looks_at_a_partition_goes_with_it",
+    ),
     *OF_COPIES,
 )

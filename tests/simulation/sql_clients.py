@@ -7,7 +7,7 @@ clause that is passed over changes other rows than those, and I1 is broken.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import sqlglot
@@ -28,11 +28,26 @@ Place = tuple[str, RowId]
 
 @dataclass(frozen=True)
 class Meant:
-    """A text, the rows that it is to change, and the second value that an UPDATE gives them."""
+    """A text, the first value of the rows that it is to change (None: of one row, whichever), and
+    the second value that an UPDATE gives them."""
 
     text: str
-    victims: tuple[Place, ...]
+    first_value: object
     new_value: str | None
+
+    def of(self, seen: Mapping[str, Rows]) -> dict[Place, Row]:
+        """The rows that it means among those that are there when it has its locks, and what they
+        become. Not sooner: a rebalance gives rows other keys."""
+        places = sorted((name, key) for name, rows in seen.items() for key in rows)
+        if self.first_value is None:
+            places = places[:1]
+        found = {}
+        for name, key in places:
+            row = seen[name][key]
+            if self.first_value is None or row[:1] == (self.first_value,):
+                new = row if self.new_value is None else (row[0], self.new_value, *row[2:])
+                found[name, key] = trimmed(new)
+        return found
 
 
 class SqlClients(Alterations):
@@ -43,43 +58,40 @@ class SqlClients(Alterations):
         table = self._some_table(dice)
         statement = Statement(self.cluster, dice, table)
         try:
-            names = sorted(self.cluster.model.tables[table].partitions)
-            meant = self._meant(dice, table, {name: statement.seen(name) for name in names})
+            meant = self._meant(dice, table, self._seen(statement))
             kind = self._plan(meant.text).kind
             statement.lock(kind.lock_type, kind.operation, [""])
             statement.allocate()
-            seen = {name: statement.seen(name) for name in sorted(self._places(table))}
+            seen = self._seen(statement)
             self._write(statement, self._plan(meant.text), seen)
-            self._mean(statement, _rest(meant, seen))
+            self._mean(statement, meant.of(seen))
             self._end(statement, dice, kind.operation, is_dynamic=True)
         except (HmsBridgeError, OSError, NotTodayError):
             self._give_up(statement)
 
-    def _places(self, table: str) -> Iterable[str]:
-        if table not in self.cluster.model.tables:
+    def _seen(self, statement: Statement) -> dict[str, Rows]:
+        """What is there, by partition."""
+        table = self.cluster.model.tables.get(statement.table)
+        if table is None:
             raise NotTodayError("dropped")
-        return self.cluster.model.tables[table].partitions
+        return {name: statement.seen(name) for name in sorted(table.partitions)}
 
     def _meant(self, dice: random.Random, table: str, seen: Mapping[str, Rows]) -> Meant:
         """Rows that are there, chosen by their first column, and a text that says so."""
-        ids = {
-            (name, key): row[0] for name, rows in seen.items() for key, row in rows.items() if row
-        }
-        if not ids:
+        values = [row[0] for rows in seen.values() for row in rows.values() if row]
+        columns = self.cluster.source.columns(table)
+        if not values or len(columns) < 2:
             raise NotTodayError("no rows")
-        (first, _), *_ = self.cluster.source.columns(table)
-        second = self.cluster.source.columns(table)[1][0]
-        chosen = dice.choice(sorted(ids.values(), key=str))
+        first, second = columns[0][0], columns[1][0]
+        chosen = dice.choice(sorted(values, key=str))
         new = f"s{self._next_row()}" if dice.random() < 0.5 else None
         begin = f"DELETE FROM src.{table}"
         if new is not None:
             begin = f"UPDATE src.{table} SET {second} = '{new}'"
         if dice.random() < 0.7:
-            victims = [place for place, number in ids.items() if number == chosen]
-            return Meant(f"{begin} WHERE {first} = {chosen}", tuple(victims), new)
+            return Meant(f"{begin} WHERE {first} = {chosen}", chosen, new)
         # As MySQL has it: one row, whichever. Without its clause it is all of them.
-        victims = sorted(ids)[:1]
-        return Meant(f"{begin} WHERE {first} > 0 LIMIT 1", tuple(victims), new)
+        return Meant(f"{begin} WHERE {first} > 0 LIMIT 1", None, new)
 
     def _plan(self, text: str) -> WritePlan:
         statement = parse_statement(text)
@@ -111,18 +123,6 @@ class SqlClients(Alterations):
         for partition, written in statement.inserts.items():
             wanted = [row for (name, _), row in sorted(meant.items()) if name == partition]
             statement.inserts[partition] = dict(zip(sorted(written), wanted, strict=False))
-
-
-def _rest(meant: Meant, seen: Mapping[str, Rows]) -> dict[Place, Row]:
-    """Those that are there still when the statement has its locks, and what they become."""
-    found = {}
-    for partition, key in meant.victims:
-        row = seen.get(partition, {}).get(key)
-        if row is None:
-            continue
-        new = row if meant.new_value is None else (row[0], meant.new_value, *row[2:])
-        found[partition, key] = trimmed(new)
-    return found
 
 
 def answers(plan: WritePlan, seen: Mapping[str, Rows]) -> list[tuple[Place, Row]]:

@@ -25,7 +25,8 @@ from tests.simulation.clients import Clients
 from tests.simulation.cluster import Cluster, determined
 from tests.simulation.daemons import Daemons
 from tests.simulation.foreign_worker import ForeignWorker
-from tests.simulation.run import the_cluster
+from tests.simulation.run import play, the_cluster
+from tests.simulation.schedule import Kind, Step
 from tests.simulation.scheduler import FOREVER, Actor
 from tests.simulation.statements import Statement
 
@@ -415,3 +416,17 @@ def test_a_table_is_not_adopted_under_the_writer_that_it_was_dropped_under(clust
     cluster.clock.advance_ms(500_000)
     admins.adopt_dropped(random.Random(1))
     cluster.check()
+
+
+def test_what_is_committed_while_a_drop_looks_at_a_partition_goes_with_it() -> None:
+    """It stayed, and was there again once the partition was made anew (seed 229)."""
+    steps = [
+        Step(Kind.START, 8, "insert", 1006242576),
+        Step(Kind.RUN, 8),
+        Step(Kind.START, 10, "drop_partition", 953791438),
+        Step(Kind.RUN, 10, amount=2),
+        Step(Kind.START, 11, "insert", 888399501),
+        Step(Kind.RUN, 11),
+        Step(Kind.START, 13, "insert", 268055088),
+    ]
+    assert play(229, steps) is None
