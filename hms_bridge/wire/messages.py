@@ -188,7 +188,8 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
         return chunk
 
     def _count_elements(self, chunk: bytes) -> None:
-        """An element is a byte at least: only a message that is longer can have too many."""
+        """An element is a byte at least, and what is short takes no memory to speak of: only a
+        longer message is counted."""
         if self._elements is not None:
             self._elements.feed(chunk)
         elif self._seen is not None and self._element_count is not None:
