@@ -28,6 +28,7 @@ from hms_bridge.model.ids import EventId
 from hms_bridge.repl.dump.event_source import concerns
 from hms_bridge.repl.dump.events import EventWriter
 from hms_bridge.repl.dump.incremental import IncrementalRules
+from hms_bridge.repl.format.emptied import oldest_row
 from hms_bridge.repl.format.layout import EventPaths
 from hms_bridge.repl.load.plan import LoadKind
 from hms_bridge.wire.object_json import table_to_json
@@ -416,6 +417,91 @@ def test_a_partition_overwritten_with_nothing_compacted_and_cleaned_is_seen(
     partitioned.replicate()
     partitioned.assert_same()
     assert sorted(read(partitioned, table="part")) == [2, 3, 4]
+
+
+def rename_partition(world, old: str, new: str) -> None:
+    """Without a lock: over thrift, as Spark and Trino do it."""
+    part = world.source.get_partition("src", "part", [old])
+    world.source.rename_partition("src", "part", [old], replace(part, values=(new,)))
+
+
+@pytest.mark.parametrize("is_reporting", [False, True])
+@pytest.mark.parametrize("is_compacted", [False, True])
+@pytest.mark.parametrize("is_made_again", [False, True])
+def test_a_partition_that_was_overwritten_with_nothing_and_renamed_is_empty(
+    partitioned, is_reporting, is_compacted, is_made_again
+):
+    """Seed 6212: under its old name there was nothing to be seen, and the replica kept the rows."""
+    overwrite_with_nothing(partitioned, "part", "p=1", is_reporting=is_reporting)
+    if is_compacted:
+        partitioned.insert("part", (3, "z"), partition="p=1")
+        partitioned.compact("part", CompactionType.MAJOR, "p=1")
+        assert partitioned.clean() >= 1
+    rename_partition(partitioned, "1", "7")
+    rename_partition(partitioned, "7", "9")
+    if is_made_again:
+        partitioned.add_partition("part", "1")
+        partitioned.insert("part", (5, "v"), partition="p=1")
+    if is_compacted and not is_reporting:
+        # The archive has what was cleaned under the old name.
+        with pytest.raises(ReplError, match=r"write id 3 of src\.part .*--table-anew part"):
+            partitioned.dump()
+        return
+    partitioned.replicate()
+    partitioned.assert_same()
+    assert sorted(read(partitioned, table="part")) == [
+        2,
+        *([3] if is_compacted else []),
+        *([5] if is_made_again else []),
+    ]
+
+
+@pytest.mark.parametrize("is_reporting", [False, True])
+def test_rows_of_a_partition_that_was_renamed_since_come_along(partitioned, is_reporting):
+    writer = partitioned.begin()
+    writer.is_reporting = is_reporting
+    writer.insert("part", [(3, "z")], "p=1")
+    writer.commit()
+    rename_partition(partitioned, "1", "9")
+    partitioned.add_partition("part", "1")
+    partitioned.insert("part", (5, "v"), partition="p=1")
+    partitioned.replicate()
+    partitioned.assert_same()
+    assert sorted(read(partitioned, table="part")) == [1, 2, 3, 5]
+
+
+def test_an_overwrite_with_nothing_in_a_directory_that_is_not_there_stops_the_dump(partitioned):
+    """A rename without a lock moves it first, and tells of it then."""
+    overwrite_with_nothing(partitioned, "part", "p=1", is_reporting=True)
+    partitioned.path("part", "p=1").rename(partitioned.path("part", "p=1").with_name("moved"))
+    with pytest.raises(ReplError, match="renamed, or its directory is not there"):
+        partitioned.dump()
+    partitioned.path("part", "moved").rename(partitioned.path("part", "p=1"))
+    partitioned.replicate()
+    partitioned.assert_same()
+
+
+def test_a_base_that_is_taken_away_while_it_is_read_is_not_taken_for_empty(world, monkeypatch):
+    world.replicate()
+    with world.transaction() as txn:
+        tell_of_no_files(world, txn, txn.write_id("t"), "t")
+    world.insert("t", (3, "c"))
+    world.compact("t", CompactionType.MAJOR)
+    world.clean()
+
+    def cleaned_meanwhile(base):
+        world.insert("t", (4, "d"))
+        world.compact("t", CompactionType.MAJOR)
+        assert world.clean() >= 1
+        return oldest_row(base)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("hms_bridge.repl.dump.table_writes.oldest_row", cleaned_meanwhile)
+        with pytest.raises(ReplError, match=r"write id 2 of src\.t .*may have taken up"):
+            world.dump()
+    world.replicate()
+    world.assert_same()
+    assert sorted(read(world)) == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("is_reporting", [False, True])

@@ -10,6 +10,7 @@ from tests.simulation.carried_mutations import CARRIED
 from tests.simulation.handover_mutations import HANDOVER
 from tests.simulation.mutation import Edit, Mutation
 from tests.simulation.mutations_of_copies import OF_COPIES
+from tests.simulation.mutations_of_writes import OF_WRITES
 
 _READERS = "tests/cleaner/test_waiting_for_readers.py::"
 _ABORTED = "tests/cleaner/test_aborted_writes.py::"
@@ -879,4 +880,5 @@ MUTATIONS = (
         test=f"{_FOUND}test_what_is_committed_while_a_drop_looks_at_a_partition_goes_with_it",
     ),
     *OF_COPIES,
+    *OF_WRITES,
 )

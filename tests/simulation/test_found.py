@@ -430,3 +430,16 @@ def test_what_is_committed_while_a_drop_looks_at_a_partition_goes_with_it() -> N
         Step(Kind.START, 13, "insert", 268055088),
     ]
     assert play(229, steps) is None
+
+
+def test_a_partition_that_was_overwritten_with_nothing_and_renamed_is_empty_on_the_replica() -> (
+    None
+):
+    """It kept its rows there (seed 6212): they were looked for under the name of before."""
+    steps = [
+        Step(Kind.START, 6, "dump", 155344308),
+        Step(Kind.START, 9, "insert", 945926137),
+        Step(Kind.START, 10, "overwrite", 284513667),
+        Step(Kind.START, 14, "rename_partition", 494232849),
+    ]
+    assert play(6212, steps) is None

@@ -146,6 +146,7 @@ class IncrementalDump:
             self._database_name,
             Archive(cmroot=self._writer.cm_root, manifest=self._manifest),
             TableNames(self._source, self._database_name, self._wanted.after),
+            self._partition_changes,
             self._anew,
         )
         with FilePool() as pool:

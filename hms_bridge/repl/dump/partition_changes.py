@@ -51,6 +51,7 @@ class _Change:
     key: PartitionKey | None = None
     kind: PartitionChange | None = None
     new_table_name: str | None = None
+    new_key: PartitionKey | None = None
 
 
 class PartitionChanges:
@@ -71,7 +72,7 @@ class PartitionChanges:
         Asked whether it is there now, it may change meanwhile: so the log is read on afterwards.
         Raises EventGapError if the log does not go back so far any more.
         """
-        key = _keyed(parse_partition_name(partition))
+        key = partition_key(partition)
         self._read(allocated)
         now = self._name_now(table, allocated)
         # Of a dropped table nobody can ask; counted as there, its writes are not left out unproven.
@@ -88,6 +89,36 @@ class PartitionChanges:
         if under_writer == {PartitionChange.DROPPED} and is_gone:
             return WriteVisibility.DROPPED
         return WriteVisibility.UNKNOWN
+
+    def key_at(
+        self, table: str, key: PartitionKey, since: EventId, until: EventId
+    ) -> PartitionKey | None:
+        """What a partition is called at a later event; None if it was dropped before that.
+
+        Raises EventGapError if the log does not go back so far any more.
+        """
+        self._read(since)
+        for change in self._within(table, since, until):
+            is_of_table = change.key is None and change.new_table_name is None
+            is_of_key = change.key == key and change.kind is PartitionChange.DROPPED
+            if is_of_table or is_of_key:
+                return None
+            if change.key == key and change.new_key is not None:
+                key = change.new_key
+        return key
+
+    def key_before(
+        self, table: str, key: PartitionKey, since: EventId, until: EventId
+    ) -> PartitionKey:
+        """What the partition of that name at the later event was called at the earlier one.
+
+        ``table``: its name at the earlier one. Raises EventGapError as ``key_at`` does.
+        """
+        self._read(since)
+        for change in reversed(tuple(self._within(table, since, until))):
+            if change.new_key == key and change.key is not None:
+                key = change.key
+        return key
 
     def _is_there(self, table: str, partition: str) -> bool:
         values = [value for _, value in parse_partition_name(partition)]
@@ -106,14 +137,17 @@ class PartitionChanges:
         return name
 
     def _of(self, table: str, key: PartitionKey, since: EventId) -> Iterator[_Change]:
+        return (change for change in self._within(table, since, self._last) if change.key == key)
+
+    def _within(self, table: str, since: EventId, until: EventId) -> Iterator[_Change]:
+        """Changes of a table and of its partitions, followed through its names."""
         name: str | None = table
         for change in self._changes:
-            if change.event_id <= since or change.table_name != name:
+            if not since < change.event_id <= until or change.table_name != name:
                 continue
+            yield change
             if change.key is None:
                 name = change.new_table_name
-            elif change.key == key:
-                yield change
 
     def _read(self, since: EventId) -> None:
         if self._first is None or since < self._first:
@@ -139,6 +173,11 @@ def changed_under_writer(
     )
 
 
+def partition_key(name: str) -> PartitionKey:
+    """Of the name of a partition ("": the table)."""
+    return _keyed(parse_partition_name(name)) if name else frozenset()
+
+
 def _keyed(values: Iterable[tuple[str, str]]) -> PartitionKey:
     return frozenset((column.lower(), value) for column, value in values)
 
@@ -159,23 +198,23 @@ def _changes(event: NotificationEvent) -> Iterator[_Change]:
                 new_table_name=after.name if is_here else None,
             )
     else:
-        for key, kind in _partition_changes(event):
-            yield _Change(event_id=event.id, table_name=name, key=key, kind=kind)
+        for key, kind, new_key in _partition_changes(event):
+            yield _Change(event_id=event.id, table_name=name, key=key, kind=kind, new_key=new_key)
 
 
 def _partition_changes(
     event: NotificationEvent,
-) -> Iterator[tuple[PartitionKey, PartitionChange]]:
-    """Which partitions an event makes, drops or renames."""
+) -> Iterator[tuple[PartitionKey, PartitionChange, PartitionKey | None]]:
+    """Which partitions an event makes, drops or renames (and to what)."""
     if event.type == EventType.DROP_PARTITION.value:
         for values in _payload(event).objects("partitions"):
-            yield _keyed(values.items()), PartitionChange.DROPPED
+            yield _keyed(values.items()), PartitionChange.DROPPED, None
     elif event.type == EventType.ADD_PARTITION.value:
         payload = _payload(event)
         table = table_from_json(payload.text("tableObjJson"))
         for text in payload.texts("partitionListJson"):
             if text:
-                yield _key(table, text), PartitionChange.CREATED
+                yield _key(table, text), PartitionChange.CREATED, None
     elif event.type == EventType.ALTER_PARTITION.value:
         payload = _payload(event)
         if "partitionObjBeforeJson" not in payload.fields:
@@ -184,8 +223,8 @@ def _partition_changes(
         before = _key(table, payload.text("partitionObjBeforeJson"))
         after = _key(table, payload.text("partitionObjAfterJson"))
         if before != after:
-            yield before, PartitionChange.RENAMED
-            yield after, PartitionChange.CREATED
+            yield before, PartitionChange.RENAMED, after
+            yield after, PartitionChange.CREATED, None
 
 
 def _key(table: Table, text: str) -> PartitionKey:

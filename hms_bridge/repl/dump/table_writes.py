@@ -35,6 +35,7 @@ from hms_bridge.model.compaction import Compaction, CompactionState, ShowCompact
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.model.target import Scope
+from hms_bridge.repl.dump.partition_changes import PartitionKey, partition_key
 from hms_bridge.repl.format.data_tree import list_data
 from hms_bridge.repl.format.emptied import is_emptied, oldest_row
 from hms_bridge.repl.format.texts import read_text
@@ -85,6 +86,7 @@ class _Place:
     root: Location
     partition: Partition | None
     partition_name: str | None
+    is_there: bool
     own: dict[WriteId, list[str]] = field(default_factory=dict)
     compacted: list[DirectoryName] = field(default_factory=list)
 
@@ -123,6 +125,7 @@ class TableWrites:
     def __init__(
         self, source: Metastore, resolve: Resolver, table: Table, archive: Archive
     ) -> None:
+        self._source = source
         self._resolve = resolve
         self._archive = archive
         self._places = [
@@ -152,23 +155,24 @@ class TableWrites:
             if not written.is_nothing:
                 yield written
 
-    def emptied(self, partition: str, write_id: WriteId) -> WrittenFiles | None:
-        """What a write that told of no files did to a partition ("": the table): None if nothing,
-        or if the partition is gone."""
+    def emptied(self, partition: PartitionKey, write_id: WriteId) -> WrittenFiles | None:
+        """What a write that told of no files did to a partition (of that name now; of no values:
+        the table). None: it was not there to be looked at."""
         place = next(
             (
                 candidate
                 for candidate in self._places
-                if (candidate.partition_name or "") == partition
+                if partition_key(candidate.partition_name or "") == partition
             ),
             None,
         )
-        if place is None or place.own.get(write_id):
+        if place is None or not place.is_there:
             return None
+        if place.own.get(write_id):
+            return place.written()
         if is_emptied(place.root, write_id):
             return place.written(is_emptied=True)
-        written = self._overwritten(place, write_id)
-        return None if written.is_nothing else written
+        return self._overwritten(place, write_id)
 
     def _written(self, place: _Place, write_id: WriteId, committed_ms: int) -> WrittenFiles:
         """Its files; else that it left a base without any, now or before a compaction."""
@@ -199,7 +203,20 @@ class TableWrites:
         except AcidFormatError:
             # Files of insert-only tables do not say which write a row is of.
             return place.written(maybe_in=base)
+        if not self._is_whole(place, base):
+            return place.written(maybe_in=base)
         return place.written(is_emptied=oldest is None or oldest >= write_id)
+
+    def _is_whole(self, place: _Place, base: DirectoryName) -> bool:
+        """Whether a base that was read is there still, and nobody has a reason to take its files
+        away one by one: what is missing looks as if it had been overwritten."""
+        standing = dict(_directories(place.root))
+        newer = [name for name in standing.values() if _newest_base((base, name)) != base]
+        open_txns = self._source.get_open_txns().txns if newer else ()
+        not_committed = {txn.id for txn in open_txns}
+        return base.format() in standing and all(
+            name.visibility_txn_id in not_committed or not name.visibility_txn_id for name in newer
+        )
 
     def _oldest_row(self, base: Location) -> WriteId | None:
         if base.uri not in self._oldest:
@@ -299,24 +316,30 @@ def _roots(
 
 
 def _listed(root: Location, partition: Partition | None, name: str | None) -> _Place:
-    place = _Place(root=root, partition=partition, partition_name=name)
-    if root.status() is None:
-        return place
-    for child in root.volume.children(root.path):
-        parsed = None if child.kind is FileKind.FILE else DirectoryName.parse(child.name)
-        if parsed is None:
-            continue
-        if _is_compacted(parsed, root.child(child.name)):
+    is_there = root.status() is not None
+    place = _Place(root=root, partition=partition, partition_name=name, is_there=is_there)
+    for path, parsed in _directories(root):
+        if _is_compacted(parsed, root.child(path)):
             place.compacted.append(parsed)
             continue
         files = place.own.setdefault(parsed.max_write_id, [])
         files += (
-            f"{child.name}/{file.path}"
-            for file in list_data(root.child(child.name))
+            f"{path}/{file.path}"
+            for file in list_data(root.child(path))
             if file.kind is FileKind.FILE
             and not any(is_hidden(level) for level in file.path.split("/"))
         )
     return place
+
+
+def _directories(root: Location) -> Iterator[tuple[str, DirectoryName]]:
+    """The ACID directories of a place, each by the name that it has there."""
+    if root.status() is None:
+        return
+    for child in root.volume.children(root.path):
+        parsed = None if child.kind is FileKind.FILE else DirectoryName.parse(child.name)
+        if parsed is not None:
+            yield child.name, parsed
 
 
 def _is_compacted(name: DirectoryName, directory: Location) -> bool:

@@ -17,12 +17,13 @@ from changemanager.uri import decode_uri, encode_uri
 from hms_bridge.errors import EventGapError, NoSuchObjectError, ReplError
 from hms_bridge.metadata_store import NotificationStore
 from hms_bridge.metastore import Metastore
-from hms_bridge.model.catalog import Table
+from hms_bridge.model.catalog import Partition, Table
 from hms_bridge.model.event import EventType, NotificationEvent, NotificationRequest
 from hms_bridge.model.ids import EventId, TxnId, WriteId
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.model.target import Target
 from hms_bridge.model.txn import TxnToWriteId, WriteEvent
+from hms_bridge.repl.dump.partition_changes import PartitionChanges, PartitionKey, partition_key
 from hms_bridge.repl.dump.table_names import TableNames
 from hms_bridge.repl.dump.table_writes import Archive, TableWrites, WrittenFiles
 from hms_bridge.repl.format.emptied import is_emptied
@@ -37,6 +38,7 @@ from hms_bridge.wire.object_json import (
 
 _NAMED_IN_MESSAGE = 5
 _LOOK_BACK_EVENTS = 1000
+_NO_PLACE = "its partition was renamed, or its directory is not there"
 _NO_EVENT = "the table is not there, and the log tells of no drop or rename"
 
 
@@ -87,6 +89,16 @@ class _Allocated:
     write_id: WriteId
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Listing:
+    """What a table has, looked at after one event and before another."""
+
+    table: Table
+    writes: TableWrites
+    after: EventId
+    until: EventId
+
+
 class UnreportedWrites:
     """Remembers which write ids a range of events allocates, and looks for what they wrote.
 
@@ -101,6 +113,7 @@ class UnreportedWrites:
         database_name: str,
         archive: Archive,
         names: TableNames,
+        partition_changes: PartitionChanges,
         anew: frozenset[str] = frozenset(),
     ) -> None:
         self._source = source
@@ -108,9 +121,10 @@ class UnreportedWrites:
         self._database_name = database_name
         self._archive = archive
         self._names = names
+        self._partition_changes = partition_changes
         self._anew = anew
         self._allocated: dict[TxnId, list[_Allocated]] = {}
-        self._tables: dict[str, tuple[Table, TableWrites] | None] = {}
+        self._tables: dict[str, _Listing | None] = {}
         self.unknown_writes: list[str] = []
         self._unknown_tables: list[str] = []
 
@@ -158,12 +172,12 @@ class UnreportedWrites:
         files = [decode_uri(uri) for uri in write.files]
         if all(file.checksum is not None for file in files):
             return write
-        table_writes = self._writes_to(write.target.table, commit.id, write.write_id)
-        if table_writes is None:
+        listing = self._writes_to(write.target.table, commit.id, write.write_id)
+        if listing is None:
             return write
         traced = {
             file.uri: file
-            for written in table_writes[1].of(write.write_id, commit.time_seconds * 1000)
+            for written in listing.writes.of(write.write_id, commit.time_seconds * 1000)
             for file in written.files
         }
         whole = (
@@ -179,15 +193,25 @@ class UnreportedWrites:
             place = partition_from_json(text).storage.location
         if place is not None and is_emptied(self._resolve(place), write.write_id):
             return True
-        table_writes = self._writes_to(write.target.table, commit.id, write.write_id)
-        written = (
-            None
-            if table_writes is None
-            else table_writes[1].emptied(write.partition, write.write_id)
+        listing = self._writes_to(write.target.table, commit.id, write.write_id)
+        if listing is None:
+            return False
+        name = write.target.table
+        before, after = (
+            self._partition_changes.key_at(
+                name, partition_key(write.partition), since=commit.id, until=until
+            )
+            for until in (listing.after, listing.until)
         )
-        if written is not None and written.maybe_in is not None:
-            self._note_unknown(write.target.table, write.write_id, written.maybe_in)
-        return written is not None and written.is_emptied
+        if after is None:
+            return False
+        written = listing.writes.emptied(after, write.write_id) if before == after else None
+        if written is None:
+            self._note_unknown(name, write.write_id, _NO_PLACE)
+            return False
+        if written.maybe_in is not None:
+            self._note_unknown(name, write.write_id, written.maybe_in)
+        return written.is_emptied
 
     def _writes(
         self, commit: NotificationEvent, allocated: _Allocated, known: Collection[str]
@@ -199,15 +223,40 @@ class UnreportedWrites:
         name = self._names.name_at(allocated.table_name, allocated.event_id, commit.id)
         if name is None or name in known or name in self._anew:
             return
-        table_writes = self._writes_to(name, commit.id, allocated.write_id)
-        if table_writes is None:
+        listing = self._writes_to(name, commit.id, allocated.write_id)
+        if listing is None:
             return
-        table, writes = table_writes
-        for written in writes.of(allocated.write_id, commit.time_seconds * 1000):
+        table = listing.table
+        for written in listing.writes.of(allocated.write_id, commit.time_seconds * 1000):
             if written.maybe_in is not None:
                 self._note_unknown(name, allocated.write_id, written.maybe_in)
             if written.files or written.is_emptied:
-                yield _event(replace(table, name=name), allocated.write_id, written)
+                then = self._named_as_then(written, commit.id, name, listing)
+                if then is None:
+                    self._note_unknown(name, allocated.write_id, _NO_PLACE)
+                else:
+                    yield _event(replace(table, name=name), allocated.write_id, then)
+
+    def _named_as_then(
+        self, written: WrittenFiles, commit: EventId, table_name: str, listing: _Listing
+    ) -> WrittenFiles | None:
+        """With the name that the partition had at the commit: the replica has not renamed it yet.
+        None if it was renamed while it was looked at."""
+        partition, table = written.partition, listing.table
+        if partition is None:
+            return written
+        name = partition_name(table.partition_columns, partition.values)
+        then, later = (
+            self._partition_changes.key_before(
+                table_name, partition_key(name), since=commit, until=until
+            )
+            for until in (listing.after, listing.until)
+        )
+        if then != later:
+            return None
+        if then == partition_key(name):
+            return written
+        return replace(written, partition=_renamed(table, partition, then))
 
     def _note_unknown(self, name: str, write_id: WriteId, why: str) -> None:
         full_name = f"{self._database_name}.{name}"
@@ -216,9 +265,7 @@ class UnreportedWrites:
             self._unknown_tables.append(name)
         self.unknown_writes.append(f"write id {write_id} of {full_name} ({why})")
 
-    def _writes_to(
-        self, name: str, at: EventId, write_id: WriteId
-    ) -> tuple[Table, TableWrites] | None:
+    def _writes_to(self, name: str, at: EventId, write_id: WriteId) -> _Listing | None:
         """None for a table that was dropped since, and for one whose files do not come along."""
         for is_last in (False, True):
             now = self._names.name_now(name, at)
@@ -232,17 +279,20 @@ class UnreportedWrites:
             self._names.read_again()  # it may have been dropped or renamed since the log was read
         return None
 
-    def _writes_once(self, name: str) -> tuple[Table, TableWrites] | None:
+    def _writes_once(self, name: str) -> _Listing | None:
         """Looked up once for each table; None for one whose files do not come with commits."""
         if name not in self._tables:
             self._tables[name] = self._table_writes(name)
         return self._tables[name]
 
-    def _table_writes(self, name: str) -> tuple[Table, TableWrites] | None:
+    def _table_writes(self, name: str) -> _Listing | None:
+        after = self._source.get_current_event_id()
         table = self._source.get_table(self._database_name, name)
         if table.is_any_view or table.is_external or table.storage.location is None:
             return None
-        return table, TableWrites(self._source, self._resolve, table, self._archive)
+        writes = TableWrites(self._source, self._resolve, table, self._archive)
+        until = self._source.get_current_event_id()
+        return _Listing(table=table, writes=writes, after=after, until=until)
 
 
 def _event(table: Table, write_id: WriteId, written: WrittenFiles) -> WriteEvent:
@@ -262,6 +312,17 @@ def _event(table: Table, write_id: WriteId, written: WrittenFiles) -> WriteEvent
         partition_object=None if partition is None else partition_to_json(partition),
         files=tuple(encode_uri(file) for file in written.files),
     )
+
+
+def _renamed(table: Table, partition: Partition, key: PartitionKey) -> Partition:
+    """With other values, and in the place of that name if it was in that of its own."""
+    by_column, columns = dict(key), table.partition_columns
+    values = tuple(by_column[column.name.lower()] for column in columns)
+    own, other = (f"/{partition_name(columns, each)}" for each in (partition.values, values))
+    location = (partition.storage.location or "").rstrip("/")
+    if location.endswith(own):
+        location = location.removesuffix(own) + other
+    return replace(partition, values=values, storage=replace(partition.storage, location=location))
 
 
 def lost_writes(database_name: str, writes: Sequence[str], tables: Collection[str]) -> ReplError:
