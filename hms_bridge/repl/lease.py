@@ -9,6 +9,10 @@ Two that run at once are told apart from one that was killed by the heartbeat. W
 gives signs of life, the other is refused. A holder that gave none for ``dead_after_seconds`` is
 dead; whoever waits takes its lock away and goes on, as the metastore would after hive.txn.timeout.
 So a load that is started again after a kill waits at most that long, and nobody has to repair.
+
+Clocks may be set while the holder lives. So nobody is dead before the one who waits has watched it
+for some beats, by a clock that goes forward only, and heard none. What the metastore's clock says
+can only make that shorter than ``dead_after_seconds``, never take its place.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
 
-from hms_bridge.clock import Clock
+from hms_bridge.clock import Clock, steady_ms
 from hms_bridge.errors import BusyError, HmsBridgeError, NoSuchLockError, ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.ids import NO_TXN, LockId
@@ -74,6 +78,12 @@ class LeaseRules:
         shortest = _BEATS_MISSED_MIN * self.heartbeat_seconds
         return int(1000 * max(self.dead_after_seconds, shortest))
 
+    @property
+    def watch_ms(self) -> int:
+        """How long a holder is watched at least, however long ago its last heartbeat seems to be:
+        beats that a living one would give."""
+        return int(1000 * _BEATS_MISSED_MIN * self.heartbeat_seconds)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LeaseRequest:
@@ -108,7 +118,7 @@ class Lease:
         self._clock = clock
         self._request = request
         self._interval_ms = int(1000 * request.rules.heartbeat_seconds)
-        self._beat_ms = clock.now_ms()
+        self._beat_ms = self._now()
 
     def check(self) -> None:
         """Raises ReplError if the lease is lost, so that another one may be at work.
@@ -116,9 +126,9 @@ class Lease:
         Asks the metastore itself once in a heartbeat: in a process that was suspended the thread
         that beats has not yet noticed what happened meanwhile.
         """
-        now_ms = self._clock.now_ms()
+        now_ms = self._now()
         try:
-            if 0 <= now_ms - self._beat_ms < self._interval_ms:
+            if self._is_just_after_beat(now_ms):
                 self._heartbeat.raise_if_lost()
             else:
                 self._heartbeat.check()
@@ -131,6 +141,15 @@ class Lease:
                 f"What was done stays; {kind.verb} again, and see that hive.txn.timeout of the "
                 "metastore is not too short"
             ) from error
+
+    def _now(self) -> tuple[int, int]:
+        """By two clocks: the time can be set back, and the steady one may stand still while the
+        machine sleeps."""
+        return self._clock.now_ms(), steady_ms(self._clock)
+
+    def _is_just_after_beat(self, now_ms: tuple[int, int]) -> bool:
+        pairs = zip(now_ms, self._beat_ms, strict=True)
+        return all(0 <= now - beat < self._interval_ms for now, beat in pairs)
 
 
 @contextmanager
@@ -149,6 +168,23 @@ def held_lease(metastore: Metastore, clock: Clock, request: LeaseRequest) -> Ite
         _give_back(metastore, lock_id)
 
 
+@dataclass(kw_only=True, slots=True)
+class _Watch:
+    """How long a holder was watched without a heartbeat. Times are of the steady clock."""
+
+    heartbeat_ms: int
+    """Its last one when it was seen first, by the metastore's clock."""
+    looked_at_ms: int
+    watched_ms: int = 0
+
+    def look(self, now_ms: int, longest_ms: int) -> None:
+        """Count what passed since the last look, as ``longest_ms`` if it was longer: who did not
+        come to look, because the metastore did not answer or the process stood still, has not
+        watched, and the holder may not have come to beat either."""
+        self.watched_ms += min(now_ms - self.looked_at_ms, longest_ms)
+        self.looked_at_ms = now_ms
+
+
 class _Acquisition:
     """The way to a lease: wait for one who may be dead, never for one who lives."""
 
@@ -157,8 +193,7 @@ class _Acquisition:
         self._clock = clock
         self._request = request
         self._rules = request.rules
-        self._watched: dict[LockId, tuple[int, int]] = {}
-        """By lock: its heartbeat when it was seen first, and when that was by the own clock."""
+        self._watches: dict[LockId, _Watch] = {}
 
     def acquire(self) -> LockId:
         """Raises ReplError."""
@@ -214,18 +249,26 @@ class _Acquisition:
                 f"{self._request.name} is locked as a whole: {_who(holder)}. "
                 f"{self._request.kind.verb} again when that is over (see hms-bridge locks)"
             )
-        now_ms = self._clock.now_ms()
-        is_new = holder.lock_id not in self._watched
-        first = self._watched.setdefault(holder.lock_id, (holder.last_heartbeat_ms, now_ms))
-        if holder.last_heartbeat_ms > first[0]:
+        return self._take_if_dead(holder, own.last_heartbeat_ms - holder.last_heartbeat_ms)
+
+    def _take_if_dead(self, holder: LockInfo, silent_ms: int) -> bool:
+        """``silent_ms``: since its last heartbeat by the metastore's clock, which may have been
+        set meanwhile."""
+        rules, now_ms = self._rules, steady_ms(self._clock)
+        is_new = holder.lock_id not in self._watches
+        new = _Watch(heartbeat_ms=holder.last_heartbeat_ms, looked_at_ms=now_ms)
+        watch = self._watches.setdefault(holder.lock_id, new)
+        if holder.last_heartbeat_ms != watch.heartbeat_ms:
             raise self._busy(holder)
-        # Both heartbeats are of the metastore's clock, the time of watching is of this machine's.
-        silent_ms = max(own.last_heartbeat_ms - holder.last_heartbeat_ms, now_ms - first[1])
-        if silent_ms < self._rules.patience_ms:
+        watch.look(now_ms, int(1000 * rules.heartbeat_seconds))
+        enough_ms = rules.watch_ms if silent_ms >= rules.patience_ms else rules.patience_ms
+        if watch.watched_ms < enough_ms:
             if is_new:
                 self._report_wait(holder, silent_ms)
             return False
-        _LOG.warning("%s is dead: no sign of life for %d s", _who(holder), silent_ms // 1000)
+        _LOG.warning(
+            "%s is dead: no sign of life for %d s", _who(holder), max(silent_ms, enough_ms) // 1000
+        )
         self._metastore.unlock(holder.lock_id)
         return True
 
@@ -244,7 +287,7 @@ class _Acquisition:
 
     def _report_wait(self, holder: LockInfo, silent_ms: int) -> None:
         verb = self._request.kind.verb
-        left_ms = self._rules.patience_ms - silent_ms
+        left_ms = max(self._rules.patience_ms - max(silent_ms, 0), self._rules.watch_ms)
         # One pause between two looks, and the two heartbeats after.
         left_seconds = -(-left_ms // 1000) + round(3 * self._rules.heartbeat_seconds)
         self._request.on_waiting(

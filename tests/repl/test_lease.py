@@ -130,18 +130,149 @@ def test_a_policy_with_capitals_is_run_by_one_and_taken_over_from_a_dead_one(wor
     held.__exit__(None, None, None)
 
 
+def held_by_a_dead_one(world):
+    """What a load that was killed leaves."""
+    killed = world.target.lock(
+        LockRequest(
+            components=(
+                LockComponent(
+                    type=LockType.EXCLUSIVE,
+                    level=LockLevel.TABLE,
+                    scope=Scope("dst", "repl-load"),
+                    operation=DataOperation.NO_TXN,
+                    is_transactional=False,
+                ),
+            ),
+            user="ann",
+            host="machine",
+        )
+    )
+    assert killed.state is LockState.ACQUIRED
+
+
+def held_by_another(world):
+    """A load at work whose heartbeats the test gives, and its lock."""
+    held = held_lease(world.target, world.clock, wanted(world))
+    held.__enter__()
+    (lock,) = leases(world.target)
+    return held, lock.lock_id
+
+
+@pytest.mark.parametrize("minutes", [5, -5, 60 * 24])
+def test_a_step_of_the_time_takes_no_lease_from_a_living_holder(world, minutes):
+    """Somebody sets the time, of this machine and of the metastore, between two looks."""
+    held, lock_id = held_by_another(world)
+    steps = iter([minutes * 60_000])
+    began_ms = world.clock.steady_ms()
+
+    def step_and_beat():
+        world.clock.set_back_ms(-next(steps, 0))
+        if world.clock.steady_ms() - began_ms > 10_000:
+            world.target.heartbeat(0, lock_id)
+
+    world.clock.on_sleep = step_and_beat
+    with (
+        pytest.raises(BusyError, match="is at work"),
+        held_lease(world.target, _ImpatientClock(world.clock), wanted(world)),
+    ):
+        pass
+    held.__exit__(None, None, None)
+
+
+def test_a_step_of_the_metastores_clock_before_the_first_look_takes_no_lease(world):
+    """The holder's heartbeat then looks old, and it is given time for the next one."""
+    held, lock_id = held_by_another(world)
+    world.clock.set_back_ms(-3_600_000)
+    began_ms = world.clock.steady_ms()
+
+    def beat_after_two_intervals():
+        if world.clock.steady_ms() - began_ms > 20_000:
+            world.target.heartbeat(0, lock_id)
+
+    world.clock.on_sleep = beat_after_two_intervals
+    with (
+        pytest.raises(BusyError, match="is at work"),
+        held_lease(world.target, _ImpatientClock(world.clock), wanted(world)),
+    ):
+        pass
+    held.__exit__(None, None, None)
+
+
+def test_an_outage_is_no_time_of_watching(world):
+    """While the metastore does not answer, or this process stands still, the holder may not have
+    come to beat either."""
+    held, lock_id = held_by_another(world)
+    events = iter([lambda: world.clock.advance_ms(600_000)])
+
+    def outage_then_beat():
+        next(events, lambda: world.target.heartbeat(0, lock_id))()
+
+    world.clock.on_sleep = outage_then_beat
+    with (
+        pytest.raises(BusyError, match="is at work"),
+        held_lease(world.target, _ImpatientClock(world.clock), wanted(world)),
+    ):
+        pass
+    held.__exit__(None, None, None)
+
+
+def test_one_that_is_dead_for_long_costs_a_short_wait_only(world):
+    held_by_a_dead_one(world)
+    world.clock.on_sleep = lambda: None
+    patient = replace(wanted(world), rules=LeaseRules(dead_after_seconds=300))
+    world.clock.advance_ms(3_600_000)
+    began_ms = world.clock.steady_ms()
+    with held_lease(world.target, world.clock, patient):
+        assert world.clock.steady_ms() - began_ms < 70_000
+
+
+def test_where_the_metastores_clock_was_set_back_a_dead_one_gives_way_all_the_same(world):
+    held_by_a_dead_one(world)
+    world.clock.set_back_ms(3_600_000)
+    with held_lease(world.target, _ImpatientClock(world.clock), wanted(world)):
+        pass
+
+
+def test_a_time_that_is_set_back_during_the_watch_does_not_prolong_it(world):
+    held_by_a_dead_one(world)
+    steps = iter([3_600_000])
+    world.clock.on_sleep = lambda: world.clock.set_back_ms(next(steps, 0))
+    began_ms = world.clock.steady_ms()
+    with held_lease(world.target, _ImpatientClock(world.clock), wanted(world)):
+        assert world.clock.steady_ms() - began_ms < 70_000
+
+
+@pytest.mark.parametrize("is_set_back", [True, False])
+def test_a_holder_asks_after_its_lease_by_whichever_clock_went_on(world, is_set_back):
+    """The time may be set back, and a steady clock stands still while a machine sleeps."""
+    with held_lease(world.target, world.clock, wanted(world)) as lease:
+        for lock in leases(world.target):
+            world.target.unlock(lock.lock_id)
+        lease.check()
+        if is_set_back:
+            world.clock.advance_ms(11_000)
+            world.clock.set_back_ms(10_000)
+        else:
+            world.clock.set_back_ms(-11_000)
+        with pytest.raises(ReplError, match="counts as dead"):
+            lease.check()
+
+
 class _ImpatientClock:
     """Gives up where somebody waits without end."""
 
     def __init__(self, clock):
         self._clock = clock
-        self._end_ms = clock.now_ms() + 3_600_000
+        self._end_ms = clock.steady_ms() + 3_600_000
 
     def now_ms(self):
         return self._clock.now_ms()
 
+    def steady_ms(self):
+        return self._clock.steady_ms()
+
     def sleep_seconds(self, seconds):
-        assert self._clock.now_ms() < self._end_ms
+        assert self._clock.steady_ms() < self._end_ms
         self._clock.sleep_seconds(seconds)
 
 
@@ -181,22 +312,7 @@ def test_a_plan_is_checked_again_once_the_lease_is_held(world):
 
 def test_after_a_kill_the_next_load_waits_and_goes_on_by_itself(world):
     world.dump()
-    killed = world.target.lock(
-        LockRequest(
-            components=(
-                LockComponent(
-                    type=LockType.EXCLUSIVE,
-                    level=LockLevel.TABLE,
-                    scope=Scope("dst", "repl-load"),
-                    operation=DataOperation.NO_TXN,
-                    is_transactional=False,
-                ),
-            ),
-            user="ann",
-            host="machine",
-        )
-    )
-    assert killed.state is LockState.ACQUIRED
+    held_by_a_dead_one(world)
     world.clock.advance_ms(12_000)
     told = []
     load = world.loader(on_waiting=told.append)
@@ -205,7 +321,7 @@ def test_after_a_kill_the_next_load_waits_and_goes_on_by_itself(world):
     (text,) = told
     assert "ann@machine" in text
     assert "no sign of life for 12 s" in text
-    assert "goes on in 48 s at the latest" in text
+    assert "goes on in 60 s at the latest" in text
     world.assert_same()
     assert not leases(world.target)
 

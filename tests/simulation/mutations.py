@@ -7,6 +7,7 @@ a line that moves or changes is looked at again.
 from __future__ import annotations
 
 from tests.simulation.carried_mutations import CARRIED
+from tests.simulation.edge_mutations import EDGES
 from tests.simulation.handover_mutations import HANDOVER
 from tests.simulation.mutation import Edit, Mutation
 from tests.simulation.mutations_of_copies import OF_COPIES
@@ -814,6 +815,7 @@ MUTATIONS = (
         "test_a_partition_that_somebody_dropped_is_not_made_anew_without_its_rows",
     ),
     *(Mutation(**told) for told in HANDOVER),
+    *(Mutation(**told) for told in EDGES),
     Mutation(
         name="a repair drops a database that no load made",
         file="hms_bridge/repl/repair/plan.py",

@@ -1,0 +1,45 @@
+"""Protective lines against clocks that are set, wrong places and names of one thing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_LEASE = "tests/repl/test_lease.py::"
+
+EDGES: tuple[dict[str, Any], ...] = (
+    {
+        "name": "a step of the time takes a lease from a living holder",
+        "file": "hms_bridge/repl/lease.py",
+        "old": "enough_ms = rules.watch_ms if silent_ms",
+        "new": "enough_ms = 0 if silent_ms",
+        "test": f"{_LEASE}test_a_step_of_the_metastores_clock_before_the_first_look_takes_no_lease",
+    },
+    {
+        "name": "watching for a lease is measured by the time of day",
+        "file": "hms_bridge/repl/lease.py",
+        "old": "rules, now_ms = self._rules, steady_ms(self._clock)",
+        "new": "rules, now_ms = self._rules, self._clock.now_ms()",
+        "test": f"{_LEASE}test_a_time_that_is_set_back_during_the_watch_does_not_prolong_it",
+    },
+    {
+        "name": "an outage of the metastore counts as watching",
+        "file": "hms_bridge/repl/lease.py",
+        "old": "self.watched_ms += min(now_ms - self.looked_at_ms, longest_ms)",
+        "new": "self.watched_ms += now_ms - self.looked_at_ms",
+        "test": f"{_LEASE}test_an_outage_is_no_time_of_watching",
+    },
+    {
+        "name": "a heartbeat before the first one, by a clock that was set back, is none",
+        "file": "hms_bridge/repl/lease.py",
+        "old": "holder.last_heartbeat_ms != watch.heartbeat_ms:",
+        "new": "holder.last_heartbeat_ms > watch.heartbeat_ms:",
+        "test": f"{_LEASE}test_a_step_of_the_time_takes_no_lease_from_a_living_holder",
+    },
+    {
+        "name": "a holder trusts the time of day alone",
+        "file": "hms_bridge/repl/lease.py",
+        "old": "return self._clock.now_ms(), steady_ms(self._clock)",
+        "new": "return self._clock.now_ms(), self._clock.now_ms()",
+        "test": f"{_LEASE}test_a_holder_asks_after_its_lease_by_whichever_clock_went_on",
+    },
+)
