@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from hms_bridge.config.settings import Settings
 from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import Database
 from hms_bridge.repl.dump.archive import named_archive
+from tests.support.program import Program
+from tests.support.repl_world import ReplWorld
 
 DATABASE = Database(name="sales", location="")
 
@@ -28,3 +31,54 @@ def test_a_missing_archive_is_refused_on_a_cluster_only(tmp_path: Path) -> None:
     assert named_archive(place, "there", DATABASE, is_elsewhere_allowed=False) == there.uri
     elsewhere = replace(DATABASE, location="there")
     assert named_archive(place, "there", elsewhere, is_elsewhere_allowed=False) == there.uri
+
+
+@pytest.fixture(params=["the file itself", "below a file"])
+def no_archive(world: ReplWorld, request: pytest.FixtureRequest) -> Path:
+    """A place for an archive that cannot be one: somebody's file is there."""
+    file = Path(world.cmroot).parent / "notes"
+    file.write_text("mine")
+    return file if request.param == "the file itself" else file / "in" / "it"
+
+
+def test_a_dump_with_a_file_for_an_archive_is_refused_before_anything_is_written(
+    world: ReplWorld, no_archive: Path
+) -> None:
+    before = world.source.get_database("src")
+    with pytest.raises(ReplError, match=r"cmrootdir\).* a file, no directory.* set hive.repl"):
+        world.dump(cm_root=f"file:{no_archive}")
+    assert not world.repl_root.exists()
+    assert world.source.get_database("src") == before
+
+
+def test_an_archive_behind_a_link_is_one(world: ReplWorld, tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    world.dump(cm_root=f"file:{tmp_path}/link")
+    world.load()
+    world.assert_same()
+
+
+def test_a_load_whose_dump_names_a_file_for_an_archive_changes_nothing(world: ReplWorld) -> None:
+    archive = Path(world.cmroot).parent / "archive"
+    world.dump(cm_root=f"file:{archive}")
+    if archive.exists():
+        shutil.rmtree(archive)
+    archive.write_text("mine")
+    with pytest.raises(ReplError, match="a file, no directory"):
+        world.load()
+    assert "dst" not in world.target.get_databases()
+    archive.unlink()
+    world.load()
+    world.assert_same()
+
+
+def test_a_server_does_not_start_with_a_file_for_an_archive(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("mine")
+    for place in ("notes", "notes/below"):
+        answer = Program(tmp_path).run(
+            "serve", "--database", f"sqlite:///{tmp_path}/m.db", "--warehouse", f"{tmp_path}/w",
+            "--port", "0", "--cleaner", "--set", f"hive.repl.cmrootdir={tmp_path}/{place}",
+        )  # fmt: skip
+        assert answer.exit_code == 1
+        assert f"hive.repl.cmrootdir: file:{tmp_path}/{place} is no directory" in answer.err

@@ -167,6 +167,19 @@ def test_a_storage_that_fails_is_tried_again_and_a_bad_state_is_not(cycles: Cycl
     assert result.message == "the replica is not compatible"
 
 
+@pytest.mark.parametrize("is_below", [False, True])
+def test_a_root_that_is_a_file_or_below_one_is_tried_once(
+    cycles: Cycles, world: ReplWorld, is_below: bool
+) -> None:
+    """It stays one, however often it is tried."""
+    world.repl_root.write_text("a file")
+    if is_below:
+        world.repl_root /= "below"
+    result = cycles.run()
+    assert (result.outcome, result.attempt_count) == (CycleOutcome.FAILED, 1)
+    assert "Not a directory" in (result.message or "")
+
+
 def test_a_stop_is_written_down_and_gone_on_with(cycles: Cycles, world: ReplWorld) -> None:
     class Stopping:
         def __getattr__(self, name: str) -> Any:

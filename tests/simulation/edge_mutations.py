@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 _LEASE = "tests/repl/test_lease.py::"
+_ARCHIVE = "tests/repl/test_dump_archive.py::"
 
 EDGES: tuple[dict[str, Any], ...] = (
     {
@@ -41,5 +42,36 @@ EDGES: tuple[dict[str, Any], ...] = (
         "old": "return self._clock.now_ms(), steady_ms(self._clock)",
         "new": "return self._clock.now_ms(), self._clock.now_ms()",
         "test": f"{_LEASE}test_a_holder_asks_after_its_lease_by_whichever_clock_went_on",
+    },
+    {
+        "name": "a file is taken for an archive",
+        "file": "hms_bridge/repl/archive_place.py",
+        "old": "    if kind in {FileKind.FILE, FileKind.OTHER}:\n",
+        "new": "    if kind is FileKind.OTHER:\n",
+        "test": f"{_ARCHIVE}"
+        "test_a_dump_with_a_file_for_an_archive_is_refused_before_anything_is_written",
+    },
+    {
+        "name": "what lies above an archive is not looked at",
+        "file": "hms_bridge/repl/archive_place.py",
+        "old": "is None and place.parent != place:",
+        "new": "is None and False:",
+        "test": f"{_ARCHIVE}"
+        "test_a_dump_with_a_file_for_an_archive_is_refused_before_anything_is_written",
+    },
+    {
+        "name": "a load does not look at the archive of its dump",
+        "file": "hms_bridge/repl/load/named_archive.py",
+        "old": "    if archive.volume is resolve",
+        "new": "    if False and archive.volume is resolve",
+        "test": f"{_ARCHIVE}test_a_load_whose_dump_names_a_file_for_an_archive_changes_nothing",
+    },
+    {
+        "name": "a place that is a file is tried again and again",
+        "file": "hms_bridge/repl/cycles/runner.py",
+        "old": "return cause.errno not in _LASTING",
+        "new": "return True",
+        "test": "tests/repl/test_policy_cycles.py::"
+        "test_a_root_that_is_a_file_or_below_one_is_tried_once",
     },
 )

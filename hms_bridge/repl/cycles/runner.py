@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -19,6 +20,9 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.replication import CycleOutcome, CycleResult, ReplicationPolicy
 from hms_bridge.policy_store import PolicyStore
 from hms_bridge.repl.lease import LeaseKind, LeaseRequest, LeaseRules, held_lease
+
+_LASTING = frozenset({errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP})
+"""What a storage says of a place that is named wrongly: it says so every time."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,8 +105,13 @@ class Runner:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Whether trying again may help by itself: a server or a storage that did not answer."""
+    """Whether trying again may help by itself: a server or a storage that did not answer.
+
+    Not where a place cannot be what it should: a directory that is a file, or below one.
+    """
     if isinstance(error, MetastoreUnavailableError | RetryableBackendError):
         return True
     cause = error.__cause__
-    return isinstance(error, HmsBridgeError) and isinstance(cause, OSError)
+    if not isinstance(error, HmsBridgeError) or not isinstance(cause, OSError):
+        return False
+    return cause.errno not in _LASTING

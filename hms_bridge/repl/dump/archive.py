@@ -5,6 +5,7 @@ from __future__ import annotations
 from changemanager.location import Location, Resolver
 from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import Database
+from hms_bridge.repl.archive_place import require_directory
 
 
 def named_archive(
@@ -13,13 +14,14 @@ def named_archive(
     """The archive's full URI; None without one.
 
     A path without file system would be one of the reader's default file system: a load there finds
-    nothing and may not even say so. Raises ReplError for an archive that is not there, and for one
-    on another file system than the database, which is mostly another cluster's, unless that is
-    allowed.
+    nothing and may not even say so. Raises ReplError for an archive that is not there or no
+    directory, and for one on another file system than the database, which is mostly another
+    cluster's, unless that is allowed.
     """
     if cm_root is None:
         return None
     archive = resolve(cm_root)
+    require_directory(archive)
     _require_there(archive)
     location = database.managed_location or database.location
     if is_elsewhere_allowed or not location:

@@ -43,6 +43,7 @@ from hms_bridge.repl.load.external import copy_external, require_there
 from hms_bridge.repl.load.functions import require_root
 from hms_bridge.repl.load.handed_over import refuse_successor, require_whole
 from hms_bridge.repl.load.incremental import IncrementalPlan, plan_incremental, replay
+from hms_bridge.repl.load.named_archive import require_archive
 from hms_bridge.repl.load.own_source import (
     METASTORE_HINT,
     is_unloaded_source,
@@ -190,6 +191,7 @@ class ReplLoad:
     def _verify(
         self, request: LoadRequest, reader: DumpReader, after: EventId | None = None
     ) -> VerifyReport:
+        require_archive(self._resolve, reader, request.rules)
         report = verify_reader(
             self._resolve,
             reader,
