@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, insert, select, update
+from sqlalchemy import URL, Connection, Row, delete, insert, select, update
 
 from hms_bridge.backend.schema.replication_tables import (
     HMSB_REPL_CYCLE,
@@ -15,6 +15,7 @@ from hms_bridge.backend.schema.replication_tables import (
 )
 from hms_bridge.errors import AlreadyExistsError, NoSuchObjectError
 from hms_bridge.model.replication import PolicySide, ReplicationPolicy
+from hms_bridge.policies.same_place import is_same_directory, metastore_key
 
 _ROW = HMSB_REPL_POLICY.c
 
@@ -35,7 +36,7 @@ def _add_policy(connection: Connection, policy: ReplicationPolicy, *, is_replaci
             f"there is a policy {policy.name} already; remove it first, or replace it"
         )
     for other in others.values():
-        _require_apart(policy, other)
+        _require_apart(policy, other, connection.engine.url)
     if there is None:
         connection.execute(
             insert(HMSB_REPL_POLICY).values(NAME=policy.name, NEXT_CYCLE=1, **_values(policy))
@@ -91,20 +92,26 @@ def _need(connection: Connection, name: str, *, is_locked: bool = False) -> Row[
     return row
 
 
-def _require_apart(policy: ReplicationPolicy, other: ReplicationPolicy) -> None:
+def _require_apart(policy: ReplicationPolicy, other: ReplicationPolicy, own: URL) -> None:
     """Two that share a target would undo each other's work, two that share dumps take them from
-    each other."""
-    target, others = policy.target, other.target
-    if (target.metastore, target.database) == (others.metastore, others.database):
+    each other. ``own``: the database that keeps them."""
+    target = policy.target
+    if _target_key(policy, own) == _target_key(other, own):
         raise AlreadyExistsError(
             f"policy {other.name} replicates into {target.database} there already; a replica has "
             "one source: take another database (--into), or remove that policy"
         )
-    if (policy.root, policy.source.database) == (other.root, other.source.database):
+    is_one_source = policy.source.database.lower() == other.source.database.lower()
+    if is_one_source and is_same_directory(policy.root, other.root):
         raise AlreadyExistsError(
             f"policy {other.name} keeps dumps of a database {policy.source.database} below "
-            f"{policy.root} already; take another directory (--root)"
+            f"{other.root} already; take another directory (--root)"
         )
+
+
+def _target_key(policy: ReplicationPolicy, own: URL) -> tuple[str, ...]:
+    target = policy.target
+    return (target.database.lower(), *metastore_key(target.metastore, own))
 
 
 def _values(policy: ReplicationPolicy) -> dict[str, object]:

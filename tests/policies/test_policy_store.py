@@ -105,6 +105,95 @@ def test_two_policies_do_not_share_dumps(store: PolicyStore) -> None:
     store.add_policies([replace(second, root="hdfs://dr/others")])
 
 
+def own_url(store: PolicyStore) -> str:
+    """Of the database that keeps the policies, as people write it."""
+    with store._transactions.database.engine.connect() as connection:  # type: ignore[attr-defined]
+        return str(connection.engine.url.render_as_string(hide_password=False))
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("thrift://replica:9083", "thrift://Replica:9083"),
+        ("thrift://replica:9083", "thrift://replica"),
+        ("thrift://replica:9083", "thrift://replica:9083/"),
+        ("thrift://localhost:9083", "thrift://127.0.0.1:9083"),
+        ("postgresql+psycopg://hive:${PW}@db/meta", "postgresql://other@DB:5432/meta"),
+        ("mariadb+pymysql://hive@db/meta", "mysql+pymysql://hive@db:3306/meta"),
+        ("sqlite:////tmp/dr/meta.db", "sqlite:////tmp/x/../dr/meta.db"),
+    ],
+)
+def test_one_metastore_with_two_names_is_one_target(
+    store: PolicyStore, first: str, second: str
+) -> None:
+    store.add_policies([replace(SALES, target=PolicySide(metastore=first, database="sales"))])
+    again = replace(SHOP, target=PolicySide(metastore=second, database="Sales"))
+    with pytest.raises(AlreadyExistsError, match="a replica has one source"):
+        store.add_policies([again])
+
+
+def test_the_metastore_that_keeps_policies_is_one_target_by_its_url_too(store: PolicyStore) -> None:
+    store.add_policies([SALES])
+    named = PolicySide(metastore=own_url(store), database="sales")
+    with pytest.raises(AlreadyExistsError, match="a replica has one source"):
+        store.add_policies([replace(SHOP, target=named)])
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("thrift://replica:9083", "thrift://replica:9084"),
+        ("thrift://replica:9083", "thrift://other:9083"),
+        ("postgresql://db/meta", "postgresql://db/other"),
+        ("postgresql://db/meta?options=-csearch_path%3Da", "postgresql://db/meta"),
+        ("postgresql://db/meta", "mysql://db/meta"),
+        ("no url", "another"),
+    ],
+)
+def test_two_metastores_are_two_targets(store: PolicyStore, first: str, second: str) -> None:
+    store.add_policies([replace(SALES, target=PolicySide(metastore=first, database="sales"))])
+    again = replace(SHOP, target=PolicySide(metastore=second, database="sales"))
+    store.add_policies([again])
+
+
+@pytest.mark.parametrize(
+    "root",
+    ["/x", "file:/x", "file:///x", "file://localhost/x", "/x/", "//x", "/x/../x", "/x/./"],
+)
+@pytest.mark.parametrize("kept", ["/x", "file:///x"])
+def test_one_directory_with_two_spellings_is_one_root(
+    store: PolicyStore, kept: str, root: str
+) -> None:
+    store.add_policies([replace(SALES, root=kept)])
+    second = replace(SALES, name="again", root=root, target=PolicySide(database="other"))
+    with pytest.raises(AlreadyExistsError, match=f"policy sales keeps dumps .* below {kept} "):
+        store.add_policies([second])
+
+
+@pytest.mark.parametrize(
+    ("kept", "root", "is_one"),
+    [
+        ("hdfs://dr/x", "hdfs://DR:8020/x/", True),
+        ("s3://bucket/x", "s3a://bucket/x", True),
+        ("hdfs://dr/x", "/x", True),  # it may be, where fs.defaultFS is the cluster
+        ("hdfs://dr/x", "hdfs://other/x", False),
+        ("hdfs://dr/x", "file:/x", False),
+        ("/x", "/x/y", False),
+        ("s3://bucket/x", "s3://other/x", False),
+        ("dumps", "./dumps", True),
+        ("dumps", "others", False),
+    ],
+)
+def test_roots_on_file_systems(store: PolicyStore, kept: str, root: str, is_one: bool) -> None:
+    store.add_policies([replace(SALES, root=kept)])
+    second = replace(SALES, name="again", root=root, target=PolicySide(database="other"))
+    if not is_one:
+        store.add_policies([second])
+        return
+    with pytest.raises(AlreadyExistsError, match="policy sales keeps dumps"):
+        store.add_policies([second])
+
+
 def test_paused_and_resumed(store: PolicyStore) -> None:
     store.add_policies([SALES])
     store.set_paused("sales", is_paused=True)

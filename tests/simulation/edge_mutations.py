@@ -74,4 +74,28 @@ EDGES: tuple[dict[str, Any], ...] = (
         "test": "tests/repl/test_policy_cycles.py::"
         "test_a_root_that_is_a_file_or_below_one_is_tried_once",
     },
+    {
+        "name": "one root in two spellings is two",
+        "file": "hms_bridge/policies/policies.py",
+        "old": "is_same_directory(policy.root, other.root)",
+        "new": "policy.root == other.root",
+        "test": "tests/policies/test_policy_store.py::"
+        "test_one_directory_with_two_spellings_is_one_root",
+    },
+    {
+        "name": "the metastore that keeps policies has two names",
+        "file": "hms_bridge/policies/same_place.py",
+        "old": "    if url is None:\n        return _key(own)\n",
+        "new": "    if url is None:\n        return ()\n",
+        "test": "tests/policies/test_policy_store.py::"
+        "test_the_metastore_that_keeps_policies_is_one_target_by_its_url_too",
+    },
+    {
+        "name": "one metastore with two names is two targets",
+        "file": "hms_bridge/policies/same_place.py",
+        "old": "        return _key(make_url(url.strip()))\n",
+        "new": "        return ('', str(make_url(url.strip())))\n",
+        "test": "tests/policies/test_policy_store.py::"
+        "test_one_metastore_with_two_names_is_one_target",
+    },
 )
