@@ -26,6 +26,11 @@ class PolicyStore(Protocol):
         """All, by name."""
         ...
 
+    def get_names_at_work(self, database_name: str) -> tuple[str, ...]:
+        """Of the policies that are not paused, those of which the database, of this metastore, is
+        the source or the target."""
+        ...
+
     def set_paused(self, name: str, *, is_paused: bool) -> None:
         """A paused policy has no cycles. Raises NoSuchObjectError."""
         ...

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import click
 
 from hms_bridge.cli.options import (
@@ -12,6 +15,7 @@ from hms_bridge.cli.options import (
 )
 from hms_bridge.cli.output import print_record, say
 from hms_bridge.config.settings import Settings
+from hms_bridge.metastore import Metastore
 
 _TOLD = {
     "WRITES": "others may write to {0} and define what it holds; a load that finds it changed "
@@ -67,17 +71,21 @@ def end_part(
 
     After a failover it so becomes a database of its own, which can be written to and dumped; what
     loads left open is aborted. Of a source, files that are replaced from now on are not archived.
+    What will be lost is told first, with --dry-run, too. While a policy that --metastore keeps
+    replicates from or into it, it is refused: pause or remove the policy.
 
     \b
     Examples:
       hms-bridge repl end sales --dry-run --metastore sqlite:///replica.db
       hms-bridge repl end sales --metastore sqlite:///replica.db
     """
-    from hms_bridge.connect import connected
     from hms_bridge.repl.own_part import plan_end, run_end
 
-    with connected(metastore_url, settings, is_created=False) as metastore:
-        plan = plan_end(metastore, database.lower())
+    name = database.lower()
+    with _with_policies(name, metastore_url, settings) as (metastore, policies):
+        plan = plan_end(metastore, name, policies)
+        for loss in plan.losses:
+            say(f"warning: {loss}")
         if not is_dry_run:
             run_end(metastore, plan)
     print_record(
@@ -85,8 +93,25 @@ def end_part(
             "database": plan.database.name,
             "properties removed": list(plan.properties),
             "transactions aborted": list(plan.txn_ids),
+            "lost": list(plan.losses),
         },
         output_format,
     )
     if is_dry_run:
         say("nothing was changed")
+
+
+@contextmanager
+def _with_policies(
+    database: str, url: str, settings: Settings
+) -> Iterator[tuple[Metastore, tuple[str, ...]]]:
+    """A metastore, and the policies at work with a database; those of a remote one are out of
+    reach."""
+    from hms_bridge.connect import connected, connected_locally
+
+    if url.startswith("thrift://"):
+        with connected(url, settings, is_created=False) as metastore:
+            yield metastore, ()
+    else:
+        with connected_locally(url, settings, is_created=False) as store:
+            yield store.metastore, store.policies.get_names_at_work(database)

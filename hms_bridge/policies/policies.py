@@ -58,6 +58,18 @@ def get_policies(connection: Connection) -> tuple[ReplicationPolicy, ...]:
     return tuple(sorted((_policy(row) for row in rows), key=lambda policy: policy.name))
 
 
+def get_names_at_work(connection: Connection, database_name: str) -> tuple[str, ...]:
+    """See PolicyStore.get_names_at_work."""
+    own = connection.engine.url
+    wanted = _side_key(PolicySide(database=database_name), own)
+    return tuple(
+        policy.name
+        for policy in get_policies(connection)
+        if not policy.is_paused
+        and wanted in (_side_key(policy.source, own), _side_key(policy.target, own))
+    )
+
+
 def set_paused(connection: Connection, name: str, *, is_paused: bool) -> None:
     """See PolicyStore.set_paused."""
     _need(connection, name)
@@ -96,7 +108,7 @@ def _require_apart(policy: ReplicationPolicy, other: ReplicationPolicy, own: URL
     """Two that share a target would undo each other's work, two that share dumps take them from
     each other. ``own``: the database that keeps them."""
     target = policy.target
-    if _target_key(policy, own) == _target_key(other, own):
+    if _side_key(target, own) == _side_key(other.target, own):
         raise AlreadyExistsError(
             f"policy {other.name} replicates into {target.database} there already; a replica has "
             "one source: take another database (--into), or remove that policy"
@@ -109,9 +121,8 @@ def _require_apart(policy: ReplicationPolicy, other: ReplicationPolicy, own: URL
         )
 
 
-def _target_key(policy: ReplicationPolicy, own: URL) -> tuple[str, ...]:
-    target = policy.target
-    return (target.database.lower(), *metastore_key(target.metastore, own))
+def _side_key(side: PolicySide, own: URL) -> tuple[str, ...]:
+    return (side.database.lower(), *metastore_key(side.metastore, own))
 
 
 def _values(policy: ReplicationPolicy) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -96,13 +96,41 @@ class EndPlan:
     properties: tuple[str, ...]
     txn_ids: tuple[TxnId, ...]
 
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """What will be lost, as sentences for people. A source that is handed over loses
+        nothing: its replica has all, and has its place."""
+        database, found = self.database, []
+        if database.is_replication_source and not is_fenced(database):
+            found.append(
+                f"{database.name} is a source: what is replaced or dropped there from now on is "
+                "not archived, so a load that has not copied it yet, of a dump that waits or of a "
+                "later one, cannot, and its replica has to begin anew with a bootstrap dump"
+            )
+        if is_replica(database.parameters):
+            found.append(
+                f"{database.name} is a replica: no later dump of its source can be loaded into "
+                "it; a replica has to begin anew, in a database that is dropped before"
+            )
+        return tuple(found)
 
-def plan_end(metastore: Metastore, name: str) -> EndPlan:
-    """What ends a database's part. Raises NoSuchObjectError, ReplError if it has none."""
+
+def plan_end(metastore: Metastore, name: str, policies: Sequence[str] = ()) -> EndPlan:
+    """What ends a database's part. ``policies``: those at work that replicate from or into it.
+
+    Raises NoSuchObjectError, ReplError if it has no part, and while there are such policies.
+    """
     database = metastore.get_database(name)
     properties = tuple(key for key in PROPERTIES if key in database.parameters)
     if not properties:
         raise ReplError(f"database {database.name} is neither a source nor a replica")
+    if policies:
+        ends = " and ".join(f"'repl policy remove {policy}'" for policy in policies)
+        raise ReplError(
+            f"database {database.name} is replicated by {', '.join(policies)}, whose next cycle "
+            f"would fail or bring it back. End that first: {ends}, or 'repl policy pause' to "
+            "keep what it says. Nothing was changed"
+        )
     return EndPlan(
         database=database, properties=properties, txn_ids=open_replays(metastore, database.name)
     )

@@ -13,6 +13,7 @@ class SqlPolicyStore(Verbs):
     add_policies = writes(sql(policies.add_policies))
     get_policy = reads(sql(policies.get_policy))
     get_policies = reads(sql(policies.get_policies))
+    get_names_at_work = reads(sql(policies.get_names_at_work))
     set_paused = writes(sql(policies.set_paused))
     remove_policy = writes(sql(policies.remove_policy))
 

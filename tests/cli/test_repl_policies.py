@@ -54,6 +54,29 @@ def replication(busy: BusyMetastore) -> Replication:
     return made
 
 
+def test_the_part_of_a_database_does_not_end_under_a_policy(replication: Replication) -> None:
+    replication.ok("run", "sales")
+    store = ("--metastore", f"sqlite:///{replication.program.folder}/dr/metastore.db")
+    for more in ((), ("--dry-run",)):
+        refused = replication.program.run("repl", "end", "sales", *more, *store)
+        assert refused.exit_code == 1
+        assert "'repl policy remove sales'" in refused.err
+    assert replication.ok("run", "sales", "--format", "jsonl").json_lines
+    replication.ok("policy", "pause", "sales")
+    told = replication.program.ok("repl", "end", "sales", *store)
+    assert "warning: sales is a replica: no later dump" in told.err
+
+
+def test_a_source_that_is_ended_says_what_will_be_lost(replication: Replication) -> None:
+    replication.ok("run", "sales")
+    source = ("--metastore", replication.program.url, "--format", "json")
+    planned = replication.program.ok("repl", "end", "sales", "--dry-run", *source)
+    assert "warning: sales is a source: what is replaced" in planned.err
+    done = replication.program.ok("repl", "end", "sales", *source)
+    assert "not archived" in done.json["lost"][0]
+    assert done.json == planned.json
+
+
 def test_a_policy_brings_a_replica_and_keeps_it_there(replication: Replication) -> None:
     (first,) = replication.ok("run", "sales", "--format", "jsonl").json_lines
     assert (first["outcome"], first["kind"], first["why"]) == ("replicated", "bootstrap", None)

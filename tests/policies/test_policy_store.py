@@ -194,6 +194,27 @@ def test_roots_on_file_systems(store: PolicyStore, kept: str, root: str, is_one:
         store.add_policies([second])
 
 
+def test_policies_at_work_are_found_by_the_database_of_either_side(store: PolicyStore) -> None:
+    here = own_url(store)
+    store.add_policies(
+        [
+            SALES,
+            replace(SHOP, root="hdfs://dr/shop", source=PolicySide(database="Sales")),
+            replace(
+                SALES,
+                name="named",
+                source=replace(SALES.source, database="other"),
+                target=PolicySide(metastore=here, database="named"),
+            ),
+        ]
+    )
+    assert store.get_names_at_work("sales") == ("sales", "shop")
+    assert store.get_names_at_work("named") == ("named",)
+    assert store.get_names_at_work("shop") == ()  # of another metastore
+    store.set_paused("sales", is_paused=True)
+    assert store.get_names_at_work("sales") == ("shop",)
+
+
 def test_paused_and_resumed(store: PolicyStore) -> None:
     store.add_policies([SALES])
     store.set_paused("sales", is_paused=True)
