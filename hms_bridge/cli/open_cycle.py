@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from hms_bridge.cli.copy_options import CopyOptions
 from hms_bridge.cli.output import say
 from hms_bridge.cli.sides import side_settings, side_url, source_side
 from hms_bridge.clock import SystemClock
@@ -34,10 +35,12 @@ class _Sides:
 
 
 @contextmanager
-def open_cycle(policy: ReplicationPolicy, store_url: str, *, is_quick: bool) -> Iterator[OpenCycle]:
+def open_cycle(
+    policy: ReplicationPolicy, store_url: str, copying: CopyOptions | None = None
+) -> Iterator[OpenCycle]:
     """Both sides of a policy, each with its settings. Raises HmsBridgeError."""
     with _opened(policy, store_url, is_created=True) as sides:
-        yield _cycle(sides, is_quick=is_quick)
+        yield _cycle(sides, copying)
 
 
 @contextmanager
@@ -59,7 +62,7 @@ def open_repair(
     with _opened(policy, store_url, is_created=False) as sides:
         clock, at_target = SystemClock(), file_systems(sides.target_settings)
         yield RepairSides(
-            cycle=_cycle(sides, is_quick=False, wait=wait, is_abort_allowed=is_abort_allowed),
+            cycle=_cycle(sides, wait=wait, is_abort_allowed=is_abort_allowed),
             source=sides.source,
             target=sides.target,
             discarder=ReplDiscard(
@@ -103,7 +106,11 @@ def _opened(policy: ReplicationPolicy, store_url: str, *, is_created: bool) -> I
 
 
 def _cycle(
-    sides: _Sides, *, is_quick: bool, wait: str | None = None, is_abort_allowed: bool = False
+    sides: _Sides,
+    copying: CopyOptions | None = None,
+    *,
+    wait: str | None = None,
+    is_abort_allowed: bool = False,
 ) -> OpenCycle:
     from hms_bridge.cli.repl_requests import dump_request, load_request
     from hms_bridge.config.file_systems import file_systems
@@ -133,7 +140,7 @@ def _cycle(
             sides.target_settings,
             target_database=policy.target.database,
             root=policy.root,
-            is_quick=is_quick,
+            copying=copying,
         ),
         release=lambda: manifest and release_loaded_dumps(at_source, manifest),
         given_up=lambda: given_up_of(manifest, policy.source.database),

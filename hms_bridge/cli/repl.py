@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import click
 
+from hms_bridge.cli.copy_options import CopyOptions, copy_options
 from hms_bridge.cli.options import (
     dry_run_option,
     format_option,
@@ -250,18 +251,7 @@ def _dump_report(report: DumpReport) -> dict[str, object]:
     metavar="DIR",
     help="Where the replica keeps data of external tables.  [default: setting]",
 )
-@click.option("--quick", "is_quick", is_flag=True, help="Look for all files by name only at first.")
-@click.option(
-    "--check-first",
-    "is_read_first",
-    is_flag=True,
-    help="Read every byte before anything is changed, and again as it is copied.",
-)
-@click.option(
-    "--bandwidth",
-    metavar="SIZE",
-    help="Copy so much a second at most, such as 50MiB.  [default: setting]",
-)
+@copy_options
 @dry_run_option
 @metastore_option
 @format_option
@@ -271,9 +261,7 @@ def load(
     target_database: str | None,
     given_root: str | None,
     external_base: str | None,
-    is_quick: bool,
-    is_read_first: bool,
-    bandwidth: str | None,
+    copying: CopyOptions,
     is_dry_run: bool,
     metastore_url: str,
     output_format: str,
@@ -297,8 +285,6 @@ def load(
     from hms_bridge.connect import connected
     from hms_bridge.repl.load.repl_load import ReplLoad
 
-    if is_quick and is_read_first:
-        raise click.UsageError("--quick looks at names only, --check-first at every byte: give one")
     if target_database == "":
         raise click.UsageError("--into '' names no database; without --into it is called as there")
     request = load_request(
@@ -307,9 +293,7 @@ def load(
         target_database=target_database,
         root=given_root,
         external_base=external_base,
-        is_quick=is_quick,
-        is_read_first=is_read_first,
-        bandwidth=bandwidth,
+        copying=copying,
     )
     with connected(metastore_url, settings, is_created=not is_dry_run) as metastore:
         planner = ReplLoad(metastore, file_systems(settings))

@@ -236,7 +236,7 @@ def _opened(name: str, store_url: str, settings: Settings) -> Iterator[OpenSides
             target=stack.enter_context(_side(policy.target, store_url)),
             keeper=store.metastore,
             policies=store.policies,
-            open_cycle=lambda one: open_cycle(one, store_url, is_quick=False),
+            open_cycle=lambda one: open_cycle(one, store_url),
             clock=SystemClock(),
             new_name=lambda: str(uuid4()),
             user=getpass.getuser(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import socket
 
+from hms_bridge.cli.copy_options import CopyOptions
 from hms_bridge.config.durations import parse_duration_ms
 from hms_bridge.config.settings import REPL_ROOT, Settings
 from hms_bridge.config.sizes import parse_size
@@ -113,13 +114,13 @@ def load_request(
     target_database: str | None = None,
     root: str | None = None,
     external_base: str | None = None,
-    is_quick: bool = False,
-    is_read_first: bool = False,
-    bandwidth: str | None = None,
+    copying: CopyOptions | None = None,
 ) -> LoadRequest:
-    """A load of the newest dump. ``bandwidth``: bytes a second, as people write them; None: as the
-    settings say. Raises ConfigError for one that is none."""
-    preflight = Reading.ALL if is_read_first else Reading.WHERE_NAMES_ARE_USED_AGAIN
+    """A load of the newest dump. Raises ConfigError for a bandwidth that is none."""
+    copying = copying or CopyOptions()
+    bandwidth = settings.repl.bandwidth
+    if copying.bandwidth is not None:
+        bandwidth = parse_size(copying.bandwidth)
     base = settings.repl.external_base if external_base is None else external_base
     return LoadRequest(
         root=repl_root(root, settings),
@@ -131,10 +132,18 @@ def load_request(
         host=socket.gethostname(),
         rules=dump_rules(settings),
         lease=lease_rules(settings),
-        preflight=Reading.NONE if is_quick else preflight,
-        bandwidth=settings.repl.bandwidth if bandwidth is None else parse_size(bandwidth),
+        preflight=_preflight(copying, settings),
+        bandwidth=bandwidth,
         retain_ms=settings.archive.retain_ms,
     )
+
+
+def _preflight(copying: CopyOptions, settings: Settings) -> Reading:
+    if copying.is_quick:
+        return Reading.NONE
+    if copying.is_read_first or settings.repl.is_read_first:
+        return Reading.ALL
+    return Reading.WHERE_NAMES_ARE_USED_AGAIN
 
 
 def drill_request(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hms_bridge.cli.copy_options import CopyOptions, copy_options
 from hms_bridge.cli.open_cycle import open_cycle
 from hms_bridge.cli.options import (
     database_option,
@@ -62,7 +63,7 @@ _HISTORY_MAX = 100
     show_default=True,
     help="Tries of a cycle while a server or a storage does not answer.",
 )
-@click.option("--quick", "is_quick", is_flag=True, help="Look for files by name before copying.")
+@copy_options
 @cycle_metrics_options
 @dry_run_option
 @database_option
@@ -73,7 +74,7 @@ def run(
     are_all: bool,
     every: str | None,
     attempts_max: int,
-    is_quick: bool,
+    copying: CopyOptions,
     metrics_file: Path | None,
     metrics_port: int | None,
     is_dry_run: bool,
@@ -92,6 +93,7 @@ def run(
       hms-bridge repl run sales
       hms-bridge repl run --all --every 10m --metrics-port 9465
       hms-bridge repl run --all --metrics /var/lib/node_exporter/cycles.prom
+      hms-bridge repl run --all --bandwidth 50MiB
       hms-bridge repl run --all --dry-run
     """
     from hms_bridge.connect import connected_locally
@@ -106,12 +108,10 @@ def run(
         with connected_locally(metastore_url, settings, is_created=False) as store:
             chosen = _chosen(store, names)  # what is mistyped is told before anything is done
             if is_dry_run:
-                rows = [_planned(metastore_url, policy, is_quick=is_quick) for policy in chosen]
+                rows = [_planned(metastore_url, policy, copying) for policy in chosen]
                 print_rows(rows, _PLAN_COLUMNS, output_format)
                 raise SystemExit(int(any(row["why"] for row in rows)))
-            runner = _runner(
-                store, metastore_url, settings, attempts_max=attempts_max, is_quick=is_quick
-            )
+            runner = _runner(store, metastore_url, settings, copying, attempts_max=attempts_max)
             with cycles_told(store, names, metrics_file, metrics_port) as news:
                 while True:
                     rows = [_ran(runner, policy.name, news) for policy in chosen]
@@ -252,10 +252,12 @@ def _has_slept(runner: Runner, seconds: float) -> bool:
     return True
 
 
-def _planned(metastore_url: str, policy: ReplicationPolicy, *, is_quick: bool) -> dict[str, object]:
+def _planned(
+    metastore_url: str, policy: ReplicationPolicy, copying: CopyOptions
+) -> dict[str, object]:
     row: dict[str, object] = {"policy": policy.name, "why": None}
     try:
-        with open_cycle(policy, metastore_url, is_quick=is_quick) as cycle:
+        with open_cycle(policy, metastore_url, copying) as cycle:
             plan = cycle.plan()
     except HmsBridgeError as error:
         return row | {"why": str(error)}
@@ -272,9 +274,9 @@ def _runner(
     store: LocalStore,
     metastore_url: str,
     settings: Settings,
+    copying: CopyOptions,
     *,
     attempts_max: int,
-    is_quick: bool,
 ) -> Runner:
     from hms_bridge.cli.repl_requests import lease_rules
     from hms_bridge.repl.cycles.runner import Runner, RunRules
@@ -282,7 +284,7 @@ def _runner(
     return Runner(
         metastore=store.metastore,
         store=store.policies,
-        open_cycle=lambda policy: open_cycle(policy, metastore_url, is_quick=is_quick),
+        open_cycle=lambda policy: open_cycle(policy, metastore_url, copying),
         clock=store.clock,
         user=getpass.getuser(),
         host=socket.gethostname(),

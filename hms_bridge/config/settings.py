@@ -295,6 +295,8 @@ class ReplSettings:
     bandwidth: int | None = setting(Given.number_or_none, "hms.bridge.repl.bandwidth", "",
         "How many bytes a second a load copies at most, all its threads together. Empty means as "
         "many as it can.", low=1)
+    is_read_first: bool = setting(Given.flag, "hms.bridge.repl.check.first", "false",
+        "Whether a load reads every byte before it changes anything, and again as it copies it.")
     load_schemes: frozenset[str] = setting(Given.names, "hms.bridge.repl.load.schemes",
         "abfs,abfss,file,gs,hdfs,s3,s3a,s3n,webhdfs",
         "The only kinds of file system from which files of a dump are read.")

@@ -115,6 +115,43 @@ def test_a_dry_run_shows_what_would_be_dumped(replication: Replication) -> None:
     assert replication.history() == []
 
 
+def test_a_run_keeps_to_its_bandwidth(replication: Replication) -> None:
+    began = time.monotonic()
+    (row,) = replication.ok("run", "sales", "--bandwidth", "2KB", "--format", "jsonl").json_lines
+    assert row["bytes"] > 2000
+    assert time.monotonic() - began >= row["bytes"] / 2000 - 0.5
+
+
+def test_a_policy_keeps_how_its_loads_copy(replication: Replication) -> None:
+    kept = ("--target-set", "hms.bridge.repl.bandwidth=2000")
+    assert replication.add(*kept, "--replace").exit_code == 0
+    assert "hms.bridge.repl.bandwidth" in replication.ok("policy", "export").out
+    began = time.monotonic()
+    (row,) = replication.ok("run", "sales", "--format", "jsonl").json_lines
+    assert time.monotonic() - began >= row["bytes"] / 2000 - 0.5
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_a_run_reads_every_byte_before_it_changes_anything(
+    replication: Replication, is_kept: bool
+) -> None:
+    words = [] if is_kept else ["--check-first"]
+    if is_kept:
+        kept = ("--target-set", "hms.bridge.repl.check.first=true")
+        assert replication.add(*kept, "--replace").exit_code == 0
+    for path in replication.program.warehouse.rglob("bucket_*"):
+        path.write_bytes(b"?" * path.stat().st_size)
+    for path in replication.program.cmroot.rglob("*bucket_*"):
+        path.write_bytes(b"?")
+    answer = replication.run("run", "sales", *words, "--attempts", "1", "--format", "jsonl")
+    (row,) = answer.json_lines
+    assert "Nothing was changed on the target" in row["why"]
+    answer = replication.run("run", "sales", "--quick", "--attempts", "1", "--format", "jsonl")
+    (row,) = answer.json_lines
+    assert "has other content" in row["why"], "what is given wins over what is kept"
+    assert "give one" in replication.run("run", "sales", "--quick", "--check-first").err
+
+
 def test_a_failure_is_an_exit_code_and_stands_in_history(replication: Replication) -> None:
     assert replication.add("absent", "--into", "other", name="absent").exit_code == 0
     answer = replication.run("run", "--all", "--attempts", "1", "--format", "jsonl")
