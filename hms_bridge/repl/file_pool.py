@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
 from types import TracebackType
 from typing import TypeVar
 
@@ -52,6 +53,34 @@ class FilePool:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+    def as_done(
+        self, step: Callable[[Item], Result], items: Iterable[Item]
+    ) -> Iterator[tuple[Item, Result]]:
+        """Each item with the result of a step for it, as they come: a slow one holds up no other.
+        ``items`` are taken by the caller's thread, while fewer than :data:`_AHEAD` wait.
+
+        Raises what the first failing step raised; no further step begins then.
+        """
+        done: SimpleQueue[Future[Result]] = SimpleQueue()
+        waiting: dict[Future[Result], Item] = {}
+
+        def next_done() -> tuple[Item, Result]:
+            future = done.get()
+            return waiting.pop(future), future.result()
+
+        try:
+            for item in items:
+                future = self._threads.submit(step, item)
+                waiting[future] = item
+                future.add_done_callback(done.put)
+                while len(waiting) >= _AHEAD or not done.empty():
+                    yield next_done()
+            while waiting:
+                yield next_done()
         finally:
             for future in waiting:
                 future.cancel()

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from changemanager.location import Location
+from changemanager.transfer import PART_PREFIX
 from hms_bridge.repl.dump.repl_dump import ReplDump
 from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.load.repl_load import ReplLoad
@@ -124,7 +125,7 @@ def test_file_lists_of_a_bootstrap_are_written_side_by_side(world: ReplWorld) ->
 def test_a_load_copies_files_side_by_side(world: ReplWorld) -> None:
     world.dump()
     target = str(world.folder / "target")
-    gate = Gate(world, lambda path: path.startswith(target) and "bucket_" in path)
+    gate = Gate(world, lambda path: path.startswith(target) and PART_PREFIX in path)
     loader = ReplLoad(world.target, gate.resolve)
     loader.run(loader.plan(world.load_request))
     assert gate.most >= TOGETHER

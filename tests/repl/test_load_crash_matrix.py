@@ -6,19 +6,18 @@ import shutil
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from hms_bridge.backend.schema.txn_tables import REPL_TXN_MAP
-from hms_bridge.repl.file_pool import FilePool
+from hms_bridge.repl import file_pool
 from hms_bridge.repl.format.events_dump import EventsDump
-from hms_bridge.repl.load import copy
 from hms_bridge.repl.load.plan import LoadKind, LoadRequest
 from hms_bridge.repl.load.repl_load import ReplLoad
 from tests.support.engines import MEMORY
 from tests.support.faults import CrashError, FaultPlan, FaultyMetastore, faulty
+from tests.support.inline_threads import InlineThreads
 from tests.support.world import World
 
 TABLES = {"t_base", "t_part", "t_empty", "t_ren", "t_trunc", "t_pk", "t_fk"}
@@ -184,7 +183,7 @@ def survive_every_crash(world, start, expected) -> int:
     """
     world.restore(start)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(copy, "FilePool", partial(FilePool, 1))
+        patch.setattr(file_pool, "ThreadPoolExecutor", InlineThreads)
         left = world.load(Recorder(world.save)).left
     before = None
     for at, state in enumerate(left, 1):

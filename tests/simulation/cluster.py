@@ -6,7 +6,6 @@ import copy
 import os
 import random
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any
@@ -34,6 +33,7 @@ from tests.simulation.model import Effect, Model, TableModel, Tables
 from tests.simulation.plain_reader import Rows, View
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.side import Side
+from tests.support.inline_threads import InlineThreads
 from tests.support.simulated_clock import SimulatedClock
 
 START_MS = SimulatedClock().now_ms()
@@ -57,24 +57,6 @@ UNFINISHED = {
     "open transactions": "SELECT TXN_ID FROM TXNS WHERE TXN_STATE = 'o' AND TXN_TYPE <> 1",
 }
 """What may not be there in the end."""
-
-
-class InlineThreads:
-    """Threads of a pool, one after the other, so that a seed decides their order."""
-
-    def __init__(self, *_: Any, **__: Any) -> None:
-        pass
-
-    def submit(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        try:
-            future.set_result(work(*arguments))
-        except Exception as error:
-            future.set_exception(error)
-        return future
-
-    def shutdown(self, **_: Any) -> None:
-        pass
 
 
 @contextmanager

@@ -1,47 +1,40 @@
-"""Copy a dumped file to the target: verified before it gets its name, the same when repeated."""
+"""Copy dumped files to the target, those of all tables in one pool; publish what is whole."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from changemanager.durable import settle_names
-from changemanager.errors import ChecksumMismatchError
-from changemanager.filesystem.volume import FileKind
 from changemanager.location import Location, Resolver
-from changemanager.transfer import PART_PREFIX, copy_verified
-from changemanager.whereabouts import Whereabouts, locate
+from changemanager.transfer import PART_PREFIX
 from hms_bridge.acid.markers import METADATA_FILE, DataFormat, format_metadata
 from hms_bridge.acid.names import DirectoryName
-from hms_bridge.errors import ReplError, SourceFileMissingError
 from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.format.texts import ensure_content
 from hms_bridge.repl.format.untrusted import DumpedFile
+from hms_bridge.repl.load.file_copy import CopyReport, FileCopy
 
-_ATTEMPTS = 3
+CopyPlace = tuple[tuple[DumpedFile, ...], Location]
+"""Files, and the directory of the table or partition below which they go."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class CopyReport:
-    """What was copied. ``kept`` files were already there with the same bytes."""
+class CopyGroup:
+    """Files that are published together: those of a table, or of some of its partitions.
 
-    source_files: int = 0
-    archive_files: int = 0
-    kept: int = 0
-    bytes: int = 0
+    ``publish`` is called by the thread that copies the groups, once all files are there, whole,
+    under names that a loss of power does not take.
+    """
 
-    def __add__(self, other: CopyReport) -> CopyReport:
-        return CopyReport(
-            source_files=self.source_files + other.source_files,
-            archive_files=self.archive_files + other.archive_files,
-            kept=self.kept + other.kept,
-            bytes=self.bytes + other.bytes,
-        )
+    places: tuple[CopyPlace, ...]
+    publish: Callable[[], None] = lambda: None
 
 
 class Copier:
-    """Brings dumped files below a table's or partition's directory.
+    """Brings dumped files below directories of tables and partitions.
 
     ``on_copied`` is told bytes as they are read or found there, from several threads, and a
     negative number where a copy begins again. ``before_each`` is called before a file is touched,
@@ -55,32 +48,31 @@ class Copier:
         before_each: Callable[[], None] = lambda: None,
         pace: Callable[[int], None] = lambda _: None,
     ) -> None:
-        self._resolve = resolve
-        self._on_copied = on_copied
         self.before_each = before_each
-        self._pace = pace
+        self._copy_file = FileCopy(
+            resolve=resolve, on_copied=on_copied, on_read=self._stop_if_told, pace=pace
+        )
         self._is_stopped = False
 
     def copy_all(self, files: tuple[DumpedFile, ...], root: Location) -> CopyReport:
-        """Copy files below ``root``; see :meth:`copy_groups`."""
-        return self.copy_groups([(files, root)])
+        """Copy files below ``root``; see :meth:`copy`."""
+        return self.copy([CopyGroup(places=((files, root),))])
 
-    def copy_groups(self, groups: Sequence[tuple[tuple[DumpedFile, ...], Location]]) -> CopyReport:
-        """Copy files below the root of each group, several at once; afterwards all are there,
-        whole, under their own names.
+    def copy(self, groups: Iterable[CopyGroup]) -> CopyReport:
+        """Copy the files of each group, several at once, those of later groups while the largest
+        of earlier ones are on their way; publish each group when it is there, in any order.
 
-        A base that a compactor made loses its visibility suffix on the way, so its marker says
-        what it is: else a reader would judge it by the write id that it ends at. Raises
-        SourceFileMissingError, or ReplError where the target holds other bytes under the name.
+        Groups are taken, and published, by the caller's thread, and only so far ahead that what is
+        in memory does not grow with them. A base that a compactor made loses its visibility suffix
+        on the way, so its marker says what it is: else a reader would judge it by the write id that
+        it ends at. Raises SourceFileMissingError, or ReplError where the target holds other bytes
+        under the name; nothing more is published then.
         """
         report = CopyReport()
         with FilePool() as pool, self._stopping():
-            directories = tuple(
-                directory for made in pool.each(_prepare, groups) for directory in made
-            )
-            for copied in pool.each(self._copy_one, self._checked(groups)):
+            for wanted, copied in pool.as_done(self._copy_one, self._wanted(groups)):
                 report += copied
-            pool.all(_sync, directories)
+                wanted.group.has_one_more()
         return report
 
     @contextmanager
@@ -94,103 +86,107 @@ class Copier:
             self._is_stopped = True
             raise
 
-    def _checked(
-        self, groups: Sequence[tuple[tuple[DumpedFile, ...], Location]]
-    ) -> Iterator[tuple[DumpedFile, Location]]:
-        for files, root in groups:
-            for file in files:
-                self.before_each()
-                yield file, root.child(file.relative_path)
+    def _wanted(self, groups: Iterable[CopyGroup]) -> Iterator[_WantedFile]:
+        for group in groups:
+            count = sum(len(files) for files, _ in group.places)
+            waiting = _WaitingGroup(group, count)
+            for directory, files in directories_of(group.places):
+                for file in files:
+                    self.before_each()
+                    yield _WantedFile(file=file, directory=directory, group=waiting)
+            if not count:
+                group.publish()
 
-    def _copy_one(self, wanted: tuple[DumpedFile, Location]) -> CopyReport:
-        return self._copy(*wanted)
+    def _copy_one(self, wanted: _WantedFile) -> CopyReport:
+        directory = wanted.directory
+        directory.make()
+        report = self._copy_file(wanted.file, directory.place.child(wanted.file.name))
+        directory.has_one_more()
+        return report
 
-    def _copy(self, file: DumpedFile, target: Location) -> CopyReport:
-        _remove_if_there(target.parent.child(PART_PREFIX + target.name))
-        if target.status() is not None:
-            return self._keep(file, target)
-        for attempt in range(_ATTEMPTS):
-            located = locate(file.encoded, self._resolve, is_content_checked=attempt > 0)
-            if located.location is None:
-                raise SourceFileMissingError(
-                    f"{file.uri} is lost: {located.reason}. Bring it back, then load again; if "
-                    "that cannot be, the load names the way out before it changes anything",
-                    missing=(file.uri,),
-                )
-            progress = _FileProgress(self._on_read)
-            try:
-                copy_verified(
-                    located.location, target, file.checksum, lambda: target.name, progress.read
-                )
-            except (ChecksumMismatchError, FileNotFoundError):
-                self._on_copied(-progress.bytes)
-                continue
-            is_archived = located.whereabouts is Whereabouts.IN_CM
-            return CopyReport(
-                source_files=int(not is_archived),
-                archive_files=int(is_archived),
-                bytes=progress.bytes,
-            )
-        raise ReplError(
-            f"{file.uri}: its bytes changed while it was copied, {_ATTEMPTS} times; load again"
-        )
-
-    def _on_read(self, size_bytes: int) -> None:
+    def _stop_if_told(self, _: int) -> None:
         if self._is_stopped:
             raise InterruptedError("the copy was stopped, as another one failed")
-        self._on_copied(size_bytes)
-        self._pace(size_bytes)
-
-    def _keep(self, file: DumpedFile, target: Location) -> CopyReport:
-        status = target.status()
-        if status is not None and status.kind is FileKind.FILE:
-            expected = file.checksum or self._resolve(file.uri).checksum()
-            if target.checksum_like(expected) == expected:
-                self._on_copied(status.size_bytes)
-                return CopyReport(kept=1, bytes=status.size_bytes)
-        raise ReplError(
-            f"{target.uri} is there with other content than {file.uri}; somebody wrote to the "
-            "replica. Move it away if it is not wanted, then load again"
-        )
 
 
-class _FileProgress:
-    """How many bytes of one file were read."""
+class _WaitingGroup:
+    """A group whose files are on their way."""
 
-    def __init__(self, on_read: Callable[[int], None]) -> None:
-        self._on_read = on_read
-        self.bytes = 0
+    def __init__(self, group: CopyGroup, count: int) -> None:
+        self._group = group
+        self._missing = count
 
-    def read(self, size_bytes: int) -> None:
-        """Some more."""
-        self.bytes += size_bytes
-        self._on_read(size_bytes)
-
-
-def _prepare(group: tuple[tuple[DumpedFile, ...], Location]) -> tuple[Location, ...]:
-    """Make the directories of a group, and the markers of its bases."""
-    files, root = group
-    directories = tuple(root.child(name) for name in sorted({file.sub_directory for file in files}))
-    for directory in directories:
-        directory.volume.make_directory(directory.path)
-    for base in _compacted_bases(files):
-        marker = root.child(base).child(METADATA_FILE)
-        ensure_content(marker, format_metadata(DataFormat.COMPACTED))
-    return directories
+    def has_one_more(self) -> None:
+        """A file is there; after the last the group is published."""
+        self._missing -= 1
+        if not self._missing:
+            self._group.publish()
 
 
-def _compacted_bases(files: tuple[DumpedFile, ...]) -> Iterator[str]:
-    directories = {file.sub_directory.partition("/")[0] for file in files if file.is_compacted}
-    for directory in sorted(directories):
-        name = DirectoryName.parse(directory)
-        if name is not None and name.is_base:
-            yield directory
+class TargetDirectory:
+    """A directory that files go to: made before the first of them comes, settled after the last.
+    For several threads.
+
+    ``base``: that of a compactor in which it lies, or which it is.
+    """
+
+    def __init__(self, place: Location, base: Location | None, count: int) -> None:
+        self.place = place
+        self._base = base
+        self._missing = count
+        self._is_made = False
+        self._lock = threading.Lock()
+
+    def make(self) -> None:
+        """Make it with its marker; what copies that were killed have left of a file goes."""
+        with self._lock:
+            if self._is_made:
+                return
+            volume = self.place.volume
+            volume.make_directory(self.place.path)
+            # Where an object store has no directories, one without files is not there.
+            with suppress(FileNotFoundError):
+                for child in volume.children(self.place.path):
+                    if child.name.startswith(PART_PREFIX):
+                        volume.remove_file(self.place.child(child.name).path)
+            if self._base is not None:
+                content = format_metadata(DataFormat.COMPACTED)
+                ensure_content(self._base.child(METADATA_FILE), content)
+            self._is_made = True
+
+    def has_one_more(self) -> None:
+        """A file is there under its name; after the last all names are brought to the disk."""
+        with self._lock:
+            self._missing -= 1
+            is_whole = not self._missing
+        if is_whole:
+            settle_names(self.place.volume, self.place.path)
 
 
-def _remove_if_there(location: Location) -> None:
-    if location.status() is not None:
-        location.volume.remove_file(location.path)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _WantedFile:
+    file: DumpedFile
+    directory: TargetDirectory
+    group: _WaitingGroup
 
 
-def _sync(directory: Location) -> None:
-    settle_names(directory.volume, directory.path)
+def directories_of(
+    places: Iterable[CopyPlace],
+) -> Iterator[tuple[TargetDirectory, tuple[DumpedFile, ...]]]:
+    """The directories that files go to, with their files; one that several places name, once."""
+    found: dict[str, tuple[Location, Location | None, list[DumpedFile]]] = {}
+    for files, root in places:
+        bases = _compacted_bases(files)
+        for file in files:
+            place = root.child(file.sub_directory) if file.sub_directory else root
+            base = file.sub_directory.partition("/")[0]
+            marked = root.child(base) if base in bases else None
+            found.setdefault(place.uri, (place, marked, []))[2].append(file)
+    for place, marked, files_there in found.values():
+        yield TargetDirectory(place, marked, len(files_there)), tuple(files_there)
+
+
+def _compacted_bases(files: tuple[DumpedFile, ...]) -> frozenset[str]:
+    names = {file.sub_directory.partition("/")[0] for file in files if file.is_compacted}
+    parsed = {name: DirectoryName.parse(name) for name in names}
+    return frozenset(name for name, base in parsed.items() if base is not None and base.is_base)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from changemanager.filesystem.volume import FileKind
 from changemanager.location import Location, Resolver
 from hms_bridge.errors import ReplError
 from hms_bridge.repl.format.data_tree import list_data
 from hms_bridge.repl.format.external_list import ExternalDirectory, external_target
 from hms_bridge.repl.format.untrusted import DumpedFile
-from hms_bridge.repl.load.copy import Copier, CopyReport
+from hms_bridge.repl.load.copy import Copier, CopyGroup
+from hms_bridge.repl.load.file_copy import CopyReport
 
 
 def copy_external(
@@ -21,18 +24,24 @@ def copy_external(
 
     Raises ReplError without a base directory for such data, and what the copier raises.
     """
-    report = CopyReport()
-    for directory in directories:
-        if base is None:
-            raise ReplError(
-                f"the dump asks to copy data of the external table {directory.table_name}: say "
-                "where to (hive.repl.replica.external.table.base.dir), then load again"
-            )
-        copier.before_each()
-        require_there(resolve, (directory,))
-        source = resolve(directory.source)
-        report += _mirror(source, resolve(external_target(base, directory.source)), copier)
-    return report
+    kept: list[CopyReport] = []
+
+    def groups() -> Iterator[CopyGroup]:
+        for directory in directories:
+            if base is None:
+                raise ReplError(
+                    f"the dump asks to copy data of the external table {directory.table_name}: "
+                    "say where to (hive.repl.replica.external.table.base.dir), then load again"
+                )
+            copier.before_each()
+            require_there(resolve, (directory,))
+            target = resolve(external_target(base, directory.source))
+            report, group = _mirrored(resolve(directory.source), target)
+            kept.append(report)
+            yield group
+
+    copied = copier.copy(groups())
+    return sum(kept, copied)
 
 
 def require_there(resolve: Resolver, directories: tuple[ExternalDirectory, ...]) -> None:
@@ -49,8 +58,9 @@ def require_there(resolve: Resolver, directories: tuple[ExternalDirectory, ...])
             )
 
 
-def _mirror(source: Location, target: Location, copier: Copier) -> CopyReport:
-    """What is there with the same bytes stays; of all else that is there nothing stays."""
+def _mirrored(source: Location, target: Location) -> tuple[CopyReport, CopyGroup]:
+    """What is there with the same bytes stays; of all else that is there nothing stays. What is
+    still to be copied."""
     files = {file.path: file for file in list_data(source) if file.kind is FileKind.FILE}
     target.volume.make_directory(target.path)
     kept = CopyReport()
@@ -65,16 +75,14 @@ def _mirror(source: Location, target: Location, copier: Copier) -> CopyReport:
             kept += CopyReport(kept=1, bytes=there.size_bytes)
         else:
             place.volume.remove_file(place.path)
-    return kept + copier.copy_all(
-        tuple(
-            DumpedFile(
-                uri=source.child(path).uri,
-                checksum=None,
-                cmroot=None,
-                sub_directory=path.rpartition("/")[0],
-                source_directory=path.rpartition("/")[0],
-            )
-            for path in sorted(files)
-        ),
-        target,
+    to_copy = tuple(
+        DumpedFile(
+            uri=source.child(path).uri,
+            checksum=None,
+            cmroot=None,
+            sub_directory=path.rpartition("/")[0],
+            source_directory=path.rpartition("/")[0],
+        )
+        for path in sorted(files)
     )
+    return kept, CopyGroup(places=((to_copy, target),))

@@ -10,7 +10,7 @@ from hms_bridge.model.ids import EventId
 from hms_bridge.repl.format.directories import DumpState
 from hms_bridge.repl.format.untrusted import DumpRules, checked_name
 from hms_bridge.repl.lease import LeaseRules
-from hms_bridge.repl.load.copy import CopyReport
+from hms_bridge.repl.load.file_copy import CopyReport
 from hms_bridge.repl.load.replica import ReplicaNames
 from hms_bridge.repl.verify import Reading, VerifyReport
 

@@ -20,9 +20,9 @@ from hms_bridge.model.txn import (
     TxnToWriteId,
     TxnType,
 )
-from hms_bridge.repl.format.reader import DumpedPartition
 from hms_bridge.repl.format.untrusted import DumpedFile
-from hms_bridge.repl.load.copy import Copier, CopyReport
+from hms_bridge.repl.load.copy import Copier, CopyGroup, CopyPlace
+from hms_bridge.repl.load.file_copy import CopyReport
 from hms_bridge.repl.load.own_source import is_same_place
 from hms_bridge.repl.remedies import begin_anew, bring_anew
 from hms_bridge.repl.target_objects import (
@@ -271,16 +271,26 @@ class Replica:
 
     def copy(self, files: tuple[DumpedFile, ...], directory: str | None, what: str) -> None:
         """Copy files below a table's or partition's directory, verified. Nothing for no files."""
+        self.copy_places(self.places(files, directory, what))
+
+    def copy_places(self, places: Sequence[CopyPlace]) -> None:
+        """Copy files below their directories, all together, verified."""
+        if places:
+            self.copy_groups([CopyGroup(places=tuple(places))])
+
+    def copy_groups(self, groups: Iterable[CopyGroup]) -> None:
+        """Copy files group by group, verified, and publish each group once it is there."""
+        self.copied += self.copier.copy(groups)
+
+    def places(
+        self, files: tuple[DumpedFile, ...], directory: str | None, what: str
+    ) -> tuple[CopyPlace, ...]:
+        """Where files go; nothing for no files. Raises ReplError for files without a directory."""
         if not files:
-            return
+            return ()
         if directory is None:
             raise ReplError(f"{what} has no location on the target; give it one and load again")
-        self.copied += self.copier.copy_all(files, self.resolve(directory))
-
-    def copy_parts(self, parts: Iterable[DumpedPartition], root: Location) -> None:
-        """Copy the files of partitions to their directories below a table's, verified."""
-        groups = [(part.files, root.child(part.name)) for part in parts if part.files]
-        self.copied += self.copier.copy_groups(groups)
+        return ((files, self.resolve(directory)),)
 
     def table_root(self, table: Table) -> Location:
         """The directory of a table that has files. Raises ReplError for one without."""

@@ -16,6 +16,12 @@ from hms_bridge.repl.format.untrusted import checked_name, checked_partition
 from hms_bridge.repl.load.events.context import ReplayContext
 from hms_bridge.repl.load.events.place import moved_place
 from hms_bridge.repl.load.events.truncate import truncate_directory
+from hms_bridge.repl.load.partitions import (
+    add_partitions,
+    batches_of,
+    known_partitions,
+    places_of,
+)
 from hms_bridge.repl.target_objects import replay_environment, target_partition
 from hms_bridge.wire.object_json import partition_from_json
 
@@ -49,11 +55,11 @@ def add_partition(context: ReplayContext, event: DumpedEvent) -> None:
     table = context.table_or_gone(dumped.table.name, event)
     if table is None:
         return
-    for part in dumped.partitions:
-        partition = ensure_partition(context, event, table, part)
+    for batch in batches_of(dumped.partitions):
+        known = known_partitions(context.replica, table, batch)
         if not table.is_external:
-            what = f"{table.full_name}/{part.name}"
-            context.replica.copy(part.files, partition.storage.location, what)
+            context.replica.copy_places(places_of(context.replica, table, batch, known))
+        add_partitions(context.replica, table, batch, known, event.id)
 
 
 def alter_partition(context: ReplayContext, event: DumpedEvent) -> None:

@@ -7,13 +7,13 @@ are not allocated again, copied files are compared, a commit moves ``repl.last.i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from changemanager.uri import EncodedUri, encode_uri
 from hms_bridge.errors import DumpIncompleteError, ReplError
 from hms_bridge.model.catalog import Partition, Table
-from hms_bridge.model.ids import TxnId
+from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.model.txn import (
     CommitTxnRequest,
@@ -32,9 +32,11 @@ from hms_bridge.repl.format.event_payload import (
 from hms_bridge.repl.format.passed_kinds import EMPTY_WRITES, refusal
 from hms_bridge.repl.format.reader import DumpedEvent, DumpedPartition, DumpedTable
 from hms_bridge.repl.format.untrusted import DumpedFile
+from hms_bridge.repl.load.copy import CopyPlace
 from hms_bridge.repl.load.events.context import ObjectChange, ReplayContext, partition_key
 from hms_bridge.repl.load.events.partition import ensure_partition
 from hms_bridge.repl.load.events.truncate import truncate_directory
+from hms_bridge.repl.load.replica import Replica
 from hms_bridge.repl.load.write_id_owner import require_own
 from hms_bridge.wire.object_json import partition_to_json, table_to_json
 
@@ -95,12 +97,14 @@ def commit_txn(context: ReplayContext, event: DumpedEvent) -> None:
     )
     tables = {dumped.table.name: dumped for dumped in context.reader.commit_tables(event)}
     _require_all_dumped(event, writes, tables)
-    written = [
-        write
+    found = (
+        _writes_to(context, event, payload.txn_id, dumped, _of_table(writes, name))
         for name, dumped in tables.items()
         if not dumped.table.is_materialized_view  # replicas have none
-        for write in _copy_table(context, event, payload.txn_id, dumped, _of_table(writes, name))
-    ]
+    )
+    changed = [written_to for written_to in found if written_to is not None]
+    replica.copy_places([place for written_to in changed for place in written_to.copied(replica)])
+    written = [write for written_to in changed for write in _applied(context, event, written_to)]
     if written:
         replica.ensure_open([payload.txn_id])
     replica.metastore.commit_txn(
@@ -154,17 +158,49 @@ def _counts(files: dict[str, int]) -> str:
     return ", ".join(f"{name} ({count})" for name, count in sorted(files.items())) or "no table"
 
 
-def _copy_table(
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Place:
+    """Where files of a table or partition go. ``partition`` is None for the table itself."""
+
+    root: str | None
+    files: tuple[DumpedFile, ...]
+    partition: Partition | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _TableWrites:
+    """What a transaction wrote to a table. ``places`` by the partition's name, "" for a table
+    without."""
+
+    table: Table
+    dumped: DumpedTable
+    writes: tuple[WriteEvent, ...]
+    places: Mapping[str, _Place]
+
+    @property
+    def write_id(self) -> WriteId:
+        """The highest one."""
+        return max(write.write_id for write in self.writes)
+
+    def copied(self, replica: Replica) -> Iterator[CopyPlace]:
+        """What is copied where. Raises ReplError for files without a place."""
+        for name, place in self.places.items():
+            what = f"{self.table.full_name}/{name}".rstrip("/")
+            yield from replica.places(place.files, place.root, what)
+
+
+def _writes_to(
     context: ReplayContext,
     event: DumpedEvent,
     txn_id: TxnId,
     dumped: DumpedTable,
     writes: tuple[WriteEvent, ...],
-) -> tuple[WriteEvent, ...]:
+) -> _TableWrites | None:
+    """What is to be copied of a table, whose partitions are made; None for one that is gone."""
     replica = context.replica
     table = context.table_or_gone(dumped.table.name, event)
     if table is None:
-        return ()
+        return None
     known = replica.metastore.get_max_allocated_write_id(table.database_name, table.name)
     highest = max(write.write_id for write in writes)
     if highest > known:
@@ -175,12 +211,21 @@ def _copy_table(
     own = sorted({write.write_id for write in writes})
     pairs = [TxnToWriteId(txn_id=txn_id, write_id=write_id) for write_id in own]
     require_own(replica, table.name, pairs, event.where, is_committed=True)
-    places = _copy_files(context, event, table, dumped)
+    places = _places(context, event, table, dumped)
+    return _TableWrites(table=table, dumped=dumped, writes=writes, places=places)
+
+
+def _applied(
+    context: ReplayContext, event: DumpedEvent, written: _TableWrites
+) -> tuple[WriteEvent, ...]:
+    """What the metastore is told of a table whose files are there; what was overwritten with
+    nothing is emptied."""
+    table, dumped, writes, places = written.table, written.dumped, written.writes, written.places
     emptied = dumped.emptied | _emptied_at_source(context, event, dumped, writes)
     # What a TRUNCATE leaves hides older rows as well: an empty base of the write id.
     for name in emptied & places.keys():
-        root = replica.resolve(places[name].root)
-        truncate_directory(root, table, highest, event.where)
+        root = context.replica.resolve(places[name].root or "")
+        truncate_directory(root, table, written.write_id, event.where)
     return tuple(_on_target(table, write, places) for write in writes if write.partition in places)
 
 
@@ -214,31 +259,20 @@ def _emptied_at_source(
     return frozenset(emptied)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Place:
-    """Where files of a table or partition went. ``partition`` is None for the table itself."""
-
-    root: str
-    files: tuple[DumpedFile, ...]
-    partition: Partition | None = None
-
-
-def _copy_files(
+def _places(
     context: ReplayContext, event: DumpedEvent, table: Table, dumped: DumpedTable
 ) -> Mapping[str, _Place]:
-    """Copy everything; the places by partition name, "" for an unpartitioned table."""
-    replica = context.replica
     places = {}
     if not table.is_partitioned:
-        replica.copy(dumped.files, table.storage.location, table.full_name)
-        places[""] = _Place(root=table.storage.location or "", files=dumped.files)
+        places[""] = _Place(root=table.storage.location, files=dumped.files)
     for part in dumped.partitions:
         if _is_gone(context, event, table, part):
             continue
         partition = ensure_partition(context, event, table, part)
-        location = partition.storage.location
-        replica.copy(part.files, location, f"{table.full_name}/{part.name}")
-        places[part.name] = _Place(root=location or "", files=part.files, partition=partition)
+        files, location = part.files, partition.storage.location
+        if part.name in places:
+            files = (*places[part.name].files, *files)
+        places[part.name] = _Place(root=location, files=files, partition=partition)
     return places
 
 
@@ -273,7 +307,7 @@ def _is_gone(
 def _on_target(table: Table, write: WriteEvent, places: Mapping[str, _Place]) -> WriteEvent:
     """What was written here: a real Hive metastore wants to be told file by file."""
     place = places[write.partition]
-    root = place.root.rstrip("/")
+    root = (place.root or "").rstrip("/")
     return replace(
         write,
         target=replace(write.target, database=table.database_name),
