@@ -10,6 +10,7 @@ from changemanager.location import FsspecResolver
 from hms_bridge.errors import ReplError
 from hms_bridge.repl.format.untrusted import DumpedFile
 from hms_bridge.repl.load.copy import Copier
+from tests.support.copying import copy_below
 
 DELTA = "delta_0000001_0000001_0000"
 
@@ -32,8 +33,8 @@ def test_other_bytes_under_the_name_of_a_file_stop_the_load(
         source_directory=DELTA,
     )
     copier, root = Copier(resolve), resolve(f"file:{tmp_path}/target")
-    assert copier.copy_all((file,), root).kept == 1
+    assert copy_below(copier, (file,), root).kept == 1
     target.write_bytes(b"somebody's rows..")
     with pytest.raises(ReplError, match="is there with other content"):
-        copier.copy_all((file,), root)
+        copy_below(copier, (file,), root)
     assert target.read_bytes() == b"somebody's rows.."

@@ -18,6 +18,7 @@ from hms_bridge.repl.load.bandwidth import Throttle, TokenBucket
 from hms_bridge.repl.load.copy import Copier
 from hms_bridge.repl.load.plan import LoadRequest
 from hms_bridge.repl.verify import Reading
+from tests.support.copying import copy_below
 from tests.support.repl_world import ReplWorld
 from tests.support.simulated_clock import SimulatedClock
 
@@ -64,7 +65,7 @@ def sources(tmp_path: Path) -> list[Path]:
 def test_a_source_is_read_once(tmp_path: Path, sources: list[Path], has_checksum: bool) -> None:
     volume, resolve = counting()
     files = tuple(dumped(path, has_checksum=has_checksum) for path in sources)
-    report = Copier(resolve).copy_all(files, resolve(f"{tmp_path}/target"))
+    report = copy_below(Copier(resolve), files, resolve(f"{tmp_path}/target"))
     assert {volume.opened[str(path)] for path in sources} == {1}
     assert (report.source_files, report.bytes) == (4, 4 * 700_000)
 
@@ -86,11 +87,11 @@ def test_what_is_whole_is_not_copied_again(tmp_path: Path, sources: list[Path]) 
     files = tuple(dumped(path) for path in sources)
     volume, resolve = counting()
     root = resolve(f"{tmp_path}/target")
-    Copier(resolve).copy_all(files[:2], root)
+    copy_below(Copier(resolve), files[:2], root)
     (tmp_path / "target" / DELTA / ".cm-part-bucket_00002").write_bytes(b"torn")
     volume.opened.clear()
     told: list[int] = []
-    report = Copier(resolve, told.append).copy_all(files, root)
+    report = copy_below(Copier(resolve, told.append), files, root)
     assert (report.kept, report.source_files) == (2, 2)
     assert [volume.opened[str(path)] for path in sources] == [0, 0, 1, 1]
     assert sum(told) == report.bytes == 4 * 700_000
@@ -105,7 +106,7 @@ def test_other_bytes_than_the_dump_names_get_no_name(tmp_path: Path, sources: li
     told: list[int] = []
     copier = Copier(FsspecResolver(), told.append)
     with pytest.raises(SourceFileMissingError, match="has other content"):
-        copier.copy_all((file,), FsspecResolver()(f"{tmp_path}/target"))
+        copy_below(copier, (file,), FsspecResolver()(f"{tmp_path}/target"))
     assert list((tmp_path / "target" / DELTA).iterdir()) == []
     assert sum(told) == 0
 
@@ -154,7 +155,7 @@ def test_a_failure_stops_what_is_being_copied(tmp_path: Path, sources: list[Path
     copier = Copier(FsspecResolver(), pace=pace)
     threading.Timer(0.5, has_failed.set).start()
     with pytest.raises(SourceFileMissingError):
-        copier.copy_all((lost, *others), FsspecResolver()(f"{tmp_path}/target"))
+        copy_below(copier, (lost, *others), FsspecResolver()(f"{tmp_path}/target"))
     assert set(pieces.values()) <= {1}, "each stopped at the piece after the failure"
     assert list((tmp_path / "target" / DELTA).iterdir()) == []
 

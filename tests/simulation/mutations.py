@@ -575,7 +575,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="a load takes other bytes under the right name for the file",
-        file="hms_bridge/repl/load/copy.py",
+        file="hms_bridge/repl/load/file_copy.py",
         old="            if target.checksum_like(expected) == expected:\n",
         new="            if True:\n",
         test="tests/repl/test_copy.py",
@@ -793,8 +793,8 @@ MUTATIONS = (
         also=(
             Edit(
                 "hms_bridge/repl/load/bootstrap.py",
-                "    for dumped in sorted(dumped_tables,",
-                "    for dumped in sorted(reader.tables_anew(),",
+                "load_tables(checkpoint, replica, dumped_tables)",
+                "load_tables(checkpoint, replica, reader.tables_anew())",
             ),
         ),
     ),

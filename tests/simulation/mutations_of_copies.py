@@ -6,6 +6,7 @@ from tests.simulation.mutation import Mutation
 
 _DRILL = "tests/repl/test_drill.py::"
 _COPY = "tests/repl/test_copy_engine.py::"
+_POOL = "tests/repl/test_copy_pool.py::"
 
 OF_COPIES = (
     Mutation(
@@ -84,5 +85,40 @@ OF_COPIES = (
         old=" and (wanted is None or there.max_write_id >= wanted.max_write_id)",
         new="",
         test="tests/repl/test_at_target.py::test_why_a_file_is_absent",
+    ),
+    Mutation(
+        name="a table is whole before its files are there",
+        file="hms_bridge/repl/load/copy.py",
+        old="        if not self._missing:\n            self._group.publish()\n",
+        new="        self._group.publish()\n",
+        test=f"{_POOL}test_a_slow_file_of_one_table_holds_up_no_other",
+    ),
+    Mutation(
+        name="a table is published before a loss of power could not take its files",
+        file="hms_bridge/repl/load/copy.py",
+        old="            is_whole = not self._missing\n",
+        new="            is_whole = False\n",
+        test=f"{_POOL}test_names_are_on_the_disk_when_a_group_is_published",
+    ),
+    Mutation(
+        name="half of another load's file gets the name",
+        file="hms_bridge/repl/load/file_copy.py",
+        old="    return str(uuid4())\n",
+        new='    return "the-same"\n',
+        test=f"{_POOL}test_one_that_lost_its_lease_gives_no_name_to_another_ones_half",
+    ),
+    Mutation(
+        name="files that wait to be copied grow with their number",
+        file="hms_bridge/repl/file_pool.py",
+        old="                while len(waiting) >= _AHEAD or not done.empty():\n",
+        new="                while not done.empty():\n",
+        test=f"{_POOL}test_groups_are_taken_as_they_are_needed",
+    ),
+    Mutation(
+        name="a table is whole when its first partitions are",
+        file="hms_bridge/repl/load/whole_tables.py",
+        old="        if self._missing:\n            return\n",
+        new="",
+        test=f"{_POOL}test_a_table_is_whole_with_its_last_partitions",
     ),
 )

@@ -54,10 +54,6 @@ class Copier:
         )
         self._is_stopped = False
 
-    def copy_all(self, files: tuple[DumpedFile, ...], root: Location) -> CopyReport:
-        """Copy files below ``root``; see :meth:`copy`."""
-        return self.copy([CopyGroup(places=((files, root),))])
-
     def copy(self, groups: Iterable[CopyGroup]) -> CopyReport:
         """Copy the files of each group, several at once, those of later groups while the largest
         of earlier ones are on their way; publish each group when it is there, in any order.
