@@ -70,7 +70,7 @@ SYSTEMS = (
         fixture="spark_standalone",
         name="Spark standalone: master and two workers",
         version="4.3.0",
-        compared="jobs that run in two executor processes",
+        compared="jobs that run in two executor processes; the files of a load",
     ),
     System(
         fixture="spark_hidden",

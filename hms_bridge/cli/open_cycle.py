@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from hms_bridge.cli.copy_options import CopyOptions
+from hms_bridge.cli.copy_options import CopyOptions, copy_job
 from hms_bridge.cli.output import say
 from hms_bridge.cli.sides import side_settings, side_url, source_side
 from hms_bridge.clock import SystemClock
@@ -19,6 +19,7 @@ from hms_bridge.model.replication import ReplicationPolicy
 if TYPE_CHECKING:
     from changemanager.manifest import ArchiveManifest
     from hms_bridge.repl.cycles.cycle import OpenCycle
+    from hms_bridge.repl.load.distributed import CopyJob
     from hms_bridge.repl.repair.looking import RepairSides
 
 
@@ -39,8 +40,11 @@ def open_cycle(
     policy: ReplicationPolicy, store_url: str, copying: CopyOptions | None = None
 ) -> Iterator[OpenCycle]:
     """Both sides of a policy, each with its settings. Raises HmsBridgeError."""
-    with _opened(policy, store_url, is_created=True) as sides:
-        yield _cycle(sides, copying)
+    with (
+        _opened(policy, store_url, is_created=True) as sides,
+        copy_job(copying, sides.target_settings) as job,
+    ):
+        yield _cycle(sides, copying, job)
 
 
 @contextmanager
@@ -108,6 +112,7 @@ def _opened(policy: ReplicationPolicy, store_url: str, *, is_created: bool) -> I
 def _cycle(
     sides: _Sides,
     copying: CopyOptions | None = None,
+    job: CopyJob | None = None,
     *,
     wait: str | None = None,
     is_abort_allowed: bool = False,
@@ -125,7 +130,11 @@ def _cycle(
     return OpenCycle(
         dumper=ReplDump(sides.source, at_source, clock, _new_name, manifest, on_waiting=say),
         loader=ReplLoad(
-            sides.target, file_systems(sides.target_settings), clock=clock, on_waiting=say
+            sides.target,
+            file_systems(sides.target_settings),
+            clock=clock,
+            job=job,
+            on_waiting=say,
         ),
         dump=dump_request(
             policy.source.database,

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import click
 
-from hms_bridge.cli.copy_options import CopyOptions, copy_options
+from hms_bridge.cli.copy_options import CopyOptions, copy_job, copy_options
 from hms_bridge.cli.options import (
     dry_run_option,
     format_option,
@@ -278,6 +278,7 @@ def load(
       hms-bridge repl load sales --bandwidth 50MiB --metastore thrift://replica:9083
       hms-bridge repl load sales --metastore sqlite:///replica.db --root /dr/dumps
       hms-bridge repl load sales --external-base hdfs://dr:8020/external
+      hms-bridge repl load sales --copy-with spark --master spark://HOST:7077
       hms-bridge repl load sales --into sales_dr --dry-run
     """
     from hms_bridge.cli.repl_requests import load_request
@@ -305,10 +306,14 @@ def load(
         if is_dry_run:
             print_record(_load_plan(plan), output_format)
             return
-        with bytes_bar(
-            f"loading {source_database}", plan.files.size_bytes if plan.files else 0
-        ) as (advance):
-            loader = ReplLoad(metastore, file_systems(settings), on_copied=advance, on_waiting=say)
+        size_bytes = plan.files.size_bytes if plan.files else 0
+        with (
+            copy_job(copying, settings) as job,
+            bytes_bar(f"loading {source_database}", size_bytes) as advance,
+        ):
+            loader = ReplLoad(
+                metastore, file_systems(settings), job=job, on_copied=advance, on_waiting=say
+            )
             report = loader.run(plan)
     print_record(_load_report(report), output_format)
     for note in report.notes:
@@ -346,6 +351,7 @@ def _load_report(report: LoadReport) -> dict[str, object]:
         "files from source": report.copied.source_files,
         "files from the archive": report.copied.archive_files,
         "files kept": report.copied.kept,
+        "files by Spark": report.copied.by_job,
         "bytes": report.copied.bytes,
     }
 

@@ -19,6 +19,7 @@ from hms_bridge.repl.dump.plan import DumpRequest
 from hms_bridge.repl.dump.snapshot_wait import WaitRules
 from hms_bridge.repl.format.untrusted import DumpRules, checked_name
 from hms_bridge.repl.lease import LeaseRules
+from hms_bridge.repl.load.distributed import CopyLimits
 from hms_bridge.repl.load.plan import LoadRequest
 from hms_bridge.repl.verify import Reading
 
@@ -134,6 +135,9 @@ def load_request(
         lease=lease_rules(settings),
         preflight=_preflight(copying, settings),
         bandwidth=bandwidth,
+        copy_limits=CopyLimits(
+            files_max=settings.repl.copied_files_max, bytes_max=settings.repl.copied_bytes_max
+        ),
         retain_ms=settings.archive.retain_ms,
     )
 

@@ -21,6 +21,10 @@ from hms_bridge.config.values import Key
 # fmt: off
 
 
+BY_THREADS, BY_SPARK = "threads", "spark"
+"""What copies the large files of a load."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ServerSettings:
     """The thrift server. Its bounds hold before memory is given to a message; the depth of structs
@@ -297,6 +301,14 @@ class ReplSettings:
         "many as it can.", low=1)
     is_read_first: bool = setting(Given.flag, "hms.bridge.repl.check.first", "false",
         "Whether a load reads every byte before it changes anything, and again as it copies it.")
+    copy_with: str = setting(Given.choice, "hms.bridge.repl.copy.with", BY_THREADS,
+        "What copies the files of a load where they are more and larger than "
+        "hive.exec.copyfile.maxnumfiles and hive.exec.copyfile.maxsize say: threads of its own "
+        "process, or tasks of a Spark job.", choices=(BY_THREADS, BY_SPARK))
+    copied_files_max: int = setting(Given.number, "hive.exec.copyfile.maxnumfiles", "1",
+        "Up to so many files of a batch a load copies by itself, whatever their size.", low=0)
+    copied_bytes_max: int = setting(Given.number, "hive.exec.copyfile.maxsize", "33554432",
+        "Up to so many bytes of a batch a load copies by itself, whatever their number.", low=0)
     load_schemes: frozenset[str] = setting(Given.names, "hms.bridge.repl.load.schemes",
         "abfs,abfss,file,gs,hdfs,s3,s3a,s3n,webhdfs",
         "The only kinds of file system from which files of a dump are read.")

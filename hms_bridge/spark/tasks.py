@@ -10,6 +10,7 @@ import socket
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -17,6 +18,7 @@ from changemanager.errors import ChangeManagerError
 from changemanager.location import Resolver
 from hms_bridge.directories.written import EventFile
 from hms_bridge.model.catalog import Column
+from hms_bridge.repl.load.copy_task import CopiedFile, CopyTask, FileToCopy
 from hms_bridge.rows.event_files import (
     BUCKET_COLUMN,
     EventFileSpec,
@@ -25,6 +27,9 @@ from hms_bridge.rows.event_files import (
     write_inserts,
 )
 from hms_bridge.rows.scan import ScanSplit, read_scan_split
+
+if TYPE_CHECKING:
+    from pyspark.accumulators import Accumulator
 
 NO_COLUMN = "hive_acid_row"
 """A column of nulls that stands for rows of which no column is wanted."""
@@ -118,6 +123,20 @@ class LocationTask:
             except (OSError, ChangeManagerError) as error:
                 wrong = str(error) or type(error).__name__
             yield socket.gethostname(), uri, wrong
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountedCopyTask:
+    """Copies a share of a load's files, and adds what that brought to a sum of the driver's."""
+
+    task: CopyTask
+    brought: Accumulator[int]
+
+    def __call__(self, share: Sequence[FileToCopy]) -> tuple[CopiedFile, ...]:
+        """What became of each file."""
+        copied = self.task(share)
+        self.brought.add(sum(file.report.bytes for file in copied))
+        return copied
 
 
 def _report(files: Iterator[EventFile]) -> Iterator[pa.RecordBatch]:

@@ -219,6 +219,16 @@ def test_files_of_a_dump_come_from_allowed_places_only(sides: Sides) -> None:
 FORGOTTEN = "did you forget --metastore of the replica?"
 
 
+def test_a_spark_that_nothing_asks_for_is_refused(sides: Sides) -> None:
+    sides.dump()
+    words = ("repl", "load", "s", *sides.replica, "--master", "local[2]")
+    answer = sides.program.run(*words)
+    assert answer.exit_code == 1
+    assert "are for --copy-with spark" in answer.err
+    small = sides.program.ok(*words, "--set", "hms.bridge.repl.copy.with=spark", "--format", "json")
+    assert small.json["files by Spark"] == 0, "small files need no Spark, and none was started"
+
+
 def test_a_dump_is_not_loaded_into_its_own_source(sides: Sides) -> None:
     """The replica's --metastore was forgotten: nobody must be told to drop the source."""
     sides.dump()

@@ -7,6 +7,7 @@ from tests.simulation.mutation import Mutation
 _DRILL = "tests/repl/test_drill.py::"
 _COPY = "tests/repl/test_copy_engine.py::"
 _POOL = "tests/repl/test_copy_pool.py::"
+_JOB = "tests/repl/test_copy_distributed.py::"
 
 OF_COPIES = (
     Mutation(
@@ -120,5 +121,40 @@ OF_COPIES = (
         old="        if self._missing:\n            return\n",
         new="",
         test=f"{_POOL}test_a_table_is_whole_with_its_last_partitions",
+    ),
+    Mutation(
+        name="a job is believed that a file is there",
+        file="hms_bridge/repl/load/distributed.py",
+        old="        if lacking:\n",
+        new="        if False:\n",
+        test=f"{_JOB}test_what_was_told_of_must_be_there",
+    ),
+    Mutation(
+        name="a file of which a job told nothing counts as copied",
+        file="hms_bridge/repl/load/distributed.py",
+        old="copied_one.error is None and copied_one.report.files != 1",
+        new="False",
+        test=f"{_JOB}test_each_file_is_told_of_once",
+    ),
+    Mutation(
+        name="a file that only a job's hosts do not see counts as lost",
+        file="hms_bridge/repl/load/distributed.py",
+        old="    lost = tuple(file.uri for file in missing if is_lost(file))\n",
+        new="    lost = tuple(file.uri for file in missing)\n",
+        test=f"{_JOB}test_what_only_the_jobs_hosts_do_not_see_is_not_lost",
+    ),
+    Mutation(
+        name="the job of a load that lost its lease goes on",
+        file="hms_bridge/repl/load/distributed.py",
+        old="            self.before_each()\n            told += size_bytes\n",
+        new="            told += size_bytes\n",
+        test=f"{_JOB}test_a_load_that_lost_its_lease_ends_its_job",
+    ),
+    Mutation(
+        name="each task of a job has the whole bandwidth",
+        file="hms_bridge/repl/load/distributed.py",
+        old="max(1, self.bandwidth // at_once)",
+        new="self.bandwidth",
+        test=f"{_JOB}test_processes_share_a_bandwidth",
     ),
 )

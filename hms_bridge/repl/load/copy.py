@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import Protocol
 
 from changemanager.durable import settle_names
 from changemanager.location import Location, Resolver
@@ -33,8 +34,27 @@ class CopyGroup:
     publish: Callable[[], None] = lambda: None
 
 
+class Copies(Protocol):
+    """What brings dumped files below directories of tables and partitions."""
+
+    def before_each(self) -> None:
+        """Called before a file is touched; may raise."""
+        ...
+
+    def copy(self, groups: Iterable[CopyGroup]) -> CopyReport:
+        """Copy the files of each group, and publish it once they are there, whole.
+
+        Groups are taken, and published, by the caller's thread, and only so far ahead that what is
+        in memory does not grow with them. A base that a compactor made loses its visibility suffix
+        on the way, so its marker says what it is: else a reader would judge it by the write id that
+        it ends at. Raises SourceFileMissingError, or ReplError where the target holds other bytes
+        under the name; nothing more is published then.
+        """
+        ...
+
+
 class Copier:
-    """Brings dumped files below directories of tables and partitions.
+    """Threads of this process.
 
     ``on_copied`` is told bytes as they are read or found there, from several threads, and a
     negative number where a copy begins again. ``before_each`` is called before a file is touched,
@@ -48,28 +68,25 @@ class Copier:
         before_each: Callable[[], None] = lambda: None,
         pace: Callable[[int], None] = lambda _: None,
     ) -> None:
-        self.before_each = before_each
+        self._before_each = before_each
         self._copy_file = FileCopy(
             resolve=resolve, on_copied=on_copied, on_read=self._stop_if_told, pace=pace
         )
         self._is_stopped = False
 
     def copy(self, groups: Iterable[CopyGroup]) -> CopyReport:
-        """Copy the files of each group, several at once, those of later groups while the largest
-        of earlier ones are on their way; publish each group when it is there, in any order.
-
-        Groups are taken, and published, by the caller's thread, and only so far ahead that what is
-        in memory does not grow with them. A base that a compactor made loses its visibility suffix
-        on the way, so its marker says what it is: else a reader would judge it by the write id that
-        it ends at. Raises SourceFileMissingError, or ReplError where the target holds other bytes
-        under the name; nothing more is published then.
-        """
+        """As :meth:`Copies.copy`: several files at once, those of later groups while the largest of
+        earlier ones are on their way. Groups are published in any order."""
         report = CopyReport()
         with FilePool() as pool, self._stopping():
             for wanted, copied in pool.as_done(self._copy_one, self._wanted(groups)):
                 report += copied
                 wanted.group.has_one_more()
         return report
+
+    def before_each(self) -> None:
+        """See :meth:`Copies.before_each`."""
+        self._before_each()
 
     @contextmanager
     def _stopping(self) -> Iterator[None]:
@@ -88,7 +105,7 @@ class Copier:
             waiting = _WaitingGroup(group, count)
             for directory, files in directories_of(group.places):
                 for file in files:
-                    self.before_each()
+                    self._before_each()
                     yield _WantedFile(file=file, directory=directory, group=waiting)
             if not count:
                 group.publish()

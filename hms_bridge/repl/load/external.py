@@ -10,7 +10,7 @@ from hms_bridge.errors import ReplError
 from hms_bridge.repl.format.data_tree import list_data
 from hms_bridge.repl.format.external_list import ExternalDirectory, external_target
 from hms_bridge.repl.format.untrusted import DumpedFile
-from hms_bridge.repl.load.copy import Copier, CopyGroup
+from hms_bridge.repl.load.copy import Copies, CopyGroup
 from hms_bridge.repl.load.file_copy import CopyReport
 
 
@@ -18,7 +18,7 @@ def copy_external(
     resolve: Resolver,
     directories: tuple[ExternalDirectory, ...],
     base: str | None,
-    copier: Copier,
+    copier: Copies,
 ) -> CopyReport:
     """Make each directory on the target like its source: new files copied, others removed.
 

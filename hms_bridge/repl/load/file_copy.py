@@ -23,12 +23,14 @@ _ATTEMPTS = 3
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CopyReport:
-    """What was copied. ``kept`` files were already there with the same bytes."""
+    """What was copied. ``kept`` files were already there with the same bytes. ``by_job``: of all
+    files those that a job of other processes looked after."""
 
     source_files: int = 0
     archive_files: int = 0
     kept: int = 0
     bytes: int = 0
+    by_job: int = 0
 
     def __add__(self, other: CopyReport) -> CopyReport:
         return CopyReport(
@@ -36,6 +38,7 @@ class CopyReport:
             archive_files=self.archive_files + other.archive_files,
             kept=self.kept + other.kept,
             bytes=self.bytes + other.bytes,
+            by_job=self.by_job + other.by_job,
         )
 
     @property

@@ -10,6 +10,7 @@ from hms_bridge.model.ids import EventId
 from hms_bridge.repl.format.directories import DumpState
 from hms_bridge.repl.format.untrusted import DumpRules, checked_name
 from hms_bridge.repl.lease import LeaseRules
+from hms_bridge.repl.load.distributed import CopyLimits
 from hms_bridge.repl.load.file_copy import CopyReport
 from hms_bridge.repl.load.replica import ReplicaNames
 from hms_bridge.repl.verify import Reading, VerifyReport
@@ -22,7 +23,8 @@ class LoadRequest:
     ``target_database`` None: the same name. ``external_base``: where data of external tables goes,
     ``functions_root``: where files of functions do. ``preflight``: which files are read before
     anything is changed; all are checked as they are copied. ``bandwidth``: bytes a second that are
-    copied at most; None: as many as can be. ``retain_ms``: the source's hive.repl.cm.retain, for
+    copied at most; None: as many as can be. ``copy_limits``: above which a job copies, if there is
+    one. ``retain_ms``: the source's hive.repl.cm.retain, for
     forecasts. ``lease``: how one load of the database is kept alone.
     """
 
@@ -37,6 +39,7 @@ class LoadRequest:
     lease: LeaseRules = field(default_factory=LeaseRules)
     preflight: Reading = Reading.WHERE_NAMES_ARE_USED_AGAIN
     bandwidth: int | None = None
+    copy_limits: CopyLimits = field(default_factory=CopyLimits)
     retain_ms: int | None = None
 
     @property
@@ -83,6 +86,14 @@ class LoadPlan:
     passed: Mapping[str, int] = field(default_factory=dict)
     left_out_count: int = 0
     files: VerifyReport | None = None
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """Bytes of the files that are known, by their URI."""
+        files = () if self.files is None else self.files.files
+        return {
+            file.named.file.uri: file.size_bytes for file in files if file.size_bytes is not None
+        }
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

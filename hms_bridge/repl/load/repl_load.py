@@ -7,7 +7,7 @@ any point is healed by loading again (docs/format/dump.md). Hive's load: docs/hi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from itertools import islice
@@ -39,6 +39,8 @@ from hms_bridge.repl.load.bootstrap import (
     load_bootstrap,
     replace_tables,
 )
+from hms_bridge.repl.load.copy import Copier, Copies
+from hms_bridge.repl.load.distributed import CopyJob, DistributedCopier
 from hms_bridge.repl.load.external import copy_external, require_there
 from hms_bridge.repl.load.functions import require_root
 from hms_bridge.repl.load.handed_over import refuse_successor, require_whole
@@ -65,8 +67,8 @@ _TABLES_COMPARED = 10
 class ReplLoad:
     """Loads dumps into one metastore. ``resolve`` must reach dumps, source, archive and target.
 
-    ``on_copied`` is told the bytes of each file as it is there, ``on_waiting`` why a load waits for
-    another one.
+    ``job`` copies what is large, if there is one. ``on_copied`` is told the bytes of each file as
+    it is there, ``on_waiting`` why a load waits for another one.
     """
 
     def __init__(
@@ -75,12 +77,14 @@ class ReplLoad:
         resolve: Resolver,
         *,
         clock: Clock | None = None,
+        job: CopyJob | None = None,
         on_copied: Callable[[int], None] = lambda _: None,
         on_waiting: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._target = target
         self._resolve = resolve
         self._clock = clock or SystemClock()
+        self._job = job
         self._on_copied = on_copied
         self._on_waiting = on_waiting
 
@@ -182,11 +186,31 @@ class ReplLoad:
         return None if database is None else last_event_of(database.parameters)
 
     def _replica(
-        self, request: LoadRequest, check_lease: Callable[[], None] = lambda: None
+        self,
+        request: LoadRequest,
+        check_lease: Callable[[], None] = lambda: None,
+        sizes: Mapping[str, int] | None = None,
     ) -> Replica:
+        copier = self._copier(request, check_lease, sizes or {})
+        return Replica(self._target, self._resolve, request.names, check_lease, copier)
+
+    def _copier(
+        self, request: LoadRequest, check_lease: Callable[[], None], sizes: Mapping[str, int]
+    ) -> Copies:
         pace = throttle(request.bandwidth, self._clock)
-        names = request.names
-        return Replica(self._target, self._resolve, names, self._on_copied, check_lease, pace)
+        copier = Copier(self._resolve, self._on_copied, check_lease, pace)
+        if self._job is None:
+            return copier
+        return DistributedCopier(
+            copier=copier,
+            job=self._job,
+            resolve=self._resolve,
+            clock=self._clock,
+            limits=request.copy_limits,
+            sizes=sizes,
+            bandwidth=request.bandwidth,
+            on_copied=self._on_copied,
+        )
 
     def _verify(
         self, request: LoadRequest, reader: DumpReader, after: EventId | None = None
@@ -322,7 +346,7 @@ class ReplLoad:
     def _run(self, plan: LoadPlan, check_lease: Callable[[], None]) -> LoadReport:
         """Under the lease, so that what is checked now stays as it is."""
         request = plan.request
-        replica = self._replica(request, check_lease)
+        replica = self._replica(request, check_lease, plan.sizes)
         refuse_successor(replica.find_database())
         dump = self._newest(request)
         if dump.paths.root != plan.directory or dump.state is not plan.state:

@@ -21,7 +21,7 @@ from hms_bridge.model.txn import (
     TxnType,
 )
 from hms_bridge.repl.format.untrusted import DumpedFile
-from hms_bridge.repl.load.copy import Copier, CopyGroup, CopyPlace
+from hms_bridge.repl.load.copy import Copier, Copies, CopyGroup, CopyPlace
 from hms_bridge.repl.load.file_copy import CopyReport
 from hms_bridge.repl.load.own_source import is_same_place
 from hms_bridge.repl.remedies import begin_anew, bring_anew
@@ -62,15 +62,14 @@ class Replica:
         metastore: Metastore,
         resolve: Resolver,
         names: ReplicaNames,
-        on_copied: Callable[[int], None] = lambda _: None,
         check_lease: Callable[[], None] = lambda: None,
-        pace: Callable[[int], None] = lambda _: None,
+        copier: Copies | None = None,
     ) -> None:
         self._metastore = metastore
         self._check_lease = check_lease
         self.names = names
         self.resolve = resolve
-        self.copier = Copier(resolve, on_copied, check_lease, pace)
+        self.copier: Copies = copier or Copier(resolve, before_each=check_lease)
         self._opened: set[TxnId] = set()
         self._targets: dict[TxnId, TxnId] = {}
         self._allocated: set[tuple[str, TxnToWriteId]] = set()
