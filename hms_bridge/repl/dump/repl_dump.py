@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 
-from changemanager.durable import settle_names, settle_tree
+from changemanager.durable import settle_names
 from changemanager.errors import ChangeManagerError
 from changemanager.location import parse_uri, path_below
 from changemanager.uri import EncodedUri
@@ -35,6 +35,7 @@ from hms_bridge.repl.dump.plain_tables import (
     write_plain,
 )
 from hms_bridge.repl.dump.plan import DumpKind, DumpPlan, DumpReport, DumpRequest, blocked_by
+from hms_bridge.repl.dump.settled import settle_dump
 from hms_bridge.repl.dump.size import DumpSize, dump_size
 from hms_bridge.repl.dump.snapshot_wait import try_snapshot
 from hms_bridge.repl.dump.tables import TablesDump, WrittenTables, transactional_names
@@ -289,7 +290,7 @@ class ReplDump(DumpVerb):
             time_ms=max(self._clock.now_ms(), newest_ms + 1),
         )
         dumped, marker = self._resolve(paths.root), self._resolve(paths.finished_dump)
-        settle_tree(dumped.volume, dumped.path)  # a finished dump survives a loss of power whole
+        settle_dump(dumped)  # a finished dump survives a loss of power whole
         ensure_content(marker, mark.format().encode())
         settle_names(marker.volume, marker.parent.path)
         # Not before the marker: without it the next dump goes on from an older one, and may name

@@ -1,6 +1,6 @@
 """Copy what is large by a job of many processes, the role of Hive's distcp: plan, carry out, check.
 
-Hive's rule when: above both limits (CopyUtils.regularCopy).
+Hive's rule when: above both limits (docs/hive/replication.md §20).
 """
 
 from __future__ import annotations

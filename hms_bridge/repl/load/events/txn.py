@@ -201,18 +201,25 @@ def _writes_to(
     table = context.table_or_gone(dumped.table.name, event)
     if table is None:
         return None
+    own = sorted({write.write_id for write in writes})
+    pairs = [TxnToWriteId(txn_id=txn_id, write_id=write_id) for write_id in own]
+    # What this load has allocated itself needs no question to the metastore.
+    if not all(replica.has_allocated(table.name, pair) for pair in pairs):
+        _require_allocated(replica, event, table, own[-1])
+        require_own(replica, table.name, pairs, event.where, is_committed=True)
+    places = _places(context, event, table, dumped)
+    return _TableWrites(table=table, dumped=dumped, writes=writes, places=places)
+
+
+def _require_allocated(
+    replica: Replica, event: DumpedEvent, table: Table, highest: WriteId
+) -> None:
     known = replica.metastore.get_max_allocated_write_id(table.database_name, table.name)
-    highest = max(write.write_id for write in writes)
     if highest > known:
         raise ReplError(
             f"{event.where}: commits write id {highest} of {table.full_name}, which was never "
-            f"allocated there (it stands at {known}). " + replica.bring_anew(dumped.table.name)
+            f"allocated there (it stands at {known}). " + replica.bring_anew(table.name)
         )
-    own = sorted({write.write_id for write in writes})
-    pairs = [TxnToWriteId(txn_id=txn_id, write_id=write_id) for write_id in own]
-    require_own(replica, table.name, pairs, event.where, is_committed=True)
-    places = _places(context, event, table, dumped)
-    return _TableWrites(table=table, dumped=dumped, writes=writes, places=places)
 
 
 def _applied(
