@@ -46,7 +46,7 @@ bench: setup     ## ratios: ours against a peer or a limit, in one run
 bench-cluster: setup  ## a dump to HDFS, ours against Hive's, on the real systems
 	$(PY) -m benchmarks.cluster
 
-bench-repl: setup  ## a bootstrap load against cp -r of the same files
+bench-repl: setup  ## dumps and loads beside a real Hive 4.2, and a load against cp -r
 	$(PY) -m benchmarks.replication
 
 integration: setup  ## the real systems judge: Hive, HDFS, Trino, PostgreSQL, MariaDB, S3

@@ -1,7 +1,9 @@
-"""``make bench-repl``: replication against what copies without looking.
+"""``make bench-repl``: replication beside a real Hive, and against what copies without looking.
 
-The copy needs room for its source twice: HMS_BRIDGE_BENCH_GB gigabytes (10 where the disk has
-room, else 2) below HMS_BRIDGE_BENCH_DIR (default: the directory for temporary files).
+With ``--ours`` without a Hive: how time grows with events, and the copy. The copy needs room for
+its source twice: HMS_BRIDGE_BENCH_GB gigabytes (10 where the disk has room, else 2) below
+HMS_BRIDGE_BENCH_DIR (default: the directory for temporary files). HMS_BRIDGE_BENCH_INSERTS (100)
+and HMS_BRIDGE_BENCH_EVENTS (10000) say how many inserts are Hive's, and how many events ours alone.
 """
 
 from __future__ import annotations
@@ -11,12 +13,14 @@ import os
 import resource
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
 
+from benchmarks.replication_beside import beside_ratios, linear_ratios, own_side
 from benchmarks.report import Ratio, machine
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.file_systems import file_systems
@@ -29,6 +33,7 @@ from hms_bridge.repl.dump.plan import DumpRequest
 from hms_bridge.repl.dump.repl_dump import ReplDump
 from hms_bridge.repl.load.plan import LoadRequest
 from hms_bridge.repl.load.repl_load import ReplLoad
+from integration.referees.processes import FAST_JAVA, Workplace
 
 GB = 1_000_000_000
 RUNS = 3
@@ -47,8 +52,23 @@ def main() -> None:
     with tempfile.TemporaryDirectory(
         prefix="hms-bridge-bench-", dir=os.environ.get("HMS_BRIDGE_BENCH_DIR")
     ) as folder:
-        for ratio in copy_ratios(Path(folder)):
+        ratios = _own_ratios if "--ours" in sys.argv[1:] else _all_ratios
+        for ratio in ratios(Path(folder)):
             print(ratio.line(), flush=True)
+
+
+def _own_ratios(folder: Path) -> Iterator[Ratio]:
+    yield from linear_ratios(own_side(folder / "events"))
+    yield from copy_ratios(folder)
+
+
+def _all_ratios(folder: Path) -> Iterator[Ratio]:
+    workplace = Workplace(folder / "logs", java=FAST_JAVA)
+    try:
+        yield from beside_ratios(workplace)
+    finally:
+        workplace.close()
+    yield from copy_ratios(folder)
 
 
 def copy_ratios(folder: Path) -> Iterator[Ratio]:
