@@ -66,9 +66,10 @@ def compare(
 
     --metastore is the replica's. Both may be at work: what the source committed since is left
     out, and a table that it changed otherwise since is undecided. Compared are tables,
-    definitions, partitions, write ids and files; with --rows also every row with its ROW__ID.
-    Places, statistics, privileges and constraints are not. Exit codes: 0 no difference, 1 error,
-    2 differences, 3 no difference, but something is undecided.
+    definitions, constraints, partitions, write ids and files; with --rows also every row with its
+    ROW__ID; and functions, with the bytes of their files. Places, statistics and privileges are
+    not. Exit codes: 0 no difference, 1 error, 2 differences, 3 no difference, but something is
+    undecided.
 
     \b
     Examples:
@@ -91,6 +92,7 @@ def compare(
         target_database=target_database,
         tables=tables,
         depth=Depth(has_checksums=has_checksums, has_rows=has_rows),
+        passed_kinds=settings.repl.passed_kinds,
         user=getpass.getuser(),
         host=socket.gethostname(),
     )
@@ -156,6 +158,8 @@ def _say_verdict(report: CompareReport, *, has_rows: bool) -> None:
         counted(compared.partitions, "partition"),
         counted(compared.files, "file"),
         counted(compared.rows, "row") if has_rows else "no rows (--rows)",
+        counted(compared.constraints, "constraint"),
+        counted(compared.functions, "function"),
     ]
     counts = [
         f"{len(found)} {verdict.value}" for verdict in Verdict if (found := report.of(verdict))

@@ -30,6 +30,7 @@ def judge(
     common = sorted(source.places.keys() & replica.places.keys())
     findings = [
         *_definitions(name, None, source.definition, replica.definition),
+        *_constraints(name, source, replica, circumstances),
         *_missing_partitions(name, source, replica, circumstances),
     ]
     for part in common:  # "" is a table without partitions
@@ -53,6 +54,7 @@ def _compared(source: DescribedTable, common: list[str]) -> Compared:
         partitions=sum(part != "" for part in common),
         files=sum(len(place.found.files) for place in places if place.found is not None),
         rows=sum(place.rows.count for place in places if place.rows is not None),
+        constraints=len(source.constraints),
     )
 
 
@@ -60,6 +62,8 @@ def _what_is_equal(source: DescribedTable, common: list[str], compared: Compared
     """Only what was looked at."""
     places = [source.places[part] for part in common]
     parts = ["definition"]
+    if source.constraints:
+        parts.append(counted(len(source.constraints), "constraint"))
     if any(common):
         parts.append(counted(compared.partitions, "partition"))
     if source.write_ids is not None:
@@ -83,6 +87,14 @@ def _definitions(
             source=ours,
             replica=theirs,
         )
+
+
+def _constraints(
+    table: str, source: DescribedTable, replica: DescribedTable, circumstances: Circumstances
+) -> Iterator[Finding]:
+    for what, ours, theirs in differing(source.constraints, replica.constraints):
+        verdict, why = circumstances.excused.get(what, (Verdict.DIFFERENT, ""))
+        yield Finding(verdict=verdict, table=table, what=what, source=ours, replica=theirs, why=why)
 
 
 def _missing_partitions(

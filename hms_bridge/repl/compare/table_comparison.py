@@ -11,8 +11,15 @@ from hms_bridge.clock import Clock
 from hms_bridge.errors import AcidFormatError, NoSuchObjectError, NotEnoughHistoryError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Partition, Storage, Table
+from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.model.ids import EventId, WriteId
 from hms_bridge.model.partition_name import partition_name
+from hms_bridge.repl.compare.constraints import (
+    Doubts,
+    constraints_definition,
+    excused,
+    on_target,
+)
 from hms_bridge.repl.compare.definitions import partition_definition, table_definition
 from hms_bridge.repl.compare.described import (
     Circumstances,
@@ -30,6 +37,7 @@ from hms_bridge.repl.dump.external import partitions_of
 from hms_bridge.repl.dump.read_txn import open_read_txn
 from hms_bridge.repl.dump.table_files import TableSnapshot
 from hms_bridge.repl.file_pool import FilePool
+from hms_bridge.repl.load.constraints import has_key
 from hms_bridge.repl.load.write_id_owner import has_no_owner
 from hms_bridge.repl.target_objects import last_event_of
 from hms_bridge.repl.whole_lists import whole_lists
@@ -46,7 +54,8 @@ class Depth:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sides:
-    """Both metastores, the databases there, and who reads."""
+    """Both metastores, the databases there, and who reads. ``passed_kinds``: of events that the
+    replica does without."""
 
     source: Metastore
     target: Metastore
@@ -54,6 +63,7 @@ class Sides:
     clock: Clock
     source_database: str
     target_database: str
+    passed_kinds: frozenset[str]
     user: str
     host: str
 
@@ -90,6 +100,7 @@ class _NotListed:
 
 _Listed = ReadPlace | _NotListed
 _Pair = tuple[DescribedPlace, DescribedPlace]
+_Constraints = tuple[ColumnConstraint, ...]
 
 
 class TableComparison:
@@ -155,15 +166,38 @@ class TableComparison:
         source_side = _side(self._sides.source, ours)
         replica_side = _side(self._sides.target, theirs)
         places = self._places(source_side, replica_side)
+        of_source, of_replica = self._constraints(source, replica)
         self._log.read_on()  # a partition may have come since
+        excuses = excused(of_source, of_replica, self._doubts())
+        described_source = _described(
+            source_side, {part: pair[0] for part, pair in places.items()}, of_source
+        )
+        described_replica = _described(
+            replica_side, {part: pair[1] for part, pair in places.items()}, of_replica
+        )
         return judge(
             source.name,
-            _described(source_side, {part: pair[0] for part, pair in places.items()}),
-            _described(replica_side, {part: pair[1] for part, pair in places.items()}),
+            described_source,
+            described_replica,
             Circumstances(
+                excused=excuses,
                 changed_partitions=self._log.partition_changes(source.name, self._event_id),
                 forgotten=_forgotten(source_side, replica_side),
             ),
+        )
+
+    def _constraints(self, source: Table, replica: Table) -> tuple[_Constraints, _Constraints]:
+        sides = self._sides
+        ours = sides.source.get_constraints(source.database_name, source.name)
+        theirs = sides.target.get_constraints(replica.database_name, replica.name)
+        return on_target(ours, sides.source_database, sides.target_database), tuple(theirs)
+
+    def _doubts(self) -> Doubts:
+        return Doubts(
+            database=self._sides.target_database,
+            passed_kinds=self._sides.passed_kinds,
+            change_of=lambda table: self._log.table_change(table, self._event_id),
+            has_key=lambda wanted: has_key(self._sides.target, wanted),
         )
 
     def _places(self, source: _Side, replica: _Side) -> dict[str, _Pair]:
@@ -276,10 +310,13 @@ def _side(metastore: Metastore, snapshot: TableSnapshot) -> _Side:
     return _Side(metastore=metastore, snapshot=snapshot, partitions=partitions)
 
 
-def _described(side: _Side, places: Mapping[str, DescribedPlace]) -> DescribedTable:
+def _described(
+    side: _Side, places: Mapping[str, DescribedPlace], constraints: _Constraints
+) -> DescribedTable:
     every = {part: places.get(part) or side.place(part) for part in side.partitions}
     return DescribedTable(
         definition=table_definition(side.table),
+        constraints=constraints_definition(constraints),
         write_ids=side.snapshot.write_ids,
         places=every,
     )

@@ -256,6 +256,7 @@ class RepairLooking:
             target_database=self._names.target_database,
             tables=tuple(sorted(names or ())),
             depth=request.depth,
+            passed_kinds=self._sides.cycle.load.rules.passed_kinds,
             user=self._names.user,
             host=self._names.host,
         )
