@@ -4,6 +4,7 @@
 _CONSTRAINTS = "tests/repl/test_constraints.py::test_"
 _FUNCTIONS = "tests/repl/test_functions.py::test_"
 _COMPARED = "tests/repl/test_compare_constraints.py::"
+_STATISTICS = "tests/repl/test_compare_statistics.py::test_"
 _MARK = "tests/repl/test_non_recoverable.py::test_"
 
 CARRIED: tuple[dict[str, str], ...] = (
@@ -144,5 +145,19 @@ CARRIED: tuple[dict[str, str], ...] = (
         "old": "        if change is not None:\n",
         "new": "        if False:\n",
         "test": f"{_COMPARED}TestFunctions::test_what_the_source_changed_since_is_undecided",
+    },
+    {
+        "name": "statistics that the source changed since are a difference",
+        "file": "hms_bridge/repl/compare/later_events.py",
+        "old": "        elif event.type in _OF_STATISTICS:\n",
+        "new": "        elif False:\n",
+        "test": f"{_STATISTICS}statistics_that_the_source_changed_since_are_undecided",
+    },
+    {
+        "name": "nobody who asks hears that statistics differ",
+        "file": "hms_bridge/repl/compare/table_comparison.py",
+        "old": "        if self._depth.has_statistics:\n",
+        "new": "        if False:\n",
+        "test": f"{_STATISTICS}statistics_are_compared_only_if_asked",
     },
 )

@@ -18,6 +18,7 @@ def compare(
     *tables: str,
     rows: bool = True,
     checksums: bool = False,
+    statistics: bool = False,
     passed: Collection[str] = (),
     source: Any = None,
     target: Any = None,
@@ -27,7 +28,7 @@ def compare(
         source_database="src",
         target_database="dst",
         tables=tables,
-        depth=Depth(has_checksums=checksums, has_rows=rows),
+        depth=Depth(has_checksums=checksums, has_rows=rows, has_statistics=statistics),
         passed_kinds=frozenset(passed),
     )
     comparer = ReplCompare(

@@ -75,7 +75,8 @@ class FoundFiles:
 class DescribedPlace:
     """What is in the directory of a table or partition. ``found`` None: not looked at; ``rows``
     None: not read; ``fault``: why what is there cannot be read, ``unread``: why it was not.
-    ``strays``: paths of files that no reader of ACID tables opens."""
+    ``strays``: paths of files that no reader of ACID tables opens. ``statistics``: of its columns;
+    none if they are not asked for."""
 
     definition: Definition = field(default_factory=dict)
     found: FoundFiles | None = None
@@ -83,6 +84,7 @@ class DescribedPlace:
     fault: str = ""
     unread: str = ""
     strays: tuple[str, ...] = ()
+    statistics: Definition = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,11 +104,13 @@ class Circumstances:
     """What else decides. ``changed_partitions``: what the source did after the common event to
     partitions, by name. ``forgotten``: write ids of which the side that shows them does not know
     any more whether they were committed. ``excused``: constraints that may differ, by name, what
-    that makes of them, and why."""
+    that makes of them, and why. ``changed_statistics``: what the source did since to those of the
+    table's columns."""
 
     changed_partitions: Mapping[str, str] = field(default_factory=dict)
     excused: Mapping[str, tuple[Verdict, str]] = field(default_factory=dict)
     forgotten: frozenset[WriteId] = frozenset()
+    changed_statistics: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -35,6 +35,9 @@ def judge(
     ]
     for part in common:  # "" is a table without partitions
         findings += _place(name, part or None, source.places[part], replica.places[part])
+        findings += _statistics(
+            name, part or None, source.places[part], replica.places[part], circumstances
+        )
     # Last: what the files say decides what an id means whose end nobody remembers.
     findings += _write_ids(name, source, replica, circumstances, findings)
     compared = _compared(source, common)
@@ -72,6 +75,9 @@ def _what_is_equal(source: DescribedTable, common: list[str], compared: Compared
         parts.append(counted(compared.files, "file"))
     if any(place.rows is not None for place in places):
         parts.append(counted(compared.rows, "row"))
+    columns = sum(len(place.statistics) for place in places)
+    if columns:
+        parts.append(f"statistics of {counted(columns, 'column')}")
     return ", ".join(parts)
 
 
@@ -165,6 +171,26 @@ def _rows(
 def _rows_text(seen: SeenRows, other: SeenRows) -> str:
     text = counted(seen.count, "row")
     return text if seen.count != other.count else f"{text} with sum {seen.checksum:032x}"
+
+
+def _statistics(
+    table: str,
+    partition: str | None,
+    source: DescribedPlace,
+    replica: DescribedPlace,
+    circumstances: Circumstances,
+) -> Iterator[Finding]:
+    changed = circumstances.changed_statistics
+    for what, ours, theirs in differing(source.statistics, replica.statistics):
+        yield Finding(
+            verdict=Verdict.DIFFERENT if changed is None else Verdict.UNDECIDED,
+            table=table,
+            partition=partition,
+            what=what,
+            source=ours,
+            replica=theirs,
+            why="" if changed is None else f"the source changed them since, by {changed}",
+        )
 
 
 def _files(

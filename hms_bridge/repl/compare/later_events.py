@@ -37,7 +37,16 @@ from hms_bridge.wire.convert_function import function_from_struct
 from hms_bridge.wire.object_json import partition_from_json, struct_from_json, table_from_json
 
 _OF_FUNCTIONS = frozenset({EventType.CREATE_FUNCTION.value, EventType.DROP_FUNCTION.value})
-_OTHERS = WITHOUT_A_CHANGE | _OF_FUNCTIONS | {EventType.RELOAD.value}
+_OF_STATISTICS = frozenset(
+    {
+        EventType.UPDATE_TABLE_STATISTICS.value,
+        EventType.DELETE_TABLE_STATISTICS.value,
+        EventType.UPDATE_PARTITION_STATISTICS.value,
+        EventType.DELETE_PARTITION_STATISTICS.value,
+        "UPDATE_PART_COL_STAT_EVENT_BATCH",  # of Hive 4.1 and later
+    }
+)
+_OTHERS = WITHOUT_A_CHANGE | _OF_FUNCTIONS | _OF_STATISTICS | {EventType.RELOAD.value}
 """Kinds of events that change no table, partition or database."""
 
 
@@ -52,7 +61,9 @@ class _Change:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _FunctionChange:
+class _LastEvent:
+    """The last that something is told of."""
+
     event_id: EventId
     what: str
 
@@ -95,7 +106,8 @@ class LaterEvents:
         self._after = self.until = after
         self._names = TableNames(store, database, after)
         self._changes: list[_Change] = []
-        self._functions: dict[str, _FunctionChange] = {}
+        self._functions: dict[str, _LastEvent] = {}
+        self._statistics: dict[str, _LastEvent] = {}
         self._opened: set[TxnId] = set()
         self._allocations: dict[TxnId, list[_Allocation]] = {}
         self._commits: list[_Commit] = []
@@ -130,10 +142,12 @@ class LaterEvents:
 
     def function_change(self, name: str, after: EventId) -> str | None:
         """What last made or dropped a function, as a text; None for nothing."""
-        change = self._functions.get(name.lower())
-        if change is None or change.event_id <= after:
-            return None
-        return f"event {change.event_id} ({change.what})"
+        return _told_after(self._functions.get(name.lower()), after)
+
+    def statistics_change(self, table: str, after: EventId) -> str | None:
+        """What last changed column statistics of a table or its partitions, as a text; None for
+        nothing."""
+        return _told_after(self._statistics.get(table), after)
 
     def partition_changes(self, table: str, after: EventId) -> Mapping[str, str]:
         """Partitions that were added since, by name, with the event as a text."""
@@ -210,8 +224,10 @@ class LaterEvents:
             commit = CommitTxnPayload.parse(message_json(event), where)
             self._commits.append(_Commit(event_id=event.id, txn_id=commit.txn_id))
         elif event.type in _OF_FUNCTIONS:
-            change = _FunctionChange(event_id=event.id, what=event.type)
-            self._functions[_function_name(event)] = change
+            self._functions[_function_name(event)] = _LastEvent(event_id=event.id, what=event.type)
+        elif event.type in _OF_STATISTICS:
+            told = _LastEvent(event_id=event.id, what=event.type)
+            self._statistics[(event.table_name or "").lower()] = told
         elif is_of(event, self._database):
             self._changes += _changes(event)
 
@@ -247,6 +263,12 @@ def _changes(event: NotificationEvent) -> Iterator[_Change]:
         yield _Change(event_id=event.id, what=event.type, table=table, partitions=names)
     else:
         yield _Change(event_id=event.id, what=event.type, table=table)
+
+
+def _told_after(change: _LastEvent | None, after: EventId) -> str | None:
+    if change is None or change.event_id <= after:
+        return None
+    return f"event {change.event_id} ({change.what})"
 
 
 def _function_name(event: NotificationEvent) -> str:

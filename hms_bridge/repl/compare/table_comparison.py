@@ -33,6 +33,7 @@ from hms_bridge.repl.compare.judge import judge
 from hms_bridge.repl.compare.later_events import LaterEvents
 from hms_bridge.repl.compare.reading import ReadPlace, look, sum_rows, with_checksums
 from hms_bridge.repl.compare.seen_write_ids import ids_text, seen_at_event, seen_on_one_side
+from hms_bridge.repl.compare.statistics import column_statistics
 from hms_bridge.repl.dump.external import partitions_of
 from hms_bridge.repl.dump.read_txn import open_read_txn
 from hms_bridge.repl.dump.table_files import TableSnapshot
@@ -46,10 +47,12 @@ from hms_bridge.repl.whole_lists import whole_lists
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Depth:
     """How closely to look. ``has_checksums``: at every byte of every file, also where the file
-    system keeps no checksums; ``has_rows``: at every row."""
+    system keeps no checksums; ``has_rows``: at every row; ``has_statistics``: at those of columns,
+    which no load brings."""
 
     has_checksums: bool = False
     has_rows: bool = False
+    has_statistics: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -167,6 +170,8 @@ class TableComparison:
         replica_side = _side(self._sides.target, theirs)
         places = self._places(source_side, replica_side)
         of_source, of_replica = self._constraints(source, replica)
+        if self._depth.has_statistics:
+            places = _with_statistics(source_side, replica_side, places)
         self._log.read_on()  # a partition may have come since
         excuses = excused(of_source, of_replica, self._doubts())
         described_source = _described(
@@ -183,6 +188,7 @@ class TableComparison:
                 excused=excuses,
                 changed_partitions=self._log.partition_changes(source.name, self._event_id),
                 forgotten=_forgotten(source_side, replica_side),
+                changed_statistics=self._log.statistics_change(source.name, self._event_id),
             ),
         )
 
@@ -320,6 +326,21 @@ def _described(
         write_ids=side.snapshot.write_ids,
         places=every,
     )
+
+
+def _with_statistics(
+    source: _Side, replica: _Side, places: Mapping[str, _Pair]
+) -> dict[str, _Pair]:
+    ours, theirs = (
+        column_statistics(side.metastore, side.table, list(places)) for side in (source, replica)
+    )
+    return {
+        part: (
+            replace(of_source, statistics=ours.get(part, {})),
+            replace(of_replica, statistics=theirs.get(part, {})),
+        )
+        for part, (of_source, of_replica) in places.items()
+    }
 
 
 def _forgotten(source: _Side, replica: _Side) -> frozenset[WriteId]:
