@@ -30,9 +30,12 @@ from hms_bridge.cli.sides import source_side
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings
 from hms_bridge.dml.named import find_database
+from hms_bridge.errors import NoSuchObjectError
+from hms_bridge.metastore import Metastore
 
 if TYPE_CHECKING:
     from hms_bridge.repl.dump.plan import DumpPlan, DumpReport, DumpRequest
+    from hms_bridge.repl.dump.repl_dump import ReplDump
     from hms_bridge.repl.dump.size import DumpSize
     from hms_bridge.repl.load.plan import LoadPlan, LoadReport
 
@@ -183,7 +186,6 @@ def _dump(
 
     database = request.database
     with source_side(metastore_url, settings) as (metastore, manifest):
-        find_database(metastore, database)
         dumper = ReplDump(
             metastore,
             file_systems(settings),
@@ -194,7 +196,7 @@ def _dump(
         )
         with nullcontext() if is_dry_run else dumper.marking(request):
             with working(f"looking at {database}"):
-                plan = dumper.plan(request)
+                plan = _planned(dumper, request, metastore)
             if is_dry_run:
                 print_record(_dump_plan(plan, dumper.size(plan)), output_format)
                 return
@@ -209,6 +211,16 @@ def _dump(
     if report.kind is DumpKind.BLOCKED:
         say(report.reason)
         raise SystemExit(1)
+
+
+def _planned(dumper: ReplDump, request: DumpRequest, metastore: Metastore) -> DumpPlan:
+    """Raises NoSuchObjectError, with names that are like it, for a database that is not there and
+    of which no dump tells that it was."""
+    try:
+        return dumper.plan(request)
+    except NoSuchObjectError:
+        find_database(metastore, request.database)
+        raise
 
 
 def _dump_plan(plan: DumpPlan, size: DumpSize) -> dict[str, object]:
@@ -262,6 +274,12 @@ def _dump_report(report: DumpReport) -> dict[str, object]:
     metavar="SIZE",
     help="Copy so much a second at most, such as 50MiB.  [default: setting]",
 )
+@click.option(
+    "--allow-drop-database",
+    "is_drop_allowed",
+    is_flag=True,
+    help="Drop the replica's database, with all that it holds, if the source has dropped its own.",
+)
 @dry_run_option
 @metastore_option
 @format_option
@@ -274,6 +292,7 @@ def load(
     is_quick: bool,
     is_read_first: bool,
     bandwidth: str | None,
+    is_drop_allowed: bool,
     is_dry_run: bool,
     metastore_url: str,
     output_format: str,
@@ -310,6 +329,7 @@ def load(
         is_quick=is_quick,
         is_read_first=is_read_first,
         bandwidth=bandwidth,
+        is_drop_allowed=is_drop_allowed,
     )
     with connected(metastore_url, settings, is_created=not is_dry_run) as metastore:
         planner = ReplLoad(metastore, file_systems(settings))

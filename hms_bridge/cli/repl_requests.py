@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import socket
+from dataclasses import replace
 
 from hms_bridge.config.durations import parse_duration_ms
 from hms_bridge.config.settings import REPL_ROOT, Settings
@@ -116,6 +117,7 @@ def load_request(
     is_quick: bool = False,
     is_read_first: bool = False,
     bandwidth: str | None = None,
+    is_drop_allowed: bool = False,
 ) -> LoadRequest:
     """A load of the newest dump. ``bandwidth``: bytes a second, as people write them; None: as the
     settings say. Raises ConfigError for one that is none."""
@@ -134,6 +136,7 @@ def load_request(
         preflight=Reading.NONE if is_quick else preflight,
         bandwidth=settings.repl.bandwidth if bandwidth is None else parse_size(bandwidth),
         retain_ms=settings.archive.retain_ms,
+        is_drop_allowed=is_drop_allowed or settings.repl.is_drop_allowed,
     )
 
 
@@ -151,7 +154,8 @@ def drill_request(
     name = f"drill_of_{source_database}" if scratch is None else scratch
     return DrillRequest(
         dump=dump_request(source_database, settings, root=root),
-        load=load_request(source_database, settings, root=root),
+        # What would go is the drill's own database, which is to be compared.
+        load=replace(load_request(source_database, settings, root=root), is_drop_allowed=False),
         scratch_database=checked_name(name, "database"),
         depth=Depth(has_checksums=has_checksums, has_rows=has_rows),
         is_kept=is_kept,

@@ -292,6 +292,9 @@ class ReplSettings:
         "How long notification events are kept at most for the next dump of a replicated database, "
         "beyond their time to live. A database that was not dumped for so long is given up: its "
         "replica has to be bootstrapped anew.", unit="d")
+    is_drop_allowed: bool = setting(Given.flag, "hms.bridge.repl.load.drop.database", "false",
+        "Whether a load drops the replica's database, with all that it holds, if its source has "
+        "dropped it. If not, such a load is refused.")
     bandwidth: int | None = setting(Given.number_or_none, "hms.bridge.repl.bandwidth", "",
         "How many bytes a second a load copies at most, all its threads together. Empty means as "
         "many as it can.", low=1)

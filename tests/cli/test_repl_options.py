@@ -306,3 +306,27 @@ def _set_database(sides: Sides, parameters: dict[str, str]) -> None:
     database = store.metastore.get_database("s")
     store.metastore.alter_database("s", replace(database, parameters=parameters))
     store.metastore.close()
+
+
+def test_a_replica_is_dropped_with_its_source_only_if_that_is_asked_for(sides: Sides) -> None:
+    sides.dump()
+    sides.load()
+    sides.program.ok("repl", "end", "s")
+    sides.program.ok("sql", "-e", "DROP DATABASE s CASCADE")
+    assert sides.program.ok("repl", "dump", "s", "--dry-run", "--format", "json").json["kind"] == (
+        "drop"
+    )
+    sides.dump()
+    refused = sides.program.run("repl", "load", "s", *sides.replica)
+    assert refused.exit_code == 1
+    assert "--allow-drop-database" in refused.err
+    allowed = ("--allow-drop-database", "--format", "json")
+    plan = sides.program.ok("repl", "load", "s", *sides.replica, *allowed, "--dry-run").json
+    assert (plan["kind"], plan["events"]) == ("drop", {"EVENT_DROP_DATABASE": 1})
+    done = sides.program.ok("repl", "load", "s", *sides.replica, *allowed).json
+    assert done["kind"] == "drop"
+    shown = sides.program.ok("sql", "-e", "SHOW DATABASES", *sides.replica).out
+    assert "default" in shown
+    assert "s\n" not in shown.replace("default", "").replace("database", "")
+    wrong = sides.program.run("repl", "dump", "nowhere")
+    assert (wrong.exit_code, "there is no database nowhere" in wrong.err) == (1, True)

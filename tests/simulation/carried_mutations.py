@@ -5,6 +5,7 @@ _CONSTRAINTS = "tests/repl/test_constraints.py::test_"
 _FUNCTIONS = "tests/repl/test_functions.py::test_"
 _COMPARED = "tests/repl/test_compare_constraints.py::"
 _STATISTICS = "tests/repl/test_compare_statistics.py::test_"
+_DROPPED = "tests/repl/test_dropped.py::test_"
 _MARK = "tests/repl/test_non_recoverable.py::test_"
 
 CARRIED: tuple[dict[str, str], ...] = (
@@ -159,5 +160,47 @@ CARRIED: tuple[dict[str, str], ...] = (
         "old": "        if self._depth.has_statistics:\n",
         "new": "        if False:\n",
         "test": f"{_STATISTICS}statistics_are_compared_only_if_asked",
+    },
+    {
+        "name": "a replica is dropped unasked",
+        "file": "hms_bridge/repl/load/dropped.py",
+        "old": "    if not request.is_drop_allowed:\n",
+        "new": "    if False:\n",
+        "test": f"{_DROPPED}a_replica_goes_only_if_somebody_says_so",
+    },
+    {
+        "name": "a replica is dropped with what others have put there",
+        "file": "hms_bridge/repl/load/dropped.py",
+        "old": "    if database is not None and not is_of_loads_only(database.parameters):\n",
+        "new": "    if False:\n",
+        "test": f"{_DROPPED}a_replica_that_others_could_change_stays",
+    },
+    {
+        "name": "a replica that was opened since the plan is dropped",
+        "file": "hms_bridge/repl/load/dropped.py",
+        "old": "    if not is_of_loads_only(database.parameters):\n",
+        "new": "    if False:\n",
+        "test": f"{_DROPPED}one_that_is_opened_between_plan_and_run_stays",
+    },
+    {
+        "name": "a drop takes a later database of the name",
+        "file": "hms_bridge/repl/load/dropped.py",
+        "old": "(stands_at or EventId(0)) > event.id:\n",
+        "new": "False:\n",
+        "test": f"{_DROPPED}a_later_database_of_the_name_stays",
+    },
+    {
+        "name": "another metastore's drop is taken for the source's",
+        "file": "hms_bridge/repl/dump/dropped.py",
+        "old": "        require_same_log(source, resolve, previous, wanted)\n",
+        "new": "",
+        "test": f"{_DROPPED}another_metastore_without_the_database_is_no_drop",
+    },
+    {
+        "name": "a drop is told of a database that is there again",
+        "file": "hms_bridge/repl/dump/dropped.py",
+        "old": " or _is_there(source, name):\n",
+        "new": ":\n",
+        "test": f"{_DROPPED}a_database_that_comes_again_before_the_dump_is_written",
     },
 )

@@ -91,4 +91,4 @@ def _kind(brought: Sequence[LoadReport]) -> str | None:
 def _has_brought(load: LoadReport) -> bool:
     if load.kind is LoadKind.INCREMENTAL:
         return bool(load.events or load.tables)
-    return load.kind is LoadKind.BOOTSTRAP
+    return load.kind in (LoadKind.BOOTSTRAP, LoadKind.DROP)

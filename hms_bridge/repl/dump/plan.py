@@ -64,6 +64,7 @@ class DumpKind(Enum):
 
     BOOTSTRAP = "bootstrap"
     INCREMENTAL = "incremental"
+    DROP = "drop"
     NOTHING = "nothing"
     BLOCKED = "blocked"
 

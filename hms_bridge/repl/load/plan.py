@@ -23,7 +23,8 @@ class LoadRequest:
     ``functions_root``: where files of functions do. ``preflight``: which files are read before
     anything is changed; all are checked as they are copied. ``bandwidth``: bytes a second that are
     copied at most; None: as many as can be. ``retain_ms``: the source's hive.repl.cm.retain, for
-    forecasts. ``lease``: how one load of the database is kept alone.
+    forecasts. ``lease``: how one load of the database is kept alone. ``is_drop_allowed``: the
+    replica goes if its source has dropped the database.
     """
 
     root: str
@@ -38,6 +39,7 @@ class LoadRequest:
     preflight: Reading = Reading.WHERE_NAMES_ARE_USED_AGAIN
     bandwidth: int | None = None
     retain_ms: int | None = None
+    is_drop_allowed: bool = False
 
     @property
     def names(self) -> ReplicaNames:
@@ -58,6 +60,7 @@ class LoadKind(Enum):
 
     BOOTSTRAP = "bootstrap"
     INCREMENTAL = "incremental"
+    DROP = "drop"
     NOTHING = "nothing"
 
 

@@ -313,5 +313,5 @@ def _is_bootstrap_due(troubles: Sequence[Trouble]) -> bool:
 
 
 def _is_anything_new(dump: DumpPlan | None, load: LoadPlan | None) -> bool:
-    is_dumped = dump is not None and dump.kind in (DumpKind.BOOTSTRAP, DumpKind.INCREMENTAL)
+    is_dumped = dump is not None and dump.kind not in (DumpKind.NOTHING, DumpKind.BLOCKED)
     return is_dumped or (load is not None and load.kind is not LoadKind.NOTHING)
