@@ -32,6 +32,7 @@ from hms_bridge.config.settings import Settings
 from hms_bridge.dml.named import find_database
 from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.metastore import Metastore
+from hms_bridge.model.counted import counted
 
 if TYPE_CHECKING:
     from hms_bridge.repl.dump.plan import DumpPlan, DumpReport, DumpRequest
@@ -94,6 +95,13 @@ def repl() -> None:
     "or an object store.",
 )
 @click.option(
+    "--limit",
+    "event_limit",
+    type=click.IntRange(min=1),
+    metavar="EVENTS",
+    help="Cover so many events of the log at most; the next dump goes on.  [default: setting]",
+)
+@click.option(
     "--assume-empty",
     "is_unknown_empty",
     is_flag=True,
@@ -123,6 +131,7 @@ def dump(
     is_abort_allowed: bool,
     is_previous_kept: bool,
     has_no_checksums: bool,
+    event_limit: int | None,
     is_unknown_empty: bool,
     discarded: str | None,
     is_dry_run: bool,
@@ -138,6 +147,7 @@ def dump(
       hms-bridge repl dump sales --bootstrap --wait 10m --abort-writers
       hms-bridge repl dump sales --external-base hdfs://dr:8020/external
       hms-bridge repl dump sales --dry-run
+      hms-bridge repl dump sales --limit 100000
       hms-bridge repl dump sales --table-anew orders --table-anew items
       hms-bridge repl dump sales --discard --dry-run
     """
@@ -168,6 +178,7 @@ def dump(
         wait=wait,
         is_abort_allowed=is_abort_allowed,
         is_unknown_empty=is_unknown_empty,
+        event_limit=event_limit,
     )
     _dump(request, metastore_url, settings, output_format, is_dry_run=is_dry_run)
 
@@ -206,6 +217,8 @@ def _dump(
     if report.kind is DumpKind.BLOCKED and output_format == "table":
         del shown["reason"]  # a person reads it below
     print_record(shown, output_format)
+    if report.left_event_count:
+        say(f"{counted(report.left_event_count, 'event')} of the log left for the next dump")
     for write in report.events.assumed_empty:
         say(f"dumped as empty: {write}")
     if report.kind is DumpKind.BLOCKED:
@@ -237,6 +250,7 @@ def _dump_plan(plan: DumpPlan, size: DumpSize) -> dict[str, object]:
         "previous dump": plan.previous,
         "removed": list(plan.removed),
         "waits for": plan.waits_for or None,
+        "events left": plan.left_event_count,
     }
 
 
@@ -250,6 +264,7 @@ def _dump_report(report: DumpReport) -> dict[str, object]:
         "events": dict(report.events.dumped),
         "passed over": dict(report.events.passed),
         "files": report.file_count,
+        "events left": report.left_event_count,
     }
 
 

@@ -37,6 +37,7 @@ def dump_request(
     wait: str | None = None,
     is_abort_allowed: bool = False,
     is_unknown_empty: bool = False,
+    event_limit: int | None = None,
 ) -> DumpRequest:
     """A dump. ``wait`` is a duration; a bare number means hours, as in Hive.
 
@@ -55,6 +56,7 @@ def dump_request(
         is_previous_kept=is_previous_kept or repl.is_previous_kept,
         has_checksums=has_checksums and repl.has_checksums,
         external_base=_dumped_external_base(external_base, settings),
+        event_limit=repl.event_limit if event_limit is None else event_limit,
         wait=wait_rules(
             settings, wait=wait, is_abort_allowed=is_abort_allowed or repl.is_abort_allowed
         ),

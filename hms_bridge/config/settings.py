@@ -274,6 +274,9 @@ class ReplSettings:
         "them.")
     batch_size: int = setting(Given.number, "hive.repl.approx.max.load.tasks", "10000",
         "Events of one batch.", low=1)
+    event_limit: int | None = setting(Given.number_or_none, "hms.bridge.repl.dump.events.max", "",
+        "How many events of the notification log an incremental dump covers at most; the next one "
+        "goes on. Empty means all that there are.", low=1)
     has_checksums: bool = setting(Given.flag, "hms.bridge.repl.dump.checksums", "true",
         "Whether dumps name files with checksum and archive. Set it to false for a real Hive that "
         "loads from a file system without checksums of its own: it takes such a file for changed.")

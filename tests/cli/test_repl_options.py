@@ -330,3 +330,21 @@ def test_a_replica_is_dropped_with_its_source_only_if_that_is_asked_for(sides: S
     assert "s\n" not in shown.replace("default", "").replace("database", "")
     wrong = sides.program.run("repl", "dump", "nowhere")
     assert (wrong.exit_code, "there is no database nowhere" in wrong.err) == (1, True)
+
+
+def test_a_dump_has_a_limit_by_option_and_by_setting(sides: Sides) -> None:
+    sides.dump()
+    sides.load()
+    for name in ("a", "b", "c"):
+        sides.event(name)
+    plan = sides.program.ok("repl", "dump", "s", "--limit", "2", "--dry-run", "--format", "json")
+    assert (plan.json["until event"] - plan.json["after event"], plan.json["events left"]) == (2, 1)
+    made = sides.program.ok("repl", "dump", "s", "--limit", "2")
+    assert "1 event of the log left for the next dump" in made.err
+    sides.load()
+    sides.event("d")
+    setting = ("--set", "hms.bridge.repl.dump.events.max=1")
+    answer = sides.program.ok("repl", "dump", "s", "--format", "json", *setting).json
+    assert answer["events left"] == 1
+    sides.load()
+    assert sides.program.run("repl", "dump", "s", "--limit", "0").exit_code == 2

@@ -6,6 +6,7 @@ _FUNCTIONS = "tests/repl/test_functions.py::test_"
 _COMPARED = "tests/repl/test_compare_constraints.py::"
 _STATISTICS = "tests/repl/test_compare_statistics.py::test_"
 _DROPPED = "tests/repl/test_dropped.py::test_"
+_LIMIT = "tests/repl/test_event_limit.py::test_"
 _MARK = "tests/repl/test_non_recoverable.py::test_"
 
 CARRIED: tuple[dict[str, str], ...] = (
@@ -202,5 +203,47 @@ CARRIED: tuple[dict[str, str], ...] = (
         "old": " or _is_there(source, name):\n",
         "new": ":\n",
         "test": f"{_DROPPED}a_database_that_comes_again_before_the_dump_is_written",
+    },
+    {
+        "name": "a transaction that ends beyond a limited dump is taken for one without an end",
+        "file": "hms_bridge/repl/format/replays.py",
+        "old": " | {*ended_later}\n",
+        "new": "\n",
+        "test": f"{_LIMIT}a_transaction_that_ends_beyond_a_dump_stays_open",
+    },
+    {
+        "name": "Hive's load aborts what ends beyond a limited dump",
+        "file": "hms_bridge/repl/dump/incremental.py",
+        "old": "sorted({*now, *self._ended_later})",
+        "new": "sorted(now)",
+        "test": f"{_LIMIT}a_transaction_that_ends_beyond_a_dump_stays_open",
+    },
+    {
+        "name": "the first dump after a bootstrap ends before what that saw",
+        "file": "hms_bridge/repl/dump/event_limit.py",
+        "old": "max(EventId(after + limit), at_least or EventId(0))",
+        "new": "EventId(after + limit)",
+        "test": f"{_LIMIT}what_a_bootstrap_saw_beside_its_event_comes_with_the_first_dump",
+    },
+    {
+        "name": "a dump with tables that come whole has a limit",
+        "file": "hms_bridge/repl/dump/repl_dump.py",
+        "old": "        limit = request.event_limit if is_limited else None\n",
+        "new": "        limit = request.event_limit\n",
+        "test": f"{_LIMIT}tables_that_come_whole_know_no_limit",
+    },
+    {
+        "name": "a plain table that a later event explains stops a limited dump",
+        "file": "hms_bridge/repl/dump/repl_dump.py",
+        "old": "after=plan.previous_event_id or after, until=newest)\n",
+        "new": "after=plan.previous_event_id or after, until=until)\n",
+        "test": f"{_LIMIT}a_plain_table_that_an_event_beyond_explains_is_no_write_unseen",
+    },
+    {
+        "name": "a cycle leaves behind what a limit left over",
+        "file": "hms_bridge/repl/cycles/cycle.py",
+        "old": "            if dump.left_event_count == 0:\n",
+        "new": "            if True:\n",
+        "test": f"{_LIMIT}a_cycle_goes_on_until_nothing_is_left",
     },
 )

@@ -66,7 +66,7 @@ MUTATIONS = (
     Mutation(
         name="dumps go into the directory of a table",
         file="hms_bridge/repl/dump/repl_dump.py",
-        old="        self._require_lasting(request)\n",
+        old="        require_lasting(self._source, self._resolve, request)\n",
         new="",
         test="tests/repl/test_dump_place.py::test_a_table",
     ),

@@ -12,20 +12,21 @@ from dataclasses import replace
 
 from changemanager.durable import settle_names, settle_tree
 from changemanager.errors import ChangeManagerError
-from changemanager.location import parse_uri
 from changemanager.uri import EncodedUri
 from hms_bridge.errors import EventGapError, NoSuchObjectError, ReplError
 from hms_bridge.model.catalog import Database, Table
-from hms_bridge.model.ids import EventId
+from hms_bridge.model.ids import EventId, TxnId
 from hms_bridge.model.properties import FIRST_INCREMENTAL_PENDING, SOURCE_FOR, TARGET_FOR
 from hms_bridge.model.txn import OpenTxns
 from hms_bridge.repl.dump.archive import named_archive
 from hms_bridge.repl.dump.dropped import is_drop_loaded, plan_dropped, write_dropped
+from hms_bridge.repl.dump.event_limit import ended_within, limited_end
 from hms_bridge.repl.dump.event_source import EventRange
 from hms_bridge.repl.dump.external import external_list_text, list_external
 from hms_bridge.repl.dump.incremental import IncrementalDump
 from hms_bridge.repl.dump.named_files import hold_named
 from hms_bridge.repl.dump.origin import require_same_log, write_origin
+from hms_bridge.repl.dump.place import require_lasting
 from hms_bridge.repl.dump.plain_tables import (
     PLAIN_TABLES,
     plain_places,
@@ -125,7 +126,7 @@ class ReplDump(DumpVerb):
                 f"database {name} is no replication source any more, so nothing archives what is "
                 f"replaced there; 'repl dump {name}' makes it one"
             )
-        self._require_lasting(request)
+        require_lasting(self._source, self._resolve, request)
         request = self._with_archive(request, database)
         dumps = list_dumps(self._resolve, request.root, name)
         previous = newest_finished(dumps, is_mark_ignored=request.is_bootstrap_forced)
@@ -142,20 +143,6 @@ class ReplDump(DumpVerb):
         if request.is_bootstrap_forced or is_drop_loaded(self._resolve, previous):
             return self._plan_bootstrap(request, previous, removed)
         return self._plan_incremental(request, previous, removed)
-
-    def _require_lasting(self, request: DumpRequest) -> None:
-        """Raises ReplError where dumps would go with a table: in its directory."""
-        root = self._resolve(request.root)
-        real = parse_uri(root.uri).prefix + root.volume.real_path(root.path)
-        # Either may lie in a table: the path as it is written, or where its links lead.
-        for place in dict.fromkeys((root.uri, real)):
-            holder = self._source.find_holder(place, request.database_name)
-            if holder is not None:
-                raise ReplError(
-                    f"dumps below {root.uri} would go with {holder}, in whose directory they are; "
-                    "set hive.repl.rootdir (or --root) to another directory, outside of the "
-                    "warehouse"
-                )
 
     def _with_archive(self, request: DumpRequest, database: Database) -> DumpRequest:
         cm_root = named_archive(
@@ -195,8 +182,8 @@ class ReplDump(DumpVerb):
                 f"{previous.paths.metadata} is missing. " + begin_anew(request.database_name)
             )
         after = previous.metadata.last_event_id
-        until = self._source.get_current_event_id()
-        wanted = EventRange(after=after, until=until)
+        newest = self._source.get_current_event_id()
+        wanted = EventRange(after=after, until=newest)
         try:
             require_same_log(self._source, self._resolve, previous, wanted)
         except EventGapError as error:
@@ -204,20 +191,25 @@ class ReplDump(DumpVerb):
                 raise ReplError(handed_over(request.database_name)) from error
             raise
         anew = request.anew
-        if until == after and not anew:
+        if newest == after and not anew:
             return DumpPlan(
                 kind=DumpKind.NOTHING,
                 request=request,
                 reason=f"no event since the last dump, which ended at {after}",
                 previous=previous.paths.root,
                 after_event_id=after,
-                until_event_id=until,
+                until_event_id=newest,
             )
         reason = f"events after {after}"
         if previous.state is DumpState.FINISHED:
             after = previous.metadata.from_event_id
             anew |= read_names(self._resolve, previous.paths)
             reason = f"in place of {previous.paths.root}: events after {after}"
+        # Write ids of what comes whole may be there already in the next load, and in no later one.
+        is_limited = not (anew or read_names(self._resolve, previous.paths))
+        limit = request.event_limit if is_limited else None
+        at_least = previous.metadata.to_event_id
+        until = limited_end(after, newest, limit, at_least=at_least)
         wanted = EventRange(after=after, until=until)
         if anew:
             require_known_names(self._source, request.database_name, wanted, anew)
@@ -236,6 +228,9 @@ class ReplDump(DumpVerb):
             removed=removed,
             anew=tuple(sorted(anew)),
             previous_event_id=previous.metadata.last_event_id,
+            event_limit=limit,
+            at_least=at_least,
+            left_event_count=newest - until,
         )
 
     def _incremental(
@@ -246,6 +241,7 @@ class ReplDump(DumpVerb):
         *,
         txns_before: OpenTxns | None = None,
         replays_before: Replays | None = None,
+        ended_later: frozenset[TxnId] = frozenset(),
     ) -> IncrementalDump:
         return IncrementalDump(
             self._source,
@@ -258,6 +254,7 @@ class ReplDump(DumpVerb):
             manifest=self._manifest,
             txns_before=txns_before,
             replays_before=replays_before,
+            ended_later=ended_later,
         )
 
     def _tables(self, database: str) -> tuple[Table, ...]:
@@ -407,7 +404,9 @@ class ReplDump(DumpVerb):
         write_plain(texts, paths, now)
         # In this order: whoever is not open now and has no event up to the end ended without one.
         txns_before = self._source.get_open_txns()
-        until = self._source.get_current_event_id()
+        newest = self._source.get_current_event_id()
+        until = plan.end(newest)
+        beyond = EventRange(after=until, until=newest)
         wanted = EventRange(after=after, until=until)
         anew = linked_names(self._source, name, wanted, plan.anew)
         previous = None if plan.previous is None else DumpPaths(plan.previous)
@@ -417,10 +416,12 @@ class ReplDump(DumpVerb):
             anew,
             txns_before=txns_before,
             replays_before=None if previous is None else Replays.read(self._resolve, previous),
+            ended_later=ended_within(self._source, beyond),
         )
         if previous is not None and PLAIN_TABLES not in request.events.passed_kinds:
             before = read_plain(self._resolve, previous)
-            seen = EventRange(after=plan.previous_event_id or after, until=until)
+            # The next dump tells the events beyond; these tables are as they are now.
+            seen = EventRange(after=plan.previous_event_id or after, until=newest)
             require_reported(self._source, name, before, without_tables(now, anew), seen)
         write_origin(self._source, texts, paths, after, until)
         counts, files = dump.write(self._resolve, paths, texts)
@@ -442,6 +443,7 @@ class ReplDump(DumpVerb):
             events=counts,
             file_count=len(files),
             removed=plan.removed,
+            left_event_count=newest - until,
         )
         return report, files
 
